@@ -1,0 +1,98 @@
+# What a person or a machine types in this project. `make` alone lists it.
+#
+# House rules. Every target works on a fresh machine with nothing but make and Python >= 3.11. Set-up is a stamp file that
+# depends on what it installs, so a second call starts at once. Nothing is installed outside .venv and .bench.
+
+PYTHON ?= python3
+# More extras for the development environment: `make test EXTRAS=torch` runs the tests that need PyTorch, too.
+EXTRAS ?=
+# Options that go on to the program: `make demo ARGS="--framework torch"`, `make test ARGS="-k csv"`.
+ARGS ?=
+# Tests run in as many processes as there are cores; past eight, starting them costs more than they save.
+JOBS ?= auto
+
+VENV := .venv
+BENCH := .bench
+BIN := $(VENV)/bin
+
+comma := ,
+DEV := dev,report$(if $(EXTRAS),$(comma)$(EXTRAS))
+RUN_READY := $(VENV)/.ready-to-run
+DEV_READY := $(VENV)/.ready-for-$(subst $(comma),-,$(DEV))
+BENCH_READY := $(BENCH)/.ready
+NEEDS := pyproject.toml constraints-dev.txt
+
+# Both names: pip before 25.3 reads the first for the build environment, later ones the second.
+PINNED := PIP_CONSTRAINT=constraints-dev.txt PIP_BUILD_CONSTRAINT=constraints-dev.txt PIP_DISABLE_PIP_VERSION_CHECK=1
+
+# benchmarks/ and examples/ are judged like src and tests, where they are there.
+CODE := src tests $(wildcard examples)
+
+.PHONY: help setup demo test check format lint types layers docs bench import-time clean
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: $(DEV_READY)  ## make the development environment (.venv); the targets below do it themselves
+
+demo: $(RUN_READY)  ## a training job on CSV files becomes faster, and why: headrace-report.html
+	$(BIN)/headrace demo $(ARGS)
+
+test: $(DEV_READY)  ## all tests, in parallel, warnings as errors
+	$(BIN)/pytest -n $(JOBS) --maxprocesses=8 --dist=worksteal $(ARGS)
+
+check: format lint types layers docs  ## formatting, lint, types, layers, docstring examples
+
+format: $(DEV_READY)
+	$(BIN)/ruff format --check .
+
+lint: $(DEV_READY)
+	$(BIN)/ruff check .
+
+types: $(DEV_READY)
+	$(BIN)/mypy $(CODE)
+
+layers: $(DEV_READY)
+	$(BIN)/lint-imports
+
+docs: $(DEV_READY)
+	$(BIN)/pytest --doctest-modules src
+
+bench: $(BENCH_READY)  ## against peers, in an environment of its own (.bench): docs/benchmarks.md
+	$(BENCH)/bin/python benchmarks/run.py $(ARGS)
+
+# Ten fresh interpreters, because the second import in one costs nothing; the median, because the first reads a cold disk.
+import-time: $(RUN_READY)  ## the median of ten fresh imports of headrace
+	@for i in 1 2 3 4 5 6 7 8 9 10; do \
+	    $(BIN)/python -c 'import time; start = time.perf_counter(); import headrace; print((time.perf_counter() - start) * 1000)'; \
+	done | sort -n | awk '{ ms[NR] = $$1 } END { printf "import headrace: median %.0f ms of %d (%.0f to %.0f)\n", (ms[5] + ms[6]) / 2, NR, ms[1], ms[NR] }'
+
+clean:  ## remove everything that the targets above have made
+	rm -rf $(VENV) $(BENCH) build dist data headrace-report.html
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- environments ------------------------------------------------------------------------------------------------
+
+$(RUN_READY): $(NEEDS) | $(BIN)/python
+	$(PINNED) $(BIN)/python -m pip install --quiet --editable '.[report]'
+	@touch $@
+
+$(DEV_READY): $(NEEDS) | $(BIN)/python
+	$(PINNED) $(BIN)/python -m pip install --quiet --editable '.[$(DEV)]'
+	@touch $@ $(RUN_READY)
+
+# No constraints here: the peers pin what they need in benchmarks/requirements.txt.
+$(BENCH_READY): pyproject.toml benchmarks/requirements.txt | $(BENCH)/bin/python
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/requirements.txt --editable '.[report]'
+	@touch $@
+
+%/bin/python:
+	@command -v $(PYTHON) >/dev/null 2>&1 \
+	    || { echo "headrace needs Python 3.11 or newer, and '$(PYTHON)' was not found. Install it, or name another: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	    || { echo "headrace needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V 2>&1). Name another: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	    || { echo "'$(PYTHON)' cannot make virtual environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv $*
