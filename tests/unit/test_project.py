@@ -1,0 +1,136 @@
+"""The project as a whole: what `import headrace` costs and promises, and that the guards of the test suite bite."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import subprocess
+import sys
+import textwrap
+import types
+from pathlib import Path
+
+import pytest
+
+import headrace as hr
+
+ROOT = Path(__file__).parents[2]
+# Extras, and core dependencies that are imported when first used.
+LAZY = {
+    "cv2", "fsspec", "google_crc32c", "jax", "matplotlib", "psutil", "pyarrow", "pynvml", "ray", "rich", "simplejpeg",
+    "soundfile", "starlette", "tensorflow", "torch", "typer", "uvicorn",
+}  # fmt: skip
+
+
+def test_importing_headrace_imports_nothing_that_can_wait() -> None:
+    code = "import sys, headrace; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert LAZY.isdisjoint(result.stdout.split())
+
+
+def test_the_public_surface_is_in_order_and_every_name_of_it_is_there() -> None:
+    def constants_then_classes_then_the_rest(name: str) -> tuple[bool, bool, str]:
+        return not name.isupper(), not name[0].isupper(), name
+
+    assert hr.__all__ == sorted(set(hr.__all__), key=constants_then_classes_then_the_rest)
+    assert [name for name in hr.__all__ if not hasattr(hr, name)] == []
+
+
+def test_whatever_is_public_by_its_name_stands_in_the_public_surface() -> None:
+    modules = {name for name, value in vars(hr).items() if isinstance(value, types.ModuleType)}
+    named = {name for name in vars(hr) if not name.startswith("_")} - modules - {"annotations"}
+    assert named <= set(hr.__all__)
+
+
+def test_users_see_our_types() -> None:
+    assert hr.__file__ is not None
+    assert (Path(hr.__file__).parent / "py.typed").exists()
+
+
+def test_the_version_is_the_installed_one() -> None:
+    assert hr.__version__ == importlib.metadata.version("headrace"), "reinstall: rm .venv/.ready-*; make setup"
+
+
+def test_the_examples_of_the_readme_run(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+    assert blocks, "the README has no example"
+    command = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def test_every_decision_is_in_the_index() -> None:
+    pages = {path.name for path in (ROOT / "docs/decisions").glob("[0-9]*.md")} - {"0000-index.md"}
+    listed = set(re.findall(r"\((\d{4}-[\w-]+\.md)\)", (ROOT / "docs/decisions/0000-index.md").read_text()))
+    assert listed == pages
+
+
+def run_pytest(folder: Path, tests: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """Runs these tests under this project's settings and conftest, in a process of their own."""
+    file = folder / "test_guarded.py"
+    file.write_text(textwrap.dedent(tests))
+    command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder)]
+    command += ["-p", "tests.conftest", "-p", "no:cacheprovider", *options, str(file)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes and shared memory are listed by Linux only")
+def test_a_test_that_leaves_something_behind_fails_and_says_what(tmp_path: Path) -> None:
+    result = run_pytest(
+        tmp_path,
+        """
+        import os, pathlib, subprocess, sys, threading
+        import tests.conftest
+
+        tests.conftest.GRACE_S = 0.05
+        wake, processes = threading.Event(), []
+
+        def test_thread():
+            threading.Thread(target=wake.wait, name="headrace-forgotten", daemon=True).start()
+
+        def test_process():
+            processes.append(subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE))
+
+        def test_segment():
+            pathlib.Path(f"/dev/shm/headrace-{os.getpid()}-forgotten").touch()
+
+        def test_that_tidies_up():
+            wake.set()
+            processes[0].communicate()
+            pathlib.Path(f"/dev/shm/headrace-{os.getpid()}-forgotten").unlink()
+        """,
+    )
+    assert "4 passed, 3 errors" in result.stdout
+    for left in ("thread 'headrace-forgotten'", "-c input()", "-forgotten"):
+        assert re.search(rf"left behind: .*{re.escape(left)}", result.stdout)
+
+
+@pytest.mark.parametrize("place", ["test", "teardown after a failure"])
+def test_a_test_that_hangs_ends_with_the_stacks_of_all_threads(tmp_path: Path, place: str) -> None:
+    result = run_pytest(
+        tmp_path,
+        f"""
+        import threading
+        import pytest
+        import tests.conftest
+
+        tests.conftest.ENDING_LIMIT_S = 0.5
+
+        def wait_for_ever():
+            threading.Event().wait()
+
+        @pytest.fixture
+        def hanging():
+            yield
+            wait_for_ever()
+
+        def test_hangs(hanging):
+            assert {place == "test"}
+            wait_for_ever()
+        """,
+        "-o",
+        "faulthandler_timeout=0.5",
+    )
+    assert result.returncode == 1
+    assert "Timeout" in result.stderr
+    assert "in wait_for_ever" in result.stderr
