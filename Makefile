@@ -25,8 +25,7 @@ NEEDS := pyproject.toml constraints-dev.txt
 # Both names: pip before 25.3 reads the first for the build environment, later ones the second.
 PINNED := PIP_CONSTRAINT=constraints-dev.txt PIP_BUILD_CONSTRAINT=constraints-dev.txt PIP_DISABLE_PIP_VERSION_CHECK=1
 
-# benchmarks/ and examples/ are judged like src and tests, where they are there.
-CODE := src tests $(wildcard examples)
+CODE := src tests $(wildcard benchmarks examples)
 
 .PHONY: help setup demo test check format lint types layers docs bench import-time clean
 .DEFAULT_GOAL := help
@@ -54,7 +53,7 @@ types: $(DEV_READY)
 	$(BIN)/mypy $(CODE)
 
 layers: $(DEV_READY)
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 docs: $(DEV_READY)
 	$(BIN)/pytest --doctest-modules src
@@ -68,24 +67,28 @@ import-time: $(RUN_READY)  ## the median of ten fresh imports of headrace
 	    $(BIN)/python -c 'import time; start = time.perf_counter(); import headrace; print((time.perf_counter() - start) * 1000)'; \
 	done | sort -n | awk '{ ms[NR] = $$1 } END { printf "import headrace: median %.0f ms of %d (%.0f to %.0f)\n", (ms[5] + ms[6]) / 2, NR, ms[1], ms[NR] }'
 
-clean:  ## remove everything that the targets above have made
-	rm -rf $(VENV) $(BENCH) build dist data headrace-report.html
+# data/ stays: beside the demo's files there may be some of your own.
+clean:  ## remove environments, caches and reports; data/ stays
+	rm -rf $(VENV) $(BENCH) build dist headrace-report.html
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- environments ------------------------------------------------------------------------------------------------
 
 $(RUN_READY): $(NEEDS) | $(BIN)/python
-	$(PINNED) $(BIN)/python -m pip install --quiet --editable '.[report]'
+	@echo "Installing headrace into $(VENV). This happens once and takes a minute or two."
+	@$(PINNED) $(BIN)/python -m pip install --quiet --editable '.[report]'
 	@touch $@
 
 $(DEV_READY): $(NEEDS) | $(BIN)/python
-	$(PINNED) $(BIN)/python -m pip install --quiet --editable '.[$(DEV)]'
+	@echo "Installing headrace with [$(DEV)] into $(VENV). This happens once and takes a minute or two."
+	@$(PINNED) $(BIN)/python -m pip install --quiet --editable '.[$(DEV)]'
 	@touch $@ $(RUN_READY)
 
 # No constraints here: the peers pin what they need in benchmarks/requirements.txt.
 $(BENCH_READY): pyproject.toml benchmarks/requirements.txt | $(BENCH)/bin/python
-	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/requirements.txt --editable '.[report]'
+	@echo "Installing headrace and its peers into $(BENCH). This happens once and takes some minutes."
+	@$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/requirements.txt --editable '.[report]'
 	@touch $@
 
 %/bin/python:
@@ -95,4 +98,4 @@ $(BENCH_READY): pyproject.toml benchmarks/requirements.txt | $(BENCH)/bin/python
 	    || { echo "headrace needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V 2>&1). Name another: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
 	    || { echo "'$(PYTHON)' cannot make virtual environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
-	$(PYTHON) -m venv $*
+	@$(PYTHON) -m venv $*
