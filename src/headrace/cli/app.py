@@ -1,0 +1,98 @@
+"""The commands of ``headrace``, and how each of them ends.
+
+House rules. Whatever is the user's or the data's fault ends as one line on stderr and a non-zero exit status:
+2 when the command line itself is wrong, 1 when what it asked for failed. A traceback means a fault of headrace.
+Ctrl-C ends with status 130, as the shell expects; commands clean up in ``finally`` and ``with``, not here.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from headrace.cli.demo.command import demo
+from headrace.cli.versions import version_of
+from headrace.errors import HeadraceError, InternalError
+
+__all__ = ["main"]
+
+EXIT_FAILED = 1
+EXIT_INTERRUPTED = 130
+
+app = typer.Typer(
+    name="headrace",
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status.
+
+    Args:
+        arguments: the words after ``headrace``; those of this process when None.
+
+    Example:
+        >>> main(["--version"])  # doctest: +ELLIPSIS
+        headrace ...
+        0
+    """
+    command = typer.main.get_command(app)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        # Not app(): it would turn every EOFError, and so our OutOfRangeError, into an abort by the user.
+        with command.make_context("headrace", words) as context:
+            command.invoke(context)
+        sys.stdout.flush()
+    except typer.Exit as end:
+        return end.exit_code
+    except KeyboardInterrupt:
+        return _failed("interrupted", EXIT_INTERRUPTED)
+    except typer.TyperException as error:
+        return _failed(f"error: {error.format_message()}", error.exit_code)
+    except InternalError:
+        raise
+    except HeadraceError as error:
+        return _failed(f"error: {error}", EXIT_FAILED)
+    except BrokenPipeError:
+        return _reader_left()
+    except OSError as error:
+        return _failed(f"error: {_described(error)}", EXIT_FAILED)
+    return 0
+
+
+@app.callback(invoke_without_command=True)
+def _headrace(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Print the version and leave."),
+) -> None:
+    """Carry data to an accelerator so that it never waits."""
+    if version:
+        typer.echo(f"headrace {version_of('headrace') or 'from source'}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def _failed(message: str, status: int) -> int:
+    # One line, whatever the message was made of.
+    print("headrace: " + " ".join(message.split()), file=sys.stderr)
+    return status
+
+
+def _described(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return f"{reason}: {error.filename}" if error.filename is not None else reason
+
+
+def _reader_left() -> int:
+    """Leave quietly when the reader of a pipe has gone, as ``| head`` does."""
+    # Python flushes stdout once more at exit and would complain there.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE

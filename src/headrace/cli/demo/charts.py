@@ -1,0 +1,156 @@
+"""The report's two pictures, as SVG that takes its colours from the page around it.
+
+matplotlib draws with stand-in colours; each is replaced by a CSS variable, so that one picture serves a light and a
+dark page. Text stays text: it can be searched, and takes the page's font.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headrace.cli.demo.training import Run, Step
+from headrace.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["FIRST_STEPS", "box_plot", "check_charts_can_be_drawn", "colour_of", "waiting_plot"]
+
+FIRST_STEPS = 200  # as many as in the article that this picture comes from
+
+# Stand-ins: near black, so that a picture taken out of its page is still legible.
+_INK, _FAINT, _PAPER = "#010101", "#020202", "#030303"
+_WAY_STANDINS = ("#040404", "#050505", "#060606", "#070707", "#080808")
+_VARIABLES = {_INK: "--ink", _FAINT: "--line", _PAPER: "--paper"} | {
+    standin: f"--way-{number}" for number, standin in enumerate(_WAY_STANDINS)
+}
+
+_FOR_A_PAGE = (
+    (r"^.*?(?=<svg)", ""),  # the prolog of a file of its own
+    (r' (width|height)="[^"]*pt"', ""),  # the page decides
+    (r"<style.*?</style>", ""),  # it would apply to the whole page
+    (r"font-family: [^;]*;", ""),  # so that the page's is inherited
+)
+
+
+def check_charts_can_be_drawn() -> None:
+    """See that matplotlib is installed, before anything is measured.
+
+    Raises:
+        MissingExtraError: it is not.
+    """
+    try:
+        import matplotlib.figure  # noqa: F401  (asked only whether it is there)
+    except ModuleNotFoundError:
+        message = "the report needs: pip install 'headrace[report]' (or leave it out with --no-report)"
+        raise MissingExtraError(message) from None
+
+
+def colour_of(number: int, ways: int) -> int:
+    """Which of the page's way colours belongs to a way: the first and the last way take the ends of the scale.
+
+    Args:
+        number: the way's place, from 0.
+        ways: how many ways there are.
+
+    Example:
+        >>> [colour_of(number, 3) for number in range(3)]
+        [0, 2, 4]
+    """
+    last = len(_WAY_STANDINS) - 1
+    return round(number * last / (ways - 1)) % len(_WAY_STANDINS) if ways > 1 else last
+
+
+def box_plot(runs: Sequence[Run]) -> str:
+    """The time per batch over the first steps of each way: boxes, whiskers to 1.5 times the box, and every outlier."""
+    times_ms = [[step.total_s * 1e3 for step in run.steps[:FIRST_STEPS]] for run in runs]
+    figure, axes = _canvas(height=0.75 + 0.62 * len(runs))
+    for number, times in enumerate(times_ms):
+        _one_box(axes, times, -number, _WAY_STANDINS[colour_of(number, len(runs))])
+    axes.set_yticks([-number for number in range(len(runs))], [run.way for run in runs])
+    axes.set_ylim(-len(runs) + 0.4, 0.6)
+    axes.set_xlim(0, max(map(max, times_ms)) * 1.04)
+    axes.set_xlabel("time per batch, ms")
+    axes.grid(axis="x", color=_FAINT, linewidth=0.8)
+    return _svg(figure, "box")
+
+
+def waiting_plot(runs: Sequence[Run]) -> str:
+    """The share of each step spent waiting for data, over the time since the start; a line ends when its way does."""
+    figure, axes = _canvas(height=2.9)
+    for number, run in enumerate(runs):
+        colour = _WAY_STANDINS[colour_of(number, len(runs))]
+        ends_s, shares = _windowed(run.steps)
+        axes.plot(ends_s, shares, color=colour, linewidth=2, solid_capstyle="round")
+        axes.plot(ends_s[-1:], shares[-1:], "o", color=colour, markersize=5)
+    axes.set_ylim(-2, 103)  # a line along an edge would be cut in half
+    axes.set_xlim(0, max(run.steps[-1].ended_s for run in runs) * 1.03)
+    axes.set_yticks([0, 25, 50, 75, 100], ["0 %", "25 %", "50 %", "75 %", "100 %"])
+    axes.set_xlabel("seconds since the start of the way")
+    axes.grid(axis="y", color=_FAINT, linewidth=0.8)
+    return _svg(figure, "waiting")
+
+
+def _one_box(axes: Axes, times_ms: Sequence[float], height: float, colour: str) -> None:
+    line = {"color": colour, "linewidth": 1.4}
+    axes.boxplot(
+        times_ms,
+        positions=[height],
+        orientation="horizontal",
+        widths=0.52,
+        patch_artist=True,
+        manage_ticks=False,
+        boxprops={"facecolor": colour, "edgecolor": colour, "alpha": 0.85},
+        medianprops={"color": _PAPER, "linewidth": 2},
+        whiskerprops=line,
+        capprops=line,
+        flierprops={"marker": "o", "markersize": 3.6, "markerfacecolor": "none", "markeredgecolor": colour},
+    )
+
+
+def _windowed(steps: Sequence[Step]) -> tuple[list[float], list[float]]:
+    """Share of waiting, in percent, in a few dozen windows of equal numbers of steps."""
+    # A step by itself is noise; forty points make a line.
+    edges = np.unique(np.linspace(0, len(steps), min(len(steps), 40) + 1).astype(int))
+    windows = [steps[start:end] for start, end in pairwise(edges)]
+    shares = [100 * sum(step.wait_s for step in window) / sum(step.total_s for step in window) for window in windows]
+    return [window[-1].ended_s for window in windows], shares
+
+
+def _canvas(height: float) -> tuple[Figure, Axes]:
+    """A figure of the page's width, inches high, with one pair of axes in the report's style."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.6, height), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_color(_FAINT)
+    axes.tick_params(length=0, colors=_INK)
+    axes.xaxis.label.set_color(_INK)
+    for background in (figure.patch, axes.patch):
+        background.set_alpha(0)
+    return figure, axes
+
+
+def _svg(figure: Figure, name: str) -> str:
+    """A figure as an element of a page; its name keeps its ids apart from those of other pictures."""
+    from matplotlib import rc_context
+
+    buffer = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Type", "Format")))
+    svg = buffer.getvalue()
+    for pattern, replacement in _FOR_A_PAGE:
+        svg = re.sub(pattern, replacement, svg, flags=re.DOTALL)
+    svg = re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{name}-", svg)
+    for standin, variable in _VARIABLES.items():
+        svg = svg.replace(standin, f"var({variable})")
+    return svg

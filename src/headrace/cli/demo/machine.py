@@ -1,0 +1,67 @@
+"""What the figures were measured on. No host names, no user names, no paths."""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+from headrace.cli.demo.models import Framework
+from headrace.cli.versions import version_of
+
+__all__ = ["Machine", "this_machine"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A machine, as far as it matters to how fast a training is.
+
+    Attributes:
+        cpu: the processor's name.
+        cores: how many this process may use.
+        memory_bytes: how large it is.
+        system: operating system and architecture.
+        python: version.
+        versions: of the libraries that took part.
+        device: what the model was computed on: CPU, or the GPU's name.
+    """
+
+    cpu: str
+    cores: int
+    memory_bytes: int
+    system: str
+    python: str
+    versions: dict[str, str]
+    device: str
+
+
+def this_machine(framework: Framework = Framework.NUMPY, device: str = "CPU") -> Machine:
+    """The machine that this process runs on.
+
+    Args:
+        framework: adds its version.
+        device: what the model was computed on.
+    """
+    import psutil
+
+    libraries = dict.fromkeys(["headrace", "numpy", "pyarrow", str(framework)])
+    return Machine(
+        cpu=_cpu_name(),
+        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        memory_bytes=psutil.virtual_memory().total,
+        system=f"{platform.system()} {platform.machine()}",
+        python=platform.python_version(),
+        versions={library: version_of(library) or "from source" for library in libraries},
+        device=device,
+    )
+
+
+def _cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        # Not Linux: the standard library knows less, but something.
+        return platform.processor() or platform.machine()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())

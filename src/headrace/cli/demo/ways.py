@@ -1,0 +1,151 @@
+"""The ways to feed the same training, as data: to add one is to add an entry to ``WAYS``.
+
+A way turns a job into batches. Every way delivers each row ``epochs`` times, in batches that run on over the end of an
+epoch, so all take the same number of steps. ``sequential`` and ``parallel`` are the same pipeline with and without
+threads: by the first law of the design their batches are the same, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+import headrace as hr
+from headrace.cli.demo.csv_folder import CsvFolder
+from headrace.cli.demo.naive import naive_batches
+from headrace.cli.demo.stages import StageFigures, figures_of
+
+__all__ = ["SAME_LOSSES", "WAYS", "Batch", "Feed", "Job", "Way", "pipeline"]
+
+Batch = tuple[NDArray[np.float32], NDArray[np.float32]]
+
+# So many files are read in turn: enough to mix them and to parse side by side, few enough to hold open.
+CYCLE_LENGTH = 4
+# So many rows are taken from a file at a time: reading on is cheaper than changing the file.
+BLOCK_LENGTH = 16
+# Batches that wait ready-made: one being trained on, and a few so that a slow one is not noticed.
+PREFETCHED = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What is to be trained on.
+
+    Attributes:
+        folder: the files.
+        epochs: how many times each row comes.
+        batch_size: rows in a batch; the last may be smaller.
+        seed: of the order of the rows.
+        workers: threads of the parallel way; None leaves it to headrace.
+    """
+
+    folder: CsvFolder
+    epochs: int = 2
+    batch_size: int = 23
+    seed: int = 0
+    workers: int | None = None
+
+    @property
+    def steps(self) -> int:
+        """How many batches there are."""
+        return -(-self.folder.rows * self.epochs // self.batch_size)
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """The batches of one run, with what there is to tell about where they come from.
+
+    Attributes:
+        batches: features (n × features) and labels (n × 1).
+        stages: the figures of the pipeline's stages so far; none where there is no pipeline.
+        plan: the pipeline as ``explain`` prints it, or nothing.
+    """
+
+    batches: Iterator[Batch]
+    stages: Callable[[], tuple[StageFigures, ...]] = tuple
+    plan: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """One way to feed a training.
+
+    Attributes:
+        name: a word.
+        meaning: half a sentence.
+        feed: opens the way for a job; leaving the context ends all that it started.
+    """
+
+    name: str
+    meaning: str
+    feed: Callable[[Job], AbstractContextManager[Feed]]
+
+
+def pipeline(job: Job, *, parallel: bool) -> hr.Dataset:
+    """The pipeline of the demo: rows of all files, mixed, shuffled, repeated, batched and split.
+
+    Args:
+        job: what to train on.
+        parallel: whether files are parsed side by side and batches made ahead; the batches are the same.
+    """
+    calls = hr.AUTOTUNE if parallel else None
+    defaults = [0.0] * (job.folder.features + 1)
+    batches = (
+        hr.Dataset.list_files(job.folder.pattern, shuffle=False)
+        .interleave(
+            lambda file: hr.CsvDataset(file, defaults),
+            cycle_length=CYCLE_LENGTH,
+            block_length=BLOCK_LENGTH,
+            num_parallel_calls=calls,
+        )
+        .shuffle(job.folder.rows, seed=job.seed)
+        .repeat(job.epochs)
+        .batch(job.batch_size)
+        .map(features_and_label, num_parallel_calls=calls)
+    )
+    if not parallel:
+        return batches
+    return batches.prefetch(PREFETCHED).with_options(hr.Options(num_workers=job.workers))
+
+
+def features_and_label(*columns: NDArray[np.generic]) -> Batch:
+    """A batch of rows, given as columns of shape (n,), as features (n × features) and labels (n × 1)."""
+    features = np.stack(columns[:-1], axis=-1, dtype=np.float32, casting="same_kind")
+    return features, columns[-1][:, np.newaxis].astype(np.float32)
+
+
+@contextmanager
+def _naive(job: Job) -> Iterator[Feed]:
+    yield Feed(naive_batches(job.folder, epochs=job.epochs, batch_size=job.batch_size))
+
+
+@contextmanager
+def _sequential(job: Job) -> Iterator[Feed]:
+    with _running(pipeline(job, parallel=False)) as feed:
+        yield feed
+
+
+@contextmanager
+def _parallel(job: Job) -> Iterator[Feed]:
+    with _running(pipeline(job, parallel=True)) as feed:
+        yield feed
+
+
+@contextmanager
+def _running(dataset: hr.Dataset) -> Iterator[Feed]:
+    with iter(dataset) as iterator:
+        yield Feed(iterator, lambda: figures_of(iterator.stats()), dataset.explain())
+
+
+WAYS: tuple[Way, ...] = (
+    Way(name="naive", meaning="rows read and parsed by csv and float inside the loop", feed=_naive),
+    Way(name="sequential", meaning="a Dataset, one row after the other", feed=_sequential),
+    Way(name="parallel", meaning="the same Dataset with parallel parsing and prefetch", feed=_parallel),
+)
+
+# These train on the same batches in the same order, so their losses must be equal to the last bit.
+SAME_LOSSES = ("sequential", "parallel")
