@@ -3,6 +3,7 @@
 # House rules. Every target works on a fresh machine with nothing but make and Python >= 3.11. Set-up is a stamp file that
 # depends on what it installs, so a second call starts at once. Nothing is installed outside .venv and .bench.
 
+# Makes the environments; one that is there keeps its Python until `make clean`.
 PYTHON ?= python3
 # More extras for the development environment: `make test EXTRAS=torch` runs the tests that need PyTorch, too.
 EXTRAS ?=
