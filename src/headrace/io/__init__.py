@@ -1,0 +1,10 @@
+"""Files and formats: opening, reading, decoding. One file a format.
+
+``hr.io`` is this package's public surface; readers and formats are imported from their own modules.
+"""
+
+from __future__ import annotations
+
+from headrace.io.files import read_file
+
+__all__ = ["read_file"]

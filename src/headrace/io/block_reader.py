@@ -1,0 +1,302 @@
+"""Reads the records of a file a buffer at a time; what a record is, a ``RecordFormat`` says.
+
+How it works. The buffer holds the file from ``_base`` on. The format cuts it into records, all that are complete, and
+parses them at once: that is where the speed is. ``read`` hands out slices of the result, which cost nothing. What is
+left of the buffer, an incomplete record, stays in front of the bytes read next; while no record is complete, each
+reading doubles the buffer, so that a long record is looked at a few times only.
+
+What always holds: ``place`` is exact whatever the size of the buffer, and each error is raised once (see reader.py).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+
+from headrace.errors import HeadraceError, InvalidArgumentError, ResourceExhaustedError
+from headrace.io.compression import ByteStream, checked_compression_type, open_stream
+from headrace.io.files import path_of
+from headrace.io.reader import Array, Chunk, Place
+
+__all__ = ["DEFAULT_BUFFER_BYTES", "MAX_RECORD_BYTES", "BlockReader", "Header", "RecordFormat", "Records"]
+
+# Long enough that the cost of a call vanishes, short enough that the text and what is made of it stay in a core's cache.
+DEFAULT_BUFFER_BYTES: Final = 1 << 20
+# No record is this long by intent; a quote that is never closed, or a file without line breaks, is.
+MAX_RECORD_BYTES: Final = 1 << 28
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Records:
+    """The complete records at the beginning of a buffer.
+
+    Attributes:
+        arrays, matrix: the parsed records, as in ``Chunk``; rows of bad ones hold anything.
+        ends: for each record, the bytes of the buffer up to its end, line break included.
+        lines: for each record, the line breaks of the buffer before it.
+        line_breaks: those up to the end of the last one.
+        faults: what is wrong with the bad ones, by their index.
+    """
+
+    arrays: tuple[Array, ...] | None
+    matrix: Array | None
+    ends: Array
+    lines: range | Array
+    line_breaks: int
+    faults: Mapping[int, HeadraceError]
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+
+NO_RECORDS: Final = Records((), None, np.empty(0, np.int64), range(0), 0, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What stands before the first record: its bytes, its line breaks, and what is wrong with it."""
+
+    end: int
+    line_breaks: int
+    fault: HeadraceError | None = None
+
+
+class RecordFormat(Protocol):
+    """How the bytes of a file are its records. A pure function of them."""
+
+    @property
+    def has_header(self) -> bool:
+        """Whether something stands before the first record."""
+        ...
+
+    def header(self, data: bytes, *, last: bool) -> Header | None:
+        """The header of a file that begins with ``data``, or None when more bytes are needed to tell."""
+        ...
+
+    def parse(self, data: bytes, *, last: bool, first_record: int) -> Records:
+        """The complete records at the beginning of ``data``; all of it when no bytes follow (``last``)."""
+        ...
+
+
+class BlockReader:
+    """A ``RecordReader`` of any format.
+
+    Args:
+        path: the file, local or with ``://``.
+        record_format: what its records are.
+        compression_type: None, "", "GZIP" or "ZLIB".
+        buffer_size: bytes to read at once, or None for a good size.
+        place: where to begin.
+        max_record_bytes: the longest record that is read.
+
+    Raises:
+        InvalidArgumentError: when an argument does not fit. The file is not touched before the first ``read``.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        record_format: RecordFormat,
+        *,
+        compression_type: str | None = None,
+        buffer_size: int | None = None,
+        place: Place | None = None,
+        max_record_bytes: int = MAX_RECORD_BYTES,
+    ) -> None:
+        self._path = path_of(path)
+        self._format = record_format
+        self._compression_type = checked_compression_type(compression_type)
+        self._buffer_size = _checked_buffer_size(buffer_size, max_record_bytes)
+        self._max_record_bytes = max_record_bytes
+        self._base = place or Place()  # of the first byte of _records, or of _data when there are none
+        self._header_due = record_format.has_header and self._base.offset == 0
+        self._stream: ByteStream | None = None
+        self._data = b""  # what was read behind _records
+        self._ended = False  # nothing follows _data
+        self._failure: HeadraceError | None = None  # what ended the file behind _data
+        self._records = NO_RECORDS
+        self._next = 0  # of _records, to be handed out
+        self._faulty: list[int] = []
+
+    @property
+    def path(self) -> str:
+        """The file, as the caller named it."""
+        return self._path
+
+    @property
+    def place(self) -> Place:
+        """Where the next record that ``read`` returns begins."""
+        return self._place_of(self._next)
+
+    def read(self, max_records: int) -> Chunk | None:
+        """The next 1 to ``max_records`` records, or None at the end of the file.
+
+        Raises:
+            HeadraceError: for the next record, or the file; the next call goes on behind it.
+        """
+        if max_records < 1:
+            raise InvalidArgumentError(f"max_records is at least 1, and not {max_records}")
+        while self._next == len(self._records):
+            if not self._advance():
+                return None
+        first = self._next
+        if first in self._records.faults:
+            self._next += 1
+            raise self._records.faults[first].located(stage=None, origin=self._origin(self._line_of(first)))
+        self._next = min(first + max_records, self._good_until(first))
+        return self._chunk(first, self._next)
+
+    def close(self) -> None:
+        """Closes the file; ``read`` then returns None. May be called twice."""
+        self._base = self.place
+        self._take(NO_RECORDS)
+        self._stop()
+
+    # --- handing out --------------------------------------------------------------------------------------------
+
+    def _take(self, records: Records) -> None:
+        self._records = records
+        self._next = 0
+        self._faulty = sorted(records.faults)
+
+    def _good_until(self, index: int) -> int:
+        nth = bisect_left(self._faulty, index)
+        return self._faulty[nth] if nth < len(self._faulty) else len(self._records)
+
+    def _chunk(self, start: int, stop: int) -> Chunk:
+        records = self._records
+        lines = records.lines[start:stop]
+        return Chunk(
+            arrays=None if records.arrays is None else tuple(array[start:stop] for array in records.arrays),
+            matrix=None if records.matrix is None else records.matrix[start:stop],
+            place=self._place_of(start),
+            lines=_shifted(lines, self._base.line),
+        )
+
+    def _place_of(self, index: int) -> Place:
+        if index == 0:
+            return self._base
+        return Place(
+            self._base.offset + int(self._records.ends[index - 1]), self._line_of(index), self._base.record + index
+        )
+
+    def _line_of(self, index: int) -> int:
+        behind = index == len(self._records)
+        return self._base.line + (self._records.line_breaks if behind else int(self._records.lines[index]))
+
+    def _origin(self, line: int) -> str:
+        return f"{self._path}:{line}"
+
+    # --- reading on ---------------------------------------------------------------------------------------------
+
+    def _advance(self) -> bool:
+        """Parses the next records; False at the end of the file."""
+        self._base = self.place
+        self._take(NO_RECORDS)
+        while not self._parse():
+            if self._failure is not None:
+                raise self._failed(self._failure)
+            if self._ended:
+                self._stop()
+                return False
+            if len(self._data) >= self._max_record_bytes:
+                raise self._passed_over()
+            self._extend()
+        return True
+
+    def _parse(self) -> bool:
+        """Parses what is in the buffer; False when it holds no complete record."""
+        if (self._header_due and not self._skip_header()) or not self._data:
+            return False
+        records = self._format.parse(self._data, last=self._ended, first_record=self._base.record)
+        self._take(records)
+        if not len(records):
+            return False
+        self._data = self._data[int(records.ends[-1]) :]
+        return True
+
+    def _skip_header(self) -> bool:
+        header = self._format.header(self._data, last=self._ended)
+        if header is None:
+            return False
+        origin = self._origin(self._base.line)
+        self._header_due = False
+        self._drop(header.end, header.line_breaks)
+        if header.fault is not None:
+            raise header.fault.located(stage=None, origin=origin)
+        return True
+
+    def _drop(self, size: int, line_breaks: int, records: int = 0) -> None:
+        self._data = self._data[size:]
+        self._base = Place(self._base.offset + size, self._base.line + line_breaks, self._base.record + records)
+
+    def _extend(self) -> None:
+        """Reads on: a buffer more, or as much again as is waiting."""
+        pieces = [self._data] if self._data else []
+        wanted = max(self._buffer_size, len(self._data))
+        try:
+            stream = self._opened()
+            while wanted and (piece := stream.read(wanted)):
+                pieces.append(piece)
+                wanted -= len(piece)
+            self._ended = bool(wanted)
+        except HeadraceError as error:
+            self._failure = error
+        self._data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _opened(self) -> ByteStream:
+        if self._stream is None:
+            self._stream = open_stream(self._path, self._compression_type, self._base.offset)
+        return self._stream
+
+    # --- what goes wrong ----------------------------------------------------------------------------------------
+
+    def _failed(self, failure: HeadraceError) -> HeadraceError:
+        """The error of the file itself, which ends it; an incomplete record before it is no record."""
+        was_open = self._stream is not None
+        line = self._base.line + self._data.count(b"\n")
+        self._stop()
+        return failure.located(stage=None, origin=self._origin(line)) if was_open else failure
+
+    def _passed_over(self) -> HeadraceError:
+        """The error of a record that is too long; reading goes on at the first line break behind the limit."""
+        error = ResourceExhaustedError(
+            f"a record is longer than the limit of {self._max_record_bytes} bytes; is a quote never closed, or the "
+            "file no text?",
+            origin=self._origin(self._base.line),
+        )
+        self._drop(len(self._data), self._data.count(b"\n"), records=1)
+        while not (self._data or self._ended or self._failure):
+            self._extend()
+            end = self._data.find(b"\n") + 1
+            self._drop(end or len(self._data), int(end > 0))
+            if end:
+                break
+        return error
+
+    def _stop(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+        self._stream = None
+        self._data = b""
+        self._ended = True
+        self._failure = None
+        self._header_due = False
+
+
+def _checked_buffer_size(buffer_size: int | None, limit: int) -> int:
+    if buffer_size is None:
+        return min(DEFAULT_BUFFER_BYTES, limit)
+    if buffer_size < 1:
+        raise InvalidArgumentError(f"buffer_size is a positive number of bytes, and not {buffer_size}")
+    return min(buffer_size, limit)
+
+
+def _shifted(lines: range | Array, by: int) -> range | Array:
+    if isinstance(lines, range):
+        return range(lines.start + by, lines.stop + by)
+    return lines + by

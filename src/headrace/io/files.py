@@ -1,0 +1,179 @@
+"""Files by name: local paths as they are, anything with ``://`` through fsspec; opened, matched, read whole.
+
+What always holds: an error names the path, and tells a missing file from one that cannot be read.
+"""
+
+from __future__ import annotations
+
+import glob
+import io
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import takewhile
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from headrace.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    HeadraceError,
+    InvalidArgumentError,
+    MissingExtraError,
+    NotFoundError,
+)
+
+__all__ = ["match_files", "open_at", "path_of", "read_file", "says_which_file"]
+
+_WILDCARDS = frozenset("*?[")
+
+
+def path_of(path: str | os.PathLike[str]) -> str:
+    """The path as a str.
+
+    Raises:
+        InvalidArgumentError: when it is no path, or an empty one.
+    """
+    name: object = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(name, str) or not name:
+        raise InvalidArgumentError(f"a file is named by a non-empty str or path, and not by {name!r}")
+    return name
+
+
+def open_at(path: str, offset: int = 0) -> BinaryIO:
+    """Opens a file for reading at ``offset`` bytes, without a buffer of its own where it is local.
+
+    Raises:
+        NotFoundError: when there is no such file.
+        FailedPreconditionError: when it is a folder, or may not be read.
+        DataLossError: when it ends before ``offset``, so it is not the file that it was.
+    """
+    with says_which_file(path):
+        file = _open_remote(path) if _is_remote(path) else cast(BinaryIO, io.FileIO(path))
+        try:
+            if offset:
+                _seek(file, path, offset)
+        except BaseException:
+            file.close()
+            raise
+    return file
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """The whole content of a file, as ``tf.io.read_file`` gives it.
+
+    Args:
+        path: a local path, or an address with ``://`` that fsspec knows.
+
+    Raises:
+        NotFoundError: when there is no such file.
+        FailedPreconditionError: when it is a folder, or may not be read.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> import headrace as hr
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "a.txt")
+        ...     _ = path.write_bytes(b"all of it")
+        ...     hr.io.read_file(path)
+        b'all of it'
+    """
+    name = path_of(path)
+    with open_at(name) as file, says_which_file(name):
+        return file.read()
+
+
+def match_files(patterns: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
+    """The paths that match any of the patterns, sorted, as ``tf.io.matching_files`` gives them.
+
+    Args:
+        patterns: one glob pattern or several: ``*``, ``?``, ``[…]``, and ``**`` for any depth of folders. Names that
+            begin with a dot are matched only by a pattern that says so (TensorFlow's ``*`` matches them, too).
+
+    Raises:
+        InvalidArgumentError: when together they match nothing. Which pattern, and whether it is its folder that is
+            missing, is said.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from headrace.io.files import match_files
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     for name in ("b.csv", "a.csv", "notes.txt"):
+        ...         pathlib.Path(folder, name).touch()
+        ...     [pathlib.Path(path).name for path in match_files(f"{folder}/*.csv")]
+        ['a.csv', 'b.csv']
+    """
+    several = [patterns] if isinstance(patterns, str | os.PathLike) else patterns
+    names = [path_of(pattern) for pattern in several]
+    found = sorted(path for name in names for path in _matches(name))
+    if not found:
+        raise InvalidArgumentError(_why_nothing_matches(names))
+    return found
+
+
+@contextmanager
+def says_which_file(path: str) -> Iterator[None]:
+    """Turns the operating system's errors into ours, which name the file and what to look at."""
+    try:
+        yield
+    except HeadraceError:
+        raise  # ours already, though some of ours are an OSError, too
+    except FileNotFoundError as error:
+        raise NotFoundError(f"no such file: {path}") from error
+    except (IsADirectoryError, NotADirectoryError) as error:
+        raise FailedPreconditionError(f"{path} is not a file: {error.strerror}") from error
+    except PermissionError as error:
+        raise FailedPreconditionError(f"no permission to read {path}; look at its owner and mode") from error
+    except OSError as error:
+        raise DataLossError(f"{path} cannot be read: {error}") from error
+
+
+def _is_remote(path: str) -> bool:
+    return "://" in path
+
+
+def _open_remote(path: str) -> BinaryIO:
+    import fsspec
+
+    try:
+        return cast(BinaryIO, fsspec.open(path, "rb").open())
+    except ImportError as error:
+        raise MissingExtraError(f"{path} needs a package for its kind of address: {error}") from error
+    except ValueError as error:
+        raise InvalidArgumentError(f"{path} is no address that fsspec knows: {error}") from error
+
+
+def _seek(file: BinaryIO, path: str, offset: int) -> None:
+    size = file.seek(0, os.SEEK_END)
+    if size < offset:
+        raise DataLossError(f"{path} has {size} bytes, and reading is to go on at byte {offset}: the file has changed")
+    file.seek(offset)
+
+
+def _matches(pattern: str) -> list[str]:
+    if not _is_remote(pattern):
+        return glob.glob(pattern, recursive=True)
+    import fsspec
+
+    system, inner = fsspec.core.url_to_fs(pattern)
+    return [system.unstrip_protocol(name) for name in system.glob(inner)]
+
+
+def _why_nothing_matches(patterns: list[str]) -> str:
+    if not patterns:
+        return "no file pattern was given"
+    reasons = []
+    for pattern in patterns:
+        folder = _fixed_folder(pattern)
+        missing = folder and not _is_remote(pattern) and not Path(folder).is_dir()
+        reasons.append(
+            f"no such folder: {folder} (of the pattern {pattern})" if missing else f"no file matches {pattern}"
+        )
+    return "; ".join(reasons)
+
+
+def _fixed_folder(pattern: str) -> str:
+    """The folder that a pattern names without wildcards, '' for the current one."""
+    parts = pattern.split("/")[:-1]
+    fixed = list(takewhile(lambda part: not _WILDCARDS.intersection(part), parts))
+    return "/".join(fixed)

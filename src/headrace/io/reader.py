@@ -1,0 +1,112 @@
+"""What every reader of records promises, and the two things that it hands out: runs of records, and places.
+
+The promise. ``read`` returns consecutive records of one file, and None at the end. A bad record does not hide the
+good ones: those before it come first, as a run of their own; then one ``read`` raises, with ``path:line`` as the
+error's origin; the next goes on behind it. A failure of the file itself (missing, truncated, corrupt) is raised once,
+and the file is then at its end. So no ``read`` raises for ever, and memory is bounded by the buffer or by the longest
+record, for which there is a stated limit.
+
+A reader belongs to one thread at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Protocol, Self
+
+import numpy.typing as npt
+
+from headrace.errors import InvalidArgumentError
+
+__all__ = ["Array", "Chunk", "Place", "RecordReader"]
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the next record of one file begins.
+
+    Attributes:
+        offset: bytes before it in the file, after decompression.
+        line: its line as an editor counts, from 1.
+        record: how many records of the file come before it, bad ones included.
+
+    Example:
+        >>> from headrace.io.reader import Place
+        >>> Place.from_json(Place(offset=120, line=4, record=3).to_json())
+        Place(offset=120, line=4, record=3)
+    """
+
+    offset: int = 0
+    line: int = 1
+    record: int = 0
+
+    def to_json(self) -> dict[str, int]:
+        """The place as plain data, for a saved state."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, state: Mapping[str, Any]) -> Self:
+        """The place that ``to_json`` described.
+
+        Raises:
+            InvalidArgumentError: when ``state`` is no such description.
+        """
+        names = {field.name for field in fields(cls)}
+        if set(state) != names or not all(type(value) is int and value >= 0 for value in state.values()):
+            raise InvalidArgumentError(f"a place in a file has the counts {sorted(names)}, and this is {dict(state)}")
+        return cls(**state)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """A run of consecutive records of one file, as columns.
+
+    Attributes:
+        arrays: one array a component, its leading axis the records; text columns are object arrays of str. None
+            where ``matrix`` holds them all.
+        matrix: the records as the rows of one (records, components) array in C order, when all components are
+            numbers of one dtype; a gather of rows is then one copy.
+        place: of the first record.
+        lines: the line at which each record begins, from 1; a range where they are consecutive.
+    """
+
+    arrays: tuple[Array, ...] | None
+    matrix: Array | None
+    place: Place
+    lines: range | Array
+
+    @property
+    def columns(self) -> tuple[Array, ...]:
+        """One array a component, views of ``matrix`` where there is one (made at each call: a microsecond for ten)."""
+        if self.matrix is not None:
+            return tuple(self.matrix.T)
+        assert self.arrays is not None  # one of the two is always there
+        return self.arrays
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+
+class RecordReader(Protocol):
+    """Reads the records of one file in order; the promise stands at the head of this file."""
+
+    @property
+    def path(self) -> str:
+        """The file, as the caller named it."""
+        ...
+
+    @property
+    def place(self) -> Place:
+        """Where the next record that ``read`` returns begins."""
+        ...
+
+    def read(self, max_records: int) -> Chunk | None:
+        """The next 1 to ``max_records`` records, or None at the end of the file."""
+        ...
+
+    def close(self) -> None:
+        """Closes the file; ``read`` then returns None. May be called twice."""
+        ...
