@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import platform
+from dataclasses import asdict
+from pathlib import Path
+
+from headrace.cli.demo.machine import this_machine
+from headrace.cli.demo.models import Framework
+
+
+def test_a_machine_is_described_by_what_matters_to_a_training() -> None:
+    machine = this_machine(Framework.TORCH, "a GPU")
+    assert machine.cpu
+    assert machine.cores >= 1
+    assert machine.memory_bytes > 1 << 20
+    assert machine.device == "a GPU"
+    assert list(machine.versions) == ["headrace", "numpy", "pyarrow", "torch"]
+
+
+def test_a_machine_tells_no_name_of_host_or_user() -> None:
+    told = str(asdict(this_machine()))
+    assert platform.node() not in told or len(platform.node()) < 4
+    assert str(Path.home()) not in told

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.demo.recorded import JOB, PARALLEL, RUNS
+
+from headrace.cli.demo.charts import check_charts_can_be_drawn, colour_of
+from headrace.cli.demo.machine import this_machine
+from headrace.cli.demo.report import report_page, write_report
+from headrace.cli.demo.summary import compare
+from headrace.errors import FailedPreconditionError, MissingExtraError
+
+pytest.importorskip("matplotlib")
+
+COMPARISON = compare(RUNS, same_losses=("sequential", "parallel"))
+VOID = {"meta", "br"}
+
+
+class Reader(HTMLParser):
+    """Checks that tags are closed in turn, and collects ids, addresses and text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.addresses: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        self.addresses += [value or "" for name, value in attrs if name in {"src", "href", "xlink:href"}]
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data + " "
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return report_page(COMPARISON, JOB, this_machine())
+
+
+@pytest.fixture(scope="module")
+def read(page: str) -> Reader:
+    reader = Reader()
+    reader.feed(page)
+    reader.close()
+    return reader
+
+
+def test_the_page_is_well_formed(read: Reader) -> None:
+    assert read.open == []
+    assert len(read.ids) == len(set(read.ids))
+
+
+def test_the_page_needs_nothing_beside_itself(page: str, read: Reader) -> None:
+    assert all(address.startswith("#") for address in read.addresses)
+    assert not re.search(r"<script|<link|@import|url\((?!#)", page)
+
+
+def test_the_page_holds_every_part(page: str, read: Reader) -> None:
+    for heading in ("Where the time went", "Time per batch", "Waiting for data", "The pipeline", "The machine"):
+        assert heading in read.text
+    assert "The same training, 4.0 times as fast" in read.text
+    assert page.count("<svg") == 2
+    assert "10 ms" not in re.findall(r"<title>(.*)</title>", page)[0]
+
+
+def test_the_pictures_take_their_colours_from_the_page(page: str) -> None:
+    for svg in re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL):
+        assert "var(--ink)" in svg
+        assert set(re.findall(r"#[0-9a-f]{6}\b", svg)) <= {"#000000"}
+
+
+def test_the_page_follows_light_and_dark(page: str) -> None:
+    assert "prefers-color-scheme: dark" in page
+
+
+def test_names_from_outside_are_shown_as_they_are(page: str) -> None:
+    assert "map &#x27;f&lt;g&gt;&#x27; (train.py:4)" in page
+
+
+def test_the_page_tells_nothing_of_the_folders_of_the_machine(page: str) -> None:
+    assert "/home/ada" not in page
+    assert "rows/*.csv" in page
+    assert str(Path.home()) + "/" not in page or str(Path.home()) == "/"
+
+
+def test_runs_without_a_pipeline_need_no_pipeline_section() -> None:
+    bare = compare([replace(PARALLEL, stages=(), plan="")], same_losses=())
+    assert "The pipeline" not in report_page(bare, JOB, this_machine())
+
+
+def test_the_report_is_written_whole(tmp_path: Path, page: str) -> None:
+    write_report(tmp_path / "report.html", COMPARISON, JOB, this_machine())
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == page
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_report_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    with pytest.raises(FailedPreconditionError, match="cannot write"):
+        write_report(tmp_path / "nowhere" / "report.html", COMPARISON, JOB, this_machine())
+
+
+def test_every_way_has_a_colour_of_its_own() -> None:
+    for ways in range(1, 6):
+        assert len({colour_of(number, ways) for number in range(ways)}) == ways
+
+
+def test_without_matplotlib_the_line_that_installs_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'headrace\[report\]'"):
+        check_charts_can_be_drawn()
