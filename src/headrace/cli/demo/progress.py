@@ -131,7 +131,7 @@ class LiveProgress(SilentProgress):
         self._recent: deque[Step] = deque(maxlen=RECENT)
         self._bars = Bars(
             TextColumn("{task.description:<11}"),
-            BarColumn(bar_width=28),
+            BarColumn(bar_width=18),  # the line then fits into 80 columns
             MofNCompleteColumn(),
             TextColumn("{task.fields[figures]}"),
             console=console,
@@ -149,7 +149,7 @@ class LiveProgress(SilentProgress):
 
     def note(self, line: str) -> None:
         """Print it above the bars."""
-        self._bars.console.print(line, highlight=False, soft_wrap=True)
+        self._bars.console.print(line, highlight=False)
 
     def file_made(self, done: int, total: int) -> None:
         """Move the bar of the files."""
@@ -191,4 +191,4 @@ def recent_figures(steps: deque[Step]) -> str:
     """Loss, accuracy and share of waiting over the last steps, as one line; there is at least one step."""
     loss = sum(step.loss for step in steps) / len(steps)
     accuracy = sum(step.accuracy for step in steps) / len(steps)
-    return f"loss {loss:.3f}  accuracy {accuracy:4.0%}  waiting for data {share_waiting(steps):4.0%}"
+    return f"loss {loss:.3f}  accuracy {accuracy:4.0%}  waiting {share_waiting(steps):4.0%}"

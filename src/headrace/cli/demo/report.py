@@ -20,6 +20,7 @@ from headrace.cli.demo.summary import Comparison
 from headrace.cli.demo.training import Run
 from headrace.cli.demo.ways import Job
 from headrace.cli.demo.whole_file import whole_file
+from headrace.cli.demo.wording import counted
 
 __all__ = ["report_page", "write_report"]
 
@@ -62,8 +63,8 @@ def _headline(comparison: Comparison) -> str:
 def _header(comparison: Comparison, job: Job) -> str:
     folder, steps = job.folder, comparison.summaries[0].steps
     what = (
-        f"{folder.rows:,} rows of {folder.features + 1:,} numbers in {_counted(len(folder.paths), 'CSV file')}, "
-        f"{_counted(job.epochs, 'epoch')} in batches of {job.batch_size:,}: {_counted(steps, 'step')}, each way the same."
+        f"{folder.rows:,} rows of {folder.features + 1:,} numbers in {counted(len(folder.paths), 'CSV file')}, "
+        f"{counted(job.epochs, 'epoch')} in batches of {job.batch_size:,}: {counted(steps, 'step')}, each way the same."
     )
     return (
         f'<header><p class="eyebrow">headrace demo</p><h1>{escape(_headline(comparison))}</h1>'
@@ -101,7 +102,7 @@ def _race(comparison: Comparison) -> str:
 def _boxes(comparison: Comparison) -> str:
     shown = min(FIRST_STEPS, max(len(run.steps) for run in comparison.runs))
     caption = (
-        f"The first {_counted(shown, 'step')} of each way. A box holds the middle half of the steps, its line is the median; "
+        f"The first {counted(shown, 'step')} of each way. A box holds the middle half of the steps, its line is the median; "
         "circles are steps beyond one and a half times the box. The first step also starts the pipeline."
     )
     return _section("Time per batch", _figure(box_plot(comparison.runs), caption))
@@ -164,7 +165,7 @@ def _setting(job: Job, machine: Machine) -> str:
     entries = {
         "Model": f"{job.folder.features:,} → {HIDDEN:,} ReLU → 1, sigmoid cross-entropy, gradient descent at {LEARNING_RATE}",
         "Computed on": machine.device,
-        "Processor": f"{machine.cpu}, {_counted(machine.cores, 'core')}",
+        "Processor": f"{machine.cpu}, {counted(machine.cores, 'core')}",
         "Memory": f"{machine.memory_bytes / 2**30:.1f} GiB",
         "System": f"{machine.system}, Python {machine.python}",
         "Libraries": versions,
@@ -186,7 +187,3 @@ def _figure(svg: str, caption: str) -> str:
 
 def _way_style(number: int, comparison: Comparison) -> str:
     return f'style="--way:var(--way-{colour_of(number, len(comparison.runs))})"'
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -20,6 +20,7 @@ from headrace.cli.demo.progress import Progress, progress_on
 from headrace.cli.demo.summary import compare
 from headrace.cli.demo.training import Run, train
 from headrace.cli.demo.ways import SAME_LOSSES, WAYS, Job
+from headrace.cli.demo.wording import counted
 
 __all__ = ["Request", "run_demo"]
 
@@ -129,12 +130,13 @@ def _show(request: Request, console: Console, job: Job, runs: list[Run], device:
         return
     print_table(comparison, console)
     if request.report:
+        # Never folded: a path that a person may click or copy.
         console.print(f"report: {request.report}", highlight=False, soft_wrap=True)
 
 
 def _setting(job: Job, computed: str) -> str:
     folder = job.folder
     return (
-        f"{folder.rows:,} rows of {folder.features + 1:,} numbers in {len(folder.paths):,} CSV files; "
-        f"{job.epochs:,} epochs in batches of {job.batch_size:,}: {job.steps:,} steps; {computed}"
+        f"{counted(folder.rows, 'row')} of {folder.features + 1:,} numbers in {counted(len(folder.paths), 'CSV file')}; "
+        f"{counted(job.epochs, 'epoch')} in batches of {job.batch_size:,}: {counted(job.steps, 'step')}; {computed}"
     )

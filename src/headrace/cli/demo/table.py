@@ -26,7 +26,7 @@ def print_table(comparison: Comparison, console: Console) -> None:
     console.print(table)
     for line in (conclusion(comparison), same_losses_line(comparison)):
         if line:
-            console.print(line, highlight=False, soft_wrap=True)
+            console.print(line, highlight=False, soft_wrap=not console.is_terminal)
 
 
 def headings() -> tuple[str, ...]:

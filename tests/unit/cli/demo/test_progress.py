@@ -31,7 +31,7 @@ def test_plain_lines_tell_a_few_steps_of_each_way_and_the_last() -> None:
     output = io.StringIO()
     lines = shown(PlainProgress(console_on(output, terminal=False)), output).splitlines()
     assert lines[:2] == ["made 2 CSV files", "75 rows"]
-    assert lines[2] == "naive       step  2/10  loss 0.750  accuracy  50%  waiting for data  75%"
+    assert lines[2] == "naive       step  2/10  loss 0.750  accuracy  50%  waiting  75%"
     assert [line.split()[2] for line in lines if line.startswith("parallel")] == [
         "2/10",
         "4/10",
@@ -48,7 +48,7 @@ def test_a_live_display_ends_with_every_way_at_its_last_step() -> None:
     assert "10/10" in last
     text = output.getvalue()
     assert all(run.way in text for run in RUNS)
-    assert "waiting for data  75%" in text
+    assert "waiting  75%" in text
 
 
 def test_a_live_display_has_no_thread() -> None:
