@@ -69,14 +69,21 @@ def colour_of(number: int, ways: int) -> int:
 
 
 def box_plot(runs: Sequence[Run]) -> str:
-    """The time per batch over the first steps of each way: boxes, whiskers to 1.5 times the box, and every outlier."""
+    """The time per batch over the first steps of each way: boxes, whiskers to 1.5 times the box, and the steps beyond.
+
+    A step that fills a buffer can take a hundred times as long as the others, and would press every box flat: what lies
+    beyond the edge is a triangle there, with the longest time in words.
+    """
     times_ms = [[step.total_s * 1e3 for step in run.steps[:FIRST_STEPS]] for run in runs]
+    edge_ms = max(map(_edge, times_ms))
     figure, axes = _canvas(height=0.75 + 0.62 * len(runs))
     for number, times in enumerate(times_ms):
-        _one_box(axes, times, -number, _WAY_STANDINS[colour_of(number, len(runs))])
+        colour = _WAY_STANDINS[colour_of(number, len(runs))]
+        _one_box(axes, times, -number, colour)
+        _beyond(axes, [time for time in times if time > edge_ms], edge_ms, -number, colour)
     axes.set_yticks([-number for number in range(len(runs))], [run.way for run in runs])
     axes.set_ylim(-len(runs) + 0.4, 0.6)
-    axes.set_xlim(0, max(map(max, times_ms)) * 1.04)
+    axes.set_xlim(0, edge_ms)
     axes.set_xlabel("time per batch, ms")
     axes.grid(axis="x", color=_FAINT, linewidth=0.8)
     return _svg(figure, "box")
@@ -96,6 +103,23 @@ def waiting_plot(runs: Sequence[Run]) -> str:
     axes.set_xlabel("seconds since the start of the way")
     axes.grid(axis="y", color=_FAINT, linewidth=0.8)
     return _svg(figure, "waiting")
+
+
+def _edge(times_ms: Sequence[float]) -> float:
+    """How far to the right one way's box, whisker and nearer outliers need to be seen."""
+    low, high = np.percentile(times_ms, [25, 75])
+    whisker = high + 1.5 * (high - low)
+    # Twice the whisker leaves room for what is slow; a lone straggler just beyond is still shown.
+    return float(min(max(times_ms), 2 * whisker) * 1.06)
+
+
+def _beyond(axes: Axes, times_ms: Sequence[float], edge_ms: float, height: float, colour: str) -> None:
+    if not times_ms:
+        return
+    longest = f"{max(times_ms):,.0f} ms"
+    text = longest if len(times_ms) == 1 else f"{len(times_ms)} beyond, up to {longest}"
+    axes.plot([edge_ms * 0.988], [height], ">", color=colour, markersize=6, clip_on=False)
+    axes.text(edge_ms * 0.972, height, text, ha="right", va="center", color=_INK, fontsize=9)
 
 
 def _one_box(axes: Axes, times_ms: Sequence[float], height: float, colour: str) -> None:

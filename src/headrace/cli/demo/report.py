@@ -103,7 +103,8 @@ def _boxes(comparison: Comparison) -> str:
     shown = min(FIRST_STEPS, max(len(run.steps) for run in comparison.runs))
     caption = (
         f"The first {counted(shown, 'step')} of each way. A box holds the middle half of the steps, its line is the median; "
-        "circles are steps beyond one and a half times the box. The first step also starts the pipeline."
+        "circles are steps beyond one and a half times the box, a triangle those beyond the edge. "
+        "The first step also starts the pipeline and fills its buffers."
     )
     return _section("Time per batch", _figure(box_plot(comparison.runs), caption))
 
@@ -182,7 +183,7 @@ def _section(heading: str, body: str) -> str:
 
 
 def _figure(svg: str, caption: str) -> str:
-    return f'<figure role="img" aria-label="{escape(caption)}">{svg}<figcaption>{escape(caption)}</figcaption></figure>'
+    return f'<figure role="img" aria-label="{escape(caption)}"><div class="scroll">{svg}</div><figcaption>{escape(caption)}</figcaption></figure>'
 
 
 def _way_style(number: int, comparison: Comparison) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.unit.cli.demo.recorded import JOB, PARALLEL, RUNS
 
-from headrace.cli.demo.charts import check_charts_can_be_drawn, colour_of
+from headrace.cli.demo.charts import box_plot, check_charts_can_be_drawn, colour_of
 from headrace.cli.demo.machine import this_machine
 from headrace.cli.demo.report import report_page, write_report
 from headrace.cli.demo.summary import compare
@@ -125,3 +125,11 @@ def test_without_matplotlib_the_line_that_installs_it_is_said(monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'headrace\[report\]'"):
         check_charts_can_be_drawn()
+
+
+def test_a_step_that_fills_a_buffer_does_not_press_the_boxes_flat() -> None:
+    # As real steps are: no two alike, and the first a hundred times as long.
+    steps = [replace(step, total_s=0.01 + number / 1e4) for number, step in enumerate(PARALLEL.steps)]
+    picture = box_plot([replace(PARALLEL, steps=(replace(steps[0], total_s=1.0), *steps[1:]))])
+    assert "1,000 ms" in picture
+    assert ">1000<" not in picture
