@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from headrace.io.csv import decode_csv
 from headrace.io.files import read_file
 
-__all__ = ["read_file"]
+__all__ = ["decode_csv", "read_file"]

@@ -42,7 +42,7 @@ class Records:
         faults: what is wrong with the bad ones, by their index.
     """
 
-    arrays: tuple[Array, ...] | None
+    arrays: tuple[Array, ...]
     matrix: Array | None
     ends: Array
     lines: range | Array
@@ -77,7 +77,7 @@ class RecordFormat(Protocol):
         """The header of a file that begins with ``data``, or None when more bytes are needed to tell."""
         ...
 
-    def parse(self, data: bytes, *, last: bool, first_record: int) -> Records:
+    def parse(self, data: bytes, *, last: bool) -> Records:
         """The complete records at the beginning of ``data``; all of it when no bytes follow (``last``)."""
         ...
 
@@ -171,7 +171,7 @@ class BlockReader:
         records = self._records
         lines = records.lines[start:stop]
         return Chunk(
-            arrays=None if records.arrays is None else tuple(array[start:stop] for array in records.arrays),
+            arrays=tuple(array[start:stop] for array in records.arrays),
             matrix=None if records.matrix is None else records.matrix[start:stop],
             place=self._place_of(start),
             lines=_shifted(lines, self._base.line),
@@ -212,7 +212,7 @@ class BlockReader:
         """Parses what is in the buffer; False when it holds no complete record."""
         if (self._header_due and not self._skip_header()) or not self._data:
             return False
-        records = self._format.parse(self._data, last=self._ended, first_record=self._base.record)
+        records = self._format.parse(self._data, last=self._ended)
         self._take(records)
         if not len(records):
             return False

@@ -65,7 +65,7 @@ class Chunk:
     """A run of consecutive records of one file, as columns.
 
     Attributes:
-        arrays: one array a component, its leading axis the records; text columns are object arrays of str. None
+        arrays: one array a component, its leading axis the records; text columns are object arrays of str. Empty
             where ``matrix`` holds them all.
         matrix: the records as the rows of one (records, components) array in C order, when all components are
             numbers of one dtype; a gather of rows is then one copy.
@@ -73,7 +73,7 @@ class Chunk:
         lines: the line at which each record begins, from 1; a range where they are consecutive.
     """
 
-    arrays: tuple[Array, ...] | None
+    arrays: tuple[Array, ...]
     matrix: Array | None
     place: Place
     lines: range | Array
@@ -81,10 +81,7 @@ class Chunk:
     @property
     def columns(self) -> tuple[Array, ...]:
         """One array a component, views of ``matrix`` where there is one (made at each call: a microsecond for ten)."""
-        if self.matrix is not None:
-            return tuple(self.matrix.T)
-        assert self.arrays is not None  # one of the two is always there
-        return self.arrays
+        return self.arrays if self.matrix is None else tuple(self.matrix.T)
 
     def __len__(self) -> int:
         return len(self.lines)

@@ -67,7 +67,7 @@ class LinesFormat:
         """Nothing stands before the first line."""
         return Header(0, 0)
 
-    def parse(self, data: bytes, *, last: bool, first_record: int) -> Records:
+    def parse(self, data: bytes, *, last: bool) -> Records:
         """The lines, all decoded at once; one by one only where that fails."""
         body = data if last else data[: data.rfind(b"\n") + 1]
         if not body:
