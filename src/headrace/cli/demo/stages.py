@@ -16,8 +16,8 @@ class StageFigures:
     Attributes:
         name: the stage, as ``iterator.stats()`` names it.
         elements: how many it delivered.
-        busy_s: time it worked, summed over its threads.
-        wait_s: time it waited for the stage before it.
+        busy_s: time of its own work, summed over its threads.
+        wait_s: time it waited for its own threads or its own buffer.
         buffered: elements it held when the figures were taken.
     """
 
