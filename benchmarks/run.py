@@ -1,0 +1,144 @@
+"""headrace beside its peers, in one run: a table in the terminal, a JSON file, and figures in docs/benchmarks.md.
+
+    python benchmarks/run.py                                 everything, and the page
+    python benchmarks/run.py --quick                         a look: one short round
+    python benchmarks/run.py --works csv --only headrace,torch
+
+The page is written by a whole run alone: a part of the figures beside older ones would compare different days.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rich.console import Console
+
+from contest import Candidate, Work
+from machine import describe_machine, versions_of
+from measure import find_work
+from page import around_figures, write_page
+from record import write_record
+from rounds import Settings, run_rounds
+from standing import OURS, Standing
+from table import terminal_table
+
+WORKS = ("csv", "memory", "overhead")
+Candidates: TypeAlias = list[tuple[Work[Any], list[Candidate[Any]]]]
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The options of the command line."""
+    parser = argparse.ArgumentParser(description="Measure headrace beside its peers.")
+    parser.add_argument(
+        "--works", default=",".join(WORKS), help="which works, with commas between (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--only", help="which candidates: libraries or single names, as headrace,torch_2 (default: all)"
+    )
+    parser.add_argument("--rounds", type=int, help="rounds beside the first, which warms up (default: 5; quick: 1)")
+    parser.add_argument(
+        "--quick", action="store_true", help="a fifth of the time and one round: figures to look at, not to quote"
+    )
+    parser.add_argument(
+        "--data", type=Path, help="where the works' files are made and kept (default: a temporary folder)"
+    )
+    parser.add_argument("--json", type=Path, default=ROOT / "build" / "benchmarks.json", help="where the record goes")
+    parser.add_argument("--page", type=Path, help="the page to write (default: docs/benchmarks.md after a whole run)")
+    return parser.parse_args(arguments)
+
+
+def chosen_works(names: str) -> list[Work[Any]]:
+    """The works of these names."""
+    wanted = names.split(",")
+    if unknown := set(wanted) - set(WORKS):
+        sys.exit(f"no such work: {', '.join(sorted(unknown))}. There are {', '.join(WORKS)}.")
+    return [find_work(name) for name in wanted]
+
+
+def chosen_candidates(works: Sequence[Work[Any]], only: str | None) -> Candidates:
+    """The candidates of each work that `only` names, by themselves or by family (torch: torch_0, torch_2 and so on)."""
+    names = dict.fromkeys(one.name for work in works for one in work.candidates)
+    wanted = list(names) if only is None else only.split(",")
+    if unknown := [word for word in wanted if not any(_is_of(name, word) for name in names)]:
+        sys.exit(f"no such candidate: {', '.join(unknown)}. There are {', '.join(names)}.")
+    return [
+        (work, [one for one in work.candidates if any(_is_of(one.name, word) for word in wanted)]) for work in works
+    ]
+
+
+def _is_of(name: str, word: str) -> bool:
+    return name == word or name.startswith(f"{word}_")
+
+
+def chosen_settings(options: argparse.Namespace, folder: Path) -> Settings:
+    """How much to measure."""
+    rounds = options.rounds if options.rounds is not None else (1 if options.quick else 5)
+    if rounds < 1:
+        sys.exit(f"--rounds {rounds}: at least one round must be measured.")
+    return Settings(rounds=rounds, budget_s=0.3 if options.quick else 1.5, folder=folder)
+
+
+def page_to_write(options: argparse.Namespace) -> Path | None:
+    """The page that was asked for, or the project's own after a whole run; found fit before anything is measured."""
+    is_whole = not options.quick and options.only is None and options.works.split(",") == list(WORKS)
+    page: Path | None = options.page or (ROOT / "docs" / "benchmarks.md" if is_whole else None)
+    if page is not None:
+        try:
+            around_figures(page)
+        except (OSError, ValueError) as error:
+            sys.exit(f"{error}")
+    return page
+
+
+def measured(candidates: Candidates, settings: Settings, console: Console) -> list[Standing]:
+    """Run all rounds of all works."""
+    report = partial(console.print, highlight=False, markup=False)
+    return [Standing.of(work, run_rounds(work, chosen, settings, report)) for work, chosen in candidates]
+
+
+def show(standings: Sequence[Standing], console: Console) -> None:
+    """Print the tables and what they say."""
+    for standing in standings:
+        console.print()
+        console.print(terminal_table(standing))
+        for line in (*standing.headline(), *standing.failures()):
+            console.print(line, highlight=False, markup=False)
+
+
+def main() -> None:
+    """Measure, show, record; exit with 1 if headrace itself failed."""
+    options, console = parse(), Console(width=None if sys.stdout.isatty() else 120)
+    sys.path.append(str(ROOT / "src"))  # the headrace of this checkout, installed or not
+    candidates = chosen_candidates(chosen_works(options.works), options.only)
+    page = page_to_write(options)
+    machine = describe_machine()
+    if machine.is_busy:
+        console.print(
+            f"The machine is busy (load {machine.load:.1f}): the figures will be provisional.", style="yellow"
+        )
+    with tempfile.TemporaryDirectory(prefix="headrace-benchmarks-") as temporary:
+        settings = chosen_settings(options, options.data or Path(temporary))
+        standings = measured(candidates, settings, console)
+    show(standings, console)
+    rows = [row for standing in standings for row in standing.rows]
+    versions = versions_of(row.candidate.library for row in rows)
+    write_record(options.json, machine, versions, settings, standings)
+    console.print(f"\nrecord: {options.json}", highlight=False)
+    if page is not None:
+        write_page(page, machine, versions, settings, standings)
+        console.print(f"page: {page}", highlight=False)
+    sys.exit(any(row.failure is not None for row in rows if row.candidate.library == OURS))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)  # as a shell reports it

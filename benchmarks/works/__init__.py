@@ -1,0 +1,1 @@
+"""The works of the benchmarks, one file each."""
