@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 import numpy as np
@@ -28,6 +28,8 @@ __all__ = ["DEFAULT_BUFFER_BYTES", "MAX_RECORD_BYTES", "BlockReader", "Header", 
 DEFAULT_BUFFER_BYTES: Final = 1 << 20
 # No record is this long by intent; a quote that is never closed, or a file without line breaks, is.
 MAX_RECORD_BYTES: Final = 1 << 28
+# Positions in a buffer are 32 bit wide, and a buffer may hold a record and as much again.
+_HIGHEST_SIZE: Final = 1 << 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +53,17 @@ class Records:
 
     def __len__(self) -> int:
         return len(self.ends)
+
+    def first(self, count: int) -> Records:
+        """The first ``count`` of them, less than all."""
+        return Records(
+            tuple(array[:count] for array in self.arrays),
+            None if self.matrix is None else self.matrix[:count],
+            self.ends[:count],
+            self.lines[:count],
+            int(self.lines[count]),
+            {index: fault for index, fault in self.faults.items() if index < count},
+        )
 
 
 NO_RECORDS: Final = Records((), None, np.empty(0, np.int64), range(0), 0, {})
@@ -91,7 +104,7 @@ class BlockReader:
         compression_type: None, "", "GZIP" or "ZLIB".
         buffer_size: bytes to read at once, or None for a good size.
         place: where to begin.
-        max_record_bytes: the longest record that is read.
+        max_record_bytes: the longest record that is read, 1 GiB at most.
 
     Raises:
         InvalidArgumentError: when an argument does not fit. The file is not touched before the first ``read``.
@@ -110,13 +123,13 @@ class BlockReader:
         self._path = path_of(path)
         self._format = record_format
         self._compression_type = checked_compression_type(compression_type)
-        self._buffer_size = _checked_buffer_size(buffer_size, max_record_bytes)
-        self._max_record_bytes = max_record_bytes
+        self._max_record_bytes = _checked_size("max_record_bytes", max_record_bytes)
+        self._buffer_size = _checked_size("buffer_size", DEFAULT_BUFFER_BYTES if buffer_size is None else buffer_size)
         self._base = place or Place()  # of the first byte of _records, or of _data when there are none
-        self._header_due = record_format.has_header and self._base.offset == 0
+        self._header_due = record_format.has_header and self._base.offset == 0 and not self._base.ended
         self._stream: ByteStream | None = None
         self._data = b""  # what was read behind _records
-        self._ended = False  # nothing follows _data
+        self._ended = self._base.ended  # nothing follows _data
         self._failure: HeadraceError | None = None  # what ended the file behind _data
         self._records = NO_RECORDS
         self._next = 0  # of _records, to be handed out
@@ -203,8 +216,6 @@ class BlockReader:
             if self._ended:
                 self._stop()
                 return False
-            if len(self._data) >= self._max_record_bytes:
-                raise self._passed_over()
             self._extend()
         return True
 
@@ -213,11 +224,21 @@ class BlockReader:
         if (self._header_due and not self._skip_header()) or not self._data:
             return False
         records = self._format.parse(self._data, last=self._ended)
+        if len(self._data) > self._max_record_bytes:
+            records = self._until_too_long(records)
         self._take(records)
         if not len(records):
             return False
         self._data = self._data[int(records.ends[-1]) :]
         return True
+
+    def _until_too_long(self, records: Records) -> Records:
+        """The records before one that is too long. What is refused does not depend on how much was read at once."""
+        ends = np.append(records.ends, len(self._data))
+        too_long = np.flatnonzero(np.diff(ends, prepend=0) > self._max_record_bytes)
+        if len(too_long) and too_long[0] == 0:
+            raise self._passed_over()
+        return records.first(too_long[0]) if len(too_long) and too_long[0] < len(records) else records
 
     def _skip_header(self) -> bool:
         header = self._format.header(self._data, last=self._ended)
@@ -259,23 +280,23 @@ class BlockReader:
         """The error of the file itself, which ends it; an incomplete record before it is no record."""
         was_open = self._stream is not None
         line = self._base.line + self._data.count(b"\n")
+        self._base = replace(self._base, ended=True)
         self._stop()
         return failure.located(stage=None, origin=self._origin(line)) if was_open else failure
 
     def _passed_over(self) -> HeadraceError:
-        """The error of a record that is too long; reading goes on at the first line break behind the limit."""
+        """The error of a record that is too long; reading goes on behind the first line feed after the limit."""
         error = ResourceExhaustedError(
             f"a record is longer than the limit of {self._max_record_bytes} bytes; is a quote never closed, or the "
             "file no text?",
             origin=self._origin(self._base.line),
         )
-        self._drop(len(self._data), self._data.count(b"\n"), records=1)
-        while not (self._data or self._ended or self._failure):
+        self._header_due = False
+        self._drop(self._max_record_bytes, self._data.count(b"\n", 0, self._max_record_bytes), records=1)
+        while not (end := self._data.find(b"\n") + 1) and not (self._ended or self._failure):
+            self._drop(len(self._data), 0)
             self._extend()
-            end = self._data.find(b"\n") + 1
-            self._drop(end or len(self._data), int(end > 0))
-            if end:
-                break
+        self._drop(end or len(self._data), int(end > 0))
         return error
 
     def _stop(self) -> None:
@@ -288,12 +309,10 @@ class BlockReader:
         self._header_due = False
 
 
-def _checked_buffer_size(buffer_size: int | None, limit: int) -> int:
-    if buffer_size is None:
-        return min(DEFAULT_BUFFER_BYTES, limit)
-    if buffer_size < 1:
-        raise InvalidArgumentError(f"buffer_size is a positive number of bytes, and not {buffer_size}")
-    return min(buffer_size, limit)
+def _checked_size(name: str, size: int) -> int:
+    if not 1 <= size <= _HIGHEST_SIZE:
+        raise InvalidArgumentError(f"{name} is a number of bytes from 1 to {_HIGHEST_SIZE}, and not {size}")
+    return size
 
 
 def _shifted(lines: range | Array, by: int) -> range | Array:

@@ -126,6 +126,11 @@ def says_which_file(path: str) -> Iterator[None]:
         raise FailedPreconditionError(f"no permission to read {path}; look at its owner and mode") from error
     except OSError as error:
         raise DataLossError(f"{path} cannot be read: {error}") from error
+    except Exception as error:
+        if not _is_remote(path):
+            raise
+        # A remote file system raises what it likes.
+        raise DataLossError(f"{path} cannot be read: {error!r}") from error
 
 
 def _is_remote(path: str) -> bool:

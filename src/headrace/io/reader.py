@@ -32,16 +32,19 @@ class Place:
         offset: bytes before it in the file, after decompression.
         line: its line as an editor counts, from 1.
         record: how many records of the file come before it, bad ones included.
+        ended: whether reading ended here because the file itself failed: nothing more is read, and the failure, which
+            was told, is not told again.
 
     Example:
         >>> from headrace.io.reader import Place
         >>> Place.from_json(Place(offset=120, line=4, record=3).to_json())
-        Place(offset=120, line=4, record=3)
+        Place(offset=120, line=4, record=3, ended=False)
     """
 
     offset: int = 0
     line: int = 1
     record: int = 0
+    ended: bool = False
 
     def to_json(self) -> dict[str, int]:
         """The place as plain data, for a saved state."""
@@ -54,9 +57,9 @@ class Place:
         Raises:
             InvalidArgumentError: when ``state`` is no such description.
         """
-        names = {field.name for field in fields(cls)}
-        if set(state) != names or not all(type(value) is int and value >= 0 for value in state.values()):
-            raise InvalidArgumentError(f"a place in a file has the counts {sorted(names)}, and this is {dict(state)}")
+        known = {field.name: type(field.default) for field in fields(cls)}
+        if {name: type(value) for name, value in state.items()} != known or min(state.values()) < 0:
+            raise InvalidArgumentError(f"a place in a file has {sorted(known)}, and this is {dict(state)}")
         return cls(**state)
 
 

@@ -1,14 +1,17 @@
-"""In which order entries leave a channel. An order only holds entries; it never waits and knows no bound.
+"""In which order entries leave a channel. An order only holds entries: it never waits and knows no bound.
 
-The words are those of ``collections.deque``, which as it stands is the order first in, first out.
+The words are those of ``collections.deque``, which as it stands is the order first in, first out. Every call is made
+with the channel's lock held.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
-from typing import Protocol, TypeAlias, TypeVar
+from heapq import heappop, heappush
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-__all__ = ["Entry", "Order"]
+__all__ = ["Entry", "Order", "PriorityOrder", "ShuffledOrder"]
 
 T = TypeVar("T")
 
@@ -16,7 +19,7 @@ Entry: TypeAlias = tuple[T, int, int]  # an item, its weight in elements, its we
 
 
 class Order(Protocol[T]):
-    """What holds the entries of a channel; every call is made with the channel's lock held."""
+    """What holds the entries of a channel."""
 
     def append(self, entry: Entry[T], /) -> None:
         """Take in ``entry``."""
@@ -31,3 +34,65 @@ class Order(Protocol[T]):
     def __len__(self) -> int:
         """How many entries are inside."""
         ...
+
+
+class ShuffledOrder(Generic[T]):
+    """Each entry inside is as likely to be the next as any other; the same seed gives the same choices."""
+
+    __slots__ = ("_draw", "_entries")
+
+    def __init__(self, seed: int | None) -> None:
+        self._entries: list[Entry[T]] = []
+        self._draw = random.Random(seed).random
+
+    def append(self, entry: Entry[T], /) -> None:
+        """Take in ``entry``."""
+        self._entries.append(entry)
+
+    def popleft(self) -> Entry[T]:
+        """Remove and return any entry; the last one takes its place, so that this costs the same for any size."""
+        entries = self._entries
+        # A product instead of randrange(), which costs several times as much; the bias is below 2**-53 times the size.
+        chosen = int(self._draw() * len(entries))
+        last = entries.pop()
+        if chosen == len(entries):
+            return last
+        entry, entries[chosen] = entries[chosen], last
+        return entry
+
+    def extendleft(self, entries: Iterable[Entry[T]], /) -> None:
+        """Take back entries that had left."""
+        self._entries.extend(entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+class PriorityOrder:
+    """The entry with the smallest first component is next; among equals, the one that came first."""
+
+    __slots__ = ("_back", "_front", "_heap")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, Entry[Any]]] = []
+        # What comes in stands behind all others of its priority; what is taken back stands before them.
+        self._back = 0
+        self._front = -1
+
+    def append(self, entry: Entry[Any], /) -> None:
+        """Take in ``entry``, whose item's first component is its priority."""
+        heappush(self._heap, (entry[0][0], self._back, entry))
+        self._back += 1
+
+    def popleft(self) -> Entry[Any]:
+        """Remove and return the entry of the smallest priority."""
+        return heappop(self._heap)[2]
+
+    def extendleft(self, entries: Iterable[Entry[Any]], /) -> None:
+        """Take back entries that had left, the one that left last coming first."""
+        for entry in entries:
+            heappush(self._heap, (entry[0][0], self._front, entry))
+            self._front -= 1
+
+    def __len__(self) -> int:
+        return len(self._heap)

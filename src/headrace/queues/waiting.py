@@ -1,11 +1,11 @@
-"""How a thread waits for its turn: one gate per wait, opened by whoever serves it.
+"""How a thread waits for its turn: one gate for each wait, opened by whoever serves it.
 
 A ``Waiter`` stands in a line (a ``collections.deque``) that is guarded by the lock of the thing waited for. Whoever
 serves it fills in the outcome *under that lock* and then opens the gate; the waiting thread needs no lock to go on.
 So a wake-up is never stolen, and those who wait are served in the order in which they came.
 
-Only the wait itself looks at a clock. The real clock sleeps in the operating system. A clock that is moved by hand
-cannot wake a sleeper, so under such a clock the wait looks up every ``_GLANCE_S`` of real time.
+Only the wait itself looks at a clock. Under the real clock it sleeps in the operating system. A clock that is moved
+by hand cannot wake a sleeper, so under such a clock the wait looks up every ``_GLANCE_S`` of real time.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = ["Waiter", "wait_at_gate"]
 
 T = TypeVar("T")
 
-# Real seconds between two looks at a clock that is moved by hand: short for tests, long for a processor.
+# Real seconds between two looks at a clock that is moved by hand: short for a test, long for a processor.
 _GLANCE_S: Final = 0.001
-# Windows delivers Ctrl-C only between waits, so there a long wait is cut up; elsewhere a signal interrupts it.
+# Windows delivers Ctrl-C only between waits, so a long wait is cut up there; elsewhere a signal interrupts it.
 _LONGEST_SLEEP_S: Final = 0.1 if os.name == "nt" else threading.TIMEOUT_MAX
 
 
@@ -58,7 +58,7 @@ class Waiter(Generic[T]):
 
 
 def wait_at_gate(waiter: Waiter[T], timeout_s: float | None, clock: Clock) -> bool:
-    """Wait until ``waiter`` is let go (True) or has waited ``timeout_s`` on ``clock`` (False)."""
+    """Wait until ``waiter`` is let go (True), or until its wait has lasted ``timeout_s`` on ``clock`` (False)."""
     if timeout_s is None and os.name != "nt":
         return waiter.gate.acquire()
     longest_s = _LONGEST_SLEEP_S if isinstance(clock, MonotonicClock) else _GLANCE_S

@@ -1,0 +1,115 @@
+"""The reference stream of flat_map and interleave; the house rules stand in ``reference``."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from headrace.backends.reference_stream import Given, Stream, called
+from headrace.errors import HeadraceError
+from headrace.physical.cursor import State
+from headrace.plan.combining import FlatMap, Interleave
+
+__all__ = ["InterleaveStream"]
+
+# Opens the plan that the function makes of an element: (element, number, inner state) -> stream.
+Open = Callable[[Any, int, State | None], Stream]
+
+
+@dataclasses.dataclass(slots=True)
+class _Slot:
+    number: int
+    opener: State
+    origin: str
+    stream: Stream
+
+
+class InterleaveStream:
+    """Slots in turn, ``block_length`` elements each; flat_map is one slot whose turn never ends."""
+
+    def __init__(
+        self,
+        node: FlatMap,
+        build: Callable[[State | None], Stream],
+        open_plan: Open,
+        state: State | None,
+    ) -> None:
+        self.label = node.label
+        self.open_plan = open_plan
+        self.block_length = node.block_length if isinstance(node, Interleave) else None
+        cycle_length = node.cycle_length if isinstance(node, Interleave) else 1
+        self.cycle = state["cycle"] if state else 0
+        self.given = state["given"] if state else 0
+        self.number = state["number"] if state else 0
+        self.slots: list[_Slot | None] = [None] * (cycle_length or 1)
+        self.input = build(state["input"] if state else None)
+        self.input_ended = False
+        for index, saved in enumerate(state["slots"] if state else ()):
+            if saved is not None:
+                self.slots[index] = self.reopened(build(saved["opener"]), saved)
+
+    def reopened(self, above: Stream, saved: State) -> _Slot:
+        element, origin = above.next()
+        above.close()
+        stream = self.open_plan(element, saved["number"], saved["inner"])
+        return _Slot(saved["number"], saved["opener"], origin, stream)
+
+    def next(self) -> Given:
+        while True:
+            slot = self.slots[self.cycle] or self.filled()
+            if slot is None:
+                if not any(self.slots):
+                    raise StopIteration
+                self.visit_next()
+                continue
+            try:
+                element, origin = slot.stream.next()
+            except StopIteration:
+                slot.stream.close()
+                self.slots[self.cycle] = None
+                self.visit_next()
+                continue
+            self.given += 1
+            if self.given == self.block_length:
+                self.visit_next()
+            return element, origin if ":" in origin else f"{origin} of {slot.origin}"
+
+    def filled(self) -> _Slot | None:
+        """Opens the next input's dataset in the slot whose turn it is."""
+        if self.input_ended:
+            return None
+        opener = self.input.state()
+        try:
+            element, origin = self.input.next()
+        except StopIteration:
+            self.input_ended = True
+            return None
+        except HeadraceError:
+            self.number += 1
+            raise
+        number, self.number = self.number, self.number + 1
+        stream = called(self.label, origin, lambda: self.open_plan(element, number, None))
+        slot = self.slots[self.cycle] = _Slot(number, opener, origin, stream)
+        return slot
+
+    def visit_next(self) -> None:
+        self.cycle, self.given = (self.cycle + 1) % len(self.slots), 0
+
+    def state(self) -> State:
+        return {
+            "cycle": self.cycle,
+            "given": self.given,
+            "number": self.number,
+            "slots": [
+                slot and {"number": slot.number, "opener": slot.opener, "inner": slot.stream.state()}
+                for slot in self.slots
+            ],
+            "input": self.input.state(),
+        }
+
+    def close(self) -> None:
+        for slot in self.slots:
+            if slot is not None:
+                slot.stream.close()
+        self.input.close()

@@ -1,0 +1,97 @@
+"""The reference streams of sources; the house rules stand in ``reference``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.backends.reference_stream import Given
+from headrace.errors import HeadraceError
+from headrace.io.reader import Place, RecordReader
+from headrace.physical.context import Context
+from headrace.physical.cursor import State
+from headrace.physical.failing import located
+from headrace.physical.lower import index_source
+from headrace.physical.sources import GeneratorRun, record_rows
+from headrace.plan.node import Node
+from headrace.plan.sources import Files, FromGenerator
+from headrace.structure import flatten
+
+__all__ = ["FilesStream", "GeneratorStream", "IndexedStream"]
+
+
+class IndexedStream:
+    def __init__(self, node: Node, state: State | None, context: Context) -> None:
+        self.source, self.length = index_source(node, context)
+        self.index = state["index"] if state else 0
+
+    def next(self) -> Given:
+        if self.index == self.length:
+            raise StopIteration
+        self.index += 1
+        (row,) = self.source.rows(np.array([self.index - 1]))
+        return row, f"element {self.index - 1}"
+
+    def state(self) -> State:
+        return {"index": self.index}
+
+    def close(self) -> None:
+        pass
+
+
+class GeneratorStream:
+    def __init__(self, node: FromGenerator, state: State | None) -> None:
+        self.node = node
+        self.run = GeneratorRun(node, state)
+
+    def next(self) -> Given:
+        try:
+            element = self.run.next()
+        except StopIteration:
+            raise
+        except Exception as error:
+            origin = f"element {self.run.index - 1}"
+            raise located(error, stage=self.node.label, origin=origin) from error
+        return element, f"element {self.run.index - 1}"
+
+    def state(self) -> State:
+        return self.run.state()
+
+    def close(self) -> None:
+        self.run.close()
+
+
+class FilesStream:
+    def __init__(self, node: Files, state: State | None) -> None:
+        self.node = node
+        self.treedef = flatten(node.spec())[1]
+        self.file = state["file"] if state else 0
+        self.place = Place.from_json(state["place"]) if state else Place()
+        self.reader: RecordReader | None = None
+        for _ in range(state["skip"] if state else 0):
+            self.opened().read(1)
+
+    def opened(self) -> RecordReader:
+        if self.reader is None:
+            self.reader = self.node.format.open(self.node.paths[self.file], self.place)
+        return self.reader
+
+    def next(self) -> Given:
+        while self.file < len(self.node.paths):
+            path = self.node.paths[self.file]
+            try:
+                chunk = self.opened().read(1)
+            except HeadraceError as error:
+                raise error.located(stage=self.node.label, origin=path) from error.__cause__
+            if chunk is not None:
+                return record_rows(self.treedef, chunk).rows()[0], f"{path}:{chunk.lines[0]}"
+            self.close()
+            self.file, self.place, self.reader = self.file + 1, Place(), None
+        raise StopIteration
+
+    def state(self) -> State:
+        place = self.reader.place if self.reader is not None else self.place
+        return {"file": self.file, "place": place.to_json(), "skip": 0}
+
+    def close(self) -> None:
+        if self.reader is not None:
+            self.reader.close()

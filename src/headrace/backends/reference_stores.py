@@ -1,0 +1,164 @@
+"""The reference streams of operations that hold elements: shuffle, cache. The house rules stand in ``reference``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headrace.backends.reference_stream import Given, Stream, log
+from headrace.caching.memory import KeptEpoch
+from headrace.errors import HeadraceError
+from headrace.physical.block import Rows
+from headrace.physical.context import Context
+from headrace.physical.cursor import State
+from headrace.physical.draws import Key
+from headrace.physical.shuffle_order import content, drain_order, draws
+from headrace.physical.shuffling import buffer_slots
+from headrace.plan.buffering import Cache
+from headrace.plan.sequencing import Shuffle
+from headrace.structure import Element, read_only
+
+__all__ = ["CacheStream", "ShuffleStream"]
+
+# A place in the input is noted once for so many elements: to note each would be the dearest part of a shuffle.
+_NOTED_EVERY = 16
+
+
+class ShuffleStream:
+    """The order is ``shuffle_order``'s. A failure lies in a slot as an element does."""
+
+    def __init__(self, node: Shuffle, key: Key, input_stream: Stream, state: State | None) -> None:
+        self.input = input_stream
+        self.size = buffer_slots(node)
+        self.key = key
+        self.emitted = state["emitted"] if state else 0
+        self.number = state["read"] if state else 0  # of the next input element
+        self.total = state.get("total") if state else None
+        self.input_ended = False
+        self.notes = [(self.number, input_stream.state())]
+        self.slots: dict[int, tuple[int, Given | HeadraceError]] = {}
+        self.order: list[int] | None = None
+        self.filled = False
+
+    def read(self) -> Given | HeadraceError | None:
+        """The next input element, or its failure; None at the end."""
+        if self.input_ended:
+            return None
+        if self.number % _NOTED_EVERY == 0:
+            self.notes.append((self.number, self.input.state()))
+        try:
+            item: Given | HeadraceError = self.input.next()
+        except StopIteration:
+            self.input_ended, self.total = True, self.number
+            return None
+        except HeadraceError as error:
+            item = error
+        self.number += 1
+        return item
+
+    def fill(self) -> None:
+        """The slots as they were before the next output."""
+        steady = self.emitted if self.total is None else max(0, self.total - self.size)
+        slot_of = {number: slot for slot, number in enumerate(content(self.key, steady, self.size))} if steady else None
+        while self.number < steady + self.size:
+            item = self.read()
+            if item is None:
+                break
+            number = self.number - 1
+            slot = number if slot_of is None else slot_of.get(number)
+            if slot is not None:
+                self.slots[slot] = (number, item)
+        self.filled = True
+
+    def next(self) -> Given:
+        if not self.filled:
+            self.fill()
+        if self.order is None:
+            item = self.read()
+            if item is not None:
+                slot = int(draws(self.key, self.emitted, 1, self.size)[0])
+                chosen = self.slots[slot]
+                self.slots[slot] = (self.number - 1, item)
+                return self.out(chosen[1])
+            assert self.total is not None  # the input has ended
+            self.order = drain_order(self.key, min(self.total, self.size)).tolist()
+        assert self.total is not None  # as above
+        drained = self.emitted - max(0, self.total - self.size)
+        if drained == len(self.order):
+            raise StopIteration
+        return self.out(self.slots[self.order[drained]][1])
+
+    def out(self, item: Given | HeadraceError) -> Given:
+        self.emitted += 1
+        if isinstance(item, HeadraceError):
+            raise item
+        return item
+
+    def state(self) -> State:
+        oldest = min((number for number, _ in self.slots.values()), default=self.notes[0][0])
+        self.notes = [note for note in self.notes if note[0] <= oldest][-1:] + [
+            note for note in self.notes if note[0] > oldest
+        ]
+        read, place = self.notes[0]
+        state = {"emitted": self.emitted, "read": read, "input": place}
+        return state if self.total is None else {**state, "total": self.total}
+
+    def close(self) -> None:
+        self.input.close()
+
+
+class CacheStream:
+    """The first whole epoch, kept. An epoch with a failure is not whole."""
+
+    def __init__(self, node: Cache, build: Callable[[tuple[int, ...]], Stream], state: State | None, context: Context) -> None:
+        self.node = node
+        self.index = state["index"] if state else 0
+        self.failures = state["failures"] if state else 0
+        filled = tuple(state["epoch"]) if state else None
+        kept = node.memory.kept
+        self.kept = kept if kept is not None and filled in (None, kept.epoch) else None
+        self.epoch = self.kept.epoch if self.kept is not None else filled or context.epoch
+        self.rows: list[Element] = [row for payload in kept.payload for row in payload.rows()] if self.kept and kept else []
+        self.input = build(self.epoch) if self.kept is None else None
+        self.failed = 0
+        self.settled = False
+
+    def next(self) -> Given:
+        if self.input is None:
+            if self.index == len(self.rows):
+                raise StopIteration
+            self.index += 1
+            return self.rows[self.index - 1], f"element {self.index - 1}"
+        while True:
+            try:
+                element, origin = self.input.next()
+            except StopIteration:
+                self.complete()
+                raise
+            except HeadraceError:
+                self.failed += 1
+                if self.failed <= self.failures:
+                    continue  # it was delivered before the state was saved
+                self.failures = self.failed
+                raise
+            self.rows.append(read_only(element))
+            if len(self.rows) == self.node.input.cardinality():
+                self.complete()
+            if len(self.rows) > self.index:
+                self.index += 1
+                return self.rows[-1], origin
+
+    def complete(self) -> None:
+        if not self.failed and not self.settled:
+            self.node.memory.keep(KeptEpoch((Rows(self.rows),), self.epoch))
+        self.settled = True
+
+    def state(self) -> State:
+        return {"index": self.index, "epoch": list(self.epoch), "failures": self.failures}
+
+    def close(self) -> None:
+        if self.input is None:
+            return
+        if self.rows and not self.settled:
+            self.settled = True
+            log.warning("cache: an epoch was left after %d elements, so nothing is kept", len(self.rows))
+        self.input.close()

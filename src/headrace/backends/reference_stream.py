@@ -1,0 +1,55 @@
+"""What every reference stream promises.
+
+``next`` gives the next element and its origin in words. It raises StopIteration at the end, and at every call
+after it. Where an element fails it raises that element's error, and the next call goes on behind it. ``state``
+says in plain data where the stream stands; a stream made from that state goes on from there.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from headrace.physical.cursor import State
+from headrace.physical.failing import located
+from headrace.structure import Element
+
+__all__ = ["Given", "Stream", "Unary", "called", "log"]
+
+log: Final = logging.getLogger("headrace")
+
+Given = tuple[Element, str]
+
+
+class Stream(Protocol):
+    """One operation at work."""
+
+    def next(self) -> Given: ...
+
+    def state(self) -> State: ...
+
+    def close(self) -> None: ...
+
+
+class Unary:
+    """An operation on one stream that adds nothing to its state."""
+
+    def __init__(self, input_stream: Stream) -> None:
+        self.input = input_stream
+
+    def state(self) -> State:
+        return self.input.state()
+
+    def close(self) -> None:
+        self.input.close()
+
+
+def called(label: str, origin: str, function: Callable[[], Any]) -> Any:
+    """What the function returns; its exception as an error of the element that came from ``origin``."""
+    try:
+        return function()
+    except StopIteration:
+        raise located(RuntimeError("the function raised StopIteration"), stage=label, origin=origin) from None
+    except Exception as error:
+        raise located(error, stage=label, origin=origin) from error

@@ -1,0 +1,75 @@
+"""The worker pool of one pipeline: threads that take tasks from one queue.
+
+Tasks never wait for tasks, so any number of workers finishes them all. Threads are started as tasks come, so a
+pipeline that never has two tasks at once has one worker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable
+
+from headrace.errors import CancelledError, OutOfRangeError
+from headrace.queues.channel import Channel
+
+__all__ = ["WorkerPool"]
+
+
+class WorkerPool:
+    """Threads that run tasks.
+
+    Args:
+        workers: how many threads at most.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        # Without a bound of its own: the windows of the stages bound what is submitted.
+        self._tasks: Channel[Callable[[], None]] = Channel(capacity=sys.maxsize, name="tasks")
+        self._threads: list[threading.Thread] = []
+        self._starting = threading.Lock()
+        self._stopped = False
+
+    @property
+    def workers(self) -> int:
+        """How many tasks can run at once."""
+        return self._workers
+
+    def submit(self, task: Callable[[], None]) -> None:
+        """Has a worker run the task; after ``stop`` it is dropped."""
+        with contextlib.suppress(CancelledError):
+            self._tasks.put(task)
+        if len(self._threads) < self._workers:
+            self._start_one()
+
+    def _start_one(self) -> None:
+        with self._starting:
+            number = len(self._threads)
+            if number < self._workers and not self._stopped:
+                thread = threading.Thread(target=self._work, name=f"headrace-worker-{number}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def _work(self) -> None:
+        while not self._stopped:
+            try:
+                task = self._tasks.get()
+            except OutOfRangeError:
+                return
+            # A stage that was stopped has closed the channel into which its task would put its result.
+            with contextlib.suppress(CancelledError):
+                task()
+            del task  # its block must not live on while the worker waits for the next
+
+    def stop(self) -> None:
+        """Drops all tasks that did not begin; safe from any thread."""
+        self._stopped = True
+        self._tasks.close(cancel_pending_enqueues=True)
+
+    def join(self) -> None:
+        """Waits for the tasks that run."""
+        for thread in tuple(self._threads):
+            if thread is not threading.current_thread():
+                thread.join()

@@ -1,0 +1,1 @@
+"""Where elements are kept between epochs."""

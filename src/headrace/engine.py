@@ -1,0 +1,117 @@
+"""Wiring only: a plan, its options and a state become stages that can be pulled, stopped and closed."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Final
+
+from headrace.backends.inline import InlineStage
+from headrace.backends.thread import WorkerPool
+from headrace.observe.meter import StageStats
+from headrace.optimize.add_final_prefetch import has_parallel_work
+from headrace.optimize.rules import optimized
+from headrace.physical.context import Context, Meters, Seeds
+from headrace.physical.cursor import State
+from headrace.physical.lower import lower
+from headrace.physical.stage import Stage
+from headrace.plan.buffering import Prefetch, WithOptions
+from headrace.plan.node import AUTOTUNE, Node, nodes_of
+from headrace.plan.options import Options
+
+__all__ = ["Run", "options_of", "physical_plan"]
+
+# Where the system does not say how much memory it has.
+_FALLBACK_BYTES: Final = 4 << 30
+
+
+def options_of(plan: Node) -> Options:
+    """All options of a plan; where two meet, the one nearer to the end wins."""
+    merged = Options()
+    for node in nodes_of(plan):
+        if isinstance(node, WithOptions):
+            merged = merged.merged(node.options)
+    return merged
+
+
+def physical_plan(plan: Node, options: Options) -> Node:
+    """The plan as it will run."""
+    return plan if options.optimize is False or options.executor == "inline" else optimized(plan)
+
+
+class Run:
+    """One run of a plan: its stages, and the threads that serve them."""
+
+    def __init__(
+        self, plan: Node, options: Options, *, seeds: Seeds, epoch: int, state: State | None
+    ) -> None:
+        self._meters = Meters()
+        self._pool: WorkerPool | None = None
+        self._closing = threading.Lock()
+        self._closed = False
+        inline = options.executor == "inline"
+        running = physical_plan(plan, options)
+        if not inline and _uses_threads(running):
+            self._pool = WorkerPool(_workers(running, options))
+        context = Context(
+            seeds=seeds,
+            meters=self._meters,
+            pool=self._pool,
+            buffer_bytes=_buffer_bytes(running, options),
+            deterministic=options.deterministic is not False,
+            epoch=(epoch,),
+        )
+        self.root: Stage = InlineStage(running, state, context) if inline else lower(running, state, context)
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more can come."""
+        return self._closed
+
+    def stages(self) -> tuple[StageStats, ...]:
+        """What each stage did so far, sources first."""
+        return tuple(meter.snapshot() for meter in self._meters.all())
+
+    def close(self) -> None:
+        """Ends every wait, joins every thread, and gives back what the stages hold; may be called again."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+        self.root.stop()
+        if self._pool is not None:
+            self._pool.stop()
+            self._pool.join()
+        self.root.close()
+
+
+def _uses_threads(plan: Node) -> bool:
+    return has_parallel_work(plan) or any(isinstance(node, Prefetch) for node in nodes_of(plan))
+
+
+def _workers(plan: Node, options: Options) -> int:
+    """Enough for every stage to have as many calls at once as it was promised."""
+    cores = os.cpu_count() or 1
+    wanted = [getattr(node, "num_parallel_calls", None) for node in nodes_of(plan)]
+    fixed = sum(calls for calls in wanted if calls is not None and calls != AUTOTUNE)
+    tuned = cores if AUTOTUNE in wanted else 0
+    total = max(1, fixed + tuned)
+    return total if options.num_workers is None else min(total, options.num_workers)
+
+
+def _buffer_bytes(plan: Node, options: Options) -> int:
+    """An equal part of the budget for each stage that buffers."""
+    buffers = sum(
+        isinstance(node, Prefetch) or getattr(node, "num_parallel_calls", None) is not None for node in nodes_of(plan)
+    )
+    budget = options.ram_budget if options.ram_budget is not None else _default_budget_bytes()
+    return max(1, budget // max(1, buffers))
+
+
+def _default_budget_bytes() -> int:
+    """A quarter of the machine's memory: the model and the framework need the rest."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        total = _FALLBACK_BYTES
+    return total // 4

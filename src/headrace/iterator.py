@@ -1,0 +1,245 @@
+"""One run of a dataset, as its user sees it.
+
+What always holds:
+- The state counts what the caller received, whatever was read ahead. Taking it costs the writing down of a few
+  numbers: while elements are delivered only a cursor is kept.
+- It closes itself at the end, and when it is dropped, whether by ``break``, by an exception, by the garbage
+  collector or at the interpreter's exit. ``close`` may come at any time, and any number of times.
+- An error of one element leaves it usable: the next call goes on with the next element.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+import os
+import time
+import weakref
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Self
+
+from headrace.engine import Run, options_of
+from headrace.errors import HeadraceError, InvalidArgumentError, OutOfRangeError
+from headrace.observe.meter import IteratorStats
+from headrace.physical.block import Block, Failure
+from headrace.physical.context import Seeds
+from headrace.physical.cursor import Cursor, State
+from headrace.physical.stage import Pace
+from headrace.plan.fingerprint import Fingerprint, fingerprint_of
+from headrace.plan.node import Node
+from headrace.plan.randomness import claim_epoch, continue_after_epoch
+from headrace.structure import Element
+
+__all__ = ["STATE_VERSION", "DatasetIterator"]
+
+STATE_VERSION = 1
+
+
+@dataclasses.dataclass(slots=True)
+class _Start:
+    """From where a run starts."""
+
+    epoch: int
+    seeds: Seeds
+    position: State | None = None
+    delivered: int = 0
+
+
+class DatasetIterator:
+    """Delivers the elements of one epoch; made by ``iter(dataset)``.
+
+    One thread at a time may use it.
+
+    Example:
+        >>> import headrace as hr
+        >>> with iter(hr.Dataset.range(3)) as it:
+        ...     first = next(it)
+        ...     state = it.state_dict()
+        >>> again = iter(hr.Dataset.range(3))
+        >>> again.load_state_dict(state)
+        >>> first, list(again)
+        (0, [1, 2])
+    """
+
+    def __init__(self, plan: Node, *, counts: bool = True) -> None:
+        """``counts`` is False for a look at the elements that is no epoch of its own."""
+        self._plan = plan
+        self._options = options_of(plan)
+        entropy = int.from_bytes(os.urandom(7), "big")
+        seeds = Seeds.of(plan, seed=self._options.seed, entropy=entropy)
+        self._start = _Start(claim_epoch(plan) if counts else 0, seeds)
+        self._fingerprint: Fingerprint | None = None
+        self._run: Run | None = None
+        self._finalizer: weakref.finalize[Any, Any] | None = None
+        self._began_s = time.perf_counter()
+        self._wait_s = 0.0
+        self._forget_block()
+        self._ended = False
+
+    def _forget_block(self) -> None:
+        self._rows: Iterator[Element] = iter(())
+        self._block_length = 0
+        self._cursor: Cursor | None = None  # before the first element of the block, or behind the last failure
+        self._delivered_before = 0  # elements before the block
+        self._pace = Pace()
+
+    # ------------------------------------------------------------- delivering
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Element:
+        for element in self._rows:
+            return element
+        return self._next_block()
+
+    def get_next(self) -> Element:
+        """The next element.
+
+        Raises:
+            OutOfRangeError: there is none.
+        """
+        try:
+            return next(self)
+        except StopIteration:
+            raise OutOfRangeError("the dataset has no more elements") from None
+
+    def _next_block(self) -> Element:
+        if self._ended:
+            raise StopIteration
+        start = time.perf_counter()
+        try:
+            item = self._pulled()
+        except BaseException:
+            self._end()  # the engine itself failed, or Ctrl-C came: nothing can go on from here
+            raise
+        if item is None:
+            self._end()
+            self._wait_s += time.perf_counter() - start
+            raise StopIteration
+        self._delivered_before += self._block_length
+        if isinstance(item, Failure):
+            self._rows, self._block_length, self._cursor = iter(()), 0, item.after
+            self._wait_s += time.perf_counter() - start
+            raise item.error
+        rows = item.payload.rows()
+        self._rows, self._block_length, self._cursor = iter(rows), len(rows), item.cursor
+        waited_s = time.perf_counter() - start
+        self._wait_s += waited_s
+        self._pace.observe(len(rows), waited_s, item.payload.nbytes)
+        return next(self._rows)
+
+    def _pulled(self) -> Block | Failure | None:
+        run = self._running()
+        try:
+            return run.root.pull(self._pace.size)
+        except HeadraceError:
+            if run.closed:  # by another thread, while this one waited
+                return None
+            raise
+
+    def _running(self) -> Run:
+        if self._run is None:
+            start = self._start
+            self._run = Run(
+                self._plan, self._options, seeds=start.seeds, epoch=start.epoch, state=start.position
+            )
+            self._finalizer = weakref.finalize(self, self._run.close)
+        return self._run
+
+    # ------------------------------------------------------------------ state
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where this iterator stands, as plain data that JSON can hold.
+
+        It counts what was delivered, not what was read ahead, and belongs to this dataset: loaded into an iterator
+        of an equal one, in whatever process, with whatever executor and number of workers, it continues here.
+        """
+        remaining = operator.length_hint(self._rows)
+        delivered = self._block_length - remaining
+        place = self._cursor.advance(delivered).state() if self._cursor is not None else self._start.position
+        return {
+            "version": STATE_VERSION,
+            "fingerprint": self._identity().to_json(),
+            "epoch": self._start.epoch,
+            "entropy": self._start.seeds.entropy,
+            "seeds": self._start.seeds.listed(self._plan),
+            "delivered": self._start.delivered + self._delivered_before + delivered,
+            "position": place,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continues where the iterator that gave the state stood.
+
+        Args:
+            state: what ``state_dict`` returned, also after a round trip through JSON.
+
+        Raises:
+            InvalidArgumentError: the state is of another plan (the first node that differs is named), of another
+                version, or damaged. The iterator is then as it was.
+        """
+        start = self._checked(state)
+        self._shut()
+        self._run = None
+        self._start = start
+        self._forget_block()
+        self._ended = False
+        continue_after_epoch(self._plan, start.epoch)
+
+    def _checked(self, state: dict[str, Any]) -> _Start:
+        try:
+            if state["version"] != STATE_VERSION:
+                message = f"the state has version {state['version']}, this headrace reads version {STATE_VERSION}"
+                raise InvalidArgumentError(message)
+            self._identity().check(state["fingerprint"])
+            seeds = Seeds.restored(self._plan, drawn=state["seeds"], entropy=state["entropy"])
+            return _Start(state["epoch"], seeds, state["position"], state["delivered"])
+        except InvalidArgumentError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidArgumentError(f"this is no state of an iterator: {type(error).__name__}: {error}") from error
+
+    def _identity(self) -> Fingerprint:
+        if self._fingerprint is None:
+            self._fingerprint = fingerprint_of(self._plan)
+        return self._fingerprint
+
+    # ----------------------------------------------------------------- looking
+
+    def stats(self) -> IteratorStats:
+        """What was delivered so far, how long the caller waited for it, and what each stage did."""
+        delivered = self._block_length - operator.length_hint(self._rows)
+        return IteratorStats(
+            elements=self._delivered_before + delivered,
+            wait_s=self._wait_s,
+            elapsed_s=time.perf_counter() - self._began_s,
+            stages=self._run.stages() if self._run is not None else (),
+        )
+
+    # ------------------------------------------------------------------ ending
+
+    def close(self) -> None:
+        """Ends the run: every thread is joined, every file closed. The state stays as it was."""
+        delivered = self._block_length - operator.length_hint(self._rows)
+        if self._cursor is not None:
+            self._cursor = self._cursor.advance(delivered)
+        self._delivered_before += delivered
+        self._rows, self._block_length = iter(()), 0
+        self._end()
+
+    def _end(self) -> None:
+        self._ended = True
+        self._shut()
+
+    def _shut(self) -> None:
+        if self._finalizer is not None:
+            self._finalizer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()

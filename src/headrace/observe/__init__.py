@@ -1,0 +1,1 @@
+"""What a run did, measured while it runs and read as frozen snapshots."""

@@ -1,0 +1,92 @@
+"""Counters of stages, and the snapshots that are taken of them.
+
+What always holds: a stage counts once a block, never once an element, so watching costs next to nothing. Live
+meters stay inside; whoever looks gets a frozen snapshot.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+
+__all__ = ["IteratorStats", "Meter", "StageStats"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StageStats:
+    """What one stage did so far.
+
+    Attributes:
+        name: the operation, its function and its place.
+        elements: how many elements it delivered.
+        busy_s: seconds of its own work, over all threads, without the stages that it read from.
+        wait_s: seconds in which it waited for its own workers or its own buffer.
+        buffered: how many elements it holds ready now.
+    """
+
+    name: str
+    elements: int
+    busy_s: float
+    wait_s: float
+    buffered: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class IteratorStats:
+    """What one iterator did so far.
+
+    Attributes:
+        elements: how many elements it delivered.
+        wait_s: seconds that its caller spent waiting in ``next``.
+        elapsed_s: seconds since it was made.
+        stages: its stages, sources first.
+    """
+
+    elements: int
+    wait_s: float
+    elapsed_s: float
+    stages: tuple[StageStats, ...]
+
+    @property
+    def wait_share(self) -> float:
+        """The part of the elapsed time that the caller spent waiting, from 0 to 1."""
+        return self.wait_s / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+
+class Meter:
+    """The counters of one plan node in one run, for all the stages that it becomes."""
+
+    __slots__ = ("_lock", "buffered", "busy_s", "elements", "inside_s", "name", "span_s", "wait_s")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.elements = 0
+        self.span_s = 0.0  # in its pulls, with all that they call in the same thread
+        self.inside_s = 0.0  # the part of span_s that the stages above it took
+        self.busy_s = 0.0  # in workers
+        self.wait_s = 0.0  # the part of span_s that was spent waiting
+        self.buffered = 0
+        # A stage inside flat_map or interleave runs in several workers at once, and they share one meter.
+        self._lock = threading.Lock()
+
+    def pulled(self, *, elements: int, span_s: float, inside_s: float) -> None:
+        """Counts one pull."""
+        with self._lock:
+            self.elements += elements
+            self.span_s += span_s
+            self.inside_s += inside_s
+
+    def worked(self, busy_s: float) -> None:
+        """Counts work that a worker did."""
+        with self._lock:
+            self.busy_s += busy_s
+
+    def waited(self, wait_s: float) -> None:
+        """Counts a wait inside a pull."""
+        with self._lock:
+            self.wait_s += wait_s
+
+    def snapshot(self) -> StageStats:
+        """What was counted so far."""
+        own_s = max(0.0, self.span_s - self.inside_s - self.wait_s)
+        return StageStats(self.name, self.elements, self.busy_s + own_s, self.wait_s, self.buffered)

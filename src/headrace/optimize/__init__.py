@@ -1,0 +1,1 @@
+"""Rules that make a plan faster and change none of its elements."""

@@ -1,0 +1,23 @@
+"""A plan with parallel work ends in a prefetch: a thread drives it while the caller works on the last element."""
+
+from __future__ import annotations
+
+from headrace.plan.buffering import Prefetch, WithOptions
+from headrace.plan.node import Node, nodes_of
+
+__all__ = ["add_final_prefetch", "has_parallel_work"]
+
+
+def add_final_prefetch(plan: Node) -> Node:
+    """Adds a prefetch behind a plan that has parallel work and does not end in one."""
+    last = plan
+    while isinstance(last, WithOptions):
+        last = last.input
+    if isinstance(last, Prefetch) or not has_parallel_work(plan):
+        return plan
+    return Prefetch(input=plan)
+
+
+def has_parallel_work(plan: Node) -> bool:
+    """Whether some stage of the plan uses workers."""
+    return any(getattr(node, "num_parallel_calls", None) is not None for node in nodes_of(plan))

@@ -1,0 +1,29 @@
+"""The rules, in the order in which they run.
+
+The law on each: the same elements in the same order, or the plan unchanged, the same object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from headrace.optimize.add_final_prefetch import add_final_prefetch
+from headrace.optimize.fuse_parallel_maps import fuse_parallel_maps
+from headrace.optimize.shuffle_before_map import shuffle_before_map
+from headrace.plan.node import Node
+
+__all__ = ["RULES", "optimized"]
+
+RULES: Final[tuple[Callable[[Node], Node], ...]] = (
+    shuffle_before_map,  # first: maps on both sides of a shuffle become neighbours
+    fuse_parallel_maps,  # before the prefetch, which would stand between nothing, but looks for parallel work
+    add_final_prefetch,  # last: it goes to the end of whatever the plan has become
+)
+
+
+def optimized(plan: Node) -> Node:
+    """The plan after all rules."""
+    for rule in RULES:
+        plan = rule(plan)
+    return plan

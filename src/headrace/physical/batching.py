@@ -1,0 +1,199 @@
+"""Stages that stack elements along a new axis, and that take the first axis apart again."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Columns, Failure, Payload, Rows, joined_block
+from headrace.physical.cursor import Cursor, State, StridedCursor
+from headrace.physical.failing import located
+from headrace.physical.origin import GroupedOrigin, Origin
+from headrace.physical.stage import Item, Stage
+from headrace.plan.grouping import Batch
+from headrace.structure import Element, flatten, paths_of, unflatten
+
+__all__ = ["BatchStage", "UnbatchStage", "sliced", "stacked"]
+
+
+def stacked(payload: Payload) -> Element:
+    """One batch: the elements along a new first axis, in arrays of its own.
+
+    Raises:
+        InvalidArgumentError: they differ in structure, shape or dtype.
+    """
+    columns = payload.columns()
+    return unflatten(columns.treedef, columns.arrays)
+
+
+class BatchStage(Stage):
+    """Runs of consecutive elements, stacked.
+
+    Several batches are stacked as one array where their elements are alike, and cut afterwards: one gather, one
+    reshape, and each batch is a view. A failure takes its whole batch with it, as in tf.data: the batches behind
+    it are the same as without it.
+    """
+
+    def __init__(self, node: Batch, input_stage: Stage, meter: Meter) -> None:
+        super().__init__(meter, (input_stage,), StridedCursor(input_stage.cursor, node.batch_size))
+        self._size = node.batch_size
+        self._drop_remainder = node.drop_remainder
+        self._label = node.label
+        self._ready: list[Block | Failure] = []  # reversed: the next one is last
+
+    def _pull(self, limit: int) -> Item:
+        if not self._ready:
+            self._ready = self._batches(limit)[::-1]
+        return self._ready.pop() if self._ready else None
+
+    def _batches(self, limit: int) -> list[Block | Failure]:
+        """Up to ``limit`` batches, in pieces; the last one may be a failure."""
+        wanted = limit * self._size
+        blocks: list[Block] = []
+        have = 0
+        while have < wanted:
+            item = self._read(self.inputs[0], wanted - have)
+            if item is None:
+                break
+            if isinstance(item, Failure):
+                return [*self._whole(blocks, have), self._failed(item, blocks, have)]
+            blocks.append(item)
+            have += len(item)
+        made = self._whole(blocks, have)
+        rest = have % self._size
+        if rest and not self._drop_remainder:
+            made += self._stacked(joined_block(blocks).slice(have - rest, have), rest)
+        return made
+
+    def _whole(self, blocks: list[Block], have: int) -> list[Block | Failure]:
+        whole = have - have % self._size
+        return self._stacked(joined_block(blocks).slice(0, whole), self._size) if whole else []
+
+    def _failed(self, failure: Failure, blocks: list[Block], have: int) -> Failure:
+        """The failure of a batch; what is left of it is read and dropped."""
+        begun = have % self._size
+        before = joined_block(blocks).slice(have - begun, have).cursor if begun else failure.cursor
+        after = failure.after
+        left = self._size - begun - 1
+        while left:
+            item = self._read(self.inputs[0], left)
+            if item is None:
+                break
+            left -= len(item) if isinstance(item, Block) else 1
+            after = item.after
+        return Failure(failure.error, StridedCursor(before, self._size), StridedCursor(after, self._size))
+
+    def _stacked(self, block: Block, size: int) -> list[Block | Failure]:
+        """The batches of a block whose length is a multiple of ``size``."""
+        try:
+            columns = block.payload.columns()
+        except InvalidArgumentError:
+            return [self._one(block.slice(start, start + size)) for start in range(0, len(block), size)]
+        return [self._view(block, columns, size)]
+
+    def _view(self, block: Block, columns: Columns, size: int) -> Block:
+        count = len(block) // size
+        arrays = [_owned(array).reshape(count, size, *array.shape[1:]) for array in columns.arrays]
+        bounds = tuple((start, start + size) for start in range(0, len(block), size))
+        origin = GroupedOrigin(block.origin, bounds)
+        payload = Columns(columns.treedef, arrays) if arrays else Rows([unflatten(columns.treedef, ())] * count)
+        return Block(payload, StridedCursor(block.cursor, size), origin)
+
+    def _one(self, block: Block) -> Block | Failure:
+        try:
+            return self._view(block, block.payload.columns(), len(block))
+        except InvalidArgumentError as error:
+            origin = GroupedOrigin(block.origin, ((0, len(block)),)).describe(0)
+            placed = located(error, stage=self._label, origin=origin)
+            after = StridedCursor(block.after, self._size)
+            return Failure(placed, StridedCursor(block.cursor, self._size), after)
+
+
+def _owned(array: np.ndarray) -> np.ndarray:
+    """The array, or a copy of it where it is a view of a source: a batch belongs to whoever gets it."""
+    return array if array.flags.writeable and array.flags.c_contiguous else array.copy()
+
+
+def sliced(element: Element) -> Columns:
+    """The slices of an element along its first axis.
+
+    Raises:
+        InvalidArgumentError: a component is a scalar, or the lengths differ.
+    """
+    leaves, treedef = flatten(element)
+    arrays = [np.asarray(leaf) for leaf in leaves]
+    if not arrays:
+        raise InvalidArgumentError("there is no component to unbatch")
+    for path, array in zip(paths_of(treedef), arrays, strict=True):
+        if not array.ndim:
+            raise InvalidArgumentError(f"a scalar cannot be unbatched{f' (component {path})' if path else ''}")
+        if len(array) != len(arrays[0]):
+            message = f"component {path} has {len(array)} slices, the first component has {len(arrays[0])}"
+            raise InvalidArgumentError(message)
+    return Columns(treedef, arrays)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _InnerCursor:
+    """In an element that is taken apart: which element, and how many of its slices were given."""
+
+    input: Cursor
+    given: int = 0
+
+    def advance(self, count: int) -> _InnerCursor:
+        return _InnerCursor(self.input, self.given + count)
+
+    def state(self) -> State:
+        return {"given": self.given, "input": self.input.state()}
+
+
+class UnbatchStage(Stage):
+    """The slices of each element."""
+
+    def __init__(self, label: str, input_stage: Stage, meter: Meter, state: State | None) -> None:
+        given: int = state["given"] if state else 0
+        super().__init__(meter, (input_stage,), _InnerCursor(input_stage.cursor, given))
+        self._label = label
+        self._drop = given
+        self._current: Block | None = None
+
+    def _pull(self, limit: int) -> Item:
+        while self._current is None or not len(self._current):
+            item = self._read(self.inputs[0], 1)
+            if item is None:
+                return None
+            if isinstance(item, Failure):
+                return Failure(item.error, _InnerCursor(item.cursor), _InnerCursor(item.after))
+            failure = self._open(item)
+            if failure is not None:
+                return failure
+        block = self._current
+        self._current = block.slice(limit, len(block)) if len(block) > limit else None
+        return block.slice(0, limit)
+
+    def _open(self, item: Block) -> Failure | None:
+        try:
+            columns = sliced(item.payload.rows()[0])
+        except HeadraceError as error:
+            placed = located(error, stage=self._label, origin=item.origin.describe(0))
+            return Failure(placed, _InnerCursor(item.cursor), _InnerCursor(item.after))
+        whole = Block(columns, _InnerCursor(item.cursor), SliceOrigin(item.origin))
+        drop, self._drop = self._drop, 0
+        self._current = whole.slice(drop, len(whole)) if drop < len(whole) else None
+        return None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SliceOrigin:
+    """Slices of one element: they all came from it."""
+
+    whole: Origin
+
+    def subset(self, indices: object) -> SliceOrigin:
+        return self
+
+    def describe(self, index: int) -> str:
+        return f"a slice of {self.whole.describe(0)}"

@@ -1,0 +1,297 @@
+"""How elements travel between stages: runs of consecutive elements, and failures between them.
+
+A block is a payload, the cursor before its first element, and the origins of its elements. A payload is
+immutable and comes in four forms, cheapest first; stages cut and pick without knowing which they hold:
+
+    Indexed   numbers into a source that reads by index: nothing has been read yet
+    Columns   one array a leaf, elements along the first axis
+    Zipped    several payloads side by side
+    Rows      a list of elements, for what fits no array
+
+So a shuffle over an indexed source moves numbers, and a batch behind it reads whole batches at once: index
+space needs no rule of its own.
+
+A ``Failure`` travels in place of an element that could not be made. Blocks never contain one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from headrace.errors import HeadraceError, InternalError
+from headrace.physical.cursor import Cursor, JoinedCursor
+from headrace.physical.origin import JoinedOrigin, Numbers, Origin, subset
+from headrace.structure import Element, TreeDef, columns_of, flatten, nbytes_of, rows_of, unflatten
+
+__all__ = ["Block", "Columns", "Failure", "IndexSource", "Indexed", "Payload", "Rows", "Zipped", "join", "joined_block"]
+
+
+class Payload(Protocol):
+    """Elements without their place."""
+
+    def __len__(self) -> int: ...
+
+    def subset(self, indices: Numbers) -> Payload:
+        """The elements at these indices."""
+        ...
+
+    def rows(self) -> list[Element]:
+        """The elements one by one."""
+        ...
+
+    def columns(self) -> Columns:
+        """The elements as arrays.
+
+        Raises:
+            InvalidArgumentError: they differ in structure, shape or dtype.
+        """
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes it keeps alive."""
+        ...
+
+
+class Rows:
+    """Elements in a list."""
+
+    __slots__ = ("_nbytes", "elements")
+
+    def __init__(self, elements: list[Element]) -> None:
+        self.elements = elements
+        self._nbytes: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.elements)
+
+    def subset(self, indices: Numbers) -> Rows:
+        if isinstance(indices, range):
+            return Rows(self.elements[indices.start : indices.stop : indices.step] if len(indices) else [])
+        elements = self.elements
+        return Rows([elements[index] for index in indices.tolist()])
+
+    def rows(self) -> list[Element]:
+        return self.elements
+
+    def columns(self) -> Columns:
+        return Columns(*columns_of(self.elements))
+
+    @property
+    def nbytes(self) -> int:
+        if self._nbytes is None:
+            self._nbytes = _estimated_nbytes(self.elements)
+        return self._nbytes
+
+
+def _estimated_nbytes(elements: Sequence[Element]) -> int:
+    """From three elements: to look at each would cost more than a cheap pipeline does."""
+    if not elements:
+        return 0
+    probes = [elements[0], elements[len(elements) // 2], elements[-1]]
+    return len(elements) * max(nbytes_of(probe) for probe in probes)
+
+
+class Columns:
+    """Elements in arrays, one a leaf; a matrix instead, where each leaf is one column of it."""
+
+    __slots__ = ("_arrays", "matrix", "treedef")
+
+    def __init__(
+        self, treedef: TreeDef, arrays: Sequence[np.ndarray] | None, matrix: np.ndarray | None = None
+    ) -> None:
+        assert arrays is not None or matrix is not None
+        self.treedef = treedef
+        self._arrays = arrays
+        self.matrix = matrix
+
+    @property
+    def arrays(self) -> Sequence[np.ndarray]:
+        """One array a leaf."""
+        if self._arrays is None:
+            assert self.matrix is not None  # one of the two was given
+            self._arrays = list(self.matrix.T)
+        return self._arrays
+
+    def __len__(self) -> int:
+        return len(self.matrix) if self.matrix is not None else len(self.arrays[0])
+
+    def subset(self, indices: Numbers) -> Columns:
+        key = slice(indices.start, indices.stop, indices.step) if isinstance(indices, range) else indices
+        if isinstance(indices, range) and not len(indices):
+            key = slice(0, 0)
+        if self.matrix is not None:
+            return Columns(self.treedef, None, self.matrix[key])
+        return Columns(self.treedef, [array[key] for array in self.arrays])
+
+    def rows(self) -> list[Element]:
+        return rows_of(self.treedef, self.arrays)
+
+    def columns(self) -> Columns:
+        return self
+
+    @property
+    def nbytes(self) -> int:
+        if self.matrix is not None:
+            return self.matrix.nbytes
+        # An object array's items are strings or such: guess, as a look at each would be dear.
+        return sum(array.nbytes * (8 if array.dtype.kind == "O" else 1) for array in self.arrays)
+
+
+class IndexSource(Protocol):
+    """What reads any of its elements by number, many at once."""
+
+    def rows(self, indices: Numbers) -> list[Element]:
+        """These elements, one by one."""
+        ...
+
+    def columns(self, indices: Numbers) -> Columns:
+        """These elements, as arrays of their own."""
+        ...
+
+
+class Indexed:
+    """Elements of an indexed source that have not been read yet."""
+
+    __slots__ = ("indices", "source")
+
+    def __init__(self, source: IndexSource, indices: Numbers) -> None:
+        self.source = source
+        self.indices = indices
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def subset(self, indices: Numbers) -> Indexed:
+        return Indexed(self.source, subset(self.indices, indices))
+
+    def rows(self) -> list[Element]:
+        return self.source.rows(self.indices)
+
+    def columns(self) -> Columns:
+        return self.source.columns(self.indices)
+
+    @property
+    def nbytes(self) -> int:
+        return 0 if isinstance(self.indices, range) else self.indices.nbytes
+
+
+class Zipped:
+    """Payloads of one length side by side, as the leaves of a structure."""
+
+    __slots__ = ("parts", "treedef")
+
+    def __init__(self, treedef: TreeDef, parts: Sequence[Payload]) -> None:
+        self.treedef = treedef
+        self.parts = parts
+
+    def __len__(self) -> int:
+        return len(self.parts[0])
+
+    def subset(self, indices: Numbers) -> Zipped:
+        return Zipped(self.treedef, [part.subset(indices) for part in self.parts])
+
+    def rows(self) -> list[Element]:
+        table = zip(*(part.rows() for part in self.parts), strict=True)
+        if self.treedef.type is tuple:
+            return list(table)
+        return [unflatten(self.treedef, row) for row in table]
+
+    def columns(self) -> Columns:
+        parts = [part.columns() for part in self.parts]
+        # A leaf of each part stands for its arrays, so that the joint structure comes out of one flattening.
+        whole = unflatten(self.treedef, [unflatten(part.treedef, range(len(part.arrays))) for part in parts])
+        return Columns(flatten(whole)[1], [array for part in parts for array in part.arrays])
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self.parts)
+
+
+def join(payloads: Sequence[Payload]) -> Payload:
+    """One payload with the elements of all, in order, in the cheapest form that holds them."""
+    if len(payloads) == 1:
+        return payloads[0]
+    first = payloads[0]
+    if isinstance(first, Indexed) and all(isinstance(p, Indexed) and p.source is first.source for p in payloads):
+        return Indexed(first.source, np.concatenate([np.asarray(p.indices) for p in payloads]))  # type: ignore[attr-defined]
+    if isinstance(first, Columns) and all(_alike(first, payload) for payload in payloads):
+        return _joined_columns(first, payloads)  # type: ignore[arg-type]  # _alike has looked
+    return Rows([row for payload in payloads for row in payload.rows()])
+
+
+def _alike(first: Columns, other: Payload) -> bool:
+    if not isinstance(other, Columns) or other.treedef != first.treedef:
+        return False
+    if first.matrix is not None and other.matrix is not None:
+        return first.matrix.dtype == other.matrix.dtype
+    pairs = zip(first.arrays, other.arrays, strict=True)
+    return all(one.dtype == two.dtype and one.shape[1:] == two.shape[1:] for one, two in pairs)
+
+
+def _joined_columns(first: Columns, payloads: Sequence[Columns]) -> Columns:
+    matrices = [payload.matrix for payload in payloads]
+    if all(matrix is not None for matrix in matrices):
+        return Columns(first.treedef, None, np.concatenate(matrices))  # type: ignore[arg-type]  # none is None
+    columns = zip(*(payload.arrays for payload in payloads), strict=True)
+    return Columns(first.treedef, [np.concatenate(arrays) for arrays in columns])
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Block:
+    """A run of consecutive elements, at least one."""
+
+    payload: Payload
+    cursor: Cursor
+    origin: Origin
+
+    def __len__(self) -> int:
+        return len(self.payload)
+
+    @property
+    def after(self) -> Cursor:
+        """The place behind its last element."""
+        return self.cursor.advance(len(self.payload))
+
+    def slice(self, start: int, stop: int) -> Block:
+        """The elements from ``start`` to before ``stop``."""
+        if start == 0 and stop >= len(self.payload):
+            return self
+        part = range(start, min(stop, len(self.payload)))
+        return Block(self.payload.subset(part), self.cursor.advance(start), self.origin.subset(part))
+
+
+def joined_block(blocks: Sequence[Block]) -> Block:
+    """One block with the elements of consecutive ones."""
+    if len(blocks) == 1:
+        return blocks[0]
+    if not blocks:
+        raise InternalError("no blocks to join")
+    lengths = [len(block) for block in blocks]
+    starts = [0, *np.cumsum(lengths).tolist()]
+    # The last piece is the place behind all of them, so that advancing to the end is exact.
+    pieces = [*(block.cursor for block in blocks), blocks[-1].after]
+    return Block(
+        join([block.payload for block in blocks]),
+        JoinedCursor(starts, pieces),
+        JoinedOrigin.of(lengths, [block.origin for block in blocks]),
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Failure:
+    """What takes the place of one element that could not be made.
+
+    Attributes:
+        error: the error as the user will see it.
+        cursor: the place before it.
+        after: the place from which the run goes on when the error has been delivered.
+    """
+
+    error: HeadraceError
+    cursor: Cursor
+    after: Cursor

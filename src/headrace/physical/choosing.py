@@ -1,0 +1,246 @@
+"""Stages that choose which elements come: take, skip, shard, repeat, concatenate; and enumerate, which counts them.
+
+They cut blocks and never look inside, so over an indexed source they move numbers and read nothing. As in tf.data
+a failure passes through, and does not count as an element; only enumerate numbers it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Failure, Indexed, Zipped
+from headrace.physical.cursor import CountedCursor, Cursor, State
+from headrace.physical.sources import RangeSource
+from headrace.physical.stage import Item, Stage
+from headrace.plan.elementwise import Enumerate
+from headrace.plan.sequencing import Shard
+from headrace.structure import flatten
+
+__all__ = ["ConcatenateStage", "EnumerateStage", "RepeatStage", "ShardStage", "SkipStage", "TakeStage"]
+
+# What is read only to be dropped is read in blocks of this size: large enough to be cheap, small enough to hold.
+_DROPPED_AT_ONCE = 1024
+
+
+class TakeStage(Stage):
+    """The first elements."""
+
+    def __init__(self, count: int, input_stage: Stage, meter: Meter, state: State | None) -> None:
+        self._taken: int = state["taken"] if state else 0
+        super().__init__(meter, (input_stage,), CountedCursor("taken", self._taken, input_stage.cursor))
+        self._count = count
+        self.by_index = input_stage.by_index
+
+    def _pull(self, limit: int) -> Item:
+        left = self._count - self._taken
+        if left <= 0:
+            return None
+        item = self._read(self.inputs[0], min(limit, left))
+        if item is None:
+            return None
+        cursor = CountedCursor("taken", self._taken, item.cursor)
+        if isinstance(item, Failure):
+            return Failure(item.error, cursor, CountedCursor("taken", self._taken, item.after))
+        self._taken += len(item)
+        return Block(item.payload, cursor, item.origin)
+
+
+class SkipStage(Stage):
+    """All but the first elements."""
+
+    def __init__(self, count: int, input_stage: Stage, meter: Meter, state: State | None) -> None:
+        self._skipped: int = state["skipped"] if state else 0
+        self._count = count
+        super().__init__(meter, (input_stage,), _SkippedCursor(self._skipped, input_stage.cursor))
+        self.by_index = input_stage.by_index
+
+    def _pull(self, limit: int) -> Item:
+        while self._skipped < self._count:
+            wanted = self._count - self._skipped
+            item = self._read(self.inputs[0], wanted if self.by_index else min(wanted, _DROPPED_AT_ONCE))
+            if not isinstance(item, Block):
+                return self._placed(item)
+            self._skipped += len(item)
+        return self._placed(self._read(self.inputs[0], limit))
+
+    def _placed(self, item: Item) -> Item:
+        if item is None:
+            return None
+        cursor = _SkippedCursor(self._skipped, item.cursor)
+        if isinstance(item, Failure):
+            return Failure(item.error, cursor, _SkippedCursor(self._skipped, item.after))
+        return Block(item.payload, cursor, item.origin)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _SkippedCursor:
+    """Behind a skip: how many were dropped, and the place in what it reads."""
+
+    skipped: int
+    input: Cursor
+
+    def advance(self, count: int) -> _SkippedCursor:
+        return _SkippedCursor(self.skipped, self.input.advance(count))
+
+    def state(self) -> State:
+        return {"skipped": self.skipped, "input": self.input.state()}
+
+
+class ShardStage(Stage):
+    """Every n-th element."""
+
+    def __init__(self, node: Shard, input_stage: Stage, meter: Meter, state: State | None) -> None:
+        self._seen: int = state["seen"] if state else 0
+        super().__init__(meter, (input_stage,), _ShardCursor(self._seen, input_stage.cursor, range(0)))
+        self._node = node
+        self.by_index = input_stage.by_index
+
+    def _pull(self, limit: int) -> Item:
+        while True:
+            item = self._read(self.inputs[0], limit * self._node.num_shards if self.by_index else limit)
+            if item is None:
+                return None
+            if isinstance(item, Failure):
+                cursors = [_ShardCursor(self._seen, place, range(0)) for place in (item.cursor, item.after)]
+                return Failure(item.error, *cursors)
+            first = (self._node.index - self._seen) % self._node.num_shards
+            mine = range(first, len(item), self._node.num_shards)
+            cursor = _ShardCursor(self._seen, item.cursor, mine, len(item))
+            self._seen += len(item)
+            if len(mine):
+                return Block(item.payload.subset(mine), cursor, item.origin.subset(mine))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _ShardCursor:
+    """In a shard: how many elements were seen, and the offsets in the input's block at which its own ones stand."""
+
+    seen: int
+    input: Cursor
+    offsets: range
+    length: int = 0
+    count: int = 0
+
+    def advance(self, count: int) -> _ShardCursor:
+        return _ShardCursor(self.seen, self.input, self.offsets, self.length, self.count + count)
+
+    def state(self) -> State:
+        offset = self.offsets[self.count] if self.count < len(self.offsets) else self.length
+        return {"seen": self.seen + offset, "input": self.input.advance(offset).state()}
+
+
+class EnumerateStage(Stage):
+    """Each element with its number."""
+
+    def __init__(self, node: Enumerate, input_stage: Stage, meter: Meter, state: State | None) -> None:
+        self._index: int = state["index"] if state else 0
+        super().__init__(meter, (input_stage,), CountedCursor("index", self._index, input_stage.cursor))
+        self._numbers = RangeSource(node.start, None, 1, np.dtype(np.int64))
+        self._treedef = flatten((0, 0))[1]
+        self.by_index = input_stage.by_index
+
+    def _pull(self, limit: int) -> Item:
+        item = self._read(self.inputs[0], limit)
+        if item is None:
+            return None
+        cursor = CountedCursor("index", self._index, item.cursor)
+        first = self._index
+        if isinstance(item, Failure):
+            self._index += 1
+            return Failure(item.error, cursor, CountedCursor("index", self._index, item.after))
+        self._index += len(item)
+        numbers = Indexed(self._numbers, range(first, self._index))
+        return Block(Zipped(self._treedef, (numbers, item.payload)), cursor, item.origin)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _TurnCursor:
+    """In one of several runs: which, whether it gave an element yet, and the place in it."""
+
+    key: str
+    turn: int
+    empty: bool
+    input: Cursor
+
+    def advance(self, count: int) -> _TurnCursor:
+        return _TurnCursor(self.key, self.turn, self.empty and not count, self.input.advance(count))
+
+    def state(self) -> State:
+        return {self.key: self.turn, "empty": self.empty, "input": self.input.state()}
+
+
+class _TurnsStage(Stage):
+    """One input after the other, each built when its turn comes."""
+
+    key: str
+
+    def __init__(self, build: Callable[[int, State | None], Stage], meter: Meter, state: State | None) -> None:
+        self._turn: int = state[self.key] if state else 0
+        self._empty: bool = state["empty"] if state else True
+        current = build(self._turn, state["input"] if state else None)
+        super().__init__(meter, (current,), _TurnCursor(self.key, self._turn, self._empty, current.cursor))
+        self._build = build
+        self._stopped = False
+        self.by_index = current.by_index
+
+    def _has_next_turn(self) -> bool:
+        raise NotImplementedError
+
+    def _pull(self, limit: int) -> Item:
+        while True:
+            item = self._read(self.inputs[0], limit)
+            if item is not None:
+                return self._placed(item)
+            if not self._has_next_turn():
+                return None
+            self._next_turn()
+
+    def _next_turn(self) -> None:
+        self.inputs[0].close()
+        self._turn += 1
+        self._empty = True
+        current = self._build(self._turn, None)
+        self.inputs = (current,)
+        if self._stopped:  # stop() came while there was nothing of this turn to be stopped
+            current.stop()
+
+    def _placed(self, item: Block | Failure) -> Item:
+        cursor = _TurnCursor(self.key, self._turn, self._empty, item.cursor)
+        if isinstance(item, Failure):
+            return Failure(item.error, cursor, _TurnCursor(self.key, self._turn, self._empty, item.after))
+        self._empty = False
+        return Block(item.payload, cursor, item.origin)
+
+    def stop(self) -> None:
+        self._stopped = True
+        super().stop()
+
+
+class RepeatStage(_TurnsStage):
+    """The same plan, several times over; a turn that gave no element ends it."""
+
+    key = "turn"
+
+    def __init__(
+        self, count: int | None, build: Callable[[int, State | None], Stage], meter: Meter, state: State | None
+    ) -> None:
+        self._count = count
+        super().__init__(build, meter, state)
+
+    def _has_next_turn(self) -> bool:
+        if self._count is None:
+            return not self._empty
+        return self._turn + 1 < self._count
+
+
+class ConcatenateStage(_TurnsStage):
+    """One plan, and then the other."""
+
+    key = "part"
+
+    def _has_next_turn(self) -> bool:
+        return self._turn == 0

@@ -1,0 +1,148 @@
+"""What the stages of one run share: its workers, its bounds, its meters and its randomness."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from headrace.observe.meter import Meter
+from headrace.physical.draws import Key, derived_seed
+from headrace.plan.node import Node, nodes_of
+from headrace.plan.randomness import Randomness, randomness_of
+
+__all__ = ["Context", "Meters", "Pool", "Seeds"]
+
+
+class Pool(Protocol):
+    """Runs tasks somewhere else."""
+
+    @property
+    def workers(self) -> int:
+        """How many tasks can run at once."""
+        ...
+
+    def submit(self, task: Callable[[], None]) -> None:
+        """Runs the task when a worker is free; the task says itself to whom its result goes."""
+        ...
+
+
+class Meters:
+    """The meters of one run, one for each node of the plan, also where a node becomes many stages."""
+
+    def __init__(self) -> None:
+        self._meters: dict[tuple[object, ...], Meter] = {}
+
+    def of(self, node: Node, within: tuple[object, ...]) -> Meter:
+        """The meter of a node; ``within`` names the stage that opened the plan in which it stands."""
+        # Plans that a function makes anew for each element have equal labels and share a meter.
+        key = (*within, node.label) if within else (id(node),)
+        return self._meters.setdefault(key, Meter(node.label))
+
+    def all(self) -> Iterable[Meter]:
+        """Every meter, sources first."""
+        return tuple(self._meters.values())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Seeds:
+    """The seed of every random operation of a run.
+
+    Attributes:
+        drawn: the seeds of operations that were given none, by their entropy.
+        entropy: what operations inside functions draw theirs from.
+    """
+
+    drawn: dict[int, int]
+    entropy: int
+
+    @classmethod
+    def of(cls, plan: Node, *, seed: int | None, entropy: int) -> Seeds:
+        """The seeds of a new run of the plan."""
+        unseeded = _unseeded(plan)
+        if seed is None:
+            return cls({found.entropy: found.entropy for found in unseeded}, entropy)
+        drawn = {found.entropy: derived_seed(seed, number) for number, found in enumerate(unseeded)}
+        return cls(drawn, derived_seed(seed))
+
+    @classmethod
+    def restored(cls, plan: Node, *, drawn: list[int], entropy: int) -> Seeds:
+        """The seeds of a run that is resumed."""
+        return cls({found.entropy: seed for found, seed in zip(_unseeded(plan), drawn, strict=True)}, entropy)
+
+    def within(self, plan: Node) -> Seeds:
+        """The seeds for a plan that a function made."""
+        unseeded = _unseeded(plan)
+        if not unseeded:
+            return self
+        fresh = {found.entropy: derived_seed(self.entropy, number) for number, found in enumerate(unseeded)}
+        return Seeds(self.drawn | fresh, self.entropy)
+
+    def seed_of(self, randomness: Randomness) -> int:
+        """The seed of one random operation."""
+        return self.drawn[randomness.entropy] if randomness.seed is None else randomness.seed
+
+    def listed(self, plan: Node) -> list[int]:
+        """The seeds of the operations that were given none, in the order of the plan, to be saved."""
+        return [self.drawn[found.entropy] for found in _unseeded(plan)]
+
+
+def _unseeded(plan: Node) -> list[Randomness]:
+    found = (randomness_of(node) for node in nodes_of(plan))
+    return [randomness for randomness in found if randomness and randomness.seed is None]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Context:
+    """Where a stage stands in a run.
+
+    Attributes:
+        seeds: the run's randomness.
+        meters: the run's counters.
+        pool: the run's workers; None inside a task, where nothing may wait for another task.
+        buffer_bytes: how many bytes one buffer may hold.
+        deterministic: what stages that were not told do about the order of parallel work.
+        replayed: True above an operation that reads its input again when it is restored, so that the input must
+            come in the same order again.
+        epoch: the path of epochs: the iterator's number, then the turns of each repeat around the stage.
+        within: the names of the operations whose function opened this plan.
+    """
+
+    seeds: Seeds
+    meters: Meters
+    pool: Pool | None
+    buffer_bytes: int
+    deterministic: bool = True
+    replayed: bool = False
+    epoch: tuple[int, ...] = (0,)
+    within: tuple[object, ...] = ()
+
+    def turn(self, number: int) -> Context:
+        """The context of one turn of a repeat."""
+        return dataclasses.replace(self, epoch=(*self.epoch, number))
+
+    def replaying(self) -> Context:
+        """The context above an operation that reads its input again when it is restored."""
+        return self if self.replayed else dataclasses.replace(self, replayed=True)
+
+    def alone(self) -> Context:
+        """The context of stages that run within one thread: inside a task, or only to look something up."""
+        return dataclasses.replace(self, pool=None)
+
+    def inside(self, plan: Node, *, opener: Node, number: int) -> Context:
+        """The context of the plan that ``opener`` made of its element with that number."""
+        return dataclasses.replace(
+            self,
+            seeds=self.seeds.within(plan),
+            pool=None,
+            epoch=(*self.epoch, number),
+            within=(*self.within, opener.label),
+        )
+
+    def meter(self, node: Node) -> Meter:
+        """The counters of a node."""
+        return self.meters.of(node, self.within)
+
+    def key(self, randomness: Randomness, *, each_epoch: bool = True) -> Key:
+        """The stream of random numbers of one operation in this epoch, or in all of them."""
+        return Key(self.seeds.seed_of(randomness), self.epoch if each_epoch else ())

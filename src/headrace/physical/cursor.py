@@ -1,0 +1,131 @@
+"""Where a stage stands, kept while elements are delivered and written down only when asked for.
+
+A cursor marks the place before one element of a stage's output. ``advance(n)`` is the place n elements later,
+and ``state()`` is that place as plain data: what the stage, built anew from it, needs to deliver that element
+next. Cursors are immutable and cheap to make, so every block carries one and a step costs nothing; only a
+checkpoint pays for ``state()``.
+
+Operations that map one element to one, or that can say at which input element each output began, add nothing
+to the state: their cursor is the input's, seen through the numbers of elements.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+__all__ = [
+    "CountedCursor",
+    "Cursor",
+    "IndexCursor",
+    "JoinedCursor",
+    "OffsetCursor",
+    "SkipCursor",
+    "State",
+    "StridedCursor",
+]
+
+State = dict[str, Any]
+
+
+class Cursor(Protocol):
+    """The place before one element."""
+
+    def advance(self, count: int) -> Cursor:
+        """The place ``count`` elements later."""
+        ...
+
+    def state(self) -> State:
+        """This place as plain, JSON-able data."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class IndexCursor:
+    """In a source that reads by number."""
+
+    index: int
+
+    def advance(self, count: int) -> IndexCursor:
+        return IndexCursor(self.index + count)
+
+    def state(self) -> State:
+        return {"index": self.index}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CountedCursor:
+    """In an operation that counts its elements, one for each that it reads."""
+
+    key: str
+    count: int
+    input: Cursor
+
+    def advance(self, count: int) -> CountedCursor:
+        return CountedCursor(self.key, self.count + count, self.input.advance(count))
+
+    def state(self) -> State:
+        return {self.key: self.count, "input": self.input.state()}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StridedCursor:
+    """Where each output element began a fixed number of input elements after the one before it."""
+
+    base: Cursor
+    stride: int
+    count: int = 0
+
+    def advance(self, count: int) -> StridedCursor:
+        return StridedCursor(self.base, self.stride, self.count + count)
+
+    def state(self) -> State:
+        return self.base.advance(self.stride * self.count).state()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OffsetCursor:
+    """Where output element i began at input element ``offsets[i]``; the last offset is the end of the block."""
+
+    base: Cursor
+    offsets: Sequence[int]
+    index: int = 0
+
+    def advance(self, count: int) -> OffsetCursor:
+        return OffsetCursor(self.base, self.offsets, self.index + count)
+
+    def state(self) -> State:
+        # A block's remainder may be shorter than a whole stride, so the end is clamped, not passed.
+        return self.base.advance(self.offsets[min(self.index, len(self.offsets) - 1)]).state()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class JoinedCursor:
+    """In a run of elements that came in several pieces: ``starts[i]`` is where the i-th begins."""
+
+    starts: Sequence[int]
+    pieces: Sequence[Cursor]
+    index: int = 0
+
+    def advance(self, count: int) -> JoinedCursor:
+        return JoinedCursor(self.starts, self.pieces, self.index + count)
+
+    def state(self) -> State:
+        piece = bisect.bisect_right(self.starts, self.index) - 1
+        return self.pieces[piece].advance(self.index - self.starts[piece]).state()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SkipCursor:
+    """A number of elements after a place that can be written down: they are made again and dropped."""
+
+    place: Callable[[], State]
+    skip: int = 0
+
+    def advance(self, count: int) -> SkipCursor:
+        return SkipCursor(self.place, self.skip + count)
+
+    def state(self) -> State:
+        return {**self.place(), "skip": self.skip}

@@ -1,0 +1,179 @@
+"""A plan that a function made of an element, while it is read: in the thread of the driver, or ahead in workers."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Callable
+
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Failure
+from headrace.physical.context import Pool
+from headrace.physical.cursor import Cursor
+from headrace.physical.stage import Item, Pace, Stage
+from headrace.queues.channel import EMPTY, Channel
+
+__all__ = ["AheadReader", "InnerReader", "Opened"]
+
+
+class InnerReader:
+    """Reads the stage of an inner plan when it is asked; opens it with the first read.
+
+    A failure to open is the one thing that such a reader gives.
+    """
+
+    def __init__(self, open_stage: Callable[[], Stage | Failure], cursor: Cursor | None) -> None:
+        self._open_stage = open_stage
+        self._stage: Stage | Failure | None = None
+        self._head: Block | Failure | None = None
+        self._ended = False
+        self._cursor = cursor
+
+    @property
+    def cursor(self) -> Cursor | None:
+        """The place of the next element; None at the start of a plan that was not opened yet."""
+        return self._cursor if self._head is None else self._head.cursor
+
+    @property
+    def failed_to_open(self) -> bool:
+        """Whether there was no plan to read."""
+        return isinstance(self._stage, Failure)
+
+    def is_ready(self) -> bool:
+        """Whether ``peek`` need not wait."""
+        return True
+
+    def peek(self, limit: int) -> Item:
+        """The next item, which stays the next; ``limit`` bounds what is read for it."""
+        if self._head is None and not self._ended:
+            self._head = self._next(limit)
+            self._ended = self._head is None
+        return self._head
+
+    def take(self, count: int) -> Block:
+        """The first elements of the block that ``peek`` gave."""
+        block = self._head
+        assert isinstance(block, Block)  # as peek has said
+        self._head = block.slice(count, len(block)) if len(block) > count else None
+        self._cursor = block.cursor.advance(count)
+        return block.slice(0, count)
+
+    def drop_failure(self) -> None:
+        """Goes on behind the failure that ``peek`` gave."""
+        failure = self._head
+        assert isinstance(failure, Failure)  # as peek has said
+        self._head = None
+        self._cursor = failure.after
+
+    def _next(self, limit: int) -> Item:
+        return self._make(limit)
+
+    def _make(self, limit: int) -> Item:
+        """Reads the stage; it is opened where it is read."""
+        if self._stage is None:
+            self._stage = self._open_stage()
+            if isinstance(self._stage, Failure):
+                return self._stage
+        assert isinstance(self._stage, Stage)  # a failure was the only thing that it gave
+        return self._stage.pull(limit)
+
+    def stop(self) -> None:
+        """Ends every wait; safe from any thread."""
+        if isinstance(self._stage, Stage):
+            self._stage.stop()
+
+    def close(self) -> None:
+        """Gives back what the stage holds."""
+        if isinstance(self._stage, Stage):
+            self._stage.close()
+
+
+class AheadReader(InnerReader):
+    """Reads the stage of an inner plan in the pipeline's workers, up to two blocks ahead.
+
+    One task at a time reads the stage, so the stage itself knows nothing of threads.
+    """
+
+    def __init__(
+        self,
+        open_stage: Callable[[], Stage | Failure],
+        cursor: Cursor | None,
+        *,
+        pool: Pool,
+        pace: Pace,
+        meter: Meter,
+    ) -> None:
+        super().__init__(open_stage, cursor)
+        self._pool = pool
+        self._pace = pace
+        self._meter = meter
+        # Two: one is taken apart while the next is made.
+        self._made: Channel[tuple[Item, float]] = Channel(capacity=2, name="interleave")
+        self._running = False
+        self._all_made = False
+        self._closed = False
+        # Held while the stage is read or closed. Reentrant, because a garbage collection inside a user's function
+        # may close the very pipeline that calls it.
+        self._reading = threading.RLock()
+        self._request()
+
+    def _request(self) -> None:
+        if not self._running and not self._all_made:
+            self._running = True
+            self._pool.submit(self._work)
+
+    def _work(self) -> None:
+        """In a worker: makes one item."""
+        start = time.perf_counter()
+        try:
+            with self._reading:
+                if self._closed:
+                    return
+                item = self._make(self._pace.size)
+        except BaseException as error:  # what is not the user's Exception must still end the run, not a worker
+            self._made.fail(error)
+            return
+        self._made.put_nowait((item, time.perf_counter() - start))
+
+    def is_ready(self) -> bool:
+        return self._head is not None or self._ended or len(self._made) > 0
+
+    def _next(self, limit: int) -> Item:
+        made = self._made.get_nowait()
+        if made is EMPTY:
+            start = time.perf_counter()
+            made = self._made.get()
+            self._meter.waited(time.perf_counter() - start)
+        item, seconds = made
+        self._running = False
+        self._meter.worked(seconds)
+        if isinstance(item, Block):
+            self._pace.observe(len(item), seconds, item.payload.nbytes)
+        self._all_made = item is None or isinstance(self._stage, Failure)
+        self._request()
+        return item
+
+    def stop(self) -> None:
+        self._made.close(cancel_pending_enqueues=True)
+        super().stop()
+
+    def close(self) -> None:
+        """Waits for the task that still reads the stage, then closes it."""
+        self._closed = True
+        with self._reading:
+            super().close()
+
+
+@dataclasses.dataclass(slots=True)
+class Opened:
+    """A slot's dataset: the number and the block of the element that opened it, and its reader."""
+
+    number: int
+    opener: Block
+    reader: InnerReader
+
+    @property
+    def cursor(self) -> Cursor:
+        """The place before the element that opened it."""
+        return self.opener.cursor

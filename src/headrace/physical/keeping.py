@@ -1,0 +1,151 @@
+"""The stage of cache: the elements of one epoch, kept and given again.
+
+Its state is the number of the next element, and which epoch was kept: a cache that is not there any more is
+filled again from that very epoch, so a shuffle above it comes in the order that was kept.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import logging
+from collections.abc import Callable
+from itertools import accumulate
+
+import numpy as np
+
+from headrace.caching.memory import KeptEpoch, MemoryCache
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Columns, Failure, Payload, Rows
+from headrace.physical.cursor import State
+from headrace.physical.origin import NumberedOrigin
+from headrace.physical.stage import Item, Stage
+from headrace.structure import read_only
+
+__all__ = ["CacheStage"]
+
+_log = logging.getLogger("headrace")
+
+# What is read only to be kept is read in blocks of this size.
+_KEPT_AT_ONCE = 1024
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _CacheCursor:
+    """In a kept epoch: the number of the element, and which epoch it is."""
+
+    index: int
+    epoch: tuple[int, ...]
+    failures: int = 0
+
+    def advance(self, count: int) -> _CacheCursor:
+        return _CacheCursor(self.index + count, self.epoch, self.failures)
+
+    def state(self) -> State:
+        return {"index": self.index, "epoch": list(self.epoch), "failures": self.failures}
+
+
+class CacheStage(Stage):
+    """The first whole epoch, kept."""
+
+    def __init__(
+        self,
+        memory: MemoryCache,
+        build: Callable[[tuple[int, ...]], Stage],
+        meter: Meter,
+        state: State | None,
+        *,
+        epoch: tuple[int, ...],
+        cardinality: int,
+    ) -> None:
+        self._index: int = state["index"] if state else 0
+        self._failures: int = state["failures"] if state else 0  # how many were delivered
+        filled = tuple(state["epoch"]) if state else None
+        kept = memory.kept
+        self._kept = kept if kept is not None and filled in (None, kept.epoch) else None
+        self._epoch = self._kept.epoch if self._kept is not None else filled or epoch
+        inputs = () if self._kept is not None else (build(self._epoch),)
+        super().__init__(meter, inputs, _CacheCursor(self._index, self._epoch, self._failures))
+        self._memory = memory
+        self._cardinality = cardinality
+        self._collected: list[Payload] = []
+        self._count = 0
+        self._failed = 0  # failures met in this filling
+        self._settled = False  # complete, or given up: nothing is left to be said
+
+    def _pull(self, limit: int) -> Item:
+        if self._kept is not None:
+            return self._given(self._kept, limit)
+        while True:
+            behind = self._index - self._count
+            item = self._read(self.inputs[0], min(behind, _KEPT_AT_ONCE) if behind > 0 else limit)
+            if item is None:
+                self._complete()
+                return None
+            if isinstance(item, Failure):
+                self._failed += 1
+                if self._failed <= self._failures:
+                    continue  # it was delivered before the state was saved
+                self._failures = self._failed
+                after = _CacheCursor(self._index, self._epoch, self._failures)
+                return Failure(item.error, self.cursor, after)
+            payload = self._collect(item.payload)
+            if behind <= 0:
+                return self._block(payload, item)
+
+    def _collect(self, payload: Payload) -> Payload:
+        kept = _frozen(payload)
+        self._collected.append(kept)
+        self._count += len(kept)
+        if self._count == self._cardinality:
+            self._complete()
+        return kept
+
+    def _complete(self) -> None:
+        """Keeps a whole epoch; one with failures is not whole, and would hide them from the next."""
+        if not self._failed and not self._settled:
+            self._memory.keep(KeptEpoch(tuple(self._collected), self._epoch))
+        self._settled = True
+
+    def _block(self, payload: Payload, item: Block) -> Block:
+        cursor = _CacheCursor(self._index, self._epoch, self._failures)
+        self._index += len(payload)
+        return Block(payload, cursor, item.origin)
+
+    def _given(self, kept: KeptEpoch, limit: int) -> Item:
+        starts = [0, *accumulate(len(payload) for payload in kept.payload)]
+        if self._index >= starts[-1]:
+            return None
+        piece = bisect.bisect_right(starts, self._index) - 1
+        offset = self._index - starts[piece]
+        part = range(offset, min(offset + limit, len(kept.payload[piece])))
+        numbers = range(self._index, self._index + len(part))
+        cursor = _CacheCursor(self._index, self._epoch)
+        self._index = numbers.stop
+        return Block(kept.payload[piece].subset(part), cursor, NumberedOrigin(numbers))
+
+    def close(self) -> None:
+        if self._count and not self._settled and self._kept is None:
+            self._settled = True
+            _log.warning(
+                "cache: an epoch was left after %d elements, so nothing is kept; "
+                "to keep a part of a dataset, write take(k).cache() instead of cache().take(k)",
+                self._count,
+            )
+        super().close()
+
+
+def _frozen(payload: Payload) -> Payload:
+    """The payload with arrays that nobody can change: every later epoch sees them."""
+    if isinstance(payload, Rows):
+        return Rows([read_only(row) for row in payload.elements])
+    columns = payload.columns() if not isinstance(payload, Columns) else payload
+    if columns.matrix is not None:
+        return Columns(columns.treedef, None, _locked(columns.matrix))
+    return Columns(columns.treedef, [_locked(array) for array in columns.arrays])
+
+
+def _locked(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view

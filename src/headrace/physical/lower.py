@@ -1,0 +1,272 @@
+"""From plan nodes to stages: one case a node, each with the state that it had saved.
+
+``lower(node, state, context)`` builds the stage of a node and of all that it reads. The state is the tree that
+``Cursor.state`` wrote: nodes that add nothing to it pass on what they are given.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+from headrace.errors import InternalError
+from headrace.physical.batching import BatchStage, UnbatchStage
+from headrace.physical.block import Block, Failure
+from headrace.physical.choosing import (
+    ConcatenateStage,
+    EnumerateStage,
+    RepeatStage,
+    ShardStage,
+    SkipStage,
+    TakeStage,
+)
+from headrace.physical.context import Context
+from headrace.physical.cursor import Cursor, State
+from headrace.physical.inner import AheadReader, InnerReader
+from headrace.physical.keeping import CacheStage
+from headrace.physical.mapping import PiecewiseStage, call_on, filter_block, map_block
+from headrace.physical.nesting import InterleaveStage, open_failure
+from headrace.physical.parallel import ParallelMapStage, UndeliveredStage
+from headrace.physical.prefetching import PrefetchStage
+from headrace.physical.shuffling import ShuffleStage
+from headrace.physical.sources import (
+    ArraysSource,
+    FilesStage,
+    GeneratorStage,
+    IndexedStage,
+    OneSource,
+    RandomNumbers,
+    RangeSource,
+)
+from headrace.physical.stage import Pace, Stage
+from headrace.physical.zipping import ZipStage
+from headrace.plan.buffering import Cache, Prefetch, WithOptions
+from headrace.plan.combining import FlatMap, Interleave, Zip
+from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain
+from headrace.plan.grouping import Batch, Unbatch
+from headrace.plan.node import AUTOTUNE, Node, plan_of
+from headrace.plan.sequencing import Concatenate, Repeat, Shard, Shuffle, Skip, Take
+from headrace.plan.sources import Files, FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
+
+__all__ = ["inner_plan", "lower", "lower_map", "shuffle_key"]
+
+
+def lower(node: Node, state: State | None, context: Context) -> Stage:
+    """The stage of a node, where the state says."""
+    meter = context.meter(node)
+    match node:
+        case FromTensors() | FromTensorSlices() | Range() | RandomSource():
+            source, length = index_source(node, context)
+            return IndexedStage(source, length, meter, state)
+        case FromGenerator():
+            return GeneratorStage(node, meter, state)
+        case Files():
+            return FilesStage(node, meter, state)
+        case Map() | MapChain():
+            return lower_map(node, state, context)
+        case Filter():
+            return PiecewiseStage(functools.partial(filter_block, node), lower(node.input, state, context), meter)
+        case Enumerate():
+            return EnumerateStage(node, lower(node.input, _input(state), context), meter, state)
+        case Batch():
+            return BatchStage(node, lower(node.input, state, context), meter)
+        case Unbatch():
+            return UnbatchStage(node.label, lower(node.input, _input(state), context), meter, state)
+        case Shuffle():
+            above = lower(node.input, _input(state), context.replaying())
+            return ShuffleStage(node, shuffle_key(node, context), above, meter, state)
+        case Repeat():
+            return _repeat(node, state, context)
+        case Take():
+            if node.count < 0:
+                return lower(node.input, state, context)
+            return TakeStage(node.count, lower(node.input, _input(state), context), meter, state)
+        case Skip():
+            if node.count < 0:  # all are skipped, and none need be read
+                return TakeStage(0, lower(node.input, _input(state), context), meter, None)
+            return SkipStage(node.count, lower(node.input, _input(state), context), meter, state)
+        case Shard():
+            return ShardStage(node, lower(node.input, _input(state), context), meter, state)
+        case Concatenate():
+            return ConcatenateStage(lambda part, saved: lower(node.inputs[part], saved, context), meter, state)
+        case Zip():
+            states = state["inputs"] if state else [None] * len(node.inputs)
+            inputs = [lower(child, saved, context) for child, saved in zip(node.inputs, states, strict=True)]
+            return ZipStage(node.treedef, inputs, meter)
+        case FlatMap():  # and Interleave, which is one
+            return _interleave(node, state, context)
+        case Cache():
+            return _cache(node, state, context)
+        case Prefetch():
+            return _prefetch(node, state, context)
+        case WithOptions():
+            return lower(node.input, state, context)
+        case _:
+            raise InternalError(f"no stage is known for {type(node).__name__}")
+
+
+def _input(state: State | None) -> State | None:
+    return state["input"] if state else None
+
+
+def index_source(node: Node, context: Context) -> tuple[Any, int | None]:
+    """The indexed source of a node that has one, and its length, None if it never ends."""
+    match node:
+        case FromTensors():
+            return OneSource(node.element), 1
+        case FromTensorSlices():
+            return ArraysSource(node.treedef, node.columns), len(node.columns[0])
+        case Range():
+            return RangeSource(node.start, node.stop, node.step, node.dtype), (
+                None if node.stop is None else node.cardinality()
+            )
+        case RandomSource():
+            key = context.key(node.randomness, each_epoch=node.rerandomize_each_iteration)
+            return RandomNumbers(key), None
+    raise InternalError(f"{type(node).__name__} is not read by index")
+
+
+def shuffle_key(node: Shuffle, context: Context) -> Any:
+    """The stream of random numbers that orders a shuffle."""
+    return context.key(node.randomness, each_epoch=node.reshuffle_each_iteration)
+
+
+# ------------------------------------------------------------------------ map
+
+
+def lower_map(node: Map | MapChain, state: State | None, context: Context) -> Stage:
+    """The stages of a map; it has a state of its own only after unordered delivery."""
+    meter = context.meter(node)
+    delivered = state.get("delivered") if state else None
+    above = lower(node.input, _input(state) if delivered else state, context)
+    if delivered:
+        above = UndeliveredStage(above, meter, delivered)
+    maps = node.maps if isinstance(node, MapChain) else (node,)
+    if context.pool is None or node.num_parallel_calls is None:
+        for link in maps:
+            above = PiecewiseStage(functools.partial(map_block, link), above, meter)
+        return above
+    return ParallelMapStage(
+        maps,
+        above,
+        meter,
+        pool=context.pool,
+        calls=_calls(node.num_parallel_calls, context),
+        ordered=_ordered(node.deterministic, context),
+        buffer_bytes=context.buffer_bytes,
+    )
+
+
+def _calls(wanted: int, context: Context) -> int:
+    assert context.pool is not None  # who asks has looked
+    return context.pool.workers if wanted == AUTOTUNE else wanted
+
+
+def _ordered(deterministic: bool | None, context: Context) -> bool:
+    return context.replayed or (context.deterministic if deterministic is None else deterministic)
+
+
+# -------------------------------------------------------------- repeat, cache
+
+
+def _repeat(node: Repeat, state: State | None, context: Context) -> Stage:
+    if node.count == 0:
+        return TakeStage(0, lower(node.input, None, context), context.meter(node), None)
+    return RepeatStage(
+        node.count,
+        lambda turn, saved: lower(node.input, saved, context.turn(turn)),
+        context.meter(node),
+        state,
+    )
+
+
+def _cache(node: Cache, state: State | None, context: Context) -> Stage:
+    def build(epoch: tuple[int, ...]) -> Stage:
+        return lower(node.input, None, dataclasses.replace(context.replaying(), epoch=epoch))
+
+    return CacheStage(
+        node.memory,
+        build,
+        context.meter(node),
+        state,
+        epoch=context.epoch,
+        cardinality=node.input.cardinality(),
+    )
+
+
+def _prefetch(node: Prefetch, state: State | None, context: Context) -> Stage:
+    above = lower(node.input, state, context)
+    if context.pool is None or node.buffer_size == 0:
+        return above
+    size = None if node.buffer_size == AUTOTUNE else node.buffer_size
+    return PrefetchStage(above, context.meter(node), buffer_size=size, buffer_bytes=context.buffer_bytes)
+
+
+# ------------------------------------------------------- flat_map, interleave
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _SavedPlace:
+    """The place of an inner plan that was loaded and not read from yet."""
+
+    saved: State
+
+    def advance(self, count: int) -> Cursor:
+        assert count == 0  # once it is read, its blocks say where they stand
+        return self
+
+    def state(self) -> State:
+        return self.saved
+
+
+def inner_plan(node: FlatMap, element: Any, number: int, context: Context) -> tuple[Node, Context]:
+    """The plan that the user's function makes of an element, and the context in which it runs."""
+    plan = plan_of(call_on(node.function, element), stage=node.label)
+    return plan, context.inside(plan, opener=node, number=number)
+
+
+def _interleave(node: FlatMap, state: State | None, context: Context) -> Stage:
+    cycle, block, calls = 1, 1 << 62, None
+    deterministic = None
+    if isinstance(node, Interleave):
+        cycle, block, calls = node.cycle_length or 1, node.block_length, node.num_parallel_calls
+        deterministic = node.deterministic
+    meter = context.meter(node)
+    pace = Pace(bytes_limit=max(1, context.buffer_bytes // (4 * cycle)))
+    parallel = context.pool is not None and calls is not None
+
+    def open_plan(opener: Block, number: int, saved: State | None) -> InnerReader:
+        def open_stage() -> Stage | Failure:
+            try:
+                plan, inside = inner_plan(node, opener.payload.rows()[0], number, context)
+                return lower(plan, saved, inside)
+            except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+                return open_failure(error, node.label, opener)
+
+        place = None if saved is None else _SavedPlace(saved)
+        if not parallel or context.pool is None:
+            return InnerReader(open_stage, place)
+        return AheadReader(open_stage, place, pool=context.pool, pace=pace, meter=meter)
+
+    def reopen(opener: State) -> Block:
+        """The element that opened a slot, read again from the place before it."""
+        above = lower(node.input, opener, context.alone())
+        item = above.pull(1)
+        above.close()
+        if not isinstance(item, Block):
+            raise InternalError(f"{node.label}: the element that opened a dataset is not there any more")
+        return item
+
+    return InterleaveStage(
+        node.label,
+        lower(node.input, _input(state), context),
+        meter,
+        state,
+        cycle_length=cycle,
+        block_length=block,
+        open_plan=open_plan,
+        reopen=reopen,
+        ahead=_calls(calls, context) if parallel and calls is not None else 0,
+        ordered=not parallel or _ordered(deterministic, context),
+    )

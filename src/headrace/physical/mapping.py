@@ -1,0 +1,169 @@
+"""Stages that call a user's function on each element, in the thread of their driver: map and filter.
+
+The functions that apply a user's function to a block are pure: the block in, the pieces out, in order. So the
+parallel map does in a worker exactly what the serial one does in its driver.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Failure, Rows
+from headrace.physical.cursor import OffsetCursor
+from headrace.physical.failing import located
+from headrace.physical.stage import Item, Stage
+from headrace.plan.elementwise import Filter, Map
+from headrace.structure import Element, normalize, normalize_rows
+
+__all__ = ["Piece", "PiecewiseStage", "apply_maps", "call_on", "filter_block", "is_true", "map_block", "packed"]
+
+Piece = Block | Failure
+
+
+def call_on(function: Callable[..., Any], element: Element) -> Any:
+    """Calls the user's function on one element; a tuple is unpacked into its arguments."""
+    return function(*element) if type(element) is tuple else function(element)
+
+
+def packed(value: Any) -> Element:
+    """A function's result as an element: a list at the top is a tuple, as in tf.data; others are arrays."""
+    return normalize(tuple(value) if type(value) is list else value)
+
+
+def call_each(function: Callable[..., Any], rows: list[Element]) -> tuple[list[Any], Exception | None]:
+    """Calls the function on each row, as far as the first failure."""
+    kinds = set(map(type, rows))
+    calls: Any
+    if kinds == {tuple}:
+        calls = itertools.starmap(function, rows)
+    elif tuple in kinds:
+        calls = (call_on(function, row) for row in rows)
+    else:
+        calls = map(function, rows)
+    results: list[Any] = []
+    try:
+        results.extend(calls)  # what was appended before a failure stays, so it says which call failed
+    except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+        return results, error
+    if len(results) < len(rows):  # a StopIteration out of the function looks like the end of the calls
+        return results, RuntimeError("the function raised StopIteration")
+    return results, None
+
+
+def _packed_rows(results: list[Any]) -> tuple[list[Element], Exception | None]:
+    """The results as elements, as far as the first that is none."""
+    if list not in set(map(type, results)):
+        try:
+            return normalize_rows(results), None
+        except InvalidArgumentError:
+            pass  # found one by one below
+    rows: list[Element] = []
+    try:
+        rows.extend(map(packed, results))
+    except InvalidArgumentError as error:
+        return rows, error
+    return rows, None
+
+
+def map_block(node: Map, block: Block) -> list[Piece]:
+    """What a map makes of a block: blocks, and a failure for each element on which its function failed."""
+    rows = block.payload.rows()
+    pieces: list[Piece] = []
+    start = 0
+    while start < len(rows):
+        results, error = call_each(node.function, rows[start:] if start else rows)
+        results, unpackable = _packed_rows(results)
+        error = unpackable or error
+        if results:
+            part = range(start, start + len(results))
+            pieces.append(Block(Rows(results), block.cursor.advance(start), block.origin.subset(part)))
+        start += len(results)
+        if error is not None:
+            pieces.append(_failure(error, node.label, block, start))
+            start += 1
+    return pieces
+
+
+def _failure(error: Exception, stage: str, block: Block, index: int) -> Failure:
+    placed = located(error, stage=stage, origin=block.origin.describe(index))
+    return Failure(placed, block.cursor.advance(index), block.cursor.advance(index + 1))
+
+
+def apply_maps(maps: tuple[Map, ...], block: Block) -> list[Piece]:
+    """What several maps in a row make of a block."""
+    pieces: list[Piece] = [block]
+    for node in maps:
+        pieces = [
+            made
+            for piece in pieces
+            for made in (map_block(node, piece) if isinstance(piece, Block) else [piece])
+        ]
+    return pieces
+
+
+def is_true(answer: Any) -> bool:
+    """The truth of a predicate's answer.
+
+    Raises:
+        InvalidArgumentError: it is not a bool.
+    """
+    if isinstance(answer, (bool, np.bool_)):
+        return bool(answer)
+    if isinstance(answer, np.ndarray) and answer.shape == () and answer.dtype == bool:
+        return bool(answer)
+    raise InvalidArgumentError(f"the predicate must return a bool, but returned {type(answer).__name__}")
+
+
+def filter_block(node: Filter, block: Block) -> list[Piece]:
+    """What a filter leaves of a block: blocks, and a failure for each element on which its predicate failed."""
+    rows = block.payload.rows()
+    pieces: list[Piece] = []
+    start = 0
+    while start < len(rows):
+        answers, error = call_each(node.predicate, rows[start:] if start else rows)
+        kept: list[int] = []
+        judged = 0
+        try:
+            for judged, answer in enumerate(answers):
+                if is_true(answer):
+                    kept.append(start + judged)
+            judged = len(answers)
+        except InvalidArgumentError as wrong:
+            error = wrong
+        end = start + judged
+        if kept:
+            # Behind the last one kept lies what was judged: it need not be judged again.
+            cursor = OffsetCursor(block.cursor, [*kept, end])
+            indices = np.array(kept, dtype=np.int64)
+            pieces.append(Block(block.payload.subset(indices), cursor, block.origin.subset(indices)))
+        if error is not None:
+            pieces.append(_failure(error, node.label, block, end))
+        start = end + (error is not None)
+    return pieces
+
+
+class PiecewiseStage(Stage):
+    """A stage that makes some pieces of each block that it reads, in the thread of its driver."""
+
+    def __init__(self, make: Callable[[Block], list[Piece]], input_stage: Stage, meter: Meter) -> None:
+        super().__init__(meter, (input_stage,), input_stage.cursor)
+        self._make = make
+        self._ready: list[Piece] = []  # reversed: the next one is last
+
+    def _pull(self, limit: int) -> Item:
+        while not self._ready:
+            item = self._read(self.inputs[0], limit)
+            if not isinstance(item, Block):
+                return item
+            self._ready = self._make(item)[::-1]
+        piece = self._ready.pop()
+        if isinstance(piece, Block) and len(piece) > limit:
+            self._ready.append(piece.slice(limit, len(piece)))
+            return piece.slice(0, limit)
+        return piece

@@ -1,0 +1,269 @@
+"""The stage of flat_map and interleave: datasets that a function makes of elements, open side by side.
+
+The order is tf.data's. Slots are visited in turn; each gives ``block_length`` elements and then the next one is
+visited. A slot whose dataset has ended is left, and filled with the next input's dataset when its turn comes
+again. A failure inside does not end its slot's turn; a failure to open leaves the slot for the next input.
+flat_map is the case of one slot.
+
+With workers, the datasets are read ahead of their turns, and those that will be opened next are opened ahead:
+this changes when an element is made, never which comes next.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Failure, join
+from headrace.physical.cursor import Cursor, State
+from headrace.physical.failing import located
+from headrace.physical.inner import InnerReader, Opened
+from headrace.physical.origin import JoinedOrigin, Within
+from headrace.physical.stage import Item, Stage
+
+__all__ = ["InterleaveStage", "Opener"]
+
+# Opens the plan that the user's function makes of one input element: (element block, number, inner state) -> reader.
+Opener = Callable[[Block, int, State | None], InnerReader]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Place:
+    """Everything that the state needs, at the start of a block of output."""
+
+    cycle: int
+    given: int
+    number: int
+    slots: tuple[tuple[int, Cursor, Cursor | None] | None, ...]  # number, opening element, place inside
+    input: Cursor
+    block_length: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _InterleaveCursor:
+    """So many elements after a place, with the slot from which each of them came."""
+
+    place: _Place
+    slots: np.ndarray
+    count: int = 0
+
+    def advance(self, count: int) -> _InterleaveCursor:
+        return _InterleaveCursor(self.place, self.slots, self.count + count)
+
+    def state(self) -> State:
+        place = self.place
+        taken = np.bincount(self.slots[: self.count], minlength=len(place.slots)).tolist()
+        visits, given = divmod(place.given + self.count, place.block_length)
+        return {
+            "cycle": (place.cycle + visits) % len(place.slots),
+            "given": given,
+            "number": place.number,
+            "slots": [_slot_state(slot, count) for slot, count in zip(place.slots, taken, strict=True)],
+            "input": place.input.state(),
+        }
+
+
+def _slot_state(slot: tuple[int, Cursor, Cursor | None] | None, taken: int) -> State | None:
+    if slot is None:
+        return None
+    number, opener, inner = slot
+    return {"number": number, "opener": opener.state(), "inner": inner and inner.advance(taken).state()}
+
+
+_NO_SLOTS = np.empty(0, dtype=np.int64)
+
+
+class InterleaveStage(Stage):
+    """Datasets made of elements, a few at a time.
+
+    Args:
+        ahead: how many datasets are opened before their turn.
+        ordered: False takes from whichever slot has something ready.
+        reopen: reads again the element that opened a slot, from the place before it.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        input_stage: Stage,
+        meter: Meter,
+        state: State | None,
+        *,
+        cycle_length: int,
+        block_length: int,
+        open_plan: Opener,
+        reopen: Callable[[State], Block],
+        ahead: int = 0,
+        ordered: bool = True,
+    ) -> None:
+        self._label = label
+        self._open_plan = open_plan
+        self._block_length = block_length
+        self._ahead_limit = ahead
+        self._ordered = ordered
+        self._ahead: deque[Opened | Failure] = deque()
+        self._input_ended = False
+        self._cycle: int = state["cycle"] if state else 0
+        self._given: int = state["given"] if state else 0
+        self._number: int = state["number"] if state else 0
+        self._slots: list[Opened | None] = [None] * cycle_length
+        # ``inputs`` first: the base class and ``_place`` read it.
+        self.inputs = (input_stage,)
+        for index, saved in enumerate(state["slots"] if state else ()):
+            if saved is not None:
+                opener = reopen(saved["opener"])
+                self._slots[index] = self._opened(opener, saved["number"], saved["inner"])
+        super().__init__(meter, (input_stage,), self._cursor(_NO_SLOTS))
+
+    # ------------------------------------------------------------------ opening
+
+    def _opened(self, opener: Block, number: int, inner: State | None) -> Opened:
+        return Opened(number, opener, self._open_plan(opener, number, inner))
+
+    def _next_dataset(self) -> Opened | Failure | None:
+        if self._ahead:
+            return self._ahead.popleft()
+        return self._read_dataset()
+
+    def _read_dataset(self) -> Opened | Failure | None:
+        if self._input_ended:
+            return None
+        item = self._read(self.inputs[0], 1)
+        if item is None:
+            self._input_ended = True
+            return None
+        number, self._number = self._number, self._number + 1
+        return self._opened(item, number, None) if isinstance(item, Block) else item
+
+    def _look_ahead(self) -> None:
+        while len(self._ahead) < self._ahead_limit:
+            opened = self._read_dataset()
+            if opened is None:
+                return
+            self._ahead.append(opened)
+
+    # ------------------------------------------------------------------ giving
+
+    def _pull(self, limit: int) -> Item:
+        while True:
+            self._look_ahead()
+            slot = self._slots[self._cycle] or self._filled_slot()
+            if slot is None:
+                if not any(self._slots):
+                    return None
+                self._visit_next()
+                continue
+            if isinstance(slot, Failure):
+                return self._failed(slot)
+            if not self._ordered:
+                slot = self._a_ready_one(slot)
+            item = slot.reader.peek(max(1, limit // len(self._slots)))
+            if item is None:
+                self._leave(slot)
+            elif isinstance(item, Failure):
+                if slot.reader.failed_to_open:
+                    self._slots[self._cycle] = None
+                else:
+                    slot.reader.drop_failure()
+                return self._failed(item)
+            else:
+                return self._rounds(limit) or self._run(slot, item, limit)
+
+    def _filled_slot(self) -> Opened | Failure | None:
+        dataset = self._next_dataset()
+        if isinstance(dataset, Opened):
+            self._slots[self._cycle] = dataset
+        return dataset
+
+    def _a_ready_one(self, slot: Opened) -> Opened:
+        if slot.reader.is_ready():
+            return slot
+        for index, other in enumerate(self._slots):
+            if other is not None and other.reader.is_ready():
+                self._cycle, self._given = index, 0
+                return other
+        return slot
+
+    def _leave(self, slot: Opened) -> None:
+        slot.reader.close()
+        self._slots[self._cycle] = None
+        self._visit_next()
+
+    def _visit_next(self) -> None:
+        self._cycle = (self._cycle + 1) % len(self._slots)
+        self._given = 0
+
+    def _failed(self, failure: Failure) -> Failure:
+        return Failure(failure.error, self.cursor, self._cursor(_NO_SLOTS))
+
+    def _run(self, slot: Opened, head: Block, limit: int) -> Block:
+        """Elements of the slot whose turn it is."""
+        count = min(limit, len(head), self._block_length - self._given)
+        cursor = self._cursor(np.full(count, self._cycle))
+        block = slot.reader.take(count)
+        self._given += count
+        if self._given == self._block_length:
+            self._visit_next()
+        return Block(block.payload, cursor, Within(block.origin, slot.opener.origin, 0))
+
+    def _rounds(self, limit: int) -> Block | None:
+        """As many whole rounds over all slots as there are elements at hand for, in one block."""
+        slots, length = self._slots, self._block_length
+        rounds = limit // (len(slots) * length)
+        if len(slots) == 1 or self._given or not rounds:
+            return None
+        for slot in slots:
+            head = slot.reader.peek(max(length, limit // len(slots))) if slot is not None else None
+            if not isinstance(head, Block):
+                return None
+            rounds = min(rounds, len(head) // length)
+        if not rounds:
+            return None
+        opened = [slot for slot in slots[self._cycle :] + slots[: self._cycle] if slot is not None]
+        order = np.arange(len(slots) * rounds * length).reshape(len(slots), rounds, length).swapaxes(0, 1).ravel()
+        visited = np.tile(np.repeat(np.roll(np.arange(len(slots)), -self._cycle), length), rounds)
+        cursor = self._cursor(visited)
+        blocks = [slot.reader.take(rounds * length) for slot in opened]
+        payload = join([block.payload for block in blocks]).subset(order)
+        origins = [Within(block.origin, slot.opener.origin, 0) for block, slot in zip(blocks, opened, strict=True)]
+        origin = JoinedOrigin.of([len(block) for block in blocks], origins).subset(order)
+        return Block(payload, cursor, origin)
+
+    def _cursor(self, slots: np.ndarray) -> _InterleaveCursor:
+        ahead = self._ahead[0] if self._ahead else None
+        place = _Place(
+            self._cycle,
+            self._given,
+            self._number - len(self._ahead),
+            tuple(
+                slot and (slot.number, slot.opener.cursor, slot.reader.cursor) for slot in self._slots
+            ),
+            self.inputs[0].cursor if ahead is None else ahead.cursor,
+            self._block_length,
+        )
+        return _InterleaveCursor(place, slots)
+
+    # ------------------------------------------------------------------ ending
+
+    def stop(self) -> None:
+        for opened in self._all_opened():
+            opened.reader.stop()
+        super().stop()
+
+    def close(self) -> None:
+        for opened in self._all_opened():
+            opened.reader.close()
+        super().close()
+
+    def _all_opened(self) -> list[Opened]:
+        return [opened for opened in (*self._slots, *self._ahead) if isinstance(opened, Opened)]
+
+
+def open_failure(error: Exception, label: str, opener: Block) -> Failure:
+    """The failure of a function to make a dataset of an element."""
+    placed = located(error, stage=label, origin=opener.origin.describe(0))
+    return Failure(placed, opener.cursor, opener.after)

@@ -1,0 +1,120 @@
+"""Where the elements of a block came from, for messages: cheap to carry, put into words only when asked for."""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+__all__ = ["FileOrigin", "GroupedOrigin", "JoinedOrigin", "Numbers", "NumberedOrigin", "Origin", "Within", "subset"]
+
+Numbers = range | np.ndarray
+
+
+def subset(numbers: Numbers, indices: Numbers) -> Numbers:
+    """The numbers at these indices."""
+    if isinstance(indices, range):
+        return numbers[indices.start : indices.stop : indices.step] if len(indices) else numbers[:0]
+    if isinstance(numbers, range):
+        return numbers.start + numbers.step * indices
+    return numbers[indices]
+
+
+class Origin(Protocol):
+    """Where each element of a block came from."""
+
+    def subset(self, indices: Numbers) -> Origin:
+        """The origins of the elements at these indices."""
+        ...
+
+    def describe(self, index: int) -> str:
+        """The origin of one element, in words."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NumberedOrigin:
+    """Elements of a source that is read by number."""
+
+    numbers: Numbers
+
+    def subset(self, indices: Numbers) -> NumberedOrigin:
+        return NumberedOrigin(subset(self.numbers, indices))
+
+    def describe(self, index: int) -> str:
+        return f"element {self.numbers[index]}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FileOrigin:
+    """Records of a file, by the line at which each begins."""
+
+    path: str
+    lines: Numbers
+
+    def subset(self, indices: Numbers) -> FileOrigin:
+        return FileOrigin(self.path, subset(self.lines, indices))
+
+    def describe(self, index: int) -> str:
+        return f"{self.path}:{self.lines[index]}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GroupedOrigin:
+    """Elements that were each made of several: the i-th of those from ``bounds[i]`` to ``bounds[i + 1]``."""
+
+    base: Origin
+    bounds: tuple[tuple[int, int], ...]
+
+    def subset(self, indices: Numbers) -> GroupedOrigin:
+        return GroupedOrigin(self.base, tuple(self.bounds[index] for index in indices))
+
+    def describe(self, index: int) -> str:
+        start, stop = self.bounds[index]
+        first = self.base.describe(start)
+        return first if stop - start < 2 else f"{first} to {self.base.describe(stop - 1).removeprefix('element ')}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class JoinedOrigin:
+    """Elements that came in several pieces, each with origins of its own."""
+
+    starts: Sequence[int]
+    pieces: Sequence[Origin]
+    picked: Numbers
+
+    @classmethod
+    def of(cls, lengths: Sequence[int], pieces: Sequence[Origin]) -> Origin:
+        """The origins of pieces of these lengths, one after the other."""
+        if len(pieces) == 1:
+            return pieces[0]
+        starts = [0, *np.cumsum(lengths).tolist()]
+        return cls(starts, pieces, range(starts[-1]))
+
+    def subset(self, indices: Numbers) -> JoinedOrigin:
+        return JoinedOrigin(self.starts, self.pieces, subset(self.picked, indices))
+
+    def describe(self, index: int) -> str:
+        place = int(self.picked[index])
+        piece = bisect.bisect_right(self.starts, place) - 1
+        return self.pieces[piece].describe(place - self.starts[piece])
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Within:
+    """Elements of a dataset that a function made of one outer element."""
+
+    inner: Origin
+    outer: Origin
+    outer_index: int
+
+    def subset(self, indices: Numbers) -> Within:
+        return Within(self.inner.subset(indices), self.outer, self.outer_index)
+
+    def describe(self, index: int) -> str:
+        inner = self.inner.describe(index)
+        # A file and a line need no further word; an index means nothing without the element it lies in.
+        return inner if ":" in inner else f"{inner} of {self.outer.describe(self.outer_index)}"

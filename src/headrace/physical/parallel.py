@@ -1,0 +1,268 @@
+"""A map whose function runs in the pipeline's workers.
+
+Its driver keeps a window of tasks in flight, each a block of about a millisecond of work, and hands their
+results on in the order of the input, or as they come where order does not matter. Only the driver waits: a task
+puts its result into a channel that always has room for it, so workers never wait for anyone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections import deque
+
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Failure
+from headrace.physical.context import Pool
+from headrace.physical.cursor import Cursor, State
+from headrace.physical.mapping import Piece, apply_maps
+from headrace.physical.stage import Item, Pace, Stage
+from headrace.plan.elementwise import Map
+from headrace.queues.channel import EMPTY, Channel
+
+__all__ = ["ParallelMapStage", "UndeliveredStage"]
+
+
+@dataclasses.dataclass(slots=True)
+class _Task:
+    """One block on its way through the workers."""
+
+    start: int  # the number of its first element among all that the stage has read
+    elements: int
+    nbytes: int
+    seconds: float = 0.0
+    pieces: list[Piece] | None = None  # reversed: the next one is last; None until it is done
+
+
+class ParallelMapStage(Stage):
+    """One or several maps in a row, called in workers.
+
+    What always holds: at most ``window`` tasks are in flight or wait to be handed on, and what they are known to
+    hold is within ``buffer_bytes``.
+    """
+
+    def __init__(
+        self,
+        maps: tuple[Map, ...],
+        input_stage: Stage,
+        meter: Meter,
+        *,
+        pool: Pool,
+        calls: int,
+        ordered: bool,
+        buffer_bytes: int,
+    ) -> None:
+        super().__init__(meter, (input_stage,), input_stage.cursor)
+        self._maps = maps
+        self._pool = pool
+        # Two tasks a worker: while one runs, the next already lies ready.
+        self._window = 2 * calls if calls > 1 else 1
+        self._buffer_bytes = buffer_bytes
+        # A block must not take more than its part of the bytes that the window may hold.
+        self._pace = Pace(bytes_limit=max(1, buffer_bytes // (2 * self._window)))
+        self._tasks: deque[_Task] = deque()  # in the order of the input
+        self._done: Channel[_Task] = Channel(capacity=max(2, self._window), name=meter.name)
+        self._running = 0
+        self._held_bytes = 0
+        self._read_elements = 0
+        self._ended = False
+        self._closed = False
+        self._delivery = None if ordered else _Delivery(input_stage.cursor)
+
+    def _pull(self, limit: int) -> Item:
+        while True:
+            self._collect()
+            task = self._deliverable()
+            if task is not None:
+                return self._delivered(task, limit)
+            if not self._fill() and not self._tasks:
+                return None
+            if self._deliverable() is None and self._running:
+                self._wait()
+
+    def _deliverable(self) -> _Task | None:
+        """The task whose pieces come next, if they are there; tasks without pieces are dropped on the way."""
+        while self._tasks and self._tasks[0].pieces is not None and not self._tasks[0].pieces:
+            self._finish(self._tasks[0])
+        if self._delivery is None:
+            head = self._tasks[0] if self._tasks else None
+            return head if head is not None and head.pieces is not None else None
+        return next((task for task in self._tasks if task.pieces), None)
+
+    def _delivered(self, task: _Task, limit: int) -> Item:
+        self._fill()
+        assert task.pieces  # _deliverable has looked
+        piece = task.pieces.pop()
+        if isinstance(piece, Block) and len(piece) > limit:
+            task.pieces.append(piece.slice(limit, len(piece)))
+            piece = piece.slice(0, limit)
+        if not task.pieces:
+            self._finish(task)
+        self.meter.buffered = sum(done.elements for done in self._tasks if done.pieces)
+        return piece if self._delivery is None else self._delivery.placed(piece, task)
+
+    def _finish(self, task: _Task) -> None:
+        self._tasks.remove(task)
+        self._held_bytes -= task.nbytes
+
+    def _fill(self) -> bool:
+        """Gives the workers what the window has room for; says whether there was anything."""
+        filled = False
+        while not self._ended and len(self._tasks) < self._window and self._has_room():
+            item = self._read(self.inputs[0], self._pace.size)
+            if item is None:
+                self._ended = True
+                break
+            filled = True
+            self._take_in(item)
+        return filled
+
+    def _has_room(self) -> bool:
+        expected = self._held_bytes + self._running * self._pace.size * self._pace.element_nbytes
+        return not self._tasks or expected < self._buffer_bytes
+
+    def _take_in(self, item: Block | Failure) -> None:
+        elements = len(item) if isinstance(item, Block) else 1
+        task = _Task(self._read_elements, elements, 0)
+        self._read_elements += elements
+        if self._delivery is not None:
+            self._delivery.read(task.start, item.cursor)
+        self._tasks.append(task)
+        if isinstance(item, Failure):
+            task.pieces = [item]
+            return
+        self._running += 1
+        self._pool.submit(lambda: self._work(task, item))
+
+    def _work(self, task: _Task, block: Block) -> None:
+        """In a worker: applies the maps."""
+        if self._closed:
+            return
+        start = time.perf_counter()
+        try:
+            pieces = apply_maps(self._maps, block)
+            task.nbytes = sum(piece.payload.nbytes for piece in pieces if isinstance(piece, Block))
+        except BaseException as error:  # what is not the user's Exception must still end the run, not a worker
+            self._done.fail(error)
+            return
+        task.seconds = time.perf_counter() - start
+        task.pieces = pieces[::-1]
+        self._done.put_nowait(task)
+
+    def _collect(self) -> None:
+        while (task := self._done.get_nowait()) is not EMPTY:
+            self._account(task)
+
+    def _wait(self) -> None:
+        start = time.perf_counter()
+        task = self._done.get()
+        self.meter.waited(time.perf_counter() - start)
+        self._account(task)
+
+    def _account(self, task: _Task) -> None:
+        self._running -= 1
+        self._held_bytes += task.nbytes
+        self.meter.worked(task.seconds)
+        self._pace.observe(task.elements, task.seconds, task.nbytes)
+
+    def stop(self) -> None:
+        self._done.close(cancel_pending_enqueues=True)
+        super().stop()
+
+    def close(self) -> None:
+        self._closed = True  # tasks that did not begin yet need not
+        self._tasks.clear()
+        super().close()
+
+
+class _Delivery:
+    """What was delivered, where the order of delivery is not the order of the input.
+
+    The state is the place of the oldest element that is missing, and which of those behind it were delivered.
+    """
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._starts: deque[tuple[int, Cursor]] = deque([(0, cursor)])
+        self._delivered: dict[int, int] = {}  # start of each run delivered out of order -> its end
+        self._missing = 0  # the number of the oldest element that was not delivered
+
+    def read(self, start: int, cursor: Cursor) -> None:
+        """An item came in: ``start`` is the number of its first element."""
+        self._starts.append((start, cursor))
+
+    def placed(self, piece: Piece, task: _Task) -> Piece:
+        """The piece with a cursor that knows what else was delivered."""
+        elements = len(piece) if isinstance(piece, Block) else 1
+        left = sum(len(rest) if isinstance(rest, Block) else 1 for rest in task.pieces or ())
+        start = task.start + task.elements - left - elements
+        cursor = self._cursor(start)
+        self._deliver(start, start + elements)
+        if isinstance(piece, Block):
+            return Block(piece.payload, cursor, piece.origin)
+        return Failure(piece.error, cursor, self._cursor(start + elements))
+
+    def _deliver(self, start: int, end: int) -> None:
+        self._delivered[start] = end
+        while self._missing in self._delivered:
+            self._missing = self._delivered.pop(self._missing)
+        while len(self._starts) > 1 and self._starts[1][0] <= self._missing:
+            self._starts.popleft()
+
+    def _cursor(self, start: int) -> _UnorderedCursor:
+        first, cursor = self._starts[0]
+        base = cursor.advance(self._missing - first)
+        runs = tuple(sorted((a - self._missing, b - self._missing) for a, b in self._delivered.items()))
+        return _UnorderedCursor(base, runs, start - self._missing)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _UnorderedCursor:
+    """In an operation that delivers out of order: the oldest missing element, and what came behind it."""
+
+    base: Cursor
+    delivered: tuple[tuple[int, int], ...]
+    start: int
+    count: int = 0
+
+    def advance(self, count: int) -> _UnorderedCursor:
+        return _UnorderedCursor(self.base, self.delivered, self.start, self.count + count)
+
+    def state(self) -> State:
+        runs = sorted([*self.delivered, (self.start, self.start + self.count)] if self.count else self.delivered)
+        missing = 0
+        while runs and runs[0][0] <= missing:
+            missing = max(missing, runs.pop(0)[1])
+        place = self.base.advance(missing).state()
+        if not runs:
+            return place
+        return {"delivered": [[a - missing, b - missing] for a, b in runs], "input": place}
+
+
+class UndeliveredStage(Stage):
+    """Above a parallel map that was restored in the middle of unordered delivery: leaves out what was delivered."""
+
+    def __init__(self, input_stage: Stage, meter: Meter, delivered: list[list[int]]) -> None:
+        self._runs = [(start, end) for start, end in delivered]
+        self._number = 0
+        super().__init__(meter, (input_stage,), _UnorderedCursor(input_stage.cursor, tuple(self._runs), 0))
+
+    def _pull(self, limit: int) -> Item:
+        while True:
+            while self._runs and self._number >= self._runs[0][1]:
+                self._runs.pop(0)
+            if not self._runs:
+                return self._read(self.inputs[0], limit)
+            start, end = self._runs[0]
+            inside = self._number >= start
+            item = self._read(self.inputs[0], min(limit, (end if inside else start) - self._number))
+            if item is None:
+                return None
+            first, self._number = self._number, self._number + (len(item) if isinstance(item, Block) else 1)
+            if inside:
+                continue
+            # The runs ahead are still to be left out by whoever resumes from here.
+            ahead = tuple((a - first, b - first) for a, b in self._runs)
+            cursor = _UnorderedCursor(item.cursor, ahead, 0)
+            if isinstance(item, Block):
+                return Block(item.payload, cursor, item.origin)
+            return Failure(item.error, cursor, cursor.advance(1))

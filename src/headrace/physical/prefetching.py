@@ -1,0 +1,100 @@
+"""The one stage with a thread of its own: it drives what is above it, and fills a bounded channel with blocks."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from headrace.errors import CancelledError, OutOfRangeError
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Failure
+from headrace.physical.stage import Item, Pace, Stage
+from headrace.queues.channel import Channel
+
+__all__ = ["PrefetchStage"]
+
+# With AUTOTUNE blocks are counted, not elements: eight are about eight milliseconds of work ahead.
+_AUTOTUNED_BLOCKS = 8
+
+
+class PrefetchStage(Stage):
+    """Blocks, made before they are asked for.
+
+    Args:
+        buffer_size: how many elements may lie ready; None leaves the choice to the stage.
+        buffer_bytes: how many bytes may lie ready.
+    """
+
+    def __init__(self, input_stage: Stage, meter: Meter, *, buffer_size: int | None, buffer_bytes: int) -> None:
+        super().__init__(meter, (input_stage,), input_stage.cursor)
+        self._counts_blocks = buffer_size is None
+        capacity = _AUTOTUNED_BLOCKS if buffer_size is None else buffer_size
+        self._channel: Channel[Block | Failure] = Channel(
+            capacity=capacity, capacity_bytes=buffer_bytes, name="prefetch"
+        )
+        # A quarter of the buffer at once, so that there is room to make the next block while one is consumed.
+        self._pace = Pace(
+            limit=1 << 16 if buffer_size is None else -(-buffer_size // 4), bytes_limit=max(1, buffer_bytes // 4)
+        )
+        self._driver: threading.Thread | None = None
+        self._head: Block | None = None
+        self._stopped = False
+
+    def _pull(self, limit: int) -> Item:
+        item: Item
+        if self._head is not None:
+            item, self._head = self._head, None
+        else:
+            item = self._next()
+        if isinstance(item, Block) and len(item) > limit:
+            self._head = item.slice(limit, len(item))
+            return item.slice(0, limit)
+        return item
+
+    def _next(self) -> Item:
+        if self._driver is None:
+            self._driver = threading.Thread(target=self._drive, name="headrace-prefetch", daemon=True)
+            self._driver.start()
+        start = time.perf_counter()
+        try:
+            return self._channel.get()
+        except OutOfRangeError:
+            return None
+        finally:
+            self.meter.waited(time.perf_counter() - start)
+            self.meter.buffered = self._channel.elements
+
+    def _drive(self) -> None:
+        """In the thread: reads what is above, until its end or until it is stopped."""
+        try:
+            while not self._stopped:
+                item = self._make()
+                if item is None:
+                    break
+                elements = len(item) if isinstance(item, Block) else 1
+                nbytes = item.payload.nbytes if isinstance(item, Block) else 0
+                self._channel.put(item, elements=1 if self._counts_blocks else elements, nbytes=nbytes)
+            self._channel.close()
+        except (CancelledError, OutOfRangeError) as error:
+            if not self._stopped:  # nobody stopped us, so it is a true failure
+                self._channel.fail(error)
+        except BaseException as error:  # whatever it is, the consumer must hear of it
+            self._channel.fail(error)
+
+    def _make(self) -> Item:
+        start = time.perf_counter()
+        item = self.inputs[0].pull(self._pace.size)
+        if isinstance(item, Block):
+            self._pace.observe(len(item), time.perf_counter() - start, item.payload.nbytes)
+        return item
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._channel.close(cancel_pending_enqueues=True)
+        super().stop()
+
+    def close(self) -> None:
+        self.stop()
+        if self._driver is not None and self._driver is not threading.current_thread():
+            self._driver.join()
+        super().close()

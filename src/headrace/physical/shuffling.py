@@ -1,0 +1,266 @@
+"""The shuffle stage.
+
+Its order is ``shuffle_order``'s; here are the buffer, and the places from which the buffer can be filled again. It
+works on runs of outputs: the draws of a run are one call, the elements one gather, and over an indexed source
+both move numbers alone.
+
+Its state is the number of outputs, the place of an input element not later than the oldest one held, and the
+number of elements once the input has ended. Contents are read again, never stored.
+
+A failure takes part as if it were an element: it comes out where its element would have. So a failing element
+changes no other's place, and a map before a shuffle does what it does behind it.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+
+import numpy as np
+
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Failure, Payload, Rows, join
+from headrace.physical.cursor import Cursor, State
+from headrace.physical.draws import Key
+from headrace.physical.origin import Numbers, Origin, subset
+from headrace.physical.shuffle_order import content, drain_order, draws
+from headrace.physical.slots import Slots
+from headrace.physical.stage import Item, Stage
+from headrace.plan.sequencing import WHOLE_DATASET, Shuffle
+
+__all__ = ["ShuffleStage", "buffer_slots"]
+
+# What is read to fill the buffer is read in blocks of at most this size, so that the buffer is not held twice.
+_READ_AT_ONCE = 1024
+_ENDLESS = 1 << 62
+
+
+def buffer_slots(node: Shuffle) -> int:
+    """How many slots the buffer has; a number beyond any dataset where it holds the whole."""
+    return _ENDLESS if node.buffer_size == WHOLE_DATASET else node.buffer_size
+
+
+class ShuffleStage(Stage):
+    """Elements in random order."""
+
+    def __init__(self, node: Shuffle, key: Key, input_stage: Stage, meter: Meter, state: State | None) -> None:
+        self._size = buffer_slots(node)
+        self._key = key
+        self._emitted: int = state["emitted"] if state else 0
+        self._next: int = state["read"] if state else 0  # the number of the next input element
+        self._total: int | None = state.get("total") if state else None
+        self._reads = _Reads(self._next, input_stage.cursor)
+        super().__init__(meter, (input_stage,), self._cursor_at(self._emitted))
+        self._slots = Slots()
+        self._order: np.ndarray | None = None  # of the slots, while they drain
+        # Before any output element i lies in slot i, and no table is needed until one is drawn.
+        self._held = np.empty(0, dtype=np.int64)
+        self._filled = False
+        self._input_ended = False
+        self._pending: Block | None = None  # outputs that were drawn, and are handed on as far as they were asked for
+
+    # ------------------------------------------------------------------ filling
+
+    def _fill(self) -> None:
+        """Fills the slots as they were before the next output."""
+        steady = self._emitted if self._total is None else max(0, self._total - self._size)
+        if steady:
+            self._held = content(self._key, steady, self._size)
+        self._fill_up_to(steady + self._size)
+        if self._held.size == 0:
+            self._held = np.arange(self._next, dtype=np.int64)
+        self._filled = True
+        self._bound_at = self._emitted
+
+    def _fill_up_to(self, end: int) -> None:
+        place_of = np.argsort(self._held) if self._held.size else None
+        while self._next < end:
+            item = self._read_input(end - self._next)
+            if item is None:
+                return
+            first, payload = item
+            numbers = np.arange(first, first + len(payload))
+            if place_of is None:
+                self._slots.put(numbers, payload)
+                continue
+            # Elements that had come out before are read again on the way, and dropped.
+            at = np.minimum(np.searchsorted(self._held, numbers, sorter=place_of), len(place_of) - 1)
+            places = place_of[at]
+            mine = self._held[places] == numbers
+            self._slots.put(places[mine], payload.subset(np.flatnonzero(mine)))
+
+    def _read_input(self, wanted: int) -> tuple[int, Payload] | None:
+        """The number of the next input element and a payload that begins with it, or None at the end."""
+        if self._input_ended:
+            return None
+        source = self.inputs[0]
+        item = self._read(source, wanted if source.by_index else min(wanted, _READ_AT_ONCE))
+        if item is None:
+            self._input_ended = True
+            self._total = self._next
+            return None
+        first = self._next
+        if isinstance(item, Failure):
+            self._slots.any_failure = True
+            payload: Payload = Rows([item])
+            self._reads.add(first, item.cursor, None)
+        else:
+            payload = item.payload
+            self._reads.add(first, item.cursor, item.origin)
+        self._next += len(payload)
+        return first, payload
+
+    # ------------------------------------------------------------------ drawing
+
+    def _pull(self, limit: int) -> Item:
+        if not self._filled:
+            self._fill()
+        if self._pending is None:
+            self._pending = self._drawn(limit)
+        block, self._pending = self._pending, None
+        if block is None:
+            return None
+        if len(block) > limit:
+            self._pending = block.slice(limit, len(block))
+            block = block.slice(0, limit)
+        return self._without_failures(block) if self._slots.any_failure else block
+
+    def _drawn(self, limit: int) -> Block | None:
+        """The next outputs, while elements still come in or else from what is left."""
+        if self._order is None:
+            incoming = self._read_input(limit)
+            if incoming is not None:
+                return self._exchanged(*incoming)
+            self._start_draining()
+        assert self._order is not None  # set just now
+        begun = self._emitted - self._drain_start
+        places = self._order[begun : begun + limit]
+        if not len(places):
+            return None
+        return self._output(self._slots.get(places), self._held[places])
+
+    def _start_draining(self) -> None:
+        assert self._total is not None  # the input has ended
+        self._drain_start = max(0, self._total - self._size)
+        self._order = drain_order(self._key, min(self._total, self._size))
+
+    def _exchanged(self, first: int, incoming: Payload) -> Block:
+        """One output for each element that comes in and takes its slot."""
+        count = len(incoming)
+        places = draws(self._key, self._emitted, count, self._size)
+        numbers = np.arange(first, first + count, dtype=np.int64)
+        earlier = _previous_equal(places)
+        fresh = np.flatnonzero(earlier < 0)  # these take what lay in their slot before this run
+        again = np.flatnonzero(earlier >= 0)  # these take what came in during this run
+        taken = np.empty(count, dtype=np.int64)
+        taken[fresh] = self._held[places[fresh]]
+        taken[again] = numbers[earlier[again]]
+        payload = self._slots.get(places[fresh])
+        if len(again):
+            order = np.empty(count, dtype=np.int64)
+            order[fresh] = np.arange(len(fresh))
+            order[again] = len(fresh) + np.arange(len(again))
+            payload = join([payload, incoming.subset(earlier[again])]).subset(order)
+        self._slots.put(places, incoming)
+        self._held[places] = numbers
+        return self._output(payload, taken)
+
+    def _output(self, payload: Payload, numbers: np.ndarray) -> Block:
+        if self._emitted - self._bound_at >= self._size:
+            # Once for as many outputs as there are slots: it is a look at every slot.
+            self._reads.forget_before(int(self._held.min()))
+            self._bound_at = self._emitted
+        block = Block(payload, self._cursor_at(self._emitted), _ReadOrigin(self._reads.origins, numbers))
+        self._emitted += len(payload)
+        return block
+
+    def _cursor_at(self, emitted: int) -> Cursor:
+        return _ShuffleCursor(emitted, *self._reads.oldest, self._total)
+
+    def _without_failures(self, block: Block) -> Item:
+        """The block as far as its first failure, or that failure."""
+        rows = block.payload.rows()
+        failing = next((index for index, row in enumerate(rows) if isinstance(row, Failure)), len(rows))
+        rest = block.slice(max(1, failing), len(rows)) if len(rows) > max(1, failing) else None
+        if rest is not None:
+            self._pending = rest if self._pending is None else _rejoined(rest, self._pending)
+        if failing:
+            return block.slice(0, failing)
+        return Failure(rows[0].error, block.cursor, block.cursor.advance(1))
+
+
+def _rejoined(first: Block, second: Block) -> Block:
+    assert isinstance(first.origin, _ReadOrigin)
+    assert isinstance(second.origin, _ReadOrigin)
+    numbers = np.concatenate([first.origin.numbers, second.origin.numbers])
+    return Block(join([first.payload, second.payload]), first.cursor, _ReadOrigin(first.origin.pieces, numbers))
+
+
+def _previous_equal(places: np.ndarray) -> np.ndarray:
+    """For each position the last earlier one with the same number, or -1."""
+    order = np.argsort(places, kind="stable")
+    same = places[order[1:]] == places[order[:-1]]
+    earlier = np.full(len(places), -1, dtype=np.int64)
+    earlier[order[1:][same]] = order[:-1][same]
+    return earlier
+
+
+class _Reads:
+    """The runs of input elements that may still be held: where each began, and where its elements came from."""
+
+    def __init__(self, first: int, cursor: Cursor) -> None:
+        self._runs: list[tuple[int, Cursor]] = [(first, cursor)]
+        self.origins: list[tuple[int, Origin]] = []
+        self.oldest = (first, cursor)
+
+    def add(self, first: int, cursor: Cursor, origin: Origin | None) -> None:
+        """A run came in."""
+        self._runs.append((first, cursor))
+        if origin is not None:
+            self.origins.append((first, origin))
+
+    def forget_before(self, oldest: int) -> None:
+        """No element before this one is held any more."""
+        run = bisect.bisect_right(self._runs, oldest, key=_start) - 1
+        first, cursor = self._runs[run]
+        # New lists, because cursors and origins that are on their way hold the old ones.
+        self._runs = self._runs[run:]
+        self.origins = self.origins[max(0, bisect.bisect_right(self.origins, oldest, key=_start) - 1) :]
+        self.oldest = (oldest, cursor.advance(oldest - first))
+
+
+def _start(run: tuple[int, object]) -> int:
+    return run[0]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _ReadOrigin:
+    """Elements by the numbers under which they were read."""
+
+    pieces: list[tuple[int, Origin]]
+    numbers: np.ndarray
+
+    def subset(self, indices: Numbers) -> _ReadOrigin:
+        return _ReadOrigin(self.pieces, np.asarray(subset(self.numbers, indices)))
+
+    def describe(self, index: int) -> str:
+        number = int(self.numbers[index])
+        first, origin = self.pieces[bisect.bisect_right(self.pieces, number, key=_start) - 1]
+        return origin.describe(number - first)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _ShuffleCursor:
+    """In a shuffle: how many came out, and a place not behind the oldest element that it holds."""
+
+    emitted: int
+    read: int
+    input: Cursor
+    total: int | None
+
+    def advance(self, count: int) -> _ShuffleCursor:
+        return _ShuffleCursor(self.emitted + count, self.read, self.input, self.total)
+
+    def state(self) -> State:
+        place: State = {"emitted": self.emitted, "read": self.read, "input": self.input.state()}
+        return place if self.total is None else {**place, "total": self.total}

@@ -1,0 +1,95 @@
+"""Numbered slots that hold elements in the form in which they come, so that a gather from them is one copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.physical.block import Columns, Indexed, Payload, Rows
+from headrace.structure import object_array
+
+__all__ = ["Slots"]
+
+
+class Slots:
+    """Slots for elements; they grow as they are filled.
+
+    Indexed elements are kept as numbers, columns as columns, all else as objects. The first payload decides, and
+    one of another form turns what is there into objects.
+    """
+
+    __slots__ = ("_arrays", "_template", "any_failure")
+
+    def __init__(self) -> None:
+        self._template: Payload | None = None
+        self._arrays: list[np.ndarray] = []
+        self.any_failure = False  # whether a Failure was ever put in: then outputs must be looked at one by one
+
+    def put(self, places: np.ndarray, payload: Payload) -> None:
+        """Puts elements into these slots, the last one where a slot is named twice."""
+        if not len(places):
+            return
+        if self._template is None or not _same_form(self._template, payload):
+            self._change_form(payload)
+        self._grow(int(places.max()) + 1)
+        for array, values in zip(self._arrays, _values(self._template, payload), strict=True):
+            array[places] = values
+
+    def get(self, places: np.ndarray) -> Payload:
+        """The elements in these slots."""
+        picked = [array[places] for array in self._arrays]
+        template = self._template
+        if isinstance(template, Indexed):
+            return Indexed(template.source, picked[0])
+        if isinstance(template, Columns):
+            if template.matrix is not None:
+                return Columns(template.treedef, None, picked[0])
+            return Columns(template.treedef, picked)
+        return Rows(picked[0].tolist())
+
+    def _grow(self, size: int) -> None:
+        if self._arrays and size <= len(self._arrays[0]):
+            return
+        room = max(size, 2 * len(self._arrays[0]) if self._arrays else 0)
+        self._arrays = [_grown(array, room) for array in self._arrays]
+
+    def _change_form(self, payload: Payload) -> None:
+        """Takes the payload's form while there is nothing inside, and the form of objects otherwise."""
+        if self._template is None:
+            self._template = payload
+            self._arrays = [np.empty((0, *values.shape[1:]), values.dtype) for values in _values(payload, payload)]
+            return
+        filled = self.get(np.arange(len(self._arrays[0])))
+        self._template = Rows([])
+        self._arrays = [object_array(filled.rows())]
+
+
+def _same_form(template: Payload, payload: Payload) -> bool:
+    if isinstance(template, Indexed):
+        return isinstance(payload, Indexed) and payload.source is template.source
+    if isinstance(template, Columns):
+        return isinstance(payload, Columns) and _alike(template, payload)
+    return True  # anything can be objects
+
+
+def _alike(template: Columns, payload: Columns) -> bool:
+    if template.treedef != payload.treedef or (template.matrix is None) != (payload.matrix is None):
+        return False
+    pairs = zip(_values(template, template), _values(payload, payload), strict=True)
+    return all(one.dtype == two.dtype and one.shape[1:] == two.shape[1:] for one, two in pairs)
+
+
+def _values(template: Payload | None, payload: Payload) -> list[np.ndarray]:
+    """The elements of a payload as arrays in the template's form."""
+    if isinstance(template, Indexed) and isinstance(payload, Indexed):
+        return [np.asarray(payload.indices, dtype=np.int64)]
+    if isinstance(template, Columns) and isinstance(payload, Columns):
+        return [payload.matrix] if payload.matrix is not None else list(payload.arrays)
+    return [object_array(payload.rows())]
+
+
+def _grown(array: np.ndarray, room: int) -> np.ndarray:
+    larger: np.ndarray[Any, Any] = np.empty((room, *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger

@@ -1,0 +1,407 @@
+"""Stages that read nothing: sources by index, generators, and files of records."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.io.reader import Chunk, Place, RecordReader
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Columns, Failure, Indexed, IndexSource, Rows
+from headrace.physical.cursor import IndexCursor, SkipCursor, State
+from headrace.physical.draws import Key, integers
+from headrace.physical.failing import located
+from headrace.physical.origin import FileOrigin, NumberedOrigin, Numbers
+from headrace.physical.stage import Item, Stage
+from headrace.plan.sources import Files, FromGenerator
+from headrace.structure import LEAF, Element, TensorSpec, TreeDef, flatten, leaf_spec, normalize, rows_of, unflatten
+
+__all__ = [
+    "ArraysSource",
+    "FilesStage",
+    "GeneratorRun",
+    "GeneratorStage",
+    "IndexedStage",
+    "OneSource",
+    "RandomNumbers",
+    "RangeSource",
+    "record_rows",
+]
+
+_log = logging.getLogger("headrace")
+
+
+class ArraysSource:
+    """Slices of arrays along their first axis."""
+
+    __slots__ = ("arrays", "treedef")
+
+    def __init__(self, treedef: TreeDef, arrays: tuple[np.ndarray, ...]) -> None:
+        self.treedef = treedef
+        self.arrays = arrays
+
+    def _picked(self, indices: Numbers) -> list[np.ndarray]:
+        if isinstance(indices, range):  # a view: nothing is copied
+            part = slice(indices.start, indices.stop, indices.step) if len(indices) else slice(0, 0)
+            return [array[part] for array in self.arrays]
+        return [array.take(indices, axis=0) for array in self.arrays]
+
+    def rows(self, indices: Numbers) -> list[Element]:
+        return rows_of(self.treedef, self._picked(indices))
+
+    def columns(self, indices: Numbers) -> Columns:
+        return Columns(self.treedef, self._picked(indices))
+
+
+class OneSource:
+    """One element, which is no array of elements."""
+
+    __slots__ = ("element",)
+
+    def __init__(self, element: Element) -> None:
+        self.element = element
+
+    def rows(self, indices: Numbers) -> list[Element]:
+        return [self.element] * len(indices)
+
+    def columns(self, indices: Numbers) -> Columns:
+        return Rows(self.rows(indices)).columns()
+
+
+class RangeSource:
+    """The numbers of a range."""
+
+    __slots__ = ("dtype", "numbers")
+
+    # A range without an end stops where no index of Python's can count further.
+    ENDLESS = 1 << 62
+
+    def __init__(self, start: int, stop: int | None, step: int, dtype: np.dtype[Any]) -> None:
+        self.numbers = range(start, start + step * self.ENDLESS if stop is None else stop, step)
+        self.dtype = dtype
+
+    def _array(self, indices: Numbers) -> np.ndarray:
+        if isinstance(indices, range):
+            indices = np.arange(indices.start, indices.stop, indices.step, dtype=np.int64)
+        return (self.numbers.start + self.numbers.step * indices).astype(self.dtype, copy=False)
+
+    def rows(self, indices: Numbers) -> list[Element]:
+        if isinstance(indices, range) and self.dtype == np.int64:
+            return list(self.numbers[indices.start : indices.stop : indices.step]) if len(indices) else []
+        return rows_of(LEAF, [self._array(indices)])
+
+    def columns(self, indices: Numbers) -> Columns:
+        return Columns(LEAF, [self._array(indices)])
+
+
+class RandomNumbers:
+    """Endless random integers, by number."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: Key) -> None:
+        self.key = key
+
+    def _array(self, indices: Numbers) -> np.ndarray:
+        low, high = int(min(indices)), int(max(indices)) + 1
+        picked = np.asarray(indices) - low
+        return integers(self.key, low, high - low)[picked]
+
+    def rows(self, indices: Numbers) -> list[Element]:
+        return rows_of(LEAF, [self._array(indices)])
+
+    def columns(self, indices: Numbers) -> Columns:
+        return Columns(LEAF, [self._array(indices)])
+
+
+class IndexedStage(Stage):
+    """The elements of an indexed source in order; reads none of them itself."""
+
+    by_index = True
+
+    def __init__(self, source: IndexSource, length: int | None, meter: Meter, state: State | None) -> None:
+        self._index: int = state["index"] if state else 0
+        super().__init__(meter, (), IndexCursor(self._index))
+        self._source = source
+        self._length = length
+
+    def _pull(self, limit: int) -> Item:
+        stop = self._index + limit if self._length is None else min(self._index + limit, self._length)
+        numbers = range(self._index, stop)
+        if not len(numbers):
+            return None
+        self._index = stop
+        return Block(Indexed(self._source, numbers), IndexCursor(numbers.start), NumberedOrigin(numbers))
+
+
+@runtime_checkable
+class _Resumable(Protocol):
+    """A generator's iterator that can save and restore its own place."""
+
+    def state_dict(self) -> Any: ...
+
+    def load_state_dict(self, state: Any) -> None: ...
+
+
+class GeneratorRun:
+    """One run of a user's generator, from its start or from a state.
+
+    Shared by both ways of running a plan: it gives one checked element at a time.
+    """
+
+    def __init__(self, node: FromGenerator, state: State | None) -> None:
+        self._node = node
+        self.index = 0
+        self._iterator: Iterator[Any] | None = None
+        self._state = state
+
+    def _start(self) -> Iterator[Any]:
+        iterator = iter(self._node.generator(*self._node.args))
+        if self._state is None or not self._state["index"]:
+            return iterator
+        self.index = self._state["index"]
+        if isinstance(iterator, _Resumable) and "own" in self._state:
+            iterator.load_state_dict(self._state["own"])
+            self._skip(iterator, self._state.get("skip", 0))
+            return iterator
+        _log.warning("%s: the generator is run again, and its first %d elements dropped", self._node.label, self.index)
+        self._skip(iterator, self.index)
+        return iterator
+
+    @staticmethod
+    def _skip(iterator: Iterator[Any], count: int) -> None:
+        for _ in range(count):
+            next(iterator, None)
+
+    def next(self) -> Element:
+        """The next element.
+
+        Raises:
+            StopIteration: at the end.
+            Exception: whatever the generator raises, which ends it.
+        """
+        try:
+            if self._iterator is None:
+                self._iterator = self._start()
+            element = next(self._iterator)
+            self.index += 1
+        except StopIteration:
+            raise
+        except Exception:
+            self.index += 1
+            self._iterator = iter(())
+            raise
+        return _checked(normalize(element), self._node.signature)
+
+    def state(self) -> State:
+        """The place of the next element."""
+        if self._iterator is None and self._state is not None:
+            return self._state
+        own = {"own": self._iterator.state_dict()} if isinstance(self._iterator, _Resumable) else {}
+        return {"index": self.index, **own}
+
+    def close(self) -> None:
+        """Ends the generator, so that its ``finally`` runs."""
+        closing = getattr(self._iterator, "close", None)
+        if closing is not None:
+            closing()
+
+
+def _checked(element: Element, signature: Any) -> Element:
+    """The element in the form that the signature states.
+
+    Raises:
+        InvalidArgumentError: it has another structure, shape or dtype.
+    """
+    if signature is None:
+        return element
+    leaves, treedef = flatten(element)
+    specs, wanted = flatten(signature)
+    if treedef != wanted:
+        raise InvalidArgumentError(f"the generator yielded another structure than its signature {signature}")
+    return unflatten(treedef, [_fitted(leaf, spec) for leaf, spec in zip(leaves, specs, strict=True)])
+
+
+def _fitted(leaf: Any, spec: TensorSpec) -> Any:
+    fitted = leaf
+    if isinstance(spec.dtype, np.dtype) and leaf_spec(leaf).dtype != spec.dtype:
+        fitted = _converted(leaf, spec.dtype)
+    if not spec.is_compatible_with(leaf_spec(fitted)):
+        raise InvalidArgumentError(f"the generator yielded {leaf_spec(leaf)}, its signature says {spec}")
+    return fitted
+
+
+def _converted(leaf: Any, dtype: np.dtype[Any]) -> Any:
+    """A Python number, or a list of them, takes the signature's dtype; an array has one of its own."""
+    if isinstance(leaf, (np.ndarray, np.generic)) and not np.can_cast(leaf.dtype, dtype, "same_kind"):
+        return leaf
+    if not isinstance(leaf, (bool, int, float, complex, np.ndarray, np.generic)):
+        return leaf
+    array = np.asarray(leaf)
+    if not np.can_cast(array.dtype, dtype, "same_kind"):
+        return leaf
+    return rows_of(LEAF, [array.astype(dtype)[None]])[0]
+
+
+class GeneratorStage(Stage):
+    """What a user's generator yields."""
+
+    def __init__(self, node: FromGenerator, meter: Meter, state: State | None) -> None:
+        self._run = GeneratorRun(node, state)
+        super().__init__(meter, (), SkipCursor(self._run.state) if state is None else _Kept(state))
+        self._node = node
+        self._ended = False
+        self._raised: Exception | None = None
+
+    def _pull(self, limit: int) -> Item:
+        if self._raised is not None:
+            return self._failure(self._raised)
+        if self._ended:
+            return None
+        first, place = self._run.index, self._place()
+        rows: list[Element] = []
+        try:
+            while len(rows) < limit:
+                rows.append(self._run.next())
+        except StopIteration:
+            self._ended = True
+        except Exception as error:  # noqa: BLE001 - a user's generator may raise anything
+            self._raised = error
+        # The generator starts with the first element, so its number is known only now.
+        first = self._run.index - len(rows) - (self._raised is not None)
+        if rows:
+            return Block(Rows(rows), _GeneratorCursor(first, place), NumberedOrigin(range(first, first + len(rows))))
+        return self._failure(self._raised) if self._raised is not None else None
+
+    def _place(self) -> Callable[[], State] | None:
+        """The generator's own state, where it has one; taken now, because it moves on."""
+        own = self._run.state().get("own")
+        return None if own is None else lambda: own
+
+    def _failure(self, error: Exception) -> Failure:
+        self._raised = None
+        number = self._run.index - 1
+        placed = located(error, stage=self._node.label, origin=f"element {number}")
+        return Failure(placed, self.cursor, IndexCursor(number + 1))
+
+    def close(self) -> None:
+        self._run.close()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Kept:
+    """A place that was loaded and not moved from."""
+
+    saved: State
+    moved: int = 0
+
+    def advance(self, count: int) -> _Kept:
+        return _Kept(self.saved, self.moved + count)
+
+    def state(self) -> State:
+        if not self.moved:
+            return self.saved
+        moved = {**self.saved, "index": self.saved["index"] + self.moved}
+        if "own" in self.saved:
+            moved["skip"] = self.saved.get("skip", 0) + self.moved
+        return moved
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _GeneratorCursor:
+    """In a generator: a number, and its own state at the start of the block where it offers one."""
+
+    start: int
+    own: Callable[[], State] | None
+    moved: int = 0
+
+    def advance(self, count: int) -> _GeneratorCursor:
+        return _GeneratorCursor(self.start, self.own, self.moved + count)
+
+    def state(self) -> State:
+        place: State = {"index": self.start + self.moved}
+        return place if self.own is None else {**place, "own": self.own(), "skip": self.moved}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _FileCursor:
+    """In a list of files: which, where in it, and how many records further."""
+
+    file: int
+    place: Place
+    skip: int = 0
+
+    def advance(self, count: int) -> _FileCursor:
+        return _FileCursor(self.file, self.place, self.skip + count)
+
+    def state(self) -> State:
+        return {"file": self.file, "place": self.place.to_json(), "skip": self.skip}
+
+
+def record_rows(treedef: TreeDef, chunk: Chunk) -> Columns:
+    """The records of a chunk as a payload."""
+    if chunk.matrix is not None:
+        return Columns(treedef, None, chunk.matrix)
+    return Columns(treedef, chunk.columns)
+
+
+class FilesStage(Stage):
+    """The records of files, one file after the other."""
+
+    def __init__(self, node: Files, meter: Meter, state: State | None) -> None:
+        saved = state or {"file": 0, "place": Place().to_json(), "skip": 0}
+        self._file: int = saved["file"]
+        self._place = Place.from_json(saved["place"])
+        self._skip: int = saved["skip"]
+        super().__init__(meter, (), _FileCursor(self._file, self._place, self._skip))
+        self._node = node
+        self._treedef = flatten(node.spec())[1]
+        self._reader: RecordReader | None = None
+
+    def _pull(self, limit: int) -> Item:
+        while self._file < len(self._node.paths):
+            try:
+                chunk = self._opened().read(self._skip or limit)
+            except HeadraceError as error:
+                return self._failure(error)
+            if chunk is None:
+                self._next_file()
+            elif self._skip:
+                self._skip -= len(chunk)
+            else:
+                return self._block(chunk)
+        return None
+
+    def _opened(self) -> RecordReader:
+        if self._reader is None:
+            self._reader = self._node.format.open(self._node.paths[self._file], self._place)
+        return self._reader
+
+    def _next_file(self) -> None:
+        self.close()
+        self._reader = None
+        self._file, self._place, self._skip = self._file + 1, Place(), 0
+
+    def _block(self, chunk: Chunk) -> Block:
+        payload = record_rows(self._treedef, chunk)
+        path = self._node.paths[self._file]
+        return Block(payload, _FileCursor(self._file, chunk.place), FileOrigin(path, chunk.lines))
+
+    def _failure(self, error: HeadraceError) -> Failure:
+        """One bad record, or a file that cannot be read; the reader has moved on behind it."""
+        path = self._node.paths[self._file]
+        placed = error.located(stage=self._node.label, origin=path)
+        after = self._reader.place if self._reader is not None else self._place
+        if self._reader is None:
+            self._next_file()
+            return Failure(placed, self.cursor, _FileCursor(self._file, Place()))
+        return Failure(placed, self.cursor, _FileCursor(self._file, after))
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()

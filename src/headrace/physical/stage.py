@@ -1,0 +1,113 @@
+"""What a plan node becomes when it runs.
+
+A stage gives blocks when it is asked: ``pull(limit)`` returns a block of 1 to ``limit`` elements, a ``Failure``
+in place of one element, or None at the end. It asks the stages above it in the same way.
+
+House rules.
+- One thread at a time pulls a stage: its driver. Only ``stop`` may come from another.
+- A failure moves the stage on: no element fails for ever, and the next pull goes on behind it.
+- After the end, every pull is the end.
+- ``cursor`` is always the place before the element that the next pull gives first.
+- ``stop`` only ends waits, so that a driver inside ``pull`` comes out; ``close`` then gives back what is held.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Failure
+from headrace.physical.cursor import Cursor
+
+__all__ = ["Item", "Pace", "Stage"]
+
+Item = Block | Failure | None
+
+
+class Stage:
+    """The base of all stages."""
+
+    # True where a pull only moves numbers about, so that a large limit costs nothing.
+    by_index = False
+
+    def __init__(self, meter: Meter, inputs: Sequence[Stage], cursor: Cursor) -> None:
+        self.meter = meter
+        self.inputs = inputs
+        self.cursor = cursor
+        self._inside_s = 0.0
+
+    def pull(self, limit: int) -> Item:
+        """The next block of at most ``limit`` elements, a failure, or None at the end."""
+        self._inside_s = 0.0
+        start = time.perf_counter()
+        item = self._pull(limit)
+        span_s = time.perf_counter() - start
+        self.meter.pulled(
+            elements=len(item) if isinstance(item, Block) else 0, span_s=span_s, inside_s=self._inside_s
+        )
+        if item is not None:
+            self.cursor = item.after
+        return item
+
+    def _pull(self, limit: int) -> Item:
+        raise NotImplementedError
+
+    def _read(self, source: Stage, limit: int) -> Item:
+        """Pulls a stage above, and counts its time as not this stage's own."""
+        start = time.perf_counter()
+        item = source.pull(limit)
+        self._inside_s += time.perf_counter() - start
+        return item
+
+    def stop(self) -> None:
+        """Ends every wait in this stage and above; safe from any thread."""
+        for stage in self.inputs:
+            stage.stop()
+
+    def close(self) -> None:
+        """Gives back all that this stage and those above hold; no driver is inside any more."""
+        for stage in self.inputs:
+            stage.close()
+
+
+class Pace:
+    """How many elements to ask for at once, so that a block is about a millisecond of work.
+
+    A hand-off costs tens of microseconds, so a millisecond makes it cheap; longer would only delay the first
+    element and hold more memory. It starts at one element, and grows by at most a factor of four a step, so that
+    one cheap element says little about the next.
+    """
+
+    __slots__ = ("_bytes_limit", "_limit", "_per_element_bytes", "_per_element_s", "size")
+
+    TARGET_S = 1e-3
+    GROWTH = 4
+
+    def __init__(self, *, limit: int = 1 << 16, bytes_limit: int = 4 << 20) -> None:
+        self.size = 1
+        self._limit = max(1, limit)
+        self._bytes_limit = bytes_limit
+        self._per_element_s = 0.0
+        self._per_element_bytes = 0.0
+
+    def observe(self, elements: int, seconds: float, nbytes: int) -> None:
+        """Learns from one block."""
+        if elements < 1:
+            return
+        # A moving average over about four blocks: quick to follow, slow to be fooled.
+        fresh = 1.0 if not self._per_element_s else 0.25
+        self._per_element_s += fresh * (seconds / elements - self._per_element_s)
+        self._per_element_bytes += fresh * (nbytes / elements - self._per_element_bytes)
+        wanted = min(
+            self.TARGET_S / max(self._per_element_s, 1e-9),
+            self._bytes_limit / max(self._per_element_bytes, 1e-9),
+            self.size * self.GROWTH,
+            self._limit,
+        )
+        self.size = max(1, int(wanted))
+
+    @property
+    def element_nbytes(self) -> int:
+        """About how many bytes one element has."""
+        return int(self._per_element_bytes)

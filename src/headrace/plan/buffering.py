@@ -1,0 +1,55 @@
+"""Plan nodes that hold elements or settings, and change none: cache, prefetch, with_options."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar
+
+from headrace.caching.memory import MemoryCache
+from headrace.errors import InvalidArgumentError
+from headrace.plan.node import AUTOTUNE, UnaryNode
+from headrace.plan.options import Options
+from headrace.plan.sequencing import check_int
+
+__all__ = ["Cache", "Prefetch", "WithOptions"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cache(UnaryNode):
+    """The elements of the first whole epoch, kept and given again in every later one."""
+
+    op: ClassVar[str] = "cache"
+    memory: MemoryCache = dataclasses.field(default_factory=MemoryCache)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Prefetch(UnaryNode):
+    """The same elements, made ready by a thread of their own before they are asked for."""
+
+    op: ClassVar[str] = "prefetch"
+    tuning: ClassVar[frozenset[str]] = frozenset({"buffer_size"})
+    buffer_size: int = AUTOTUNE
+
+    def __post_init__(self) -> None:
+        size = check_int(self.buffer_size, field="buffer_size", stage=self.op)
+        if size < AUTOTUNE:
+            message = f"buffer_size must be at least 0, or hr.AUTOTUNE, not {size}"
+            raise InvalidArgumentError(message, stage=self.op)
+        object.__setattr__(self, "buffer_size", size)
+
+    def parameters(self) -> dict[str, Any]:
+        """How many elements it may hold."""
+        return {"buffer_size": self.buffer_size}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WithOptions(UnaryNode):
+    """The same elements; settings for the whole plan."""
+
+    op: ClassVar[str] = "with_options"
+    options: Options
+
+    def parameters(self) -> dict[str, Any]:
+        """The settings that are given."""
+        values = {field.name: getattr(self.options, field.name) for field in dataclasses.fields(self.options)}
+        return {name: value for name, value in values.items() if value is not None}

@@ -1,0 +1,131 @@
+"""Plan nodes that look at one element at a time: map, filter, enumerate."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.plan.node import AUTOTUNE, UNKNOWN_CARDINALITY, Spec, UnaryNode, function_name
+from headrace.plan.sequencing import check_int
+from headrace.structure import TensorSpec
+
+__all__ = ["Enumerate", "Filter", "Map", "MapChain", "check_function", "check_parallel_calls"]
+
+
+def check_function(function: object, *, stage: str) -> None:
+    """Refuses what cannot be called."""
+    if not callable(function):
+        raise InvalidArgumentError(f"the function must be callable, not {type(function).__name__}", stage=stage)
+
+
+def check_parallel_calls(calls: int | None, *, stage: str) -> None:
+    """Refuses a number of parallel calls that is neither positive, nor AUTOTUNE, nor None."""
+    if calls is None or calls == AUTOTUNE:
+        return
+    if check_int(calls, field="num_parallel_calls", stage=stage) < 1:
+        message = f"num_parallel_calls must be at least 1, hr.AUTOTUNE or None, not {calls}"
+        raise InvalidArgumentError(message, stage=stage)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Map(UnaryNode):
+    """Each element replaced by what a function makes of it."""
+
+    op: ClassVar[str] = "map"
+    tuning: ClassVar[frozenset[str]] = frozenset({"num_parallel_calls", "deterministic"})
+    function: Callable[..., Any]
+    num_parallel_calls: int | None = None
+    deterministic: bool | None = None
+
+    def __post_init__(self) -> None:
+        check_function(self.function, stage=self.op)
+        check_parallel_calls(self.num_parallel_calls, stage=self.op)
+
+    def spec(self) -> Spec:
+        """Only the function could tell."""
+        return None
+
+    def functions(self) -> tuple[Callable[..., Any], ...]:
+        """The user's function."""
+        return (self.function,)
+
+    def parameters(self) -> dict[str, Any]:
+        """The function's name, and how it is called."""
+        return {
+            "function": function_name(self.function),
+            "num_parallel_calls": self.num_parallel_calls,
+            "deterministic": self.deterministic,
+        }
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MapChain(UnaryNode):
+    """Several maps in a row, done as one task; only the optimizer makes it."""
+
+    op: ClassVar[str] = "map"
+    maps: tuple[Map, ...]
+
+    @property
+    def num_parallel_calls(self) -> int | None:
+        return self.maps[0].num_parallel_calls
+
+    @property
+    def deterministic(self) -> bool | None:
+        return self.maps[0].deterministic
+
+    def spec(self) -> Spec:
+        return None
+
+    def functions(self) -> tuple[Callable[..., Any], ...]:
+        return tuple(node.function for node in self.maps)
+
+    @property
+    def label(self) -> str:
+        return " + ".join(node.label for node in self.maps)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Filter(UnaryNode):
+    """The elements for which a function is true."""
+
+    op: ClassVar[str] = "filter"
+    predicate: Callable[..., Any]
+
+    def __post_init__(self) -> None:
+        check_function(self.predicate, stage=self.op)
+
+    def cardinality(self) -> int:
+        """Only a run could tell."""
+        return UNKNOWN_CARDINALITY
+
+    def functions(self) -> tuple[Callable[..., Any], ...]:
+        """The user's predicate."""
+        return (self.predicate,)
+
+    def parameters(self) -> dict[str, Any]:
+        """The predicate's name."""
+        return {"predicate": function_name(self.predicate)}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Enumerate(UnaryNode):
+    """Each element with its number before it."""
+
+    op: ClassVar[str] = "enumerate"
+    start: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "start", check_int(self.start, field="start", stage=self.op))
+
+    def spec(self) -> Spec:
+        """A pair of an int64 and what it reads."""
+        inner = self.input.spec()
+        return None if inner is None else (TensorSpec((), np.dtype(np.int64)), inner)
+
+    def parameters(self) -> dict[str, Any]:
+        """The first number."""
+        return {"start": self.start}

@@ -1,0 +1,145 @@
+"""The base of all plan nodes.
+
+House rules. A node is frozen and valid: ``__post_init__`` refuses what cannot be, so the traceback points at
+the user's own line. It says what it is (``op``, ``label``, ``parameters``), what is known of its elements
+without running anything (``cardinality``, ``spec``), and nothing of how it runs.
+
+Only three things in a node are not data: the user's functions, the memory of a cache, and the counter of epochs
+that all plans made from one random operation share, because every iterator over it is a new epoch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Final, Protocol, Self, runtime_checkable
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "HasPlan",
+    "Node",
+    "UnaryNode",
+    "function_name",
+    "function_place",
+    "nodes_of",
+    "plan_of",
+]
+
+AUTOTUNE: Final = -1
+INFINITE_CARDINALITY: Final = -1
+UNKNOWN_CARDINALITY: Final = -2
+
+Spec = Any  # a structure of TensorSpec, or None where only a run could tell
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Node:
+    """One operation of a plan."""
+
+    op: ClassVar[str]
+    # Parameters that change how fast the same elements come, never which: not part of a plan's identity.
+    tuning: ClassVar[frozenset[str]] = frozenset()
+
+    name: str | None = None
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The nodes that this one reads, in order."""
+        return ()
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
+        """This node reading others."""
+        assert not inputs  # a source reads nothing
+        return self
+
+    def cardinality(self) -> int:
+        """How many elements one epoch has; negative: infinite or unknown."""
+        return UNKNOWN_CARDINALITY
+
+    def spec(self) -> Spec:
+        """The structure of ``TensorSpec`` of its elements, or None where only a run could tell."""
+        return None
+
+    def functions(self) -> tuple[Callable[..., Any], ...]:
+        """The user's functions that it calls."""
+        return ()
+
+    def parameters(self) -> dict[str, Any]:
+        """What distinguishes this node from others of its kind, as plain data."""
+        return {}
+
+    @property
+    def label(self) -> str:
+        """How messages and statistics call it: ``map 'decode' (train.py:41)``."""
+        title = f"{self.op} '{self.name}'" if self.name else self.op
+        for function in self.functions():
+            place = function_place(function)
+            named = title if self.name else f"{self.op} '{function_name(function)}'"
+            return f"{named} ({place})" if place else named
+        return title
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UnaryNode(Node):
+    """A node that reads one other."""
+
+    input: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The one node that it reads."""
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
+        """This node reading another."""
+        (only,) = inputs
+        return self if only is self.input else dataclasses.replace(self, input=only)
+
+    def cardinality(self) -> int:
+        """As many as it reads, unless a node says otherwise."""
+        return self.input.cardinality()
+
+    def spec(self) -> Spec:
+        """What it reads, unless a node says otherwise."""
+        return self.input.spec()
+
+
+@runtime_checkable
+class HasPlan(Protocol):
+    """What a function given to ``flat_map`` or ``interleave`` returns: a dataset, known by its plan alone."""
+
+    def __headrace_plan__(self) -> Node:
+        """The plan of the dataset."""
+        ...
+
+
+def plan_of(dataset: object, *, stage: str) -> Node:
+    """The plan of a dataset that a user's function returned."""
+    if not isinstance(dataset, HasPlan):
+        message = f"the function must return a Dataset, but returned {type(dataset).__name__}"
+        raise TypeError(f"{stage}: {message}")
+    return dataset.__headrace_plan__()
+
+
+def nodes_of(plan: Node) -> Iterator[Node]:
+    """All nodes of a plan, sources first."""
+    for child in plan.inputs:
+        yield from nodes_of(child)
+    yield plan
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """What the user calls the function."""
+    named = getattr(function, "func", function)  # functools.partial
+    name: str = getattr(named, "__qualname__", type(named).__name__)
+    return name.rpartition("<locals>.")[2]
+
+
+def function_place(function: Callable[..., Any]) -> str | None:
+    """The file and line of the function's definition, or None for a builtin."""
+    named = getattr(function, "func", function)
+    code = getattr(named, "__code__", None) or getattr(getattr(type(named), "__call__", None), "__code__", None)
+    return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}" if code else None  # noqa: PTH119 - no I/O

@@ -1,0 +1,74 @@
+"""How a plan is to run; never what its elements are."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from headrace.errors import InvalidArgumentError
+
+__all__ = ["EXECUTORS", "Options"]
+
+EXECUTORS = ("thread", "inline")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Settings of a whole pipeline; None leaves a setting as it is. Where two meet, the later one wins.
+
+    Args:
+        deterministic: False lets parallel stages deliver elements in the order in which they are done.
+        seed: makes every random operation without a seed of its own reproducible.
+        num_workers: how many threads the pipeline's one worker pool has at most.
+        executor: ``"thread"``, or ``"inline"``, the reference: element by element in the caller's thread.
+        ram_budget: how many bytes all buffers together may hold.
+        optimize: False runs the plan as it was written.
+
+    Raises:
+        InvalidArgumentError: a number is not positive, or the executor is unknown.
+        TypeError: a value is of the wrong type.
+
+    Example:
+        >>> import headrace as hr
+        >>> ds = hr.Dataset.range(3).with_options(hr.Options(executor="inline"))
+        >>> list(ds)
+        [0, 1, 2]
+    """
+
+    deterministic: bool | None = None
+    seed: int | None = None
+    num_workers: int | None = None
+    executor: str | None = None
+    ram_budget: int | None = None
+    optimize: bool | None = None
+
+    def __post_init__(self) -> None:
+        for field in ("deterministic", "optimize"):
+            self._check(field, bool)
+        for field in ("seed", "num_workers", "ram_budget"):
+            self._check(field, int)
+        for field in ("num_workers", "ram_budget"):
+            value = getattr(self, field)
+            if value is not None and value < 1:
+                message = f"Options.{field} must be at least 1, not {value}"
+                raise InvalidArgumentError(message)
+        self._check("executor", str)
+        if self.executor is not None and self.executor not in EXECUTORS:
+            message = f"Options.executor must be one of {', '.join(map(repr, EXECUTORS))}, not {self.executor!r}"
+            raise InvalidArgumentError(message)
+
+    def _check(self, field: str, kind: type) -> None:
+        value = getattr(self, field)
+        if value is None:
+            return
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            message = f"Options.{field} must be {kind.__name__} or None, not {type(value).__name__}"
+            raise TypeError(message)
+
+    def merged(self, later: Options) -> Options:
+        """These options, overridden by what the later ones set."""
+        changes = {
+            field.name: getattr(later, field.name)
+            for field in dataclasses.fields(later)
+            if getattr(later, field.name) is not None
+        }
+        return dataclasses.replace(self, **changes)

@@ -1,0 +1,203 @@
+"""Plan nodes that choose which elements come, and in what order: shuffle, repeat, take, skip, shard, concatenate."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar, Self
+
+from headrace.errors import InvalidArgumentError
+from headrace.plan.node import (
+    INFINITE_CARDINALITY,
+    UNKNOWN_CARDINALITY,
+    Node,
+    Spec,
+    UnaryNode,
+)
+from headrace.plan.randomness import Randomness
+from headrace.structure import flatten, unflatten
+
+__all__ = ["WHOLE_DATASET", "Concatenate", "Repeat", "Shard", "Shuffle", "Skip", "Take", "check_int"]
+
+WHOLE_DATASET = -2  # the buffer size that tf.data takes for "as large as the dataset"
+
+
+def check_int(value: object, *, field: str, stage: str) -> int:
+    """The value as an int.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{stage}: {field} must be an int, not {value!r}")
+    return int(value.__index__())
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shuffle(UnaryNode):
+    """Elements in random order, drawn from a buffer that is filled up in order."""
+
+    op: ClassVar[str] = "shuffle"
+    randomness: Randomness
+    buffer_size: int
+    reshuffle_each_iteration: bool = True
+
+    def __post_init__(self) -> None:
+        size = check_int(self.buffer_size, field="buffer_size", stage=self.op)
+        if size < 1 and size != WHOLE_DATASET:
+            message = f"buffer_size must be at least 1, or -2 for the whole dataset, not {size}"
+            raise InvalidArgumentError(message, stage=self.op)
+        object.__setattr__(self, "buffer_size", size)
+
+    def parameters(self) -> dict[str, Any]:
+        """What decides the order."""
+        return {
+            "buffer_size": self.buffer_size,
+            "seed": self.randomness.seed,
+            "reshuffle_each_iteration": self.reshuffle_each_iteration,
+        }
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Repeat(UnaryNode):
+    """The dataset several times over; None or a negative count never ends."""
+
+    op: ClassVar[str] = "repeat"
+    count: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.count is not None:
+            count = check_int(self.count, field="count", stage=self.op)
+            object.__setattr__(self, "count", None if count < 0 else count)
+
+    def cardinality(self) -> int:
+        """The count times what it reads."""
+        inner = self.input.cardinality()
+        if self.count == 0 or inner == 0:
+            return 0
+        if self.count is None:
+            return INFINITE_CARDINALITY
+        return inner * self.count if inner > 0 else inner
+
+    def parameters(self) -> dict[str, Any]:
+        """How many times."""
+        return {"count": self.count}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Take(UnaryNode):
+    """The first elements; a negative count takes all."""
+
+    op: ClassVar[str] = "take"
+    count: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", check_int(self.count, field="count", stage=self.op))
+
+    def cardinality(self) -> int:
+        """At most the count."""
+        inner = self.input.cardinality()
+        if self.count < 0 or inner == UNKNOWN_CARDINALITY:
+            return inner
+        return self.count if inner == INFINITE_CARDINALITY else min(self.count, inner)
+
+    def parameters(self) -> dict[str, Any]:
+        """How many."""
+        return {"count": self.count}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Skip(UnaryNode):
+    """All but the first elements; a negative count leaves none."""
+
+    op: ClassVar[str] = "skip"
+    count: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", check_int(self.count, field="count", stage=self.op))
+
+    def cardinality(self) -> int:
+        """What is left."""
+        inner = self.input.cardinality()
+        if inner < 0:
+            return inner
+        return max(0, inner - self.count) if self.count >= 0 else 0
+
+    def parameters(self) -> dict[str, Any]:
+        """How many."""
+        return {"count": self.count}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shard(UnaryNode):
+    """Every ``num_shards``-th element, from the ``index``-th on."""
+
+    op: ClassVar[str] = "shard"
+    num_shards: int
+    index: int
+
+    def __post_init__(self) -> None:
+        shards = check_int(self.num_shards, field="num_shards", stage=self.op)
+        index = check_int(self.index, field="index", stage=self.op)
+        if shards < 1:
+            raise InvalidArgumentError(f"num_shards must be at least 1, not {shards}", stage=self.op)
+        if not 0 <= index < shards:
+            message = f"index must be at least 0 and below num_shards ({shards}), not {index}"
+            raise InvalidArgumentError(message, stage=self.op)
+        object.__setattr__(self, "num_shards", shards)
+        object.__setattr__(self, "index", index)
+
+    def cardinality(self) -> int:
+        """This shard's part."""
+        inner = self.input.cardinality()
+        return inner if inner < 0 else len(range(self.index, inner, self.num_shards))
+
+    def parameters(self) -> dict[str, Any]:
+        """Which shard of how many."""
+        return {"num_shards": self.num_shards, "index": self.index}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Concatenate(Node):
+    """One dataset, and then another of the same structure."""
+
+    op: ClassVar[str] = "concatenate"
+    first: Node
+    second: Node
+
+    def __post_init__(self) -> None:
+        self.spec()
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The two datasets."""
+        return (self.first, self.second)
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
+        """The same of two others."""
+        first, second = inputs
+        if first is self.first and second is self.second:
+            return self
+        return dataclasses.replace(self, first=first, second=second)
+
+    def cardinality(self) -> int:
+        """The sum."""
+        counts = (self.first.cardinality(), self.second.cardinality())
+        if INFINITE_CARDINALITY in counts:
+            return INFINITE_CARDINALITY
+        return UNKNOWN_CARDINALITY if UNKNOWN_CARDINALITY in counts else sum(counts)
+
+    def spec(self) -> Spec:
+        """The narrowest that both fit.
+
+        Raises:
+            TypeError: structure or dtypes differ.
+        """
+        mine, theirs = self.first.spec(), self.second.spec()
+        if mine is None or theirs is None:
+            return None
+        (my_leaves, treedef), (their_leaves, other) = flatten(mine), flatten(theirs)
+        pairs = list(zip(my_leaves, their_leaves, strict=False))
+        if treedef != other or any(one.dtype != another.dtype for one, another in pairs):
+            message = f"concatenate: the datasets differ in structure or dtype: {mine} and {theirs}"
+            raise TypeError(message)
+        return unflatten(treedef, [one.most_general(another) for one, another in pairs])

@@ -1,0 +1,228 @@
+"""Plan nodes that read nothing: where elements come from."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.io.reader import Place, RecordReader
+from headrace.plan.node import INFINITE_CARDINALITY, Node, Spec
+from headrace.plan.randomness import Randomness
+from headrace.plan.sequencing import check_int
+from headrace.structure import (
+    Element,
+    TensorSpec,
+    TreeDef,
+    flatten,
+    leaf_spec,
+    normalize,
+    paths_of,
+    read_only,
+    spec_of,
+    unflatten,
+)
+
+__all__ = ["Files", "FromGenerator", "FromTensorSlices", "FromTensors", "RandomSource", "Range", "RecordFormat"]
+
+_INT64 = np.dtype(np.int64)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FromTensors(Node):
+    """One element: the structure itself."""
+
+    op: ClassVar[str] = "from_tensors"
+    element: Element
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "element", read_only(normalize(self.element)))
+
+    def cardinality(self) -> int:
+        """Always one."""
+        return 1
+
+    def spec(self) -> Spec:
+        """What the element is."""
+        return spec_of(self.element)
+
+    def parameters(self) -> dict[str, Any]:
+        """Its shape and type; the values are the user's own."""
+        return {"element": str(self.spec())}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FromTensorSlices(Node):
+    """One element for each index of the arrays' first axis."""
+
+    op: ClassVar[str] = "from_tensor_slices"
+    treedef: TreeDef
+    columns: tuple[np.ndarray, ...]
+
+    @classmethod
+    def of(cls, tensors: Element, *, name: str | None = None) -> FromTensorSlices:
+        """The node for a structure of arrays.
+
+        Raises:
+            InvalidArgumentError: no component, a scalar, or lengths that differ; the component is named.
+        """
+        leaves, treedef = flatten(normalize(tensors))
+        if not leaves:
+            raise InvalidArgumentError("there is no component to slice", stage=cls.op)
+        columns = tuple(_sliceable(leaf) for leaf in leaves)
+        for path, column in zip(paths_of(treedef), columns, strict=True):
+            if column.ndim == 0:
+                raise InvalidArgumentError(f"component {path or 'of the element'} is a scalar", stage=cls.op)
+            if len(column) != len(columns[0]):
+                message = f"component {path} has {len(column)} slices, the first component has {len(columns[0])}"
+                raise InvalidArgumentError(message, stage=cls.op)
+        return cls(treedef=treedef, columns=columns, name=name)
+
+    def cardinality(self) -> int:
+        """The length of the first axis."""
+        return len(self.columns[0])
+
+    def spec(self) -> Spec:
+        """The components without their first axis."""
+        wholes = [leaf_spec(column) for column in self.columns]
+        return unflatten(self.treedef, [TensorSpec(whole.shape[1:], whole.dtype) for whole in wholes if whole.shape])
+
+    def parameters(self) -> dict[str, Any]:
+        """Shapes and types; the values are the user's own."""
+        return {"length": self.cardinality(), "element": str(self.spec())}
+
+
+def _sliceable(leaf: Any) -> np.ndarray:  # noqa: ANN401 - any leaf
+    array = np.asarray(leaf)
+    if array.dtype.kind in "US":
+        exact = np.empty(array.shape, dtype=object)
+        exact[...] = array.tolist() if array.ndim else array.item()
+        array = exact
+    return read_only(array)  # type: ignore[no-any-return]  # an array stays one
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Range(Node):
+    """``start, start + step, …`` before ``stop``; without a stop it never ends."""
+
+    op: ClassVar[str] = "range"
+    start: int
+    stop: int | None
+    step: int
+    dtype: np.dtype[Any] = _INT64
+
+    def __post_init__(self) -> None:
+        for field in ("start", "stop", "step"):
+            value = getattr(self, field)
+            if value is not None or field != "stop":
+                object.__setattr__(self, field, check_int(value, field=field, stage=self.op))
+        object.__setattr__(self, "dtype", np.dtype(self.dtype))
+        if self.step == 0 and self.stop is not None:
+            raise InvalidArgumentError("step must not be 0", stage=self.op)
+
+    def cardinality(self) -> int:
+        """The number of steps before the stop."""
+        if self.stop is None:
+            return INFINITE_CARDINALITY
+        return len(range(self.start, self.stop, self.step))
+
+    def spec(self) -> Spec:
+        """A scalar."""
+        return TensorSpec((), self.dtype)
+
+    def parameters(self) -> dict[str, Any]:
+        """Its three numbers and its dtype."""
+        return {"start": self.start, "stop": self.stop, "step": self.step, "dtype": self.dtype.name}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RandomSource(Node):
+    """Endless uniform integers of 64 bits."""
+
+    op: ClassVar[str] = "random"
+    randomness: Randomness
+    rerandomize_each_iteration: bool = False
+
+    def cardinality(self) -> int:
+        """It never ends."""
+        return INFINITE_CARDINALITY
+
+    def spec(self) -> Spec:
+        """A scalar int64."""
+        return TensorSpec((), _INT64)
+
+    def parameters(self) -> dict[str, Any]:
+        """Its seed and whether epochs differ."""
+        return {"seed": self.randomness.seed, "rerandomize_each_iteration": self.rerandomize_each_iteration}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FromGenerator(Node):
+    """What a user's generator yields, run anew in every epoch."""
+
+    op: ClassVar[str] = "from_generator"
+    generator: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+    signature: Spec = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.generator):
+            raise TypeError("from_generator: generator must be callable")
+
+    def spec(self) -> Spec:
+        """The signature that the user gave."""
+        return self.signature
+
+    def functions(self) -> tuple[Callable[..., Any], ...]:
+        """The generator function."""
+        return (self.generator,)
+
+    def parameters(self) -> dict[str, Any]:
+        """The signature."""
+        return {"signature": str(self.signature), "args": len(self.args)}
+
+
+class RecordFormat(Protocol):
+    """A format of files of records: how to read one, and what its records are."""
+
+    @property
+    def op(self) -> str:
+        """What the operation is called."""
+        ...
+
+    def spec(self) -> Spec:
+        """The structure of one record."""
+        ...
+
+    def parameters(self) -> dict[str, Any]:
+        """What distinguishes this format from others of its kind, as plain data."""
+        ...
+
+    def open(self, path: str, place: Place) -> RecordReader:
+        """A reader of one file from a place on."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Files(Node):
+    """The records of files, one file after the other."""
+
+    op: ClassVar[str] = "files"
+    paths: tuple[str, ...]
+    format: RecordFormat
+
+    def spec(self) -> Spec:
+        """What the format says."""
+        return self.format.spec()
+
+    def parameters(self) -> dict[str, Any]:
+        """The files and how they are read."""
+        return {"paths": list(self.paths), **self.format.parameters()}
+
+    @property
+    def label(self) -> str:
+        """The format's name."""
+        return f"{self.format.op} '{self.name}'" if self.name else self.format.op

@@ -1,0 +1,373 @@
+"""Nested structures: what an element is made of, and how many elements become arrays and come back.
+
+An element is a structure of leaves. Tuples, named tuples, dicts, dataclasses and whatever else is registered
+with optree are structure; everything else is a leaf. A list is never structure: it is an array that was
+written as a list, as in tf.data, and ``normalize`` makes it one.
+
+What always holds:
+- ``rows_of(*columns_of(rows))`` gives back equal rows, and one row is the same whatever run of rows it came with.
+- A scalar whose dtype is a Python number's own (int64, float64, bool) is that Python number; it has the same
+  value, and the same dtype when stacked. Other scalars are NumPy scalars.
+- Strings, bytes and other objects live in object arrays: no length is fixed, no trailing NUL is lost.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import optree
+
+from headrace.errors import InvalidArgumentError
+
+__all__ = [
+    "LEAF",
+    "Element",
+    "TensorSpec",
+    "TreeDef",
+    "columns_of",
+    "flatten",
+    "nbytes_of",
+    "normalize",
+    "normalize_rows",
+    "object_array",
+    "paths_of",
+    "read_only",
+    "rows_of",
+    "spec_of",
+    "stack",
+    "unflatten",
+]
+
+Element = Any
+TreeDef = optree.PyTreeSpec
+
+NAMESPACE: Final = "headrace"
+LEAF: Final[TreeDef] = optree.treespec_leaf(namespace=NAMESPACE)
+
+_NUMPY_SCALARS: Final = frozenset(
+    np.dtype(code).type for code in np.typecodes["All"] if np.dtype(code).type is not np.object_
+)
+_PYTHON_NUMBERS: Final = {bool: np.dtype(bool), int: np.dtype(np.int64), float: np.dtype(np.float64)}
+_PYTHON_SCALARS: Final = frozenset({*_PYTHON_NUMBERS, complex, str, bytes})
+_PLAIN_LEAVES: Final = frozenset({*_PYTHON_SCALARS, np.ndarray, *_NUMPY_SCALARS})
+_NATIVE_DTYPES: Final = frozenset(_PYTHON_NUMBERS.values())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """The shape and type of one leaf.
+
+    Args:
+        shape: a tuple of sizes in which None is a size that varies; None for an unknown rank.
+        dtype: a NumPy dtype (or its name), or one of the types ``str``, ``bytes`` and ``object``.
+
+    Example:
+        >>> import headrace as hr
+        >>> hr.TensorSpec((None, 3), "float32")
+        TensorSpec(shape=(None, 3), dtype=float32)
+    """
+
+    shape: tuple[int | None, ...] | None
+    dtype: np.dtype[Any] | type
+
+    def __post_init__(self) -> None:
+        if self.shape is not None:
+            object.__setattr__(self, "shape", tuple(self.shape))
+        object.__setattr__(self, "dtype", _leaf_dtype(self.dtype))
+
+    def __repr__(self) -> str:
+        name = self.dtype.__name__ if isinstance(self.dtype, type) else self.dtype.name
+        return f"TensorSpec(shape={self.shape}, dtype={name})"
+
+    def is_compatible_with(self, other: TensorSpec) -> bool:
+        """Whether a leaf of the other's shape and type fits this one."""
+        if self.dtype != other.dtype:
+            return False
+        if self.shape is None or other.shape is None:
+            return True
+        return len(self.shape) == len(other.shape) and all(
+            mine is None or theirs is None or mine == theirs
+            for mine, theirs in zip(self.shape, other.shape, strict=True)
+        )
+
+    def most_general(self, other: TensorSpec) -> TensorSpec:
+        """The narrowest specification that both fit; the dtypes must be equal."""
+        if self.shape is None or other.shape is None or len(self.shape) != len(other.shape):
+            return TensorSpec(None, self.dtype)
+        sizes = zip(self.shape, other.shape, strict=True)
+        return TensorSpec(tuple(mine if mine == theirs else None for mine, theirs in sizes), self.dtype)
+
+
+def _leaf_dtype(dtype: Any) -> np.dtype[Any] | type:  # noqa: ANN401 - whatever np.dtype takes
+    """The dtype of a leaf: a NumPy dtype, or str, bytes or object for what lives in object arrays."""
+    if dtype in (str, bytes, object):
+        return dtype  # type: ignore[no-any-return]  # one of the three types just named
+    resolved = np.dtype(dtype)
+    return {"U": str, "S": bytes, "O": object}.get(resolved.kind, resolved)
+
+
+# ---------------------------------------------------------------- one element
+
+
+def flatten(element: Element) -> tuple[list[Any], TreeDef]:
+    """The leaves of a normalised element and its structure."""
+    return optree.tree_flatten(element, namespace=NAMESPACE)
+
+
+def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Element:
+    """The element of that structure with those leaves."""
+    return optree.tree_unflatten(treedef, leaves)
+
+
+def paths_of(treedef: TreeDef) -> list[str]:
+    """A name for each leaf, as it would be written behind the element: ``[0]['label']``."""
+    return ["".join(f"[{key!r}]" for key in path) for path in treedef.paths()]
+
+
+def normalize(element: Element) -> Element:
+    """The element with every list made an array and every dataclass known as structure.
+
+    Raises:
+        InvalidArgumentError: a list's items differ in shape, so that it is no array.
+    """
+    return optree.tree_map(_normalize_leaf, element, is_leaf=_is_list, namespace=NAMESPACE)
+
+
+def _is_list(value: object) -> bool:
+    return type(value) is list
+
+
+def _normalize_leaf(leaf: Any) -> Any:  # noqa: ANN401 - any leaf
+    if _is_list(leaf):
+        return _array_of_list(leaf)
+    if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
+        _register_dataclass(type(leaf))
+        return normalize(leaf)
+    return leaf
+
+
+def _array_of_list(values: list[Any]) -> np.ndarray:
+    try:
+        array = np.array(values)
+    except ValueError as error:
+        message = f"a list must be an array, but its items differ in shape: {error}"
+        raise InvalidArgumentError(message) from error
+    if array.dtype.kind in "US":
+        exact = np.empty(array.shape, dtype=object)
+        exact[...] = values
+        return exact
+    return array
+
+
+def _register_dataclass(kind: type) -> None:
+    names = [field.name for field in dataclasses.fields(kind)]
+
+    def take_apart(value: Any) -> tuple[list[Any], None, list[str]]:  # noqa: ANN401 - an instance of kind
+        return [getattr(value, name) for name in names], None, names
+
+    def build(_: None, children: Iterable[Any]) -> Any:  # noqa: ANN401 - an instance of kind
+        return kind(**dict(zip(names, children, strict=True)))
+
+    optree.register_pytree_node(kind, take_apart, build, namespace=NAMESPACE)
+
+
+def read_only(element: Element) -> Element:
+    """The element with its arrays seen read-only: a source must be the same in every epoch."""
+    leaves, treedef = flatten(element)
+    return unflatten(treedef, [_read_only_leaf(leaf) for leaf in leaves])
+
+
+def _read_only_leaf(leaf: Any) -> Any:  # noqa: ANN401 - any leaf
+    if not isinstance(leaf, np.ndarray):
+        return leaf
+    view = leaf.view()
+    view.flags.writeable = False
+    return view
+
+
+def spec_of(element: Element) -> Any:  # noqa: ANN401 - a structure of TensorSpec
+    """The structure of ``TensorSpec`` that this one element has."""
+    return optree.tree_map(leaf_spec, normalize(element), namespace=NAMESPACE)
+
+
+def leaf_spec(leaf: Any) -> TensorSpec:  # noqa: ANN401 - any leaf
+    """The shape and type of one leaf, as it would be in an array."""
+    if isinstance(leaf, np.ndarray):
+        return TensorSpec(leaf.shape, _content_type(leaf))
+    return TensorSpec((), _scalar_dtype(leaf))
+
+
+def _content_type(array: np.ndarray) -> Any:  # noqa: ANN401 - a dtype or one of three types
+    if array.dtype.kind != "O":
+        return array.dtype
+    kinds = set(map(type, array.ravel().tolist()))
+    return kinds.pop() if len(kinds) == 1 and kinds <= {str, bytes} else object
+
+
+def _scalar_dtype(leaf: Any) -> Any:  # noqa: ANN401 - a dtype or one of three types
+    kind = type(leaf)
+    if kind in _PYTHON_NUMBERS:
+        return _PYTHON_NUMBERS[kind]
+    if isinstance(leaf, (str, bytes)):
+        return str if isinstance(leaf, str) else bytes
+    if isinstance(leaf, (np.generic, complex)):
+        return np.asarray(leaf).dtype
+    return object
+
+
+def nbytes_of(element: Element) -> int:
+    """About how many bytes the leaves of one element hold."""
+    return sum(_leaf_nbytes(leaf) for leaf in flatten(element)[0])
+
+
+def _leaf_nbytes(leaf: Any) -> int:  # noqa: ANN401 - any leaf
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return int(leaf.nbytes)
+    return len(leaf) if isinstance(leaf, (str, bytes)) else 8
+
+
+# ------------------------------------------------------- many elements at once
+
+
+def normalize_rows(rows: list[Element]) -> list[Element]:
+    """``normalize`` for many elements; costs next to nothing where there is nothing to do."""
+    kinds = set(map(type, rows))
+    if kinds <= _PLAIN_LEAVES:
+        return rows
+    if kinds == {tuple} and all(set(map(type, column)) <= _PLAIN_LEAVES for column in zip(*rows, strict=False)):
+        return rows
+    return [normalize(row) for row in rows]
+
+
+def rows_of(treedef: TreeDef, columns: Sequence[np.ndarray]) -> list[Element]:
+    """The elements whose leaves stand in these arrays, one array a leaf, elements along the first axis."""
+    return _zip_rows(treedef, iter([_column_rows(column) for column in columns]), len(columns[0]) if columns else 0)
+
+
+def _column_rows(column: np.ndarray) -> list[Any]:
+    """The leaves in an array, as elements carry them."""
+    if column.ndim == 1 and (column.dtype in _NATIVE_DTYPES or column.dtype.kind == "O"):
+        return column.tolist()  # type: ignore[no-any-return]  # a list, for one axis
+    return list(column)
+
+
+def _zip_rows(treedef: TreeDef, columns: Any, count: int) -> list[Element]:  # noqa: ANN401 - an iterator of lists
+    """Takes from ``columns`` what the structure needs, and ties the leaves of each row together."""
+    if treedef.is_leaf():
+        return next(columns)  # type: ignore[no-any-return]  # one column of leaves
+    children = [_zip_rows(child, columns, count) for child in treedef.children()]
+    if not children:
+        return [optree.tree_unflatten(treedef, ()) for _ in range(count)]
+    if treedef.type is tuple:
+        return list(zip(*children, strict=True))
+    one_level = treedef.one_level()
+    assert one_level is not None  # only a leaf has none
+    return [optree.tree_unflatten(one_level, row) for row in zip(*children, strict=True)]
+
+
+def columns_of(rows: Sequence[Element]) -> tuple[TreeDef, list[np.ndarray]]:
+    """The leaves of equal-structured rows as arrays, elements along the first axis.
+
+    Raises:
+        InvalidArgumentError: the rows differ in structure, or a component in shape or dtype; named.
+    """
+    treedef, columns = transpose(rows)
+    if treedef.is_leaf():
+        return treedef, [stack(columns[0])]
+    arrays = []
+    for number, column in enumerate(columns):
+        try:
+            arrays.append(stack(column))
+        except InvalidArgumentError as error:
+            name = paths_of(treedef)[number]
+            raise InvalidArgumentError(f"component {name}: {error.reason}") from None
+    return treedef, arrays
+
+
+def transpose(rows: Sequence[Element]) -> tuple[TreeDef, list[Sequence[Any]]]:
+    """The common structure of the rows, and for each of its leaves the leaves of all rows."""
+    kinds = set(map(type, rows))
+    if kinds <= _PLAIN_LEAVES:
+        return LEAF, [rows]
+    if kinds == {tuple} and len(set(map(len, rows))) == 1:
+        parts = [transpose(column) for column in zip(*rows, strict=True)]
+        treedef = optree.treespec_tuple([part[0] for part in parts], namespace=NAMESPACE)
+        return treedef, [column for part in parts for column in part[1]]
+    return _transpose_any(rows)
+
+
+def _transpose_any(rows: Sequence[Element]) -> tuple[TreeDef, list[Sequence[Any]]]:
+    leaves, treedef = flatten(rows[0])
+    table = [leaves]
+    for row in rows[1:]:
+        leaves, other = flatten(row)
+        if other != treedef:
+            message = f"elements differ in structure: {_show(treedef)} and {_show(other)}"
+            raise InvalidArgumentError(message)
+        table.append(leaves)
+    return treedef, list(zip(*table, strict=True))
+
+
+def _show(treedef: TreeDef) -> str:
+    return str(treedef).removeprefix("PyTreeSpec(").split(", namespace=")[0].removesuffix(")")
+
+
+def stack(leaves: Sequence[Any]) -> np.ndarray:
+    """The leaves along a new first axis.
+
+    Raises:
+        InvalidArgumentError: they differ in shape or in dtype.
+    """
+    kinds = set(map(type, leaves))
+    if len(kinds) == 1:
+        kind = next(iter(kinds))
+        if kind in _PYTHON_NUMBERS:
+            return _stack_numbers(leaves, _PYTHON_NUMBERS[kind])
+        if kind in _NUMPY_SCALARS and not issubclass(kind, (np.str_, np.bytes_, np.void)):
+            return np.array(leaves)
+    return _stack_arrays([_as_array(leaf) for leaf in leaves])
+
+
+def _stack_numbers(leaves: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray:
+    try:
+        return np.array(leaves, dtype=dtype)
+    except OverflowError as error:
+        message = f"a Python int does not fit {dtype.name}: {error}"
+        raise InvalidArgumentError(message) from error
+
+
+def _as_array(leaf: Any) -> np.ndarray:  # noqa: ANN401 - any leaf
+    if isinstance(leaf, np.ndarray):
+        return leaf
+    kind = type(leaf)
+    if kind in _PYTHON_NUMBERS:
+        return _stack_numbers(leaf, _PYTHON_NUMBERS[kind])
+    if isinstance(leaf, (str, bytes)) or not hasattr(leaf, "__array__"):
+        return object_array([leaf]).reshape(())
+    return np.asarray(leaf)
+
+
+def _stack_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    first = arrays[0]
+    if any(array.shape != first.shape for array in arrays):
+        other = next(array for array in arrays if array.shape != first.shape)
+        message = f"shapes differ: {list(first.shape)} and {list(other.shape)}"
+        raise InvalidArgumentError(message)
+    if any(array.dtype != first.dtype for array in arrays):
+        other = next(array for array in arrays if array.dtype != first.dtype)
+        message = f"dtypes differ: {first.dtype.name} and {other.dtype.name}; make them equal, for example by astype"
+        raise InvalidArgumentError(message)
+    if first.ndim == 0:
+        return np.array([array[()] for array in arrays], dtype=first.dtype) if first.dtype != object else (
+            object_array([array[()] for array in arrays])
+        )
+    # One concatenation is several times quicker than np.stack, which reshapes each array in Python.
+    return np.concatenate(arrays).reshape(len(arrays), *first.shape)
+
+
+def object_array(values: Sequence[Any]) -> np.ndarray:
+    """A one-dimensional array of these very objects, whatever they are."""
+    return np.fromiter(values, dtype=object, count=len(values))
