@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 import numpy as np
@@ -232,9 +233,8 @@ def _leaf_nbytes(leaf: Any) -> int:  # noqa: ANN401 - any leaf
 # ------------------------------------------------------- many elements at once
 
 
-def normalize_rows(rows: list[Element]) -> list[Element]:
-    """``normalize`` for many elements; costs next to nothing where there is nothing to do."""
-    kinds = set(map(type, rows))
+def normalize_rows(rows: list[Element], kinds: AbstractSet[type]) -> list[Element]:
+    """``normalize`` for many elements of these types; costs next to nothing where there is nothing to do."""
     if kinds <= _PLAIN_LEAVES:
         return rows
     if kinds == {tuple} and all(set(map(type, column)) <= _PLAIN_LEAVES for column in zip(*rows, strict=False)):
@@ -268,12 +268,21 @@ def _zip_rows(treedef: TreeDef, columns: Any, count: int) -> list[Element]:  # n
     return [optree.tree_unflatten(one_level, row) for row in zip(*children, strict=True)]
 
 
-def columns_of(rows: Sequence[Element]) -> tuple[TreeDef, list[np.ndarray]]:
+def columns_of(
+    rows: Sequence[Element], kinds: AbstractSet[type] | None = None
+) -> tuple[TreeDef, list[np.ndarray]]:
     """The leaves of equal-structured rows as arrays, elements along the first axis.
+
+    Args:
+        rows: the elements, at least one.
+        kinds: their types, where somebody has looked already.
 
     Raises:
         InvalidArgumentError: the rows differ in structure, or a component in shape or dtype; named.
     """
+    kinds = kinds or set(map(type, rows))
+    if kinds <= _PLAIN_LEAVES:
+        return LEAF, [stack(rows, kinds)]
     treedef, columns = transpose(rows)
     if treedef.is_leaf():
         return treedef, [stack(columns[0])]
@@ -315,13 +324,13 @@ def _show(treedef: TreeDef) -> str:
     return str(treedef).removeprefix("PyTreeSpec(").split(", namespace=")[0].removesuffix(")")
 
 
-def stack(leaves: Sequence[Any]) -> np.ndarray:
-    """The leaves along a new first axis.
+def stack(leaves: Sequence[Any], kinds: AbstractSet[type] | None = None) -> np.ndarray:
+    """The leaves, of these types, along a new first axis.
 
     Raises:
         InvalidArgumentError: they differ in shape or in dtype.
     """
-    kinds = set(map(type, leaves))
+    kinds = kinds or set(map(type, leaves))
     if len(kinds) == 1:
         kind = next(iter(kinds))
         if kind in _PYTHON_NUMBERS:
@@ -333,7 +342,7 @@ def stack(leaves: Sequence[Any]) -> np.ndarray:
 
 def _stack_numbers(leaves: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray:
     try:
-        return np.array(leaves, dtype=dtype)
+        return np.fromiter(leaves, dtype=dtype, count=len(leaves))
     except OverflowError as error:
         message = f"a Python int does not fit {dtype.name}: {error}"
         raise InvalidArgumentError(message) from error
@@ -344,7 +353,7 @@ def _as_array(leaf: Any) -> np.ndarray:  # noqa: ANN401 - any leaf
         return leaf
     kind = type(leaf)
     if kind in _PYTHON_NUMBERS:
-        return _stack_numbers(leaf, _PYTHON_NUMBERS[kind])
+        return _stack_numbers([leaf], _PYTHON_NUMBERS[kind]).reshape(())
     if isinstance(leaf, (str, bytes)) or not hasattr(leaf, "__array__"):
         return object_array([leaf]).reshape(())
     return np.asarray(leaf)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,6 +44,11 @@ class Payload(Protocol):
         """The elements one by one."""
         ...
 
+    @property
+    def has_tuples(self) -> bool | None:
+        """Whether its elements are tuples; None where some are."""
+        ...
+
     def columns(self) -> Columns:
         """The elements as arrays.
 
@@ -58,28 +64,48 @@ class Payload(Protocol):
 
 
 class Rows:
-    """Elements in a list."""
+    """Elements in a list, and their types: whoever looks at them does so once for all."""
 
-    __slots__ = ("_nbytes", "elements")
+    __slots__ = ("_kinds", "_nbytes", "elements")
 
-    def __init__(self, elements: list[Element]) -> None:
+    def __init__(self, elements: list[Element], kinds: AbstractSet[type] | None = None) -> None:
         self.elements = elements
+        self._kinds = kinds
         self._nbytes: int | None = None
+
+    @property
+    def kinds(self) -> AbstractSet[type]:
+        """The types of the elements."""
+        if self._kinds is None:
+            self._kinds = set(map(type, self.elements))
+        return self._kinds
 
     def __len__(self) -> int:
         return len(self.elements)
 
     def subset(self, indices: Numbers) -> Rows:
         if isinstance(indices, range):
-            return Rows(self.elements[indices.start : indices.stop : indices.step] if len(indices) else [])
+            part = self.elements[indices.start : indices.stop : indices.step] if len(indices) else []
+            return Rows(part, self._one_kind)
         elements = self.elements
-        return Rows([elements[index] for index in indices.tolist()])
+        return Rows([elements[index] for index in indices.tolist()], self._one_kind)
+
+    @property
+    def _one_kind(self) -> AbstractSet[type] | None:
+        """The types, where a part of the elements has them too."""
+        return self._kinds if self._kinds is not None and len(self._kinds) == 1 else None
 
     def rows(self) -> list[Element]:
         return self.elements
 
+    @property
+    def has_tuples(self) -> bool | None:
+        if tuple not in self.kinds:
+            return False
+        return True if len(self.kinds) == 1 else None
+
     def columns(self) -> Columns:
-        return Columns(*columns_of(self.elements))
+        return Columns(*columns_of(self.elements, self.kinds))
 
     @property
     def nbytes(self) -> int:
@@ -131,6 +157,10 @@ class Columns:
     def rows(self) -> list[Element]:
         return rows_of(self.treedef, self.arrays)
 
+    @property
+    def has_tuples(self) -> bool | None:
+        return self.treedef.type is tuple
+
     def columns(self) -> Columns:
         return self
 
@@ -144,6 +174,11 @@ class Columns:
 
 class IndexSource(Protocol):
     """What reads any of its elements by number, many at once."""
+
+    @property
+    def has_tuples(self) -> bool | None:
+        """Whether its elements are tuples; None where some are."""
+        ...
 
     def rows(self, indices: Numbers) -> list[Element]:
         """These elements, one by one."""
@@ -171,6 +206,10 @@ class Indexed:
 
     def rows(self) -> list[Element]:
         return self.source.rows(self.indices)
+
+    @property
+    def has_tuples(self) -> bool | None:
+        return self.source.has_tuples
 
     def columns(self) -> Columns:
         return self.source.columns(self.indices)
@@ -200,6 +239,10 @@ class Zipped:
         if self.treedef.type is tuple:
             return list(table)
         return [unflatten(self.treedef, row) for row in table]
+
+    @property
+    def has_tuples(self) -> bool | None:
+        return self.treedef.type is tuple
 
     def columns(self) -> Columns:
         parts = [part.columns() for part in self.parts]

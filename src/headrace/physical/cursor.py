@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "IndexCursor",
     "JoinedCursor",
     "OffsetCursor",
-    "SkipCursor",
     "State",
     "StridedCursor",
 ]
@@ -115,17 +114,3 @@ class JoinedCursor:
     def state(self) -> State:
         piece = bisect.bisect_right(self.starts, self.index) - 1
         return self.pieces[piece].advance(self.index - self.starts[piece]).state()
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class SkipCursor:
-    """A number of elements after a place that can be written down: they are made again and dropped."""
-
-    place: Callable[[], State]
-    skip: int = 0
-
-    def advance(self, count: int) -> SkipCursor:
-        return SkipCursor(self.place, self.skip + count)
-
-    def state(self) -> State:
-        return {**self.place(), "skip": self.skip}

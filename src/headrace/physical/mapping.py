@@ -36,13 +36,14 @@ def packed(value: Any) -> Element:
     return normalize(tuple(value) if type(value) is list else value)
 
 
-def call_each(function: Callable[..., Any], rows: list[Element]) -> tuple[list[Any], Exception | None]:
+def call_each(
+    function: Callable[..., Any], rows: list[Element], has_tuples: bool | None
+) -> tuple[list[Any], Exception | None]:
     """Calls the function on each row, as far as the first failure."""
-    kinds = set(map(type, rows))
     calls: Any
-    if kinds == {tuple}:
+    if has_tuples:
         calls = itertools.starmap(function, rows)
-    elif tuple in kinds:
+    elif has_tuples is None:
         calls = (call_on(function, row) for row in rows)
     else:
         calls = map(function, rows)
@@ -56,19 +57,21 @@ def call_each(function: Callable[..., Any], rows: list[Element]) -> tuple[list[A
     return results, None
 
 
-def _packed_rows(results: list[Any]) -> tuple[list[Element], Exception | None]:
+def packed_rows(results: list[Any]) -> tuple[Rows, Exception | None]:
     """The results as elements, as far as the first that is none."""
-    if list not in set(map(type, results)):
+    kinds = set(map(type, results))
+    if list not in kinds:
         try:
-            return normalize_rows(results), None
+            rows = normalize_rows(results, kinds)
+            return Rows(rows, kinds if rows is results else None), None
         except InvalidArgumentError:
             pass  # found one by one below
-    rows: list[Element] = []
+    elements: list[Element] = []
     try:
-        rows.extend(map(packed, results))
+        elements.extend(map(packed, results))
     except InvalidArgumentError as error:
-        return rows, error
-    return rows, None
+        return Rows(elements), error
+    return Rows(elements), None
 
 
 def map_block(node: Map, block: Block) -> list[Piece]:
@@ -77,13 +80,13 @@ def map_block(node: Map, block: Block) -> list[Piece]:
     pieces: list[Piece] = []
     start = 0
     while start < len(rows):
-        results, error = call_each(node.function, rows[start:] if start else rows)
-        results, unpackable = _packed_rows(results)
+        results, error = call_each(node.function, rows[start:] if start else rows, block.payload.has_tuples)
+        made, unpackable = packed_rows(results)
         error = unpackable or error
-        if results:
-            part = range(start, start + len(results))
-            pieces.append(Block(Rows(results), block.cursor.advance(start), block.origin.subset(part)))
-        start += len(results)
+        if len(made):
+            part = range(start, start + len(made))
+            pieces.append(Block(made, block.cursor.advance(start), block.origin.subset(part)))
+        start += len(made)
         if error is not None:
             pieces.append(_failure(error, node.label, block, start))
             start += 1
@@ -126,7 +129,7 @@ def filter_block(node: Filter, block: Block) -> list[Piece]:
     pieces: list[Piece] = []
     start = 0
     while start < len(rows):
-        answers, error = call_each(node.predicate, rows[start:] if start else rows)
+        answers, error = call_each(node.predicate, rows[start:] if start else rows, block.payload.has_tuples)
         kept: list[int] = []
         judged = 0
         try:

@@ -127,6 +127,10 @@ class ShuffleStage(Stage):
 
     def _drawn(self, limit: int) -> Block | None:
         """The next outputs, while elements still come in or else from what is left."""
+        if self._emitted - self._bound_at >= self._size:
+            # Once for as many outputs as there are slots: it is a look at every slot.
+            self._reads.forget_before(int(self._held.min()))
+            self._bound_at = self._emitted
         if self._order is None:
             incoming = self._read_input(limit)
             if incoming is not None:
@@ -166,10 +170,6 @@ class ShuffleStage(Stage):
         return self._output(payload, taken)
 
     def _output(self, payload: Payload, numbers: np.ndarray) -> Block:
-        if self._emitted - self._bound_at >= self._size:
-            # Once for as many outputs as there are slots: it is a look at every slot.
-            self._reads.forget_before(int(self._held.min()))
-            self._bound_at = self._emitted
         block = Block(payload, self._cursor_at(self._emitted), _ReadOrigin(self._reads.origins, numbers))
         self._emitted += len(payload)
         return block

@@ -13,7 +13,7 @@ from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.io.reader import Chunk, Place, RecordReader
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Columns, Failure, Indexed, IndexSource, Rows
-from headrace.physical.cursor import IndexCursor, SkipCursor, State
+from headrace.physical.cursor import IndexCursor, State
 from headrace.physical.draws import Key, integers
 from headrace.physical.failing import located
 from headrace.physical.origin import FileOrigin, NumberedOrigin, Numbers
@@ -45,6 +45,10 @@ class ArraysSource:
         self.treedef = treedef
         self.arrays = arrays
 
+    @property
+    def has_tuples(self) -> bool | None:
+        return self.treedef.type is tuple
+
     def _picked(self, indices: Numbers) -> list[np.ndarray]:
         if isinstance(indices, range):  # a view: nothing is copied
             part = slice(indices.start, indices.stop, indices.step) if len(indices) else slice(0, 0)
@@ -66,6 +70,10 @@ class OneSource:
     def __init__(self, element: Element) -> None:
         self.element = element
 
+    @property
+    def has_tuples(self) -> bool | None:
+        return type(self.element) is tuple
+
     def rows(self, indices: Numbers) -> list[Element]:
         return [self.element] * len(indices)
 
@@ -78,6 +86,7 @@ class RangeSource:
 
     __slots__ = ("dtype", "numbers")
 
+    has_tuples = False
     # A range without an end stops where no index of Python's can count further.
     ENDLESS = 1 << 62
 
@@ -103,6 +112,8 @@ class RandomNumbers:
     """Endless random integers, by number."""
 
     __slots__ = ("key",)
+
+    has_tuples = False
 
     def __init__(self, key: Key) -> None:
         self.key = key
@@ -253,7 +264,7 @@ class GeneratorStage(Stage):
 
     def __init__(self, node: FromGenerator, meter: Meter, state: State | None) -> None:
         self._run = GeneratorRun(node, state)
-        super().__init__(meter, (), SkipCursor(self._run.state) if state is None else _Kept(state))
+        super().__init__(meter, (), _Kept(state or {"index": 0}))
         self._node = node
         self._ended = False
         self._raised: Exception | None = None

@@ -28,6 +28,8 @@ def torch_device(device: Device | None) -> torch.device:
     found = torch.cuda.is_available()
     if device is Device.CUDA and not found:
         raise InvalidArgumentError(f"PyTorch {torch.__version__} finds no CUDA device; use --device cpu")
+    # As in the NumPy model: a second thread would fight with those that read the files.
+    torch.set_num_threads(1)
     return torch.device(device or (Device.CUDA if found else Device.CPU))
 
 

@@ -123,6 +123,8 @@ def model_maker(framework: Framework, device: Device | None) -> Callable[[Weight
         return lambda weights: TorchModel(weights, place)
     if device is Device.CUDA:
         raise InvalidArgumentError("numpy computes on the CPU; use --framework torch with --device cuda")
+    from headrace.cli.demo.blas import compute_on_one_thread
     from headrace.cli.demo.model_numpy import NumpyModel
 
+    compute_on_one_thread()
     return NumpyModel

