@@ -29,7 +29,8 @@ class WorkerPool:
         # Without a bound of its own: the windows of the stages bound what is submitted.
         self._tasks: Channel[Callable[[], None]] = Channel(capacity=sys.maxsize, name="tasks")
         self._threads: list[threading.Thread] = []
-        self._starting = threading.Lock()
+        # Reentrant, because a garbage collection while a thread is started may close this very pipeline.
+        self._starting = threading.RLock()
         self._stopped = False
 
     @property
@@ -49,8 +50,8 @@ class WorkerPool:
             number = len(self._threads)
             if number < self._workers and not self._stopped:
                 thread = threading.Thread(target=self._work, name=f"headrace-worker-{number}", daemon=True)
-                self._threads.append(thread)
                 thread.start()
+                self._threads.append(thread)
 
     def _work(self) -> None:
         while not self._stopped:
@@ -70,6 +71,8 @@ class WorkerPool:
 
     def join(self) -> None:
         """Waits for the tasks that run."""
-        for thread in tuple(self._threads):
+        with self._starting:  # a thread that is being started is joined as well
+            threads = tuple(self._threads)
+        for thread in threads:
             if thread is not threading.current_thread():
                 thread.join()

@@ -25,7 +25,7 @@ import numpy as np
 
 from headrace.errors import HeadraceError, InternalError
 from headrace.physical.cursor import Cursor, JoinedCursor
-from headrace.physical.origin import JoinedOrigin, Numbers, Origin, subset
+from headrace.physical.origin import JoinedOrigin, Numbers, Origin, as_array, subset
 from headrace.structure import Element, TreeDef, columns_of, flatten, nbytes_of, rows_of, unflatten
 
 __all__ = ["Block", "Columns", "Failure", "IndexSource", "Indexed", "Payload", "Rows", "Zipped", "join", "joined_block"]
@@ -261,7 +261,7 @@ def join(payloads: Sequence[Payload]) -> Payload:
         return payloads[0]
     first = payloads[0]
     if isinstance(first, Indexed) and all(isinstance(p, Indexed) and p.source is first.source for p in payloads):
-        return Indexed(first.source, np.concatenate([np.asarray(p.indices) for p in payloads]))  # type: ignore[attr-defined]
+        return Indexed(first.source, np.concatenate([as_array(p.indices) for p in payloads]))  # type: ignore[attr-defined]
     if isinstance(first, Columns) and all(_alike(first, payload) for payload in payloads):
         return _joined_columns(first, payloads)  # type: ignore[arg-type]  # _alike has looked
     return Rows([row for payload in payloads for row in payload.rows()])

@@ -9,7 +9,17 @@ from typing import Protocol
 
 import numpy as np
 
-__all__ = ["FileOrigin", "GroupedOrigin", "JoinedOrigin", "Numbers", "NumberedOrigin", "Origin", "Within", "subset"]
+__all__ = [
+    "FileOrigin",
+    "GroupedOrigin",
+    "JoinedOrigin",
+    "NumberedOrigin",
+    "Numbers",
+    "Origin",
+    "Within",
+    "as_array",
+    "subset",
+]
 
 Numbers = range | np.ndarray
 
@@ -21,6 +31,13 @@ def subset(numbers: Numbers, indices: Numbers) -> Numbers:
     if isinstance(numbers, range):
         return numbers.start + numbers.step * indices
     return numbers[indices]
+
+
+def as_array(numbers: Numbers) -> np.ndarray:
+    """The numbers in an array (int64); ``np.asarray`` would ask a range for them one by one."""
+    if isinstance(numbers, range):
+        return np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
+    return numbers
 
 
 class Origin(Protocol):

@@ -22,7 +22,7 @@ from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure, Payload, Rows, join
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.draws import Key
-from headrace.physical.origin import Numbers, Origin, subset
+from headrace.physical.origin import Numbers, Origin, as_array, subset
 from headrace.physical.shuffle_order import content, drain_order, draws
 from headrace.physical.slots import Slots
 from headrace.physical.stage import Item, Stage
@@ -53,8 +53,8 @@ class ShuffleStage(Stage):
         super().__init__(meter, (input_stage,), self._cursor_at(self._emitted))
         self._slots = Slots()
         self._order: np.ndarray | None = None  # of the slots, while they drain
-        # Before any output element i lies in slot i, and no table is needed until one is drawn.
-        self._held = np.empty(0, dtype=np.int64)
+        # The number of the element in each slot; None as long as element i lies in slot i.
+        self._held: np.ndarray | None = None
         self._filled = False
         self._input_ended = False
         self._pending: Block | None = None  # outputs that were drawn, and are handed on as far as they were asked for
@@ -67,26 +67,28 @@ class ShuffleStage(Stage):
         if steady:
             self._held = content(self._key, steady, self._size)
         self._fill_up_to(steady + self._size)
-        if self._held.size == 0:
-            self._held = np.arange(self._next, dtype=np.int64)
         self._filled = True
         self._bound_at = self._emitted
 
     def _fill_up_to(self, end: int) -> None:
-        place_of = np.argsort(self._held) if self._held.size else None
+        held = self._held
+        place_of = np.argsort(held) if held is not None else None
         while self._next < end:
             item = self._read_input(end - self._next)
             if item is None:
                 return
             first, payload = item
-            numbers = np.arange(first, first + len(payload))
-            if place_of is None:
-                self._slots.put(numbers, payload)
+            if held is None or place_of is None:
+                if first:
+                    self._slots.put(np.arange(first, first + len(payload)), payload)
+                else:
+                    self._slots.put_first(payload)
                 continue
+            numbers = np.arange(first, first + len(payload))
             # Elements that had come out before are read again on the way, and dropped.
-            at = np.minimum(np.searchsorted(self._held, numbers, sorter=place_of), len(place_of) - 1)
+            at = np.minimum(np.searchsorted(held, numbers, sorter=place_of), len(place_of) - 1)
             places = place_of[at]
-            mine = self._held[places] == numbers
+            mine = held[places] == numbers
             self._slots.put(places[mine], payload.subset(np.flatnonzero(mine)))
 
     def _read_input(self, wanted: int) -> tuple[int, Payload] | None:
@@ -129,7 +131,7 @@ class ShuffleStage(Stage):
         """The next outputs, while elements still come in or else from what is left."""
         if self._emitted - self._bound_at >= self._size:
             # Once for as many outputs as there are slots: it is a look at every slot.
-            self._reads.forget_before(int(self._held.min()))
+            self._reads.forget_before(0 if self._held is None else int(self._held.min()))
             self._bound_at = self._emitted
         if self._order is None:
             incoming = self._read_input(limit)
@@ -141,7 +143,7 @@ class ShuffleStage(Stage):
         places = self._order[begun : begun + limit]
         if not len(places):
             return None
-        return self._output(self._slots.get(places), self._held[places])
+        return self._output(self._slots.get(places), places if self._held is None else self._held[places])
 
     def _start_draining(self) -> None:
         assert self._total is not None  # the input has ended
@@ -151,6 +153,8 @@ class ShuffleStage(Stage):
     def _exchanged(self, first: int, incoming: Payload) -> Block:
         """One output for each element that comes in and takes its slot."""
         count = len(incoming)
+        if self._held is None:
+            self._held = np.arange(self._size, dtype=np.int64)
         places = draws(self._key, self._emitted, count, self._size)
         numbers = np.arange(first, first + count, dtype=np.int64)
         earlier = _previous_equal(places)
@@ -241,7 +245,7 @@ class _ReadOrigin:
     numbers: np.ndarray
 
     def subset(self, indices: Numbers) -> _ReadOrigin:
-        return _ReadOrigin(self.pieces, np.asarray(subset(self.numbers, indices)))
+        return _ReadOrigin(self.pieces, as_array(subset(self.numbers, indices)))
 
     def describe(self, index: int) -> str:
         number = int(self.numbers[index])

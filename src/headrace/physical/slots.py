@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.physical.block import Columns, Indexed, Payload, Rows
+from headrace.physical.origin import as_array
 from headrace.structure import object_array
 
 __all__ = ["Slots"]
@@ -16,13 +17,14 @@ class Slots:
     """Slots for elements; they grow as they are filled.
 
     Indexed elements are kept as numbers, columns as columns, all else as objects. The first payload decides, and
-    one of another form turns what is there into objects.
+    one of another form turns what is there into objects. As long as there was only one payload, it is kept as it is.
     """
 
-    __slots__ = ("_arrays", "_template", "any_failure")
+    __slots__ = ("_arrays", "_only", "_template", "any_failure")
 
     def __init__(self) -> None:
         self._template: Payload | None = None
+        self._only: Payload | None = None
         self._arrays: list[np.ndarray] = []
         self.any_failure = False  # whether a Failure was ever put in: then outputs must be looked at one by one
 
@@ -30,14 +32,23 @@ class Slots:
         """Puts elements into these slots, the last one where a slot is named twice."""
         if not len(places):
             return
+        if self._only is not None:
+            only, self._only = self._only, None
+            self.put(np.arange(len(only)), only)
         if self._template is None or not _same_form(self._template, payload):
             self._change_form(payload)
         self._grow(int(places.max()) + 1)
         for array, values in zip(self._arrays, _values(self._template, payload), strict=True):
             array[places] = values
 
+    def put_first(self, payload: Payload) -> None:
+        """Puts elements into the first slots, none of which has one yet."""
+        self._only = payload
+
     def get(self, places: np.ndarray) -> Payload:
         """The elements in these slots."""
+        if self._only is not None:
+            return self._only.subset(places)
         picked = [array[places] for array in self._arrays]
         template = self._template
         if isinstance(template, Indexed):
@@ -83,7 +94,7 @@ def _alike(template: Columns, payload: Columns) -> bool:
 def _values(template: Payload | None, payload: Payload) -> list[np.ndarray]:
     """The elements of a payload as arrays in the template's form."""
     if isinstance(template, Indexed) and isinstance(payload, Indexed):
-        return [np.asarray(payload.indices, dtype=np.int64)]
+        return [as_array(payload.indices)]
     if isinstance(template, Columns) and isinstance(payload, Columns):
         return [payload.matrix] if payload.matrix is not None else list(payload.arrays)
     return [object_array(payload.rows())]

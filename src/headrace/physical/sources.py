@@ -16,7 +16,7 @@ from headrace.physical.block import Block, Columns, Failure, Indexed, IndexSourc
 from headrace.physical.cursor import IndexCursor, State
 from headrace.physical.draws import Key, integers
 from headrace.physical.failing import located
-from headrace.physical.origin import FileOrigin, NumberedOrigin, Numbers
+from headrace.physical.origin import FileOrigin, NumberedOrigin, Numbers, as_array
 from headrace.physical.stage import Item, Stage
 from headrace.plan.sources import Files, FromGenerator
 from headrace.structure import LEAF, Element, TensorSpec, TreeDef, flatten, leaf_spec, normalize, rows_of, unflatten
@@ -95,9 +95,7 @@ class RangeSource:
         self.dtype = dtype
 
     def _array(self, indices: Numbers) -> np.ndarray:
-        if isinstance(indices, range):
-            indices = np.arange(indices.start, indices.stop, indices.step, dtype=np.int64)
-        return (self.numbers.start + self.numbers.step * indices).astype(self.dtype, copy=False)
+        return (self.numbers.start + self.numbers.step * as_array(indices)).astype(self.dtype, copy=False)
 
     def rows(self, indices: Numbers) -> list[Element]:
         if isinstance(indices, range) and self.dtype == np.int64:
@@ -119,9 +117,9 @@ class RandomNumbers:
         self.key = key
 
     def _array(self, indices: Numbers) -> np.ndarray:
-        low, high = int(min(indices)), int(max(indices)) + 1
-        picked = np.asarray(indices) - low
-        return integers(self.key, low, high - low)[picked]
+        wanted = as_array(indices)
+        low, high = int(wanted.min()), int(wanted.max()) + 1
+        return integers(self.key, low, high - low)[wanted - low]
 
     def rows(self, indices: Numbers) -> list[Element]:
         return rows_of(LEAF, [self._array(indices)])
