@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 import typer
 
+from headrace import __version__
 from headrace.cli.demo.command import demo
-from headrace.cli.versions import version_of
 from headrace.errors import HeadraceError, InternalError
 
 __all__ = ["main"]
@@ -75,7 +75,7 @@ def _headrace(
 ) -> None:
     """Carry data to an accelerator so that it never waits."""
     if version:
-        typer.echo(f"headrace {version_of('headrace') or 'from source'}")
+        typer.echo(f"headrace {__version__}")
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

@@ -4,6 +4,7 @@ import errno
 
 import pytest
 
+import headrace
 from headrace.cli import app, main
 from headrace.cli.app import EXIT_INTERRUPTED
 from headrace.errors import InternalError, OutOfRangeError
@@ -91,7 +92,7 @@ def test_help_is_there_when_it_is_needed(words: list[str], expected: str, capsys
 
 def test_the_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("headrace ")
+    assert capsys.readouterr().out == f"headrace {headrace.__version__}\n"
 
 
 def test_the_entry_point_is_the_app() -> None:

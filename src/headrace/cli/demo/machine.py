@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import platform
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
+from headrace import __version__
 from headrace.cli.demo.models import Framework
-from headrace.cli.versions import version_of
 
 __all__ = ["Machine", "this_machine"]
 
@@ -45,14 +46,14 @@ def this_machine(framework: Framework = Framework.NUMPY, device: str = "CPU") ->
     """
     import psutil
 
-    libraries = dict.fromkeys(["headrace", "numpy", "pyarrow", str(framework)])
+    libraries = dict.fromkeys(["numpy", "pyarrow", str(framework)])
     return Machine(
         cpu=_cpu_name(),
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         memory_bytes=psutil.virtual_memory().total,
         system=f"{platform.system()} {platform.machine()}",
         python=platform.python_version(),
-        versions={library: version_of(library) or "from source" for library in libraries},
+        versions={"headrace": __version__} | {library: version(library) for library in libraries},
         device=device,
     )
 
