@@ -1,0 +1,322 @@
+"""What a channel does while its lock is held: who comes in, who goes out, who is served next. No threads, no locks.
+
+What always holds:
+- What is inside weighs at most ``capacity`` elements and ``capacity_bytes`` bytes, or is one item that alone is
+  heavier. Only what an unfinished ``get_many`` gives back can pass the bound.
+- Nobody stands in line who could be served: whoever changes the state calls ``settle``, which serves the heads of
+  both lines until nothing moves. So a newcomer who finds no line, and what it wants, may go on at once.
+- A head that cannot be served yet holds its line.
+
+``closed``, ``cancelling``, ``failures`` and ``due`` are the exception to "while its lock is held": they are orders
+that anybody gives at any time, each by a single atomic store or append. ``settle`` carries them out, and it marks
+them as done (``due``) before it looks at them, so that an order given meanwhile is settled again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum
+from sys import maxsize
+from types import TracebackType
+from typing import Final, Generic, Literal, Protocol, TypeVar
+
+from headrace.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, OutOfRangeError
+from headrace.queues.order import Entry, Order
+from headrace.queues.snapshot import ChannelSnapshot
+from headrace.queues.wait_times import WaitRecorder
+from headrace.queues.waiting import Waiter
+
+__all__ = ["EMPTY", "Empty", "Exchange", "Outlook"]
+
+T = TypeVar("T")
+
+
+class Empty(Enum):
+    """The type of ``EMPTY``, so that a type checker can tell it from an item."""
+
+    EMPTY = "nothing inside yet"
+
+
+EMPTY: Final = Empty.EMPTY
+
+
+class Outlook(Protocol):
+    """What is known of those who could still bring something."""
+
+    def hopeless(self) -> BaseException | None:
+        """What a consumer that waits is to raise because nobody can bring anything any more, or None."""
+        ...
+
+    def explain(self) -> str:
+        """Why a consumer may be waiting long, and what to do about it."""
+        ...
+
+
+class Exchange(Generic[T]):
+    """The state of one channel. The arguments are those of ``Channel``."""
+
+    __slots__ = (
+        "_calls_in",
+        "_calls_out",
+        "_capacity",
+        "_capacity_bytes",
+        "_consumers",
+        "_elements_in",
+        "_elements_out",
+        "_held_back",
+        "_name",
+        "_nbytes_in",
+        "_nbytes_out",
+        "_outlook",
+        "_peak_elements",
+        "_peak_nbytes",
+        "_producers",
+        "cancelling",
+        "closed",
+        "due",
+        "failures",
+        "inside",
+        "waits_in",
+        "waits_out",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        capacity: int,
+        capacity_bytes: int | None,
+        order: Order[T] | None,
+        held_back: int,
+        outlook: Outlook | None,
+    ) -> None:
+        _check_bounds(name, capacity, capacity_bytes, held_back)
+        self._name = name
+        self._capacity = capacity
+        self._capacity_bytes = maxsize if capacity_bytes is None else capacity_bytes
+        self._held_back = held_back
+        self._outlook = outlook
+        self.inside: Order[T] = deque() if order is None else order
+        self._producers: deque[Waiter[Entry[T]]] = deque()
+        self._consumers: deque[Waiter[Entry[T]]] = deque()
+        self.closed = False
+        self.cancelling = False
+        self.due = False
+        # A list, because append is atomic: of two failures at once, everybody sees the same one first.
+        self.failures: list[tuple[BaseException, TracebackType | None]] = []
+        self._elements_in = self._elements_out = self._nbytes_in = self._nbytes_out = 0
+        self._peak_elements = self._peak_nbytes = 0
+        self._calls_in = self._calls_out = 0
+        self.waits_in = WaitRecorder()
+        self.waits_out = WaitRecorder()
+
+    # ---- for those who need not wait
+
+    def accept(self, item: T, elements: int, nbytes: int) -> bool:
+        """Let ``item`` in if it need not wait; whether that was so."""
+        if self.closed or self._producers or not self._has_room(elements, nbytes):
+            return False
+        self._calls_in += 1
+        self._let_in((item, elements, nbytes))
+        if self._consumers:
+            self.settle()
+        return True
+
+    def take(self) -> T | Literal[Empty.EMPTY]:
+        """Hand out the next item if its consumer need not wait, else ``EMPTY``."""
+        if len(self.inside) <= self._held_back or self._consumers:
+            return EMPTY
+        self._calls_out += 1
+        item = self._hand_out()[0]
+        if self._producers:
+            self.settle()
+        return item
+
+    # ---- for those who may have to
+
+    def line_up(self, waiter: Waiter[Entry[T]]) -> None:
+        """Put ``waiter`` at the end of its line, and serve whom that helps: it may be served when this returns."""
+        if waiter.is_consumer:
+            self._calls_out += 1
+            self.waits_out.fold_when_many()
+            self._consumers.append(waiter)
+        elif self.closed:
+            waiter.let_go(self.refusal())
+        else:
+            self._calls_in += 1
+            self.waits_in.fold_when_many()
+            self._producers.append(waiter)
+        self.settle()
+
+    def step_out(self, waiter: Waiter[Entry[T]], *, even_if_served: bool) -> bool:
+        """Take ``waiter`` out of its line, if it is still there (else False), and take back what it was given.
+
+        A consumer that was served in full keeps what it was given, unless ``even_if_served``.
+        """
+        line = self._consumers if waiter.is_consumer else self._producers
+        waits = waiter in line
+        if waits:
+            line.remove(waiter)
+        if waiter.is_consumer and (waits or even_if_served):
+            self.take_back(waiter.entries)
+        self.settle()
+        return waits
+
+    def take_back(self, entries: list[Entry[T]]) -> None:
+        """Put entries that had left back to where they were, and empty the list."""
+        for entry in entries:
+            self._elements_out -= entry[1]
+            self._nbytes_out -= entry[2]
+        self.inside.extendleft(reversed(entries))
+        entries.clear()
+
+    def settle(self) -> None:
+        """Serve the heads of both lines until nothing moves any more."""
+        self.due = False
+        while self.cancelling and self._producers:
+            self._producers.popleft().let_go(self.refusal())
+        moved = True
+        while moved:
+            if self.has_ended():
+                self._held_back = 0
+            moved = self._serve_producer() or self._serve_consumer()
+
+    def has_ended(self) -> bool:
+        """Whether nothing more will come in: closed, and no waiting producer brings something."""
+        return self.closed and not self._producers
+
+    # ---- serving
+
+    def _serve_producer(self) -> bool:
+        """Let in one entry of the producer that has waited longest; whether it could be served."""
+        if not self._producers:
+            return False
+        waiter = self._producers[0]
+        entry = waiter.entries[waiter.next_entry]
+        if not self._has_room(entry[1], entry[2]):
+            return False
+        waiter.next_entry += 1
+        self._let_in(entry)
+        if waiter.next_entry == len(waiter.entries):
+            self._producers.popleft().let_go()
+        return True
+
+    def _serve_consumer(self) -> bool:
+        """Serve the consumer that has waited longest, or send it away at the end; whether either could be done."""
+        if not self._consumers:
+            return False
+        waiter = self._consumers[0]
+        missing = waiter.wanted - len(waiter.entries)
+        if missing <= max(0, len(self.inside) - self._held_back):
+            self._give(waiter, missing)
+            self._consumers.popleft().let_go()
+        elif self.has_ended():
+            self._consumers.popleft().let_go(self._give_rest(waiter))
+        elif self._producers:
+            # No room for more, and yet not enough: more is wanted than the capacity, or a capacity in bytes is below
+            # what is held back. The consumer takes what there is, so that the next can come in.
+            self._give(waiter, 1)
+        elif self._outlook is not None and (error := self._outlook.hopeless()) is not None:
+            self.take_back(waiter.entries)
+            self._consumers.popleft().let_go(error)
+        else:
+            return False
+        return True
+
+    def _give(self, waiter: Waiter[Entry[T]], n: int) -> None:
+        for _ in range(n):
+            waiter.entries.append(self._hand_out())
+
+    def _give_rest(self, waiter: Waiter[Entry[T]]) -> BaseException | None:
+        """Give what is left if that will do, else take everything back and say why the wait ends."""
+        if waiter.allow_fewer and (waiter.entries or self.inside):
+            self._give(waiter, len(self.inside))
+            return None
+        self.take_back(waiter.entries)
+        return self.end(waiter.wanted)
+
+    def _has_room(self, elements: int, nbytes: int) -> bool:
+        return (
+            self._elements_in - self._elements_out + elements <= self._capacity
+            and self._nbytes_in - self._nbytes_out + nbytes <= self._capacity_bytes
+        ) or not self.inside
+
+    def _let_in(self, entry: Entry[T]) -> None:
+        # The append comes last: Ctrl-C falls only after a call, and then the item and its weight are both inside.
+        self._elements_in = elements_in = self._elements_in + entry[1]
+        self._nbytes_in = nbytes_in = self._nbytes_in + entry[2]
+        # No max() for the peaks: it would be a call, and this is the common path.
+        if elements_in - self._elements_out > self._peak_elements:  # noqa: PLR1730
+            self._peak_elements = elements_in - self._elements_out
+        if nbytes_in - self._nbytes_out > self._peak_nbytes:  # noqa: PLR1730
+            self._peak_nbytes = nbytes_in - self._nbytes_out
+        self.inside.append(entry)
+
+    def _hand_out(self) -> Entry[T]:
+        entry = self.inside.popleft()
+        self._elements_out += entry[1]
+        self._nbytes_out += entry[2]
+        return entry
+
+    # ---- what is raised, and what is told
+
+    def refusal(self) -> BaseException:
+        """What a producer raises once the channel is closed."""
+        refusal = CancelledError(f"{self._name} is closed: nothing can be put in any more")
+        refusal.__cause__ = self.failures[0][0] if self.failures else None
+        return refusal
+
+    def end(self, wanted: int) -> BaseException:
+        """What a consumer raises once the channel has ended with too little inside."""
+        if self.failures:
+            error, traceback = self.failures[0]
+            return error.with_traceback(traceback)  # as it was, however many consumers have raised it since
+        counts = f"requested {wanted}, current size {len(self.inside)}"
+        return OutOfRangeError(f"{self._name} is closed and has insufficient elements ({counts})")
+
+    def lateness(self, waiter: Waiter[Entry[T]], timeout_s: float | None) -> BaseException:
+        """What a call raises whose wait lasted too long."""
+        aim = f"{waiter.wanted} to take" if waiter.is_consumer else "room"
+        state = f"{self.elements} of {self._capacity} elements are inside"
+        return DeadlineExceededError(f"{self._name}: waited {timeout_s} s for {aim}; {state}")
+
+    @property
+    def elements(self) -> int:
+        """The weight of what is inside, in elements."""
+        return self._elements_in - self._elements_out
+
+    @property
+    def nbytes(self) -> int:
+        """The weight of what is inside, in bytes."""
+        return self._nbytes_in - self._nbytes_out
+
+    def picture(self) -> ChannelSnapshot:
+        """The state, frozen."""
+        return ChannelSnapshot(
+            name=self._name,
+            capacity=self._capacity,
+            capacity_bytes=None if self._capacity_bytes == maxsize else self._capacity_bytes,
+            items=len(self.inside),
+            elements=self.elements,
+            nbytes=self.nbytes,
+            elements_in=self._elements_in,
+            elements_out=self._elements_out,
+            nbytes_in=self._nbytes_in,
+            nbytes_out=self._nbytes_out,
+            peak_elements=self._peak_elements,
+            peak_nbytes=self._peak_nbytes,
+            producers_waiting=len(self._producers),
+            consumers_waiting=len(self._consumers),
+            is_closed=self.closed,
+            producer_waits=self.waits_in.summary(self._calls_in),
+            consumer_waits=self.waits_out.summary(self._calls_out),
+        )
+
+
+def _check_bounds(name: str, capacity: int, capacity_bytes: int | None, held_back: int) -> None:
+    if capacity < 1:
+        raise InvalidArgumentError(f"{name}: capacity must be at least 1, not {capacity}")
+    if capacity_bytes is not None and capacity_bytes < 1:
+        raise InvalidArgumentError(f"{name}: capacity_bytes must be at least 1, not {capacity_bytes}")
+    if not 0 <= held_back < capacity:
+        raise InvalidArgumentError(f"{name}: {held_back} elements are held back, but the capacity is {capacity}")
