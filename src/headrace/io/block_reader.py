@@ -91,7 +91,7 @@ class RecordFormat(Protocol):
         ...
 
     def parse(self, data: bytes, *, last: bool) -> Records:
-        """The complete records at the beginning of ``data``; all of it when no bytes follow (``last``)."""
+        """The complete records at the beginning of ``data``, which is not empty; all of it when nothing follows (``last``)."""
         ...
 
 
@@ -265,6 +265,8 @@ class BlockReader:
                 pieces.append(piece)
                 wanted -= len(piece)
             self._ended = bool(wanted)
+            if self._ended:
+                self._close_stream()
         except HeadraceError as error:
             self._failure = error
         self._data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
@@ -299,10 +301,13 @@ class BlockReader:
         self._drop(end or len(self._data), int(end > 0))
         return error
 
-    def _stop(self) -> None:
+    def _close_stream(self) -> None:
         if self._stream is not None:
             self._stream.close()
         self._stream = None
+
+    def _stop(self) -> None:
+        self._close_stream()
         self._data = b""
         self._ended = True
         self._failure = None

@@ -76,7 +76,7 @@ def layout_of(data: bytes, fmt: CsvFormat, *, last: bool) -> Layout | None:
         # The last record has no line break: the end of the file ends its last field.
         behind_all = np.int32(len(data))
         separators, record_breaks = (np.append(found, behind_all) for found in (separators, record_breaks))
-    if marks is not None and not _well_formed(buffer, marks, record_breaks, fmt.field_delim):
+    if marks is not None and not _well_formed(buffer, marks, fmt.field_delim, last=last):
         return None
     return _layout(buffer, separators, record_breaks, breaks, quoted=quoted)
 
@@ -114,17 +114,16 @@ def _behind(buffer: Array, breaks: Array) -> Array:
     return nexts
 
 
-def _well_formed(buffer: Array, marks: Array, record_breaks: Array, delim: str) -> bool:
-    """Whether each quote of the complete records encloses a field or is one of a pair."""
-    if not len(record_breaks):
-        return True  # nothing is complete, so nothing is judged yet
-    end = int(record_breaks[-1])
-    judged = marks[: np.searchsorted(marks, end)]
-    if len(judged) % 2:
+def _well_formed(buffer: Array, marks: Array, delim: str, *, last: bool) -> bool:
+    """Whether each quote encloses a field or is one of a pair.
+
+    Quotes behind the last complete record count as well: one that is out of place there may be what hides its end.
+    """
+    if last and len(marks) % 2:
         return False  # the file ends inside quotes
     neighbours = np.zeros(256, bool)
     neighbours[[ord(delim), _LINE_FEED, _CARRIAGE_RETURN, _QUOTE]] = True
-    opening, closing = judged[::2], judged[1::2]
+    opening, closing = marks[::2], marks[1::2]
     before = neighbours[buffer[opening - 1]] | (opening == 0)
     behind = neighbours[buffer[np.minimum(closing + 1, len(buffer) - 1)]] | (closing + 1 == len(buffer))
     return bool(before.all() and behind.all())

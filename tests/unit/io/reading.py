@@ -1,0 +1,55 @@
+"""Everything that a reader tells, as plain values that can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, repeat
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import HeadraceError
+from headrace.io.reader import Place, RecordReader
+
+__all__ = ["bits", "everything_of"]
+
+# More than any file of a test has to tell; a reader that raises for ever is found out by it.
+LIMIT = 5_000
+
+
+def bits(value: Any) -> Any:
+    """A value with which nothing but the same value is equal: NaN with NaN, 0.0 not with -0.0, int32 not with int64."""
+    return (value.dtype.str, value.tobytes()) if isinstance(value, np.generic) else (type(value), value)
+
+
+def everything_of(reader: RecordReader, sizes: Iterable[int] = ()) -> list[tuple[Any, ...]]:
+    """For each record its place, line and values, and for each error its place, class and message."""
+    told: list[tuple[Any, ...]] = []
+    for step in chain.from_iterable(map(_told, repeat(reader), chain(sizes, repeat(64)))):
+        if step is None:
+            reader.close()
+            return told
+        told.append(step)
+        assert len(told) < LIMIT, "the reader does not come to an end"
+    raise AssertionError("sizes are endless")
+
+
+def _told(reader: RecordReader, size: int) -> Iterator[tuple[Any, ...] | None]:
+    place = reader.place
+    try:
+        chunk = reader.read(size)
+    except HeadraceError as error:
+        yield place, type(error), str(error)
+        return
+    if chunk is None:
+        assert reader.read(size) is None
+        yield None
+        return
+    assert 1 <= len(chunk) <= size
+    assert place in {chunk.place, Place()}  # a header, if there is one, is passed over with the first record
+    rows = list(zip(*chunk.columns, strict=True))
+    assert len(rows) == len(chunk)
+    for index, (line, row) in enumerate(zip(chunk.lines, rows, strict=True)):
+        # Only the first record of a run has a place of its own.
+        where: Place | None = chunk.place if index == 0 else None
+        yield where, int(line), [bits(value) for value in row]
