@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from headrace.engine import options_of, physical_plan
 from headrace.errors import InvalidArgumentError, OutOfRangeError
-from headrace.io.csv_format import CsvFormat
 from headrace.io.files import match_files, path_of
 from headrace.iterator import DatasetIterator
-from headrace.engine import options_of, physical_plan
 from headrace.physical.mapping import packed
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.plan.combining import FlatMap, Interleave, Zip
@@ -29,7 +28,7 @@ from headrace.plan.options import Options
 from headrace.plan.randomness import Randomness
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Shuffle, Skip, Take
 from headrace.plan.sources import Files, FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range, RecordFormat
-from headrace.structure import Element, TensorSpec, flatten, normalize, paths_of, spec_of, unflatten
+from headrace.structure import Element, flatten, normalize, paths_of, spec_of, unflatten
 
 __all__ = ["CsvDataset", "Dataset", "TextLineDataset"]
 
@@ -372,9 +371,7 @@ class Dataset:
             >>> list(hr.Dataset.range(5).batch(2))
             [array([0, 1]), array([2, 3]), array([4])]
         """
-        return Dataset(
-            Batch(input=self._plan, batch_size=batch_size, drop_remainder=bool(drop_remainder), name=name)
-        )
+        return Dataset(Batch(input=self._plan, batch_size=batch_size, drop_remainder=bool(drop_remainder), name=name))
 
     def unbatch(self, name: str | None = None) -> Dataset:
         """The slices of each element along its first axis.
@@ -626,9 +623,7 @@ class Dataset:
             raise TypeError(f"apply: the function must return a Dataset, but returned {type(result).__name__}")
         return result
 
-    def reduce(
-        self, initial_state: Any, reduce_func: Callable[[Any, Any], Any], name: str | None = None
-    ) -> Any:
+    def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any], name: str | None = None) -> Any:
         """All elements drawn together into one state.
 
         Args:
@@ -754,6 +749,7 @@ def _as_numpy(leaf: Any) -> Any:
 def _of_files(filenames: Any, make: RecordFormat, num_parallel_reads: int | None, name: str | None) -> Dataset:
     """The records of files that are named, or that a dataset names."""
     if isinstance(filenames, Dataset):
+
         def open_one(path: str) -> Dataset:
             return Dataset(Files(paths=(path,), format=make, name=name))
 
@@ -768,7 +764,7 @@ def _of_files(filenames: Any, make: RecordFormat, num_parallel_reads: int | None
 
 
 class TextLineDataset(Dataset):
-    """The lines of text files, as ``str`` without their line ends, file after file.
+    r"""The lines of text files, as ``str`` without their line ends, file after file.
 
     Args:
         filenames: a path, several, or a dataset of paths.
@@ -786,7 +782,7 @@ class TextLineDataset(Dataset):
         >>> import headrace as hr
         >>> import pathlib, tempfile
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "lines.txt"
-        >>> _ = path.write_text("one\\ntwo\\n")
+        >>> _ = path.write_text("one\ntwo\n")
         >>> list(hr.TextLineDataset(path))
         ['one', 'two']
     """
@@ -806,12 +802,14 @@ class TextLineDataset(Dataset):
 
 
 class CsvDataset(Dataset):
-    """The rows of CSV files, as tuples with one scalar a column.
+    r"""The rows of CSV files, as tuples of columns.
 
     Args:
         filenames: a path, several, or a dataset of paths.
         record_defaults: one entry a column: a default value for empty fields, which also gives the type (a Python
-            float is float32, an int is int32, as in TensorFlow), or a type for a field that must be there.
+            float is float32, an int is int32, as in TensorFlow), or a type for a field that must be there. An array
+            of n defaults reads the next n columns as one array: ``[np.zeros(1024, np.float32), 0.0]`` makes pairs of
+            1,024 features and a label out of rows of 1,025 numbers.
         compression_type: ``None``, ``"GZIP"`` or ``"ZLIB"``.
         buffer_size: how many bytes are read at once; about a megabyte by default.
         header: whether the first line of each file is left out.
@@ -832,7 +830,7 @@ class CsvDataset(Dataset):
         >>> import headrace as hr
         >>> import pathlib, tempfile
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.csv"
-        >>> _ = path.write_text("1,a\\n2,\\n")
+        >>> _ = path.write_text("1,a\n2,\n")
         >>> [(int(number), text) for number, text in hr.CsvDataset(path, [int, "none"])]
         [(1, 'a'), (2, 'none')]
     """
@@ -853,6 +851,15 @@ class CsvDataset(Dataset):
         exclude_cols: Sequence[int] | None = None,
         name: str | None = None,
     ) -> None:
-        csv = CsvFormat(record_defaults, field_delim, use_quote_delim, na_value, select_cols, exclude_cols)
-        files = CsvFiles(csv=csv, header=header, compression_type=compression_type, buffer_size=buffer_size)
+        files = CsvFiles.of(
+            record_defaults,
+            header=header,
+            compression_type=compression_type,
+            buffer_size=buffer_size,
+            field_delim=field_delim,
+            use_quote_delim=use_quote_delim,
+            na_value=na_value,
+            select_cols=select_cols,
+            exclude_cols=exclude_cols,
+        )
         super().__init__(_of_files(filenames, files, None, name).__headrace_plan__())

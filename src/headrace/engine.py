@@ -42,9 +42,7 @@ def physical_plan(plan: Node, options: Options) -> Node:
 class Run:
     """One run of a plan: its stages, and the threads that serve them."""
 
-    def __init__(
-        self, plan: Node, options: Options, *, seeds: Seeds, epoch: int, state: State | None
-    ) -> None:
+    def __init__(self, plan: Node, options: Options, *, seeds: Seeds, epoch: int, state: State | None) -> None:
         self._meters = Meters()
         self._pool: WorkerPool | None = None
         self._closing = threading.Lock()
@@ -111,7 +109,7 @@ def _buffer_bytes(plan: Node, options: Options) -> int:
 def _default_budget_bytes() -> int:
     """A quarter of the machine's memory: the model and the framework need the rest."""
     try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        total = int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, OSError, ValueError):
         total = _FALLBACK_BYTES
     return total // 4

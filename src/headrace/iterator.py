@@ -142,9 +142,7 @@ class DatasetIterator:
     def _running(self) -> Run:
         if self._run is None:
             start = self._start
-            self._run = Run(
-                self._plan, self._options, seeds=start.seeds, epoch=start.epoch, state=start.position
-            )
+            self._run = Run(self._plan, self._options, seeds=start.seeds, epoch=start.epoch, state=start.position)
             self._finalizer = weakref.finalize(self, self._run.close)
         return self._run
 

@@ -102,12 +102,13 @@ class TensorSpec:
         return TensorSpec(tuple(mine if mine == theirs else None for mine, theirs in sizes), self.dtype)
 
 
-def _leaf_dtype(dtype: Any) -> np.dtype[Any] | type:  # noqa: ANN401 - whatever np.dtype takes
+def _leaf_dtype(dtype: Any) -> np.dtype[Any] | type:
     """The dtype of a leaf: a NumPy dtype, or str, bytes or object for what lives in object arrays."""
     if dtype in (str, bytes, object):
         return dtype  # type: ignore[no-any-return]  # one of the three types just named
-    resolved = np.dtype(dtype)
-    return {"U": str, "S": bytes, "O": object}.get(resolved.kind, resolved)
+    resolved: np.dtype[Any] = np.dtype(dtype)
+    kinds: dict[str, type] = {"U": str, "S": bytes, "O": object}
+    return kinds.get(resolved.kind, resolved)
 
 
 # ---------------------------------------------------------------- one element
@@ -141,7 +142,7 @@ def _is_list(value: object) -> bool:
     return type(value) is list
 
 
-def _normalize_leaf(leaf: Any) -> Any:  # noqa: ANN401 - any leaf
+def _normalize_leaf(leaf: Any) -> Any:
     if _is_list(leaf):
         return _array_of_list(leaf)
     if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
@@ -166,10 +167,10 @@ def _array_of_list(values: list[Any]) -> np.ndarray:
 def _register_dataclass(kind: type) -> None:
     names = [field.name for field in dataclasses.fields(kind)]
 
-    def take_apart(value: Any) -> tuple[list[Any], None, list[str]]:  # noqa: ANN401 - an instance of kind
+    def take_apart(value: Any) -> tuple[list[Any], None, list[str]]:
         return [getattr(value, name) for name in names], None, names
 
-    def build(_: None, children: Iterable[Any]) -> Any:  # noqa: ANN401 - an instance of kind
+    def build(_: Any, children: Iterable[Any]) -> Any:
         return kind(**dict(zip(names, children, strict=True)))
 
     optree.register_pytree_node(kind, take_apart, build, namespace=NAMESPACE)
@@ -181,7 +182,7 @@ def read_only(element: Element) -> Element:
     return unflatten(treedef, [_read_only_leaf(leaf) for leaf in leaves])
 
 
-def _read_only_leaf(leaf: Any) -> Any:  # noqa: ANN401 - any leaf
+def _read_only_leaf(leaf: Any) -> Any:
     if not isinstance(leaf, np.ndarray):
         return leaf
     view = leaf.view()
@@ -189,26 +190,26 @@ def _read_only_leaf(leaf: Any) -> Any:  # noqa: ANN401 - any leaf
     return view
 
 
-def spec_of(element: Element) -> Any:  # noqa: ANN401 - a structure of TensorSpec
+def spec_of(element: Element) -> Any:
     """The structure of ``TensorSpec`` that this one element has."""
     return optree.tree_map(leaf_spec, normalize(element), namespace=NAMESPACE)
 
 
-def leaf_spec(leaf: Any) -> TensorSpec:  # noqa: ANN401 - any leaf
+def leaf_spec(leaf: Any) -> TensorSpec:
     """The shape and type of one leaf, as it would be in an array."""
     if isinstance(leaf, np.ndarray):
         return TensorSpec(leaf.shape, _content_type(leaf))
     return TensorSpec((), _scalar_dtype(leaf))
 
 
-def _content_type(array: np.ndarray) -> Any:  # noqa: ANN401 - a dtype or one of three types
+def _content_type(array: np.ndarray) -> Any:
     if array.dtype.kind != "O":
         return array.dtype
     kinds = set(map(type, array.ravel().tolist()))
     return kinds.pop() if len(kinds) == 1 and kinds <= {str, bytes} else object
 
 
-def _scalar_dtype(leaf: Any) -> Any:  # noqa: ANN401 - a dtype or one of three types
+def _scalar_dtype(leaf: Any) -> Any:
     kind = type(leaf)
     if kind in _PYTHON_NUMBERS:
         return _PYTHON_NUMBERS[kind]
@@ -224,7 +225,7 @@ def nbytes_of(element: Element) -> int:
     return sum(_leaf_nbytes(leaf) for leaf in flatten(element)[0])
 
 
-def _leaf_nbytes(leaf: Any) -> int:  # noqa: ANN401 - any leaf
+def _leaf_nbytes(leaf: Any) -> int:
     if isinstance(leaf, (np.ndarray, np.generic)):
         return int(leaf.nbytes)
     return len(leaf) if isinstance(leaf, (str, bytes)) else 8
@@ -250,14 +251,16 @@ def rows_of(treedef: TreeDef, columns: Sequence[np.ndarray]) -> list[Element]:
 def _column_rows(column: np.ndarray) -> list[Any]:
     """The leaves in an array, as elements carry them."""
     if column.ndim == 1 and (column.dtype in _NATIVE_DTYPES or column.dtype.kind == "O"):
-        return column.tolist()  # type: ignore[no-any-return]  # a list, for one axis
+        leaves: list[Any] = column.tolist()
+        return leaves
     return list(column)
 
 
-def _zip_rows(treedef: TreeDef, columns: Any, count: int) -> list[Element]:  # noqa: ANN401 - an iterator of lists
+def _zip_rows(treedef: TreeDef, columns: Any, count: int) -> list[Element]:
     """Takes from ``columns`` what the structure needs, and ties the leaves of each row together."""
     if treedef.is_leaf():
-        return next(columns)  # type: ignore[no-any-return]  # one column of leaves
+        leaves: list[Any] = next(columns)
+        return leaves
     children = [_zip_rows(child, columns, count) for child in treedef.children()]
     if not children:
         return [optree.tree_unflatten(treedef, ()) for _ in range(count)]
@@ -268,9 +271,7 @@ def _zip_rows(treedef: TreeDef, columns: Any, count: int) -> list[Element]:  # n
     return [optree.tree_unflatten(one_level, row) for row in zip(*children, strict=True)]
 
 
-def columns_of(
-    rows: Sequence[Element], kinds: AbstractSet[type] | None = None
-) -> tuple[TreeDef, list[np.ndarray]]:
+def columns_of(rows: Sequence[Element], kinds: AbstractSet[type] | None = None) -> tuple[TreeDef, list[np.ndarray]]:
     """The leaves of equal-structured rows as arrays, elements along the first axis.
 
     Args:
@@ -348,7 +349,7 @@ def _stack_numbers(leaves: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray:
         raise InvalidArgumentError(message) from error
 
 
-def _as_array(leaf: Any) -> np.ndarray:  # noqa: ANN401 - any leaf
+def _as_array(leaf: Any) -> np.ndarray:
     if isinstance(leaf, np.ndarray):
         return leaf
     kind = type(leaf)
@@ -370,8 +371,10 @@ def _stack_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray:
         message = f"dtypes differ: {first.dtype.name} and {other.dtype.name}; make them equal, for example by astype"
         raise InvalidArgumentError(message)
     if first.ndim == 0:
-        return np.array([array[()] for array in arrays], dtype=first.dtype) if first.dtype != object else (
-            object_array([array[()] for array in arrays])
+        return (
+            np.array([array[()] for array in arrays], dtype=first.dtype)
+            if first.dtype != object
+            else (object_array([array[()] for array in arrays]))
         )
     # One concatenation is several times quicker than np.stack, which reshapes each array in Python.
     return np.concatenate(arrays).reshape(len(arrays), *first.shape)

@@ -8,6 +8,7 @@ Nothing here is fast, and nothing here is optimised.
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 from headrace.backends.reference_nested import InterleaveStream, Open
 from headrace.backends.reference_operations import (
@@ -91,71 +92,136 @@ class _Origin:
         return self.text
 
 
+@functools.singledispatch
 def stream_of(node: Node, state: State | None, context: Context) -> Stream:
     """The stream of a node, where the state says."""
-    above = state["input"] if state and "input" in state else None
+    raise InternalError(f"no reference is known for {type(node).__name__}")
 
-    def read(child: Node, saved: State | None = above) -> Stream:
-        return stream_of(child, saved, context)
 
-    match node:
-        case FromTensors() | FromTensorSlices() | Range() | RandomSource():
-            return IndexedStream(node, state, context)
-        case FromGenerator():
-            return GeneratorStream(node, state)
-        case Files():
-            return FilesStream(node, state)
-        case Map():
-            if state and "delivered" in state:
-                return MapStream(node, UndeliveredStream(read(node.input), state["delivered"]))
-            return MapStream(node, read(node.input, state))
-        case Filter():
-            return FilterStream(node, read(node.input, state))
-        case Enumerate():
-            return EnumerateStream(node, read(node.input), state)
-        case Batch():
-            return BatchStream(node, read(node.input, state))
-        case Unbatch():
-            return UnbatchStream(node, read(node.input), state)
-        case Take():
-            return read(node.input, state) if node.count < 0 else TakeStream(node.count, read(node.input), state)
-        case Skip():
-            if node.count < 0:
-                return TakeStream(0, read(node.input), None)
-            return SkipStream(node.count, read(node.input), state)
-        case Shard():
-            return ShardStream(node, read(node.input), state)
-        case Repeat():
-            if node.count == 0:
-                return TakeStream(0, read(node.input, None), None)
-            return TurnsStream(
-                "turn",
-                lambda turn, saved: stream_of(node.input, saved, context.turn(turn)),
-                lambda turn, empty: not empty if node.count is None else turn + 1 < node.count,
-                state,
-            )
-        case Concatenate():
-            return TurnsStream(
-                "part", lambda part, saved: read(node.inputs[part], saved), lambda part, _: part == 0, state
-            )
-        case Zip():
-            states = state["inputs"] if state else [None] * len(node.inputs)
-            return ZipStream(node, [read(child, saved) for child, saved in zip(node.inputs, states, strict=True)])
-        case Shuffle():
-            return ShuffleStream(node, shuffle_key(node, context), read(node.input), state)
-        case Cache():
-            return CacheStream(
-                node,
-                lambda epoch: stream_of(node.input, None, dataclasses.replace(context, epoch=epoch)),
-                state,
-                context,
-            )
-        case FlatMap():
-            return InterleaveStream(node, lambda saved: read(node.input, saved), _opener(node, context), state)
-        case Prefetch() | WithOptions():
-            return read(node.input, state)
-        case _:
-            raise InternalError(f"no reference is known for {type(node).__name__}")
+def _input(state: State | None) -> State | None:
+    return state["input"] if state else None
+
+
+@stream_of.register(FromTensors)
+@stream_of.register(FromTensorSlices)
+@stream_of.register(Range)
+@stream_of.register(RandomSource)
+def _indexed(node: Node, state: State | None, context: Context) -> Stream:
+    return IndexedStream(node, state, context)
+
+
+@stream_of.register
+def _generator(node: FromGenerator, state: State | None, context: Context) -> Stream:
+    return GeneratorStream(node, state)
+
+
+@stream_of.register
+def _files(node: Files, state: State | None, context: Context) -> Stream:
+    return FilesStream(node, state)
+
+
+@stream_of.register
+def _map(node: Map, state: State | None, context: Context) -> Stream:
+    if state and "delivered" in state:
+        above = stream_of(node.input, _input(state), context)
+        return MapStream(node, UndeliveredStream(above, state["delivered"]))
+    return MapStream(node, stream_of(node.input, state, context))
+
+
+@stream_of.register
+def _filter(node: Filter, state: State | None, context: Context) -> Stream:
+    return FilterStream(node, stream_of(node.input, state, context))
+
+
+@stream_of.register
+def _enumerate(node: Enumerate, state: State | None, context: Context) -> Stream:
+    return EnumerateStream(node, stream_of(node.input, _input(state), context), state)
+
+
+@stream_of.register
+def _batch(node: Batch, state: State | None, context: Context) -> Stream:
+    return BatchStream(node, stream_of(node.input, state, context))
+
+
+@stream_of.register
+def _unbatch(node: Unbatch, state: State | None, context: Context) -> Stream:
+    return UnbatchStream(node, stream_of(node.input, _input(state), context), state)
+
+
+@stream_of.register
+def _take(node: Take, state: State | None, context: Context) -> Stream:
+    if node.count < 0:
+        return stream_of(node.input, state, context)
+    return TakeStream(node.count, stream_of(node.input, _input(state), context), state)
+
+
+def _nothing(node: Skip | Repeat, context: Context) -> Stream:
+    return TakeStream(0, stream_of(node.input, None, context), None)
+
+
+@stream_of.register
+def _skip(node: Skip, state: State | None, context: Context) -> Stream:
+    if node.count < 0:
+        return _nothing(node, context)
+    return SkipStream(node.count, stream_of(node.input, _input(state), context), state)
+
+
+@stream_of.register
+def _shard(node: Shard, state: State | None, context: Context) -> Stream:
+    return ShardStream(node, stream_of(node.input, _input(state), context), state)
+
+
+@stream_of.register
+def _repeat(node: Repeat, state: State | None, context: Context) -> Stream:
+    if node.count == 0:
+        return _nothing(node, context)
+    count = node.count
+
+    def has_next_turn(turn: int, empty: bool) -> bool:
+        return not empty if count is None else turn + 1 < count
+
+    return TurnsStream(
+        "turn", lambda turn, saved: stream_of(node.input, saved, context.turn(turn)), has_next_turn, state
+    )
+
+
+@stream_of.register
+def _concatenate(node: Concatenate, state: State | None, context: Context) -> Stream:
+    return TurnsStream(
+        "part", lambda part, saved: stream_of(node.inputs[part], saved, context), lambda part, _: part == 0, state
+    )
+
+
+@stream_of.register
+def _zip(node: Zip, state: State | None, context: Context) -> Stream:
+    states = state["inputs"] if state else [None] * len(node.inputs)
+    return ZipStream(node, [stream_of(child, saved, context) for child, saved in zip(node.inputs, states, strict=True)])
+
+
+@stream_of.register
+def _shuffle(node: Shuffle, state: State | None, context: Context) -> Stream:
+    return ShuffleStream(node, shuffle_key(node, context), stream_of(node.input, _input(state), context), state)
+
+
+@stream_of.register
+def _cache(node: Cache, state: State | None, context: Context) -> Stream:
+    return CacheStream(
+        node,
+        lambda epoch: stream_of(node.input, None, dataclasses.replace(context, epoch=epoch)),
+        state,
+        context,
+    )
+
+
+@stream_of.register(Prefetch)
+@stream_of.register(WithOptions)
+def _transparent(node: Prefetch | WithOptions, state: State | None, context: Context) -> Stream:
+    return stream_of(node.input, state, context)
+
+
+@stream_of.register
+def _interleave(node: FlatMap, state: State | None, context: Context) -> Stream:
+    return InterleaveStream(node, lambda saved: stream_of(node.input, saved, context), _opener(node, context), state)
 
 
 def _opener(node: FlatMap, context: Context) -> Open:

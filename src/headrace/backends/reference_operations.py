@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable
 
 from headrace.backends.reference_stream import Given, Stream, Unary, called
@@ -33,6 +34,8 @@ __all__ = [
 
 
 class MapStream(Unary):
+    """What the function makes of each element."""
+
     def __init__(self, node: Map, input_stream: Stream) -> None:
         super().__init__(input_stream)
         self.node = node
@@ -43,6 +46,8 @@ class MapStream(Unary):
 
 
 class FilterStream(Unary):
+    """The elements for which the predicate is true."""
+
     def __init__(self, node: Filter, input_stream: Stream) -> None:
         super().__init__(input_stream)
         self.node = node
@@ -50,11 +55,16 @@ class FilterStream(Unary):
     def next(self) -> Given:
         while True:
             element, origin = self.input.next()
-            if called(self.node.label, origin, lambda: is_true(call_on(self.node.predicate, element))):
+            if called(self.node.label, origin, functools.partial(self.judge, element)):
                 return element, origin
+
+    def judge(self, element: Element) -> bool:
+        return is_true(call_on(self.node.predicate, element))
 
 
 class EnumerateStream(Unary):
+    """Each element with its number; a failure has one too."""
+
     def __init__(self, node: Enumerate, input_stream: Stream, state: State | None) -> None:
         super().__init__(input_stream)
         self.node = node
@@ -74,6 +84,8 @@ class EnumerateStream(Unary):
 
 
 class BatchStream(Unary):
+    """Elements stacked; a failure takes its whole batch with it."""
+
     def __init__(self, node: Batch, input_stream: Stream) -> None:
         super().__init__(input_stream)
         self.node = node
@@ -105,6 +117,8 @@ class BatchStream(Unary):
 
 
 class UnbatchStream(Unary):
+    """The slices of each element."""
+
     def __init__(self, node: Unbatch, input_stream: Stream, state: State | None) -> None:
         super().__init__(input_stream)
         self.node = node
@@ -135,6 +149,8 @@ class UnbatchStream(Unary):
 
 
 class TakeStream(Unary):
+    """The first elements; a failure does not count."""
+
     def __init__(self, count: int, input_stream: Stream, state: State | None) -> None:
         super().__init__(input_stream)
         self.count = count
@@ -152,6 +168,8 @@ class TakeStream(Unary):
 
 
 class SkipStream(Unary):
+    """All but the first elements; a failure comes through, and does not count."""
+
     def __init__(self, count: int, input_stream: Stream, state: State | None) -> None:
         super().__init__(input_stream)
         self.count = count
@@ -168,6 +186,8 @@ class SkipStream(Unary):
 
 
 class ShardStream(Unary):
+    """Every n-th element; a failure does not count."""
+
     def __init__(self, node: Shard, input_stream: Stream, state: State | None) -> None:
         super().__init__(input_stream)
         self.node = node
@@ -220,6 +240,8 @@ class TurnsStream(Unary):
 
 
 class ZipStream:
+    """One element of each input; a failure of one takes the others' elements with it."""
+
     def __init__(self, node: Zip, inputs: list[Stream]) -> None:
         self.node = node
         self.inputs = inputs

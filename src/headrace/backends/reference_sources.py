@@ -20,6 +20,8 @@ __all__ = ["FilesStream", "GeneratorStream", "IndexedStream"]
 
 
 class IndexedStream:
+    """The elements of an indexed source in order."""
+
     def __init__(self, node: Node, state: State | None, context: Context) -> None:
         self.source, self.length = index_source(node, context)
         self.index = state["index"] if state else 0
@@ -39,6 +41,8 @@ class IndexedStream:
 
 
 class GeneratorStream:
+    """What a user's generator yields."""
+
     def __init__(self, node: FromGenerator, state: State | None) -> None:
         self.node = node
         self.run = GeneratorRun(node, state)
@@ -61,6 +65,8 @@ class GeneratorStream:
 
 
 class FilesStream:
+    """The records of files, one file after the other."""
+
     def __init__(self, node: Files, state: State | None) -> None:
         self.node = node
         self.treedef = flatten(node.spec())[1]
@@ -83,7 +89,7 @@ class FilesStream:
             except HeadraceError as error:
                 raise error.located(stage=self.node.label, origin=path) from error.__cause__
             if chunk is not None:
-                return record_rows(self.treedef, chunk).rows()[0], f"{path}:{chunk.lines[0]}"
+                return record_rows(self.node, self.treedef, chunk).rows()[0], f"{path}:{chunk.lines[0]}"
             self.close()
             self.file, self.place, self.reader = self.file + 1, Place(), None
         raise StopIteration

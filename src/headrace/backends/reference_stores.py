@@ -109,7 +109,9 @@ class ShuffleStream:
 class CacheStream:
     """The first whole epoch, kept. An epoch with a failure is not whole."""
 
-    def __init__(self, node: Cache, build: Callable[[tuple[int, ...]], Stream], state: State | None, context: Context) -> None:
+    def __init__(
+        self, node: Cache, build: Callable[[tuple[int, ...]], Stream], state: State | None, context: Context
+    ) -> None:
         self.node = node
         self.index = state["index"] if state else 0
         self.failures = state["failures"] if state else 0
@@ -117,7 +119,9 @@ class CacheStream:
         kept = node.memory.kept
         self.kept = kept if kept is not None and filled in (None, kept.epoch) else None
         self.epoch = self.kept.epoch if self.kept is not None else filled or context.epoch
-        self.rows: list[Element] = [row for payload in kept.payload for row in payload.rows()] if self.kept and kept else []
+        self.rows: list[Element] = (
+            [row for payload in kept.payload for row in payload.rows()] if self.kept and kept else []
+        )
         self.input = build(self.epoch) if self.kept is None else None
         self.failed = 0
         self.settled = False

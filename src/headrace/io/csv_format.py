@@ -25,6 +25,7 @@ _ALLOWED: Final = f"{', '.join(_NUMBERS)} and str"
 # As TensorFlow reads Python's numbers: the narrow types, but for an int that does not fit.
 _OF_PYTHON: Final[dict[type, DType]] = {float: _NUMBERS["float32"], int: _NUMBERS["int32"], str: str, bytes: str}
 _INT32: Final = np.iinfo(np.int32)
+_INT64: Final = np.iinfo(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,8 @@ def _dtype_of(kind: Any) -> DType:
         dtype: np.dtype[Any] = np.dtype(kind)
     except TypeError:
         raise InvalidArgumentError(f"{kind!r} is no dtype; there are {_ALLOWED}") from None
-    if dtype.kind in "SUO":
+    # NumPy takes any other class for an object, too, such as ``dict``, which here is a mistake.
+    if dtype.kind in "SU" or kind is object or (isinstance(kind, np.dtype) and dtype.kind == "O"):
         return str
     if dtype not in _NUMBERS.values():
         raise InvalidArgumentError(f"a column cannot be {dtype}; there are {_ALLOWED}")
@@ -196,9 +198,8 @@ def _column_of_value(value: Any) -> Column:
         return Column(str, _text(value))
     if isinstance(value, np.generic):
         return Column(_dtype_of(value.dtype), value.item())
-    if type(value) is int:
-        dtype = _NUMBERS["int32" if _INT32.min <= value <= _INT32.max else "int64"]
-        return Column(dtype, int(dtype.type(value)))
+    if type(value) is int and _INT64.min <= value <= _INT64.max:
+        return Column(_NUMBERS["int32" if _INT32.min <= value <= _INT32.max else "int64"], value)
     if type(value) is float:
         return Column(_NUMBERS["float32"], value)
     raise InvalidArgumentError(f"{value!r} is no default; there are {_ALLOWED}")

@@ -64,8 +64,8 @@ def _around(double: float) -> tuple[float, float]:
     """The float32 at or below, and the one above, as Python floats; beyond the largest, the next step."""
     with np.errstate(over="ignore"):
         nearest = np.float32(double)
-    below = nearest if float(nearest) <= double else np.nextafter(nearest, np.float32(-np.inf))
-    above = np.nextafter(below, np.float32(np.inf))
+        below = nearest if float(nearest) <= double else np.nextafter(nearest, np.float32(-np.inf))
+        above = np.nextafter(below, np.float32(np.inf))
     low, high = (max(-_BEYOND_FLOAT32, min(_BEYOND_FLOAT32, float(value))) for value in (below, above))
     return low, high
 

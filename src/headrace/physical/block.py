@@ -19,7 +19,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -127,9 +127,7 @@ class Columns:
 
     __slots__ = ("_arrays", "matrix", "treedef")
 
-    def __init__(
-        self, treedef: TreeDef, arrays: Sequence[np.ndarray] | None, matrix: np.ndarray | None = None
-    ) -> None:
+    def __init__(self, treedef: TreeDef, arrays: Sequence[np.ndarray] | None, matrix: np.ndarray | None = None) -> None:
         assert arrays is not None or matrix is not None
         self.treedef = treedef
         self._arrays = arrays

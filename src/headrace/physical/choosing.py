@@ -111,7 +111,7 @@ class ShardStage(Stage):
             mine = range(first, len(item), self._node.num_shards)
             cursor = _ShardCursor(self._seen, item.cursor, mine, len(item))
             self._seen += len(item)
-            if len(mine):
+            if mine:
                 return Block(item.payload.subset(mine), cursor, item.origin.subset(mine))
 
 

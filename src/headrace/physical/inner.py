@@ -131,7 +131,7 @@ class AheadReader(InnerReader):
                 if self._closed:
                     return
                 item = self._make(self._pace.size)
-        except BaseException as error:  # what is not the user's Exception must still end the run, not a worker
+        except BaseException as error:  # noqa: BLE001 - what is not the user's Exception must still end the run, not a worker
             self._made.fail(error)
             return
         self._made.put_nowait((item, time.perf_counter() - start))

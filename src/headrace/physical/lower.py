@@ -23,6 +23,7 @@ from headrace.physical.choosing import (
 )
 from headrace.physical.context import Context
 from headrace.physical.cursor import Cursor, State
+from headrace.physical.draws import Key
 from headrace.physical.inner import AheadReader, InnerReader
 from headrace.physical.keeping import CacheStage
 from headrace.physical.mapping import PiecewiseStage, call_on, filter_block, map_block
@@ -49,65 +50,39 @@ from headrace.plan.node import AUTOTUNE, Node, plan_of
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Shuffle, Skip, Take
 from headrace.plan.sources import Files, FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
 
-__all__ = ["inner_plan", "lower", "lower_map", "shuffle_key"]
+__all__ = ["index_source", "inner_plan", "lower", "shuffle_key"]
 
 
+@functools.singledispatch
 def lower(node: Node, state: State | None, context: Context) -> Stage:
-    """The stage of a node, where the state says."""
-    meter = context.meter(node)
-    match node:
-        case FromTensors() | FromTensorSlices() | Range() | RandomSource():
-            source, length = index_source(node, context)
-            return IndexedStage(source, length, meter, state)
-        case FromGenerator():
-            return GeneratorStage(node, meter, state)
-        case Files():
-            return FilesStage(node, meter, state)
-        case Map() | MapChain():
-            return lower_map(node, state, context)
-        case Filter():
-            return PiecewiseStage(functools.partial(filter_block, node), lower(node.input, state, context), meter)
-        case Enumerate():
-            return EnumerateStage(node, lower(node.input, _input(state), context), meter, state)
-        case Batch():
-            return BatchStage(node, lower(node.input, state, context), meter)
-        case Unbatch():
-            return UnbatchStage(node.label, lower(node.input, _input(state), context), meter, state)
-        case Shuffle():
-            above = lower(node.input, _input(state), context.replaying())
-            return ShuffleStage(node, shuffle_key(node, context), above, meter, state)
-        case Repeat():
-            return _repeat(node, state, context)
-        case Take():
-            if node.count < 0:
-                return lower(node.input, state, context)
-            return TakeStage(node.count, lower(node.input, _input(state), context), meter, state)
-        case Skip():
-            if node.count < 0:  # all are skipped, and none need be read
-                return TakeStage(0, lower(node.input, _input(state), context), meter, None)
-            return SkipStage(node.count, lower(node.input, _input(state), context), meter, state)
-        case Shard():
-            return ShardStage(node, lower(node.input, _input(state), context), meter, state)
-        case Concatenate():
-            return ConcatenateStage(lambda part, saved: lower(node.inputs[part], saved, context), meter, state)
-        case Zip():
-            states = state["inputs"] if state else [None] * len(node.inputs)
-            inputs = [lower(child, saved, context) for child, saved in zip(node.inputs, states, strict=True)]
-            return ZipStage(node.treedef, inputs, meter)
-        case FlatMap():  # and Interleave, which is one
-            return _interleave(node, state, context)
-        case Cache():
-            return _cache(node, state, context)
-        case Prefetch():
-            return _prefetch(node, state, context)
-        case WithOptions():
-            return lower(node.input, state, context)
-        case _:
-            raise InternalError(f"no stage is known for {type(node).__name__}")
+    """The stage of a node and of all that it reads, where the state says."""
+    raise InternalError(f"no stage is known for {type(node).__name__}")
 
 
 def _input(state: State | None) -> State | None:
     return state["input"] if state else None
+
+
+# -------------------------------------------------------------------- sources
+
+
+@lower.register(FromTensors)
+@lower.register(FromTensorSlices)
+@lower.register(Range)
+@lower.register(RandomSource)
+def _indexed(node: Node, state: State | None, context: Context) -> Stage:
+    source, length = index_source(node, context)
+    return IndexedStage(source, length, context.meter(node), state)
+
+
+@lower.register
+def _generator(node: FromGenerator, state: State | None, context: Context) -> Stage:
+    return GeneratorStage(node, context.meter(node), state)
+
+
+@lower.register
+def _files(node: Files, state: State | None, context: Context) -> Stage:
+    return FilesStage(node, context.meter(node), state)
 
 
 def index_source(node: Node, context: Context) -> tuple[Any, int | None]:
@@ -127,15 +102,127 @@ def index_source(node: Node, context: Context) -> tuple[Any, int | None]:
     raise InternalError(f"{type(node).__name__} is not read by index")
 
 
-def shuffle_key(node: Shuffle, context: Context) -> Any:
+# -------------------------------------------------- one element after the other
+
+
+@lower.register
+def _filter(node: Filter, state: State | None, context: Context) -> Stage:
+    above = lower(node.input, state, context)
+    return PiecewiseStage(functools.partial(filter_block, node), above, context.meter(node))
+
+
+@lower.register
+def _enumerate(node: Enumerate, state: State | None, context: Context) -> Stage:
+    return EnumerateStage(node, lower(node.input, _input(state), context), context.meter(node), state)
+
+
+@lower.register
+def _batch(node: Batch, state: State | None, context: Context) -> Stage:
+    return BatchStage(node, lower(node.input, state, context), context.meter(node))
+
+
+@lower.register
+def _unbatch(node: Unbatch, state: State | None, context: Context) -> Stage:
+    return UnbatchStage(node.label, lower(node.input, _input(state), context), context.meter(node), state)
+
+
+@lower.register
+def _take(node: Take, state: State | None, context: Context) -> Stage:
+    if node.count < 0:
+        return lower(node.input, state, context)
+    return TakeStage(node.count, lower(node.input, _input(state), context), context.meter(node), state)
+
+
+def _nothing(node: Take | Skip | Repeat, context: Context) -> Stage:
+    """No element at all; what would be read is not."""
+    return TakeStage(0, lower(node.input, None, context), context.meter(node), None)
+
+
+@lower.register
+def _skip(node: Skip, state: State | None, context: Context) -> Stage:
+    if node.count < 0:
+        return _nothing(node, context)
+    return SkipStage(node.count, lower(node.input, _input(state), context), context.meter(node), state)
+
+
+@lower.register
+def _shard(node: Shard, state: State | None, context: Context) -> Stage:
+    return ShardStage(node, lower(node.input, _input(state), context), context.meter(node), state)
+
+
+@lower.register
+def _concatenate(node: Concatenate, state: State | None, context: Context) -> Stage:
+    return ConcatenateStage(lambda part, saved: lower(node.inputs[part], saved, context), context.meter(node), state)
+
+
+@lower.register
+def _repeat(node: Repeat, state: State | None, context: Context) -> Stage:
+    if node.count == 0:
+        return _nothing(node, context)
+    return RepeatStage(
+        node.count,
+        lambda turn, saved: lower(node.input, saved, context.turn(turn)),
+        context.meter(node),
+        state,
+    )
+
+
+@lower.register
+def _zip(node: Zip, state: State | None, context: Context) -> Stage:
+    states = state["inputs"] if state else [None] * len(node.inputs)
+    inputs = [lower(child, saved, context) for child, saved in zip(node.inputs, states, strict=True)]
+    return ZipStage(node.treedef, inputs, context.meter(node))
+
+
+# ---------------------------------------------------- what holds elements back
+
+
+def shuffle_key(node: Shuffle, context: Context) -> Key:
     """The stream of random numbers that orders a shuffle."""
     return context.key(node.randomness, each_epoch=node.reshuffle_each_iteration)
+
+
+@lower.register
+def _shuffle(node: Shuffle, state: State | None, context: Context) -> Stage:
+    above = lower(node.input, _input(state), context.replaying())
+    return ShuffleStage(node, shuffle_key(node, context), above, context.meter(node), state)
+
+
+@lower.register
+def _cache(node: Cache, state: State | None, context: Context) -> Stage:
+    def build(epoch: tuple[int, ...]) -> Stage:
+        return lower(node.input, None, dataclasses.replace(context.replaying(), epoch=epoch))
+
+    return CacheStage(
+        node.memory,
+        build,
+        context.meter(node),
+        state,
+        epoch=context.epoch,
+        cardinality=node.input.cardinality(),
+    )
+
+
+@lower.register
+def _prefetch(node: Prefetch, state: State | None, context: Context) -> Stage:
+    above = lower(node.input, state, context)
+    if context.pool is None or node.buffer_size == 0:
+        return above
+    size = None if node.buffer_size == AUTOTUNE else node.buffer_size
+    return PrefetchStage(above, context.meter(node), buffer_size=size, buffer_bytes=context.buffer_bytes)
+
+
+@lower.register
+def _with_options(node: WithOptions, state: State | None, context: Context) -> Stage:
+    return lower(node.input, state, context)
 
 
 # ------------------------------------------------------------------------ map
 
 
-def lower_map(node: Map | MapChain, state: State | None, context: Context) -> Stage:
+@lower.register(Map)
+@lower.register(MapChain)
+def _map(node: Map | MapChain, state: State | None, context: Context) -> Stage:
     """The stages of a map; it has a state of its own only after unordered delivery."""
     meter = context.meter(node)
     delivered = state.get("delivered") if state else None
@@ -167,42 +254,6 @@ def _ordered(deterministic: bool | None, context: Context) -> bool:
     return context.replayed or (context.deterministic if deterministic is None else deterministic)
 
 
-# -------------------------------------------------------------- repeat, cache
-
-
-def _repeat(node: Repeat, state: State | None, context: Context) -> Stage:
-    if node.count == 0:
-        return TakeStage(0, lower(node.input, None, context), context.meter(node), None)
-    return RepeatStage(
-        node.count,
-        lambda turn, saved: lower(node.input, saved, context.turn(turn)),
-        context.meter(node),
-        state,
-    )
-
-
-def _cache(node: Cache, state: State | None, context: Context) -> Stage:
-    def build(epoch: tuple[int, ...]) -> Stage:
-        return lower(node.input, None, dataclasses.replace(context.replaying(), epoch=epoch))
-
-    return CacheStage(
-        node.memory,
-        build,
-        context.meter(node),
-        state,
-        epoch=context.epoch,
-        cardinality=node.input.cardinality(),
-    )
-
-
-def _prefetch(node: Prefetch, state: State | None, context: Context) -> Stage:
-    above = lower(node.input, state, context)
-    if context.pool is None or node.buffer_size == 0:
-        return above
-    size = None if node.buffer_size == AUTOTUNE else node.buffer_size
-    return PrefetchStage(above, context.meter(node), buffer_size=size, buffer_bytes=context.buffer_bytes)
-
-
 # ------------------------------------------------------- flat_map, interleave
 
 
@@ -226,6 +277,7 @@ def inner_plan(node: FlatMap, element: Any, number: int, context: Context) -> tu
     return plan, context.inside(plan, opener=node, number=number)
 
 
+@lower.register
 def _interleave(node: FlatMap, state: State | None, context: Context) -> Stage:
     cycle, block, calls = 1, 1 << 62, None
     deterministic = None

@@ -103,9 +103,7 @@ def apply_maps(maps: tuple[Map, ...], block: Block) -> list[Piece]:
     pieces: list[Piece] = [block]
     for node in maps:
         pieces = [
-            made
-            for piece in pieces
-            for made in (map_block(node, piece) if isinstance(piece, Block) else [piece])
+            made for piece in pieces for made in (map_block(node, piece) if isinstance(piece, Block) else [piece])
         ]
     return pieces
 

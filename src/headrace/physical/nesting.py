@@ -240,7 +240,7 @@ class InterleaveStage(Stage):
             self._given,
             self._number - len(self._ahead),
             tuple(
-                slot and (slot.number, slot.opener.cursor, slot.reader.cursor) for slot in self._slots
+                None if slot is None else (slot.number, slot.opener.cursor, slot.reader.cursor) for slot in self._slots
             ),
             self.inputs[0].cursor if ahead is None else ahead.cursor,
             self._block_length,

@@ -142,7 +142,7 @@ class ParallelMapStage(Stage):
         try:
             pieces = apply_maps(self._maps, block)
             task.nbytes = sum(piece.payload.nbytes for piece in pieces if isinstance(piece, Block))
-        except BaseException as error:  # what is not the user's Exception must still end the run, not a worker
+        except BaseException as error:  # noqa: BLE001 - what is not the user's Exception must still end the run, not a worker
             self._done.fail(error)
             return
         task.seconds = time.perf_counter() - start

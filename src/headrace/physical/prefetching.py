@@ -78,7 +78,7 @@ class PrefetchStage(Stage):
         except (CancelledError, OutOfRangeError) as error:
             if not self._stopped:  # nobody stopped us, so it is a true failure
                 self._channel.fail(error)
-        except BaseException as error:  # whatever it is, the consumer must hear of it
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the consumer must hear of it
             self._channel.fail(error)
 
     def _make(self) -> Item:

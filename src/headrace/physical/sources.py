@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -95,7 +95,8 @@ class RangeSource:
         self.dtype = dtype
 
     def _array(self, indices: Numbers) -> np.ndarray:
-        return (self.numbers.start + self.numbers.step * as_array(indices)).astype(self.dtype, copy=False)
+        numbers: np.ndarray = self.numbers.start + self.numbers.step * as_array(indices)
+        return numbers.astype(self.dtype, copy=False)
 
     def rows(self, indices: Numbers) -> list[Element]:
         if isinstance(indices, range) and self.dtype == np.int64:
@@ -119,7 +120,8 @@ class RandomNumbers:
     def _array(self, indices: Numbers) -> np.ndarray:
         wanted = as_array(indices)
         low, high = int(wanted.min()), int(wanted.max()) + 1
-        return integers(self.key, low, high - low)[wanted - low]
+        drawn: np.ndarray = integers(self.key, low, high - low)[wanted - low]
+        return drawn
 
     def rows(self, indices: Numbers) -> list[Element]:
         return rows_of(LEAF, [self._array(indices)])
@@ -142,19 +144,10 @@ class IndexedStage(Stage):
     def _pull(self, limit: int) -> Item:
         stop = self._index + limit if self._length is None else min(self._index + limit, self._length)
         numbers = range(self._index, stop)
-        if not len(numbers):
+        if not numbers:
             return None
         self._index = stop
         return Block(Indexed(self._source, numbers), IndexCursor(numbers.start), NumberedOrigin(numbers))
-
-
-@runtime_checkable
-class _Resumable(Protocol):
-    """A generator's iterator that can save and restore its own place."""
-
-    def state_dict(self) -> Any: ...
-
-    def load_state_dict(self, state: Any) -> None: ...
 
 
 class GeneratorRun:
@@ -165,27 +158,25 @@ class GeneratorRun:
 
     def __init__(self, node: FromGenerator, state: State | None) -> None:
         self._node = node
-        self.index = 0
+        self._saved: State = state or {"index": 0}
         self._iterator: Iterator[Any] | None = None
-        self._state = state
+        self.index: int = self._saved["index"]
 
-    def _start(self) -> Iterator[Any]:
-        iterator = iter(self._node.generator(*self._node.args))
-        if self._state is None or not self._state["index"]:
-            return iterator
-        self.index = self._state["index"]
-        if isinstance(iterator, _Resumable) and "own" in self._state:
-            iterator.load_state_dict(self._state["own"])
-            self._skip(iterator, self._state.get("skip", 0))
-            return iterator
-        _log.warning("%s: the generator is run again, and its first %d elements dropped", self._node.label, self.index)
-        self._skip(iterator, self.index)
-        return iterator
+    def _begun(self) -> Iterator[Any]:
+        if self._iterator is None:
+            self._iterator = iter(())  # where the generator raises at once, it has ended
+            self._iterator = self._restored(iter(self._node.generator(*self._node.args)))
+        return self._iterator
 
-    @staticmethod
-    def _skip(iterator: Iterator[Any], count: int) -> None:
-        for _ in range(count):
-            next(iterator, None)
+    def _restored(self, iterator: Any) -> Iterator[Any]:
+        saved = self._saved
+        if "own" in saved:
+            iterator.load_state_dict(saved["own"])
+            return _skipped(iterator, saved.get("skip", 0))
+        if saved["index"]:
+            message = "%s: the generator is run again, and its first %d elements dropped"
+            _log.warning(message, self._node.label, saved["index"])
+        return _skipped(iterator, saved["index"])
 
     def next(self) -> Element:
         """The next element.
@@ -195,30 +186,44 @@ class GeneratorRun:
             Exception: whatever the generator raises, which ends it.
         """
         try:
-            if self._iterator is None:
-                self._iterator = self._start()
-            element = next(self._iterator)
-            self.index += 1
+            element = next(self._begun())
         except StopIteration:
             raise
         except Exception:
             self.index += 1
             self._iterator = iter(())
             raise
+        self.index += 1
         return _checked(normalize(element), self._node.signature)
+
+    def own_state(self) -> Any:
+        """The state that the generator's iterator has of its own, or None."""
+        iterator: Any = self._begun()
+        resumable = hasattr(iterator, "state_dict") and hasattr(iterator, "load_state_dict")
+        return iterator.state_dict() if resumable else None
 
     def state(self) -> State:
         """The place of the next element."""
-        if self._iterator is None and self._state is not None:
-            return self._state
-        own = {"own": self._iterator.state_dict()} if isinstance(self._iterator, _Resumable) else {}
-        return {"index": self.index, **own}
+        if self._iterator is None:
+            return self._saved
+        own = self.own_state()
+        return {"index": self.index} if own is None else {"index": self.index, "own": own}
 
     def close(self) -> None:
         """Ends the generator, so that its ``finally`` runs."""
         closing = getattr(self._iterator, "close", None)
         if closing is not None:
             closing()
+
+
+def _skipped(iterator: Iterator[Any], count: int) -> Iterator[Any]:
+    """The iterator without its first elements; where it raises among them it has ended, as it had before."""
+    try:
+        for _ in range(count):
+            next(iterator, None)
+    except Exception:  # noqa: BLE001 - a user's generator may raise anything, and has raised it before
+        return iter(())
+    return iterator
 
 
 def _checked(element: Element, signature: Any) -> Element:
@@ -261,80 +266,56 @@ class GeneratorStage(Stage):
     """What a user's generator yields."""
 
     def __init__(self, node: FromGenerator, meter: Meter, state: State | None) -> None:
+        saved = state or {"index": 0}
+        super().__init__(meter, (), _GeneratorCursor(saved["index"], saved.get("own"), saved.get("skip", 0)))
         self._run = GeneratorRun(node, state)
-        super().__init__(meter, (), _Kept(state or {"index": 0}))
         self._node = node
         self._ended = False
         self._raised: Exception | None = None
 
     def _pull(self, limit: int) -> Item:
-        if self._raised is not None:
-            return self._failure(self._raised)
-        if self._ended:
-            return None
-        first, place = self._run.index, self._place()
         rows: list[Element] = []
-        try:
-            while len(rows) < limit:
-                rows.append(self._run.next())
-        except StopIteration:
-            self._ended = True
-        except Exception as error:  # noqa: BLE001 - a user's generator may raise anything
-            self._raised = error
-        # The generator starts with the first element, so its number is known only now.
-        first = self._run.index - len(rows) - (self._raised is not None)
+        cursor: _GeneratorCursor | None = None
+        if self._raised is None and not self._ended:
+            try:
+                own = self._run.own_state()
+                cursor = _GeneratorCursor(self._run.index, own)
+                while len(rows) < limit:
+                    rows.append(self._run.next())
+            except StopIteration:
+                self._ended = True
+            except Exception as error:  # noqa: BLE001 - a user's generator may raise anything
+                self._raised = error
         if rows:
-            return Block(Rows(rows), _GeneratorCursor(first, place), NumberedOrigin(range(first, first + len(rows))))
-        return self._failure(self._raised) if self._raised is not None else None
-
-    def _place(self) -> Callable[[], State] | None:
-        """The generator's own state, where it has one; taken now, because it moves on."""
-        own = self._run.state().get("own")
-        return None if own is None else lambda: own
+            assert cursor is not None  # it was made before the first row
+            numbers = range(cursor.index, cursor.index + len(rows))
+            return Block(Rows(rows), cursor, NumberedOrigin(numbers))
+        return None if self._raised is None else self._failure(self._raised)
 
     def _failure(self, error: Exception) -> Failure:
         self._raised = None
         number = self._run.index - 1
         placed = located(error, stage=self._node.label, origin=f"element {number}")
-        return Failure(placed, self.cursor, IndexCursor(number + 1))
+        own = self._run.own_state()
+        return Failure(placed, self.cursor, _GeneratorCursor(number + 1, own))
 
     def close(self) -> None:
         self._run.close()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Kept:
-    """A place that was loaded and not moved from."""
-
-    saved: State
-    moved: int = 0
-
-    def advance(self, count: int) -> _Kept:
-        return _Kept(self.saved, self.moved + count)
-
-    def state(self) -> State:
-        if not self.moved:
-            return self.saved
-        moved = {**self.saved, "index": self.saved["index"] + self.moved}
-        if "own" in self.saved:
-            moved["skip"] = self.saved.get("skip", 0) + self.moved
-        return moved
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class _GeneratorCursor:
     """In a generator: a number, and its own state at the start of the block where it offers one."""
 
-    start: int
-    own: Callable[[], State] | None
-    moved: int = 0
+    index: int
+    own: Any
+    skip: int = 0
 
     def advance(self, count: int) -> _GeneratorCursor:
-        return _GeneratorCursor(self.start, self.own, self.moved + count)
+        return _GeneratorCursor(self.index + count, self.own, self.skip + count)
 
     def state(self) -> State:
-        place: State = {"index": self.start + self.moved}
-        return place if self.own is None else {**place, "own": self.own(), "skip": self.moved}
+        return {"index": self.index} if self.own is None else {"index": self.index, "own": self.own, "skip": self.skip}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -352,11 +333,10 @@ class _FileCursor:
         return {"file": self.file, "place": self.place.to_json(), "skip": self.skip}
 
 
-def record_rows(treedef: TreeDef, chunk: Chunk) -> Columns:
+def record_rows(node: Files, treedef: TreeDef, chunk: Chunk) -> Columns:
     """The records of a chunk as a payload."""
-    if chunk.matrix is not None:
-        return Columns(treedef, None, chunk.matrix)
-    return Columns(treedef, chunk.columns)
+    components = node.format.components(chunk)
+    return Columns(treedef, components, chunk.matrix if components is None else None)
 
 
 class FilesStage(Stage):
@@ -397,7 +377,7 @@ class FilesStage(Stage):
         self._file, self._place, self._skip = self._file + 1, Place(), 0
 
     def _block(self, chunk: Chunk) -> Block:
-        payload = record_rows(self._treedef, chunk)
+        payload = record_rows(self._node, self._treedef, chunk)
         path = self._node.paths[self._file]
         return Block(payload, _FileCursor(self._file, chunk.place), FileOrigin(path, chunk.lines))
 

@@ -43,9 +43,7 @@ class Stage:
         start = time.perf_counter()
         item = self._pull(limit)
         span_s = time.perf_counter() - start
-        self.meter.pulled(
-            elements=len(item) if isinstance(item, Block) else 0, span_s=span_s, inside_s=self._inside_s
-        )
+        self.meter.pulled(elements=len(item) if isinstance(item, Block) else 0, span_s=span_s, inside_s=self._inside_s)
         if item is not None:
             self.cursor = item.after
         return item

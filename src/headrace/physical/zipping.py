@@ -57,8 +57,8 @@ class ZipStage(Stage):
 
     def _drop(self, count: int) -> None:
         for index, head in enumerate(self._heads):
-            rest = isinstance(head, Block) and len(head) > count
-            self._heads[index] = head.slice(count, len(head)) if rest else None  # type: ignore[union-attr]  # a block
+            rest = head.slice(count, len(head)) if isinstance(head, Block) and len(head) > count else None
+            self._heads[index] = rest
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -73,10 +73,10 @@ class Unbatch(UnaryNode):
     def cardinality(self) -> int:
         """Known where every element has the same, known length."""
         count, spec = self.input.cardinality(), self.input.spec()
-        sizes = {leaf.shape[0] for leaf in flatten(spec)[0] if leaf.shape} if spec is not None else {None}
-        if count < 0 or len(sizes) != 1 or None in sizes:
-            return UNKNOWN_CARDINALITY
-        return count * sizes.pop()
+        sizes = [leaf.shape and leaf.shape[0] for leaf in flatten(spec)[0]] if spec is not None else []
+        known = {size for size in sizes if isinstance(size, int)}
+        # One length is enough: components that differ from it fail when they come.
+        return count * known.pop() if count >= 0 and len(known) == 1 else UNKNOWN_CARDINALITY
 
     def spec(self) -> Spec:
         """What it reads, without the first axis."""

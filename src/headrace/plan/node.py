@@ -141,5 +141,7 @@ def function_name(function: Callable[..., Any]) -> str:
 def function_place(function: Callable[..., Any]) -> str | None:
     """The file and line of the function's definition, or None for a builtin."""
     named = getattr(function, "func", function)
-    code = getattr(named, "__code__", None) or getattr(getattr(type(named), "__call__", None), "__code__", None)
+    code = getattr(named, "__code__", None)
+    if code is None:  # an object with a __call__ of its own
+        code = getattr(getattr(type(named), "__call__", None), "__code__", None)  # noqa: B004 - its code is wanted
     return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}" if code else None  # noqa: PTH119 - no I/O

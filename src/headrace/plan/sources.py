@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
-from headrace.io.reader import Place, RecordReader
+from headrace.io.reader import Chunk, Place, RecordReader
 from headrace.plan.node import INFINITE_CARDINALITY, Node, Spec
 from headrace.plan.randomness import Randomness
 from headrace.plan.sequencing import check_int
@@ -95,7 +95,7 @@ class FromTensorSlices(Node):
         return {"length": self.cardinality(), "element": str(self.spec())}
 
 
-def _sliceable(leaf: Any) -> np.ndarray:  # noqa: ANN401 - any leaf
+def _sliceable(leaf: Any) -> np.ndarray:
     array = np.asarray(leaf)
     if array.dtype.kind in "US":
         exact = np.empty(array.shape, dtype=object)
@@ -199,6 +199,10 @@ class RecordFormat(Protocol):
 
     def parameters(self) -> dict[str, Any]:
         """What distinguishes this format from others of its kind, as plain data."""
+        ...
+
+    def components(self, chunk: Chunk) -> Sequence[np.ndarray] | None:
+        """The records' components as arrays; None where they are the columns of the chunk's matrix, one by one."""
         ...
 
     def open(self, path: str, place: Place) -> RecordReader:

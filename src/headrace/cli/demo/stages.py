@@ -48,7 +48,7 @@ class _Statistics(Protocol):
 
 
 def figures_of(statistics: _Statistics) -> tuple[StageFigures, ...]:
-    """The stages of an iterator's statistics, from the source on."""
+    """The stages of an iterator's statistics, in its order."""
     return tuple(
         StageFigures(
             name=stage.name,

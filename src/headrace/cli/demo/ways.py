@@ -27,7 +27,8 @@ Batch = tuple[NDArray[np.float32], NDArray[np.float32]]
 CYCLE_LENGTH = 4
 # So many rows are taken from a file at a time: reading on is cheaper than changing the file.
 BLOCK_LENGTH = 16
-# Batches that wait ready-made: one being trained on, and a few so that a slow one is not noticed.
+# Batches that wait ready-made: one being trained on, and a few so that a slow one is not noticed. Many more would let
+# the workers run far ahead and take the model's core meanwhile.
 PREFETCHED = 4
 
 

@@ -1,0 +1,7 @@
+"""What users test their own pipelines with."""
+
+from __future__ import annotations
+
+from headrace.testing.restoring import check_every_restore_point
+
+__all__ = ["check_every_restore_point"]
