@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -29,13 +29,13 @@ _PYTHON_BYTES: Final = 8
 _ArraysOrMatrix = tuple[tuple[Array, ...], Array | None]
 
 
-def decode_csv(  # noqa: PLR0917 (the order of the arguments is tf.io.decode_csv's)
+def decode_csv(
     records: str | bytes | Sequence[Any] | npt.NDArray[Any],
     record_defaults: Sequence[Any],
     field_delim: str = ",",
     use_quote_delim: bool = True,
     na_value: str = "",
-    select_cols: Sequence[int] | None = None,
+    select_cols: Iterable[int] | None = None,
     name: str | None = None,  # noqa: ARG001 (TensorFlow names an operation)
 ) -> list[Any]:
     """Turns CSV records into columns.

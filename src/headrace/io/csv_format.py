@@ -91,8 +91,8 @@ class CsvFormat:
     field_delim: str = ","
     use_quote_delim: bool = True
     na_value: str = ""
-    select_cols: Sequence[int] | None = None
-    exclude_cols: Sequence[int] | None = None
+    select_cols: Iterable[int] | None = None
+    exclude_cols: Iterable[int] | None = None
     columns: tuple[Column, ...] = field(init=False, repr=False)
     positions: tuple[int, ...] = field(init=False, repr=False)
     max_fields: int | None = field(init=False, repr=False)

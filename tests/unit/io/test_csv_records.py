@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,8 @@ FORMATS = [
     CsvFormat([0.0]),
     CsvFormat(["", 0.0], na_value='"', field_delim="\t"),
 ]
+
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {"": bytes, "GZIP": gzip.compress, "ZLIB": zlib.compress}
 
 soups = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
@@ -112,7 +115,7 @@ def test_reading_goes_on_from_every_place(
     tmp_path_factory: pytest.TempPathFactory, text: bytes, fmt: CsvFormat, header: bool, compression: str
 ) -> None:
     path = str(tmp_path_factory.getbasetemp() / "places.csv")
-    Path(path).write_bytes({"": bytes, "GZIP": gzip.compress, "ZLIB": zlib.compress}[compression](text))
+    Path(path).write_bytes(COMPRESS[compression](text))
 
     def read_from(place: Place | None) -> list[tuple[Any, ...]]:
         return everything_of(CsvReader(path, fmt, header=header, compression_type=compression, place=place), [1] * 100)
