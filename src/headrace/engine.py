@@ -16,7 +16,7 @@ from headrace.physical.cursor import State
 from headrace.physical.lower import lower
 from headrace.physical.stage import Stage
 from headrace.plan.buffering import Prefetch, WithOptions
-from headrace.plan.node import AUTOTUNE, Node, nodes_of
+from headrace.plan.node import AUTOTUNE, Node, nodes_of, parallel_calls_of
 from headrace.plan.options import Options
 
 __all__ = ["Run", "options_of", "physical_plan"]
@@ -43,12 +43,12 @@ class Run:
     """One run of a plan: its stages, and the threads that serve them."""
 
     def __init__(self, plan: Node, options: Options, *, seeds: Seeds, epoch: int, state: State | None) -> None:
-        self._meters = Meters()
+        running = physical_plan(plan, options)
+        self._meters = Meters(node for node in nodes_of(running) if not isinstance(node, WithOptions))
         self._pool: WorkerPool | None = None
         self._closing = threading.Lock()
         self._closed = False
         inline = options.executor == "inline"
-        running = physical_plan(plan, options)
         if not inline and _uses_threads(running):
             self._pool = WorkerPool(_workers(running, options))
         context = Context(
@@ -90,7 +90,7 @@ def _uses_threads(plan: Node) -> bool:
 def _workers(plan: Node, options: Options) -> int:
     """Enough for every stage to have as many calls at once as it was promised."""
     cores = os.cpu_count() or 1
-    wanted = [getattr(node, "num_parallel_calls", None) for node in nodes_of(plan)]
+    wanted = [parallel_calls_of(node) for node in nodes_of(plan)]
     fixed = sum(calls for calls in wanted if calls is not None and calls != AUTOTUNE)
     tuned = cores if AUTOTUNE in wanted else 0
     total = max(1, fixed + tuned)
@@ -100,7 +100,7 @@ def _workers(plan: Node, options: Options) -> int:
 def _buffer_bytes(plan: Node, options: Options) -> int:
     """An equal part of the budget for each stage that buffers."""
     buffers = sum(
-        isinstance(node, Prefetch) or getattr(node, "num_parallel_calls", None) is not None for node in nodes_of(plan)
+        isinstance(node, Prefetch) or parallel_calls_of(node) is not None for node in nodes_of(plan)
     )
     budget = options.ram_budget if options.ram_budget is not None else _default_budget_bytes()
     return max(1, budget // max(1, buffers))

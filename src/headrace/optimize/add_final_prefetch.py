@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.plan.buffering import Prefetch, WithOptions
-from headrace.plan.node import Node, nodes_of
+from headrace.plan.node import Node, nodes_of, parallel_calls_of
 
 __all__ = ["add_final_prefetch", "has_parallel_work"]
 
@@ -20,4 +20,4 @@ def add_final_prefetch(plan: Node) -> Node:
 
 def has_parallel_work(plan: Node) -> bool:
     """Whether some stage of the plan uses workers."""
-    return any(getattr(node, "num_parallel_calls", None) is not None for node in nodes_of(plan))
+    return any(parallel_calls_of(node) is not None for node in nodes_of(plan))

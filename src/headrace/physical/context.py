@@ -28,10 +28,15 @@ class Pool(Protocol):
 
 
 class Meters:
-    """The meters of one run, one for each node of the plan, also where a node becomes many stages."""
+    """The meters of one run, one for each node of the plan, also where a node becomes many stages.
 
-    def __init__(self) -> None:
+    They are listed in the order of ``nodes``; those of plans that functions make come behind.
+    """
+
+    def __init__(self, nodes: Iterable[Node] = ()) -> None:
         self._meters: dict[tuple[object, ...], Meter] = {}
+        for node in nodes:
+            self.of(node, ())
 
     def of(self, node: Node, within: tuple[object, ...]) -> Meter:
         """The meter of a node; ``within`` names the stage that opened the plan in which it stands."""
@@ -40,7 +45,7 @@ class Meters:
         return self._meters.setdefault(key, Meter(node.label))
 
     def all(self) -> Iterable[Meter]:
-        """Every meter, sources first."""
+        """Every meter."""
         return tuple(self._meters.values())
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "function_name",
     "function_place",
     "nodes_of",
+    "parallel_calls_of",
     "plan_of",
 ]
 
@@ -145,3 +146,9 @@ def function_place(function: Callable[..., Any]) -> str | None:
     if code is None:  # an object with a __call__ of its own
         code = getattr(getattr(type(named), "__call__", None), "__code__", None)  # noqa: B004 - its code is wanted
     return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}" if code else None  # noqa: PTH119 - no I/O
+
+
+def parallel_calls_of(node: Node) -> int | None:
+    """How many calls at once the node's function may have; None where it has no workers."""
+    calls: int | None = getattr(node, "num_parallel_calls", None)
+    return calls

@@ -94,9 +94,10 @@ def waiting_plot(runs: Sequence[Run]) -> str:
     figure, axes = _canvas(height=2.9)
     for number, run in enumerate(runs):
         colour = _WAY_STANDINS[colour_of(number, len(runs))]
-        ends_s, shares = _windowed(run.steps)
-        axes.plot(ends_s, shares, color=colour, linewidth=2, solid_capstyle="round")
-        axes.plot(ends_s[-1:], shares[-1:], "o", color=colour, markersize=5)
+        edges_s, shares = _windowed(run.steps)
+        # Stairs, not a slope from point to point: a buffer that fills for a while is a block of waiting, not a tooth.
+        axes.stairs(shares, edges_s, baseline=None, color=colour, linewidth=2)
+        axes.plot(edges_s[-1:], shares[-1:], "o", color=colour, markersize=5)
     axes.set_ylim(-2, 103)  # a line along an edge would be cut in half
     axes.set_xlim(0, max(run.steps[-1].ended_s for run in runs) * 1.03)
     axes.set_yticks([0, 25, 50, 75, 100], ["0 %", "25 %", "50 %", "75 %", "100 %"])
@@ -140,12 +141,12 @@ def _one_box(axes: Axes, times_ms: Sequence[float], height: float, colour: str) 
 
 
 def _windowed(steps: Sequence[Step]) -> tuple[list[float], list[float]]:
-    """Share of waiting, in percent, in a few dozen windows of equal numbers of steps."""
-    # A step by itself is noise; forty points make a line.
-    edges = np.unique(np.linspace(0, len(steps), min(len(steps), 40) + 1).astype(int))
+    """Where windows of equal numbers of steps begin and end, in seconds, and the share of waiting in each, in percent."""
+    # A step by itself is noise; sixty windows are as fine as the picture shows.
+    edges = np.unique(np.linspace(0, len(steps), min(len(steps), 60) + 1).astype(int))
     windows = [steps[start:end] for start, end in pairwise(edges)]
     shares = [100 * sum(step.wait_s for step in window) / sum(step.total_s for step in window) for window in windows]
-    return [window[-1].ended_s for window in windows], shares
+    return [0.0, *(window[-1].ended_s for window in windows)], shares
 
 
 def _canvas(height: float) -> tuple[Figure, Axes]:
