@@ -19,8 +19,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -128,13 +128,9 @@ class Coordinator:
         """Wait until a stop is requested, at most ``timeout`` seconds; whether it was."""
         return self._stop.wait(timeout)
 
-    @contextmanager
-    def stop_on_exception(self) -> Iterator[None]:
+    def stop_on_exception(self) -> AbstractContextManager[None, bool]:
         """What is raised inside the ``with`` block requests a stop, and is swallowed: ``join`` raises it."""
-        try:
-            yield
-        except BaseException as error:  # noqa: BLE001 - Ctrl-C too must stop the others; join raises it again
-            self.request_stop(error)
+        return _StopOnException(self)
 
     def on_stop(self, callback: Callable[[], object]) -> None:
         """Have ``callback`` called when a stop is requested, at once if it was already.
@@ -211,6 +207,22 @@ class Coordinator:
         """Raise the failure that a stop was requested with, if there is one."""
         if self._requests and self._requests[0] is not None:
             raise self._requests[0]
+
+
+class _StopOnException:
+    """The block of ``stop_on_exception``; a class, so that type checkers see that it swallows."""
+
+    def __init__(self, coord: Coordinator) -> None:
+        self._coord = coord
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        if error is None:
+            return False
+        self._coord.request_stop(error)  # Ctrl-C too: it must stop the others, and join raises it again
+        return True
 
 
 def _alive(threads: list[threading.Thread]) -> list[threading.Thread]:
