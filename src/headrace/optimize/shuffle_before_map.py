@@ -3,6 +3,9 @@
 The permutation depends on numbers of elements alone, and a map changes none; a failing element takes part in a
 shuffle like any other. So the elements and their order stay, while the buffer holds file names instead of file
 contents, and a restored shuffle reads again without calling the function.
+
+A map above a shuffle always delivers in order, because a restored shuffle must read the same elements again; so one
+that goes behind the shuffle still does.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ def shuffle_before_map(plan: Node) -> Node:
 def _swap(node: Node) -> Node:
     match node:
         case Shuffle(input=Map() as above):
-            return dataclasses.replace(above, input=_swap(dataclasses.replace(node, input=above.input)))
+            deterministic = None if above.num_parallel_calls is None else True
+            shuffled = _swap(dataclasses.replace(node, input=above.input))
+            return dataclasses.replace(above, input=shuffled, deterministic=deterministic)
         case _:
             return node

@@ -118,13 +118,13 @@ def _owned(array: np.ndarray) -> np.ndarray:
 
 
 def sliced(element: Element) -> Columns:
-    """The slices of an element along its first axis.
+    """The slices of an element along its first axis, in arrays of their own: whoever gets them may change them.
 
     Raises:
         InvalidArgumentError: a component is a scalar, or the lengths differ.
     """
     leaves, treedef = flatten(element)
-    arrays = [np.asarray(leaf) for leaf in leaves]
+    arrays = [np.array(leaf) for leaf in leaves]
     if not arrays:
         raise InvalidArgumentError("there is no component to unbatch")
     for path, array in zip(paths_of(treedef), arrays, strict=True):

@@ -23,7 +23,7 @@ from typing import Protocol
 
 import numpy as np
 
-from headrace.errors import HeadraceError, InternalError
+from headrace.errors import HeadraceError, InternalError, InvalidArgumentError
 from headrace.physical.cursor import Cursor, JoinedCursor
 from headrace.physical.origin import JoinedOrigin, Numbers, Origin, as_array, subset
 from headrace.structure import Element, TreeDef, columns_of, flatten, nbytes_of, rows_of, unflatten
@@ -234,16 +234,23 @@ class Zipped:
 
     def rows(self) -> list[Element]:
         table = zip(*(part.rows() for part in self.parts), strict=True)
-        if self.treedef.type is tuple:
+        if self._is_flat_tuple():
             return list(table)
         return [unflatten(self.treedef, row) for row in table]
+
+    def _is_flat_tuple(self) -> bool:
+        # One node besides its leaves: a tuple inside, or a None, would be another.
+        return self.treedef.type is tuple and self.treedef.num_nodes == len(self.parts) + 1
 
     @property
     def has_tuples(self) -> bool | None:
         return self.treedef.type is tuple
 
     def columns(self) -> Columns:
-        parts = [part.columns() for part in self.parts]
+        try:
+            parts = [part.columns() for part in self.parts]
+        except InvalidArgumentError:
+            return Rows(self.rows()).columns()  # the same error, which names the component within the whole
         # A leaf of each part stands for its arrays, so that the joint structure comes out of one flattening.
         whole = unflatten(self.treedef, [unflatten(part.treedef, range(len(part.arrays))) for part in parts])
         return Columns(flatten(whole)[1], [array for part in parts for array in part.arrays])

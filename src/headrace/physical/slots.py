@@ -101,6 +101,8 @@ def _values(template: Payload | None, payload: Payload) -> list[np.ndarray]:
 
 
 def _grown(array: np.ndarray, room: int) -> np.ndarray:
-    larger: np.ndarray[Any, Any] = np.empty((room, *array.shape[1:]), array.dtype)
+    # Zeros, because slots that hold nothing yet are read with the others when the form changes: 0 is an index that
+    # any source has, and what happens to lie in memory is not.
+    larger: np.ndarray[Any, Any] = np.zeros((room, *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger

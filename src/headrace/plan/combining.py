@@ -57,6 +57,10 @@ class Zip(Node):
         finite = [count for count in counts if count != INFINITE_CARDINALITY]
         return min(finite, default=INFINITE_CARDINALITY)
 
+    def parameters(self) -> dict[str, Any]:
+        """How the elements are tied together."""
+        return {"structure": str(unflatten(self.treedef, range(len(self.datasets))))}
+
     def spec(self) -> Spec:
         """The structure of the datasets' own."""
         specs = [dataset.spec() for dataset in self.datasets]
