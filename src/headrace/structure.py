@@ -238,9 +238,24 @@ def normalize_rows(rows: list[Element], kinds: AbstractSet[type]) -> list[Elemen
     """``normalize`` for many elements of these types; costs next to nothing where there is nothing to do."""
     if kinds <= _PLAIN_LEAVES:
         return rows
-    if kinds == {tuple} and all(set(map(type, column)) <= _PLAIN_LEAVES for column in zip(*rows, strict=False)):
+    if kinds == {tuple} and _is_plain(zip(*rows, strict=False)):
         return rows
+    if kinds == {dict}:
+        keys = _same_keys(rows)
+        if keys is not None and _is_plain([row[key] for row in rows] for key in keys):
+            return rows
     return [normalize(row) for row in rows]
+
+
+def _is_plain(columns: Iterable[Sequence[Any]]) -> bool:
+    """Whether all leaves in these columns are what they should be already."""
+    return all(set(map(type, column)) <= _PLAIN_LEAVES for column in columns)
+
+
+def _same_keys(rows: Sequence[dict[Any, Any]]) -> list[Any] | None:
+    """The keys that all of these dicts have, in the order of the first; None where they differ."""
+    keys = rows[0].keys()
+    return list(keys) if all(map(keys.__eq__, map(dict.keys, rows))) else None
 
 
 def rows_of(treedef: TreeDef, columns: Sequence[np.ndarray]) -> list[Element]:
@@ -266,6 +281,11 @@ def _zip_rows(treedef: TreeDef, columns: Any, count: int) -> list[Element]:
         return [optree.tree_unflatten(treedef, ()) for _ in range(count)]
     if treedef.type is tuple:
         return list(zip(*children, strict=True))
+    if treedef.type is dict:
+        names = treedef.entries()
+        order = list(optree.tree_unflatten(treedef, range(treedef.num_leaves)))  # as the first one was written
+        children = [children[names.index(name)] for name in order]
+        return [dict(zip(order, row, strict=True)) for row in zip(*children, strict=True)]
     one_level = treedef.one_level()
     assert one_level is not None  # only a leaf has none
     return [optree.tree_unflatten(one_level, row) for row in zip(*children, strict=True)]
@@ -306,6 +326,11 @@ def transpose(rows: Sequence[Element]) -> tuple[TreeDef, list[Sequence[Any]]]:
         parts = [transpose(column) for column in zip(*rows, strict=True)]
         treedef = optree.treespec_tuple([part[0] for part in parts], namespace=NAMESPACE)
         return treedef, [column for part in parts for column in part[1]]
+    keys = _same_keys(rows) if kinds == {dict} else None
+    if keys is not None and all(type(key) is str for key in keys):  # in which order optree puts others is its own
+        by_key = {key: transpose([row[key] for row in rows]) for key in keys}
+        treedef = optree.treespec_dict({key: by_key[key][0] for key in keys}, namespace=NAMESPACE)
+        return treedef, [column for key in sorted(keys) for column in by_key[key][1]]
     return _transpose_any(rows)
 
 

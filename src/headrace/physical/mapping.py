@@ -121,6 +121,18 @@ def is_true(answer: Any) -> bool:
     raise InvalidArgumentError(f"the predicate must return a bool, but returned {type(answer).__name__}")
 
 
+def _truths(answers: list[Any]) -> tuple[np.ndarray, Exception | None]:
+    """The truth of each answer, as far as the first that is no bool."""
+    if set(map(type, answers)) <= {bool, np.bool_}:
+        return np.fromiter(answers, dtype=bool, count=len(answers)), None
+    truths: list[bool] = []
+    try:
+        truths.extend(map(is_true, answers))
+    except InvalidArgumentError as error:
+        return np.array(truths, dtype=bool), error
+    return np.array(truths, dtype=bool), None
+
+
 def filter_block(node: Filter, block: Block) -> list[Piece]:
     """What a filter leaves of a block: blocks, and a failure for each element on which its predicate failed."""
     rows = block.payload.rows()
@@ -128,15 +140,10 @@ def filter_block(node: Filter, block: Block) -> list[Piece]:
     start = 0
     while start < len(rows):
         answers, error = call_each(node.predicate, rows[start:] if start else rows, block.payload.has_tuples)
-        kept: list[int] = []
-        judged = 0
-        try:
-            for judged, answer in enumerate(answers):
-                if is_true(answer):
-                    kept.append(start + judged)
-            judged = len(answers)
-        except InvalidArgumentError as wrong:
-            error = wrong
+        truths, unclear = _truths(answers)
+        error = unclear or error
+        judged = len(truths)
+        kept = (np.flatnonzero(truths) + start).tolist()
         end = start + judged
         if kept:
             # Behind the last one kept lies what was judged: it need not be judged again.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import logging
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +20,18 @@ from headrace.physical.failing import located
 from headrace.physical.origin import FileOrigin, NumberedOrigin, Numbers, as_array
 from headrace.physical.stage import Item, Stage
 from headrace.plan.sources import Files, FromGenerator
-from headrace.structure import LEAF, Element, TensorSpec, TreeDef, flatten, leaf_spec, normalize, rows_of, unflatten
+from headrace.structure import (
+    LEAF,
+    Element,
+    TensorSpec,
+    TreeDef,
+    flatten,
+    leaf_spec,
+    normalize,
+    normalize_rows,
+    rows_of,
+    unflatten,
+)
 
 __all__ = [
     "ArraysSource",
@@ -178,6 +190,21 @@ class GeneratorRun:
             _log.warning(message, self._node.label, saved["index"])
         return _skipped(iterator, saved["index"])
 
+    def next_rows(self, limit: int) -> tuple[list[Element], Exception | None]:
+        """Up to ``limit`` elements, and the error behind them; fewer without an error are the last."""
+        raw: list[Any] = []
+        error: Exception | None = None
+        try:
+            raw.extend(itertools.islice(self._begun(), limit))  # what came before an error stays
+        except Exception as raised:  # noqa: BLE001 - a user's generator may raise anything
+            error, self._iterator = raised, iter(())
+        rows, unfit = self._checked(raw)
+        if unfit is not None:
+            self._iterator = _resumed(raw[len(rows) + 1 :], error, self._begun())
+            error = unfit
+        self.index += len(rows) + (error is not None)
+        return rows, error
+
     def next(self) -> Element:
         """The next element.
 
@@ -185,20 +212,34 @@ class GeneratorRun:
             StopIteration: at the end.
             Exception: whatever the generator raises, which ends it.
         """
+        rows, error = self.next_rows(1)
+        if error is not None:
+            raise error
+        if not rows:
+            raise StopIteration
+        return rows[0]
+
+    def _checked(self, raw: list[Any]) -> tuple[list[Element], Exception | None]:
+        """The elements in the form that they should have, as far as the first that does not fit."""
+        signature = self._node.signature
+        rows: list[Element] = []
         try:
-            element = next(self._begun())
-        except StopIteration:
-            raise
-        except Exception:
-            self.index += 1
-            self._iterator = iter(())
-            raise
-        self.index += 1
-        return _checked(normalize(element), self._node.signature)
+            if signature is None:
+                return normalize_rows(raw, set(map(type, raw))), None
+        except InvalidArgumentError:
+            pass  # found one by one below
+        try:
+            rows.extend(_checked(normalize(element), signature) for element in raw)
+        except InvalidArgumentError as unfit:
+            return rows, unfit
+        return rows, None
 
     def own_state(self) -> Any:
         """The state that the generator's iterator has of its own, or None."""
-        iterator: Any = self._begun()
+        try:
+            iterator: Any = self._begun()
+        except Exception as error:  # noqa: BLE001 - the user's function may raise anything; it is told at its turn
+            self._iterator = iterator = _resumed([], error, iter(()))
         resumable = hasattr(iterator, "state_dict") and hasattr(iterator, "load_state_dict")
         return iterator.state_dict() if resumable else None
 
@@ -214,6 +255,14 @@ class GeneratorRun:
         closing = getattr(self._iterator, "close", None)
         if closing is not None:
             closing()
+
+
+def _resumed(rest: list[Any], error: Exception | None, iterator: Iterator[Any]) -> Iterator[Any]:
+    """What was read and not given yet, then what comes behind it."""
+    yield from rest
+    if error is not None:
+        raise error
+    yield from iterator
 
 
 def _skipped(iterator: Iterator[Any], count: int) -> Iterator[Any]:
@@ -274,22 +323,13 @@ class GeneratorStage(Stage):
         self._raised: Exception | None = None
 
     def _pull(self, limit: int) -> Item:
-        rows: list[Element] = []
-        cursor: _GeneratorCursor | None = None
         if self._raised is None and not self._ended:
-            try:
-                own = self._run.own_state()
-                cursor = _GeneratorCursor(self._run.index, own)
-                while len(rows) < limit:
-                    rows.append(self._run.next())
-            except StopIteration:
-                self._ended = True
-            except Exception as error:  # noqa: BLE001 - a user's generator may raise anything
-                self._raised = error
-        if rows:
-            assert cursor is not None  # it was made before the first row
-            numbers = range(cursor.index, cursor.index + len(rows))
-            return Block(Rows(rows), cursor, NumberedOrigin(numbers))
+            cursor = _GeneratorCursor(self._run.index, self._run.own_state())
+            rows, self._raised = self._run.next_rows(limit)
+            self._ended = self._raised is None and len(rows) < limit
+            if rows:
+                numbers = range(cursor.index, cursor.index + len(rows))
+                return Block(Rows(rows), cursor, NumberedOrigin(numbers))
         return None if self._raised is None else self._failure(self._raised)
 
     def _failure(self, error: Exception) -> Failure:

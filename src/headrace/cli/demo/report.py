@@ -127,8 +127,9 @@ def _pipelines(runs: tuple[Run, ...], job: Job) -> str:
     if not parts:
         return ""
     note = (
-        '<p class="note">Stage by stage, neighbour beside neighbour. The work is a stage\'s own, summed over its threads, '
-        "so it may exceed the whole time; a stage waits for its own threads or its own buffer.</p>"
+        '<p class="note">Each stage takes from the one above it; what a stage opens for itself, such as a file, stands '
+        "last. The work is a stage's own, summed over its threads, so it may exceed the whole time; a stage waits for its "
+        "own threads or its own buffer.</p>"
     )
     return _section("The pipeline", note + "".join(parts))
 

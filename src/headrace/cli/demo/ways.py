@@ -147,7 +147,7 @@ def _running(dataset: hr.Dataset) -> Iterator[Feed]:
 
 WAYS: tuple[Way, ...] = (
     Way(name="naive", meaning="rows read and parsed by csv and float inside the loop", feed=_naive),
-    Way(name="sequential", meaning="a Dataset, one row after the other", feed=_sequential),
+    Way(name="sequential", meaning="a Dataset, one batch after the other", feed=_sequential),
     Way(name="parallel", meaning="the same Dataset with parallel parsing and prefetch", feed=_parallel),
 )
 
