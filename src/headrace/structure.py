@@ -14,6 +14,7 @@ What always holds:
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
@@ -37,9 +38,11 @@ __all__ = [
     "paths_of",
     "read_only",
     "rows_of",
+    "scalars_as_elements",
     "spec_of",
     "stack",
     "unflatten",
+    "unshared",
 ]
 
 Element = Any
@@ -51,9 +54,13 @@ LEAF: Final[TreeDef] = optree.treespec_leaf(namespace=NAMESPACE)
 _NUMPY_SCALARS: Final = frozenset(
     np.dtype(code).type for code in np.typecodes["All"] if np.dtype(code).type is not np.object_
 )
+# One type of scalar, several dtypes: lengths of text, units of time.
+_OF_MANY_DTYPES: Final = (np.str_, np.bytes_, np.void, np.datetime64, np.timedelta64)
 _PYTHON_NUMBERS: Final = {bool: np.dtype(bool), int: np.dtype(np.int64), float: np.dtype(np.float64)}
 _PYTHON_SCALARS: Final = frozenset({*_PYTHON_NUMBERS, complex, str, bytes})
 _PLAIN_LEAVES: Final = frozenset({*_PYTHON_SCALARS, np.ndarray, *_NUMPY_SCALARS})
+_registering: Final = threading.RLock()
+_registered: Final[set[type]] = set()
 _NATIVE_DTYPES: Final = frozenset(_PYTHON_NUMBERS.values())
 
 
@@ -145,7 +152,7 @@ def _is_list(value: object) -> bool:
 def _normalize_leaf(leaf: Any) -> Any:
     if _is_list(leaf):
         return _array_of_list(leaf)
-    if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
+    if dataclasses.is_dataclass(leaf) and not isinstance(leaf, (type, TensorSpec)):  # a specification is a leaf
         _register_dataclass(type(leaf))
         return normalize(leaf)
     return leaf
@@ -165,6 +172,13 @@ def _array_of_list(values: list[Any]) -> np.ndarray:
 
 
 def _register_dataclass(kind: type) -> None:
+    with _registering:  # two workers may meet the same class at once
+        if kind not in _registered:
+            _register(kind)
+            _registered.add(kind)
+
+
+def _register(kind: type) -> None:
     names = [field.name for field in dataclasses.fields(kind)]
 
     def take_apart(value: Any) -> tuple[list[Any], None, list[str]]:
@@ -180,6 +194,17 @@ def read_only(element: Element) -> Element:
     """The element with its arrays seen read-only: a source must be the same in every epoch."""
     leaves, treedef = flatten(element)
     return unflatten(treedef, [_read_only_leaf(leaf) for leaf in leaves])
+
+
+def scalars_as_elements(element: Element) -> Element:
+    """The element with every NumPy scalar, also in an array without axes, as elements of arrays carry it."""
+    return optree.tree_map(_scalar_as_element, element, namespace=NAMESPACE)
+
+
+def _scalar_as_element(leaf: Any) -> Any:
+    if isinstance(leaf, np.generic) or (isinstance(leaf, np.ndarray) and not leaf.ndim):
+        return _column_rows(np.asarray(leaf)[None])[0]
+    return leaf
 
 
 def _read_only_leaf(leaf: Any) -> Any:
@@ -234,11 +259,19 @@ def _leaf_nbytes(leaf: Any) -> int:
 # ------------------------------------------------------- many elements at once
 
 
+def unshared(rows: list[Element]) -> list[Element]:
+    """Equal elements whose containers are their own, for elements that are given more than once."""
+    kinds = set(map(type, rows))
+    if kinds <= _PLAIN_LEAVES or (kinds == {tuple} and all(set(map(type, row)) <= _PLAIN_LEAVES for row in rows)):
+        return rows
+    return [unflatten(treedef, leaves) for leaves, treedef in map(flatten, rows)]
+
+
 def normalize_rows(rows: list[Element], kinds: AbstractSet[type]) -> list[Element]:
     """``normalize`` for many elements of these types; costs next to nothing where there is nothing to do."""
     if kinds <= _PLAIN_LEAVES:
         return rows
-    if kinds == {tuple} and _is_plain(zip(*rows, strict=False)):
+    if kinds == {tuple} and len(set(map(len, rows))) == 1 and _is_plain(zip(*rows, strict=True)):
         return rows
     if kinds == {dict}:
         keys = _same_keys(rows)
@@ -361,7 +394,7 @@ def stack(leaves: Sequence[Any], kinds: AbstractSet[type] | None = None) -> np.n
         kind = next(iter(kinds))
         if kind in _PYTHON_NUMBERS:
             return _stack_numbers(leaves, _PYTHON_NUMBERS[kind])
-        if kind in _NUMPY_SCALARS and not issubclass(kind, (np.str_, np.bytes_, np.void)):
+        if kind in _NUMPY_SCALARS and not issubclass(kind, _OF_MANY_DTYPES):
             return np.array(leaves)
     return _stack_arrays([_as_array(leaf) for leaf in leaves])
 

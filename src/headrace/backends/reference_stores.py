@@ -131,7 +131,7 @@ class CacheStream:
             if self.index == len(self.rows):
                 raise StopIteration
             self.index += 1
-            return self.rows[self.index - 1], f"element {self.index - 1}"
+            return read_only(self.rows[self.index - 1]), f"element {self.index - 1}"
         while True:
             try:
                 element, origin = self.input.next()
@@ -149,7 +149,7 @@ class CacheStream:
                 self.complete()
             if len(self.rows) > self.index:
                 self.index += 1
-                return self.rows[-1], origin
+                return read_only(self.rows[-1]), origin
 
     def complete(self) -> None:
         if not self.failed and not self.settled:

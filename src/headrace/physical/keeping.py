@@ -16,11 +16,12 @@ import numpy as np
 
 from headrace.caching.memory import KeptEpoch, MemoryCache
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Columns, Failure, Payload, Rows
+from headrace.physical.block import Block, Columns, Failure, Indexed, Payload, Rows, Zipped
 from headrace.physical.cursor import State
 from headrace.physical.origin import NumberedOrigin
+from headrace.physical.sources import OneSource
 from headrace.physical.stage import Item, Stage
-from headrace.structure import read_only
+from headrace.structure import read_only, unshared
 
 __all__ = ["CacheStage"]
 
@@ -110,7 +111,7 @@ class CacheStage(Stage):
     def _block(self, payload: Payload, item: Block) -> Block:
         cursor = _CacheCursor(self._index, self._epoch, self._failures)
         self._index += len(payload)
-        return Block(payload, cursor, item.origin)
+        return Block(_handed_out(payload), cursor, item.origin)
 
     def _given(self, kept: KeptEpoch, limit: int) -> Item:
         starts = [0, *accumulate(len(payload) for payload in kept.payload)]
@@ -122,7 +123,7 @@ class CacheStage(Stage):
         numbers = range(self._index, self._index + len(part))
         cursor = _CacheCursor(self._index, self._epoch)
         self._index = numbers.stop
-        return Block(kept.payload[piece].subset(part), cursor, NumberedOrigin(numbers))
+        return Block(_handed_out(kept.payload[piece].subset(part)), cursor, NumberedOrigin(numbers))
 
     def close(self) -> None:
         if self._count and not self._settled and self._kept is None:
@@ -135,14 +136,30 @@ class CacheStage(Stage):
         super().close()
 
 
+def _handed_out(payload: Payload) -> Payload:
+    """The payload for one epoch: a function that puts something into a dict changes no other epoch's."""
+    match payload:
+        case Rows():
+            return Rows(unshared(payload.elements))
+        case Zipped():
+            return Zipped(payload.treedef, [_handed_out(part) for part in payload.parts])
+        case _:
+            return payload
+
+
 def _frozen(payload: Payload) -> Payload:
     """The payload with arrays that nobody can change: every later epoch sees them."""
-    if isinstance(payload, Rows):
-        return Rows([read_only(row) for row in payload.elements])
-    columns = payload.columns() if not isinstance(payload, Columns) else payload
-    if columns.matrix is not None:
-        return Columns(columns.treedef, None, _locked(columns.matrix))
-    return Columns(columns.treedef, [_locked(array) for array in columns.arrays])
+    match payload:
+        case Zipped():
+            return Zipped(payload.treedef, [_frozen(part) for part in payload.parts])
+        case Indexed() if not isinstance(payload.source, OneSource):  # one element is no column of them
+            return _frozen(payload.columns())
+        case Columns(matrix=matrix) if matrix is not None:
+            return Columns(payload.treedef, None, _locked(matrix))
+        case Columns():
+            return Columns(payload.treedef, [_locked(array) for array in payload.arrays])
+        case _:
+            return Rows([read_only(row) for row in payload.rows()])
 
 
 def _locked(array: np.ndarray) -> np.ndarray:

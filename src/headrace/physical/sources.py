@@ -68,7 +68,10 @@ class ArraysSource:
         return [array.take(indices, axis=0) for array in self.arrays]
 
     def rows(self, indices: Numbers) -> list[Element]:
-        return rows_of(self.treedef, self._picked(indices))
+        picked = self._picked(indices)
+        for array in picked:  # a view must be, so a copy is as well: no one can tell which was cheaper
+            array.flags.writeable = False
+        return rows_of(self.treedef, picked)
 
     def columns(self, indices: Numbers) -> Columns:
         return Columns(self.treedef, self._picked(indices))
@@ -87,7 +90,9 @@ class OneSource:
         return type(self.element) is tuple
 
     def rows(self, indices: Numbers) -> list[Element]:
-        return [self.element] * len(indices)
+        leaves, treedef = flatten(self.element)
+        # Each has containers of its own: a function that puts something into a dict changes no other epoch's.
+        return [unflatten(treedef, leaves) for _ in range(len(indices))]
 
     def columns(self, indices: Numbers) -> Columns:
         return Rows(self.rows(indices)).columns()

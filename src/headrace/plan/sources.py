@@ -22,6 +22,7 @@ from headrace.structure import (
     normalize,
     paths_of,
     read_only,
+    scalars_as_elements,
     spec_of,
     unflatten,
 )
@@ -39,7 +40,7 @@ class FromTensors(Node):
     element: Element
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "element", read_only(normalize(self.element)))
+        object.__setattr__(self, "element", scalars_as_elements(read_only(normalize(self.element))))
 
     def cardinality(self) -> int:
         """Always one."""
