@@ -6,15 +6,12 @@ but for rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from headrace.errors import InvalidArgumentError
 
 __all__ = [
     "HIDDEN",
@@ -25,7 +22,6 @@ __all__ = [
     "Model",
     "Weights",
     "initial_weights",
-    "model_maker",
 ]
 
 HIDDEN = 1024
@@ -98,33 +94,3 @@ def initial_weights(features: int, seed: int) -> Weights:
         hidden=generator.uniform(-hidden, hidden, (features, HIDDEN)).astype(np.float32),
         output=generator.uniform(-output, output, (HIDDEN, 1)).astype(np.float32),
     )
-
-
-def model_maker(framework: Framework, device: Device | None) -> Callable[[Weights], Model]:
-    """What makes models here: a function from the weights to a model that starts from them.
-
-    Args:
-        framework: who computes it.
-        device: where; None takes a GPU when the framework finds one.
-
-    Raises:
-        MissingExtraError: the framework is not installed.
-        InvalidArgumentError: the device is not there, or not one of the framework's.
-
-    Example:
-        >>> make = model_maker(Framework.NUMPY, None)
-        >>> make(initial_weights(4, seed=0)).device
-        'CPU'
-    """
-    if framework is Framework.TORCH:
-        from headrace.cli.demo.model_torch import TorchModel, torch_device
-
-        place = torch_device(device)
-        return lambda weights: TorchModel(weights, place)
-    if device is Device.CUDA:
-        raise InvalidArgumentError("numpy computes on the CPU; use --framework torch with --device cuda")
-    from headrace.cli.demo.blas import compute_on_one_thread
-    from headrace.cli.demo.model_numpy import NumpyModel
-
-    compute_on_one_thread()
-    return NumpyModel

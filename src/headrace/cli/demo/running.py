@@ -15,7 +15,8 @@ from rich.console import Console
 
 from headrace.cli.demo.csv_folder import CsvFolder, prepare_folder
 from headrace.cli.demo.data import Recipe
-from headrace.cli.demo.models import Device, Framework, Model, initial_weights, model_maker
+from headrace.cli.demo.frameworks import model_maker
+from headrace.cli.demo.models import Device, Framework, Model, initial_weights
 from headrace.cli.demo.progress import Progress, progress_on
 from headrace.cli.demo.summary import compare
 from headrace.cli.demo.training import Run, train

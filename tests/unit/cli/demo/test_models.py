@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from headrace.cli.demo.frameworks import model_maker
 from headrace.cli.demo.model_numpy import NumpyModel
-from headrace.cli.demo.models import LEARNING_RATE, Device, Framework, Weights, initial_weights, model_maker
+from headrace.cli.demo.models import LEARNING_RATE, Device, Framework, Weights, initial_weights
 from headrace.errors import InvalidArgumentError, MissingExtraError
 
 Batch = tuple[NDArray[np.float32], NDArray[np.float32]]
