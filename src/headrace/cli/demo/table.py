@@ -64,4 +64,5 @@ def same_losses_line(comparison: Comparison) -> str:
         return ""
     *others, last = comparison.same_losses
     steps = next(len(run.steps) for run in comparison.runs if run.way == last)
-    return f"identical losses: {', '.join(others)} and {last} gave the very same {steps:,} losses."
+    losses = "loss" if steps == 1 else f"{steps:,} losses"
+    return f"identical losses: {', '.join(others)} and {last} gave the very same {losses}."
