@@ -14,6 +14,7 @@ import numpy as np
 
 from headrace.engine import options_of, physical_plan
 from headrace.errors import InvalidArgumentError, OutOfRangeError
+from headrace.io.csv_components import CsvComponents
 from headrace.io.files import match_files, path_of
 from headrace.iterator import DatasetIterator
 from headrace.physical.mapping import packed
@@ -851,15 +852,13 @@ class CsvDataset(Dataset):
         exclude_cols: Sequence[int] | None = None,
         name: str | None = None,
     ) -> None:
-        files = CsvFiles.of(
+        csv = CsvComponents.of(
             record_defaults,
-            header=header,
-            compression_type=compression_type,
-            buffer_size=buffer_size,
             field_delim=field_delim,
             use_quote_delim=use_quote_delim,
             na_value=na_value,
             select_cols=select_cols,
             exclude_cols=exclude_cols,
         )
+        files = CsvFiles(csv=csv, header=header, compression_type=compression_type, buffer_size=buffer_size)
         super().__init__(_of_files(filenames, files, None, name).__headrace_plan__())

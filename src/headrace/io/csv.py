@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -12,11 +10,13 @@ import numpy.typing as npt
 
 from headrace.errors import InvalidArgumentError
 from headrace.io.csv_columns import columns_of_layout
+from headrace.io.csv_components import CsvComponents
 from headrace.io.csv_fields import split_record
 from headrace.io.csv_format import CsvFormat
 from headrace.io.csv_layout import layout_of
 from headrace.io.csv_values import columns_of_rows, row_of_fields
 from headrace.io.reader import Array
+from headrace.structure import LEAF, rows_of
 
 __all__ = ["decode_csv"]
 
@@ -44,7 +44,8 @@ def decode_csv(
         records: one record, or an array or (nested) list of records, of any shape; str, or bytes in UTF-8. A record
             has no line break at its end.
         record_defaults: for each column that is read, its type and what an empty field means; see ``CsvFormat``. A
-            Python float is float32, an int int32; an empty list or a dtype is a required field.
+            Python float is float32, an int int32; an empty list or a dtype is a required field. An array of n defaults
+            is n columns that come as one array.
         field_delim: the one ASCII character between fields.
         use_quote_delim: whether ``"`` can enclose a field; if not, it is a character like any other.
         na_value: text that means an empty field, beside the empty text.
@@ -53,7 +54,8 @@ def decode_csv(
 
     Returns:
         For each column that is read, an array of the shape of ``records``, text as an object array of str; for one
-        record, a scalar. Columns of numbers of one dtype are views of one array.
+        record, a scalar. Columns of numbers of one dtype are views of one array. n columns that come as one array
+        have one more axis, of that length.
 
     Raises:
         InvalidArgumentError: when an argument does not fit; or for the first record that has too few or too many
@@ -65,31 +67,31 @@ def decode_csv(
         [np.float32(1.5), np.int32(7), 'x']
         >>> hr.io.decode_csv(["1,2", "3,4"], [0.0, 0.0])
         [array([1., 3.], dtype=float32), array([2., 4.], dtype=float32)]
+        >>> import numpy as np
+        >>> hr.io.decode_csv(["1,2,0", "3,4,1"], [np.zeros(2, np.float32), 0.0])[0]
+        array([[1., 2.],
+               [3., 4.]], dtype=float32)
         >>> hr.io.decode_csv("1,two", [0, 0])
         Traceback (most recent call last):
         ...
         headrace.errors.InvalidArgumentError: column 1 in record 0: 'two' is not a valid int32
     """
-    fmt = _format(record_defaults, field_delim, use_quote_delim, na_value, select_cols)
+    components = CsvComponents.of(
+        record_defaults,
+        field_delim=field_delim,
+        use_quote_delim=use_quote_delim,
+        na_value=na_value,
+        select_cols=select_cols if select_cols is None else tuple(select_cols),
+    )
     if isinstance(records, str | bytes):
-        return _scalars(*_parsed([_encoded(records, 0)], fmt, 0))
+        arrays, matrix = _parsed([_encoded(records, 0)], components.csv, 0)
+        if any(components.spans):
+            return [component for array in components.arrays(arrays, matrix) for component in rows_of(LEAF, [array])]
+        return _scalars(arrays, matrix)
     array = np.asarray(records, object)
     texts = [_encoded(record, index) for index, record in enumerate(array.ravel().tolist())]
-    return [column.reshape(array.shape) for column in _columns(texts, fmt)]
-
-
-def _format(*arguments: Any) -> CsvFormat:
-    """The format of such arguments, kept: making one takes longer than decoding a record with it."""
-    try:
-        key = pickle.dumps(arguments)
-    except (pickle.PicklingError, TypeError, AttributeError):
-        return CsvFormat(*arguments)  # which says what is wrong with them
-    return _kept_format(key)
-
-
-@lru_cache(maxsize=32)
-def _kept_format(key: bytes) -> CsvFormat:
-    return CsvFormat(*pickle.loads(key))
+    decoded = components.arrays(*_columns(texts, components.csv))
+    return [column.reshape((*array.shape, *column.shape[1:])) for column in decoded]
 
 
 def _encoded(record: Any, index: int) -> bytes:
@@ -103,13 +105,13 @@ def _encoded(record: Any, index: int) -> bytes:
         raise InvalidArgumentError(f"record {index} is no text that has a form in UTF-8: {error}") from error
 
 
-def _columns(texts: list[bytes], fmt: CsvFormat) -> list[Array]:
+def _columns(texts: list[bytes], fmt: CsvFormat) -> _ArraysOrMatrix:
     pieces = []
     for start, stop in _bounds(texts):
         arrays, matrix = _parsed(texts[start:stop], fmt, start)
         pieces.append(arrays if matrix is None else (matrix,))
-    joined = pieces[0] if len(pieces) == 1 else [np.concatenate(parts) for parts in zip(*pieces, strict=True)]
-    return list(joined if fmt.uniform is None else joined[0].T)
+    joined = pieces[0] if len(pieces) == 1 else tuple(np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    return (joined, None) if fmt.uniform is None else ((), joined[0])
 
 
 def _bounds(texts: list[bytes]) -> Iterator[tuple[int, int]]:
