@@ -66,10 +66,9 @@ def headrace(files: CsvFiles) -> Epoch:
     """CsvDataset for every file, interleaved; shuffle, batch, map, prefetch."""
     hr = import_module("headrace")
     dataset = hr.Dataset.list_files(files.pattern, shuffle=False).interleave(
-        lambda path: hr.CsvDataset(path, [0.0] * COLUMNS), cycle_length=4, num_parallel_calls=hr.AUTOTUNE
+        lambda path: hr.CsvDataset(path, _components()), cycle_length=4, num_parallel_calls=hr.AUTOTUNE
     )
-    dataset = dataset.shuffle(ALL_ROWS, seed=SEED).batch(BATCH)
-    dataset = dataset.map(_from_columns, num_parallel_calls=hr.AUTOTUNE).prefetch(2)
+    dataset = dataset.shuffle(ALL_ROWS, seed=SEED).batch(BATCH).map(_with_axis).prefetch(hr.AUTOTUNE)
     return lambda: dataset
 
 
@@ -78,16 +77,18 @@ def headrace_lines(files: CsvFiles) -> Epoch:
     hr = import_module("headrace")
     dataset = hr.TextLineDataset(files.paths).shuffle(ALL_ROWS, seed=SEED).batch(BATCH)
     decoded = dataset.map(
-        lambda lines: _from_columns(*hr.io.decode_csv(lines, [0.0] * COLUMNS)), num_parallel_calls=hr.AUTOTUNE
-    ).prefetch(2)
+        lambda lines: _with_axis(*hr.io.decode_csv(lines, _components())), num_parallel_calls=hr.AUTOTUNE
+    ).prefetch(hr.AUTOTUNE)
     return lambda: decoded
 
 
-def _from_columns(*columns: Table) -> Pair:
-    return (
-        np.stack(columns[:-1], axis=-1, dtype=np.float32),
-        columns[-1][:, np.newaxis].astype(np.float32, copy=False),
-    )
+def _components() -> list[Any]:
+    """All columns but the last as one array, and the last one."""
+    return [np.zeros(COLUMNS - 1, np.float32), 0.0]
+
+
+def _with_axis(features: Table, labels: Table) -> Pair:
+    return features, labels[:, np.newaxis]
 
 
 # --- tf.data -------------------------------------------------------------------------------------------------------
