@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from headrace.errors import InvalidArgumentError
 from headrace.io.csv_columns import columns_of_layout
@@ -30,7 +29,7 @@ _ArraysOrMatrix = tuple[tuple[Array, ...], Array | None]
 
 
 def decode_csv(
-    records: str | bytes | Sequence[Any] | npt.NDArray[Any],
+    records: str | bytes | Sequence[Any] | Array,
     record_defaults: Sequence[Any],
     field_delim: str = ",",
     use_quote_delim: bool = True,
