@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Protocol, Self
 
+import numpy as np
+
 from headrace.errors import InvalidArgumentError
 
 __all__ = ["Array", "Chunk", "Place", "RecordReader"]
