@@ -11,6 +11,8 @@ What always holds:
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 import operator
 import os
 import time
@@ -34,6 +36,20 @@ from headrace.structure import Element
 __all__ = ["STATE_VERSION", "DatasetIterator"]
 
 STATE_VERSION = 1
+
+
+def _checksum(state: dict[str, Any]) -> str:
+    """A digest of a state, the same before and after a round trip through JSON.
+
+    Raises:
+        InvalidArgumentError: something in it is no plain data.
+    """
+    try:
+        plain = json.loads(json.dumps(state))
+    except (TypeError, ValueError) as error:
+        message = f"a generator's state_dict() must return what JSON can hold: {error}"
+        raise InvalidArgumentError(message) from error
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclasses.dataclass(slots=True)
@@ -157,7 +173,7 @@ class DatasetIterator:
         remaining = operator.length_hint(self._rows)
         delivered = self._block_length - remaining
         place = self._cursor.advance(delivered).state() if self._cursor is not None else self._start.position
-        return {
+        state = {
             "version": STATE_VERSION,
             "fingerprint": self._identity().to_json(),
             "epoch": self._start.epoch,
@@ -166,6 +182,7 @@ class DatasetIterator:
             "delivered": self._start.delivered + self._delivered_before + delivered,
             "position": place,
         }
+        return {**state, "checksum": _checksum(state)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continues where the iterator that gave the state stood.
@@ -191,11 +208,13 @@ class DatasetIterator:
                 message = f"the state has version {state['version']}, this headrace reads version {STATE_VERSION}"
                 raise InvalidArgumentError(message)
             self._identity().check(state["fingerprint"])
+            if state["checksum"] != _checksum({key: state[key] for key in state if key != "checksum"}):
+                raise InvalidArgumentError("the state is damaged: its checksum does not fit")
             seeds = Seeds.restored(self._plan, drawn=state["seeds"], entropy=state["entropy"])
             return _Start(state["epoch"], seeds, state["position"], state["delivered"])
         except InvalidArgumentError:
             raise
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError) as error:
             raise InvalidArgumentError(f"this is no state of an iterator: {type(error).__name__}: {error}") from error
 
     def _identity(self) -> Fingerprint:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import headrace as hr
 from headrace.optimize import rules
+from headrace.physical.parallel import ParallelMapStage
 from headrace.physical.stage import Pace
 from headrace.plan.node import Node
 from headrace.testing.restoring import delivered, same
@@ -69,6 +70,28 @@ def in_blocks_of(sizes: Sequence[int] | None) -> Iterator[None]:
         pace.size = max(1, min(sizes[turn % len(sizes)], pace._limit))
 
     with mock.patch.object(Pace, "__init__", started), mock.patch.object(Pace, "observe", follow):
+        yield
+
+
+@contextlib.contextmanager
+def last_ones_first() -> Iterator[None]:
+    """Has unordered maps wait for all of their workers and deliver the latest first: the worst order there is."""
+
+    def collect(stage: ParallelMapStage) -> None:
+        while stage._running:
+            stage._wait()
+
+    def deliverable(stage: ParallelMapStage) -> Any:
+        if stage._delivery is None:
+            return in_order(stage)
+        in_order(stage)  # drops tasks without pieces
+        return next((task for task in reversed(stage._tasks) if task.pieces), None)
+
+    in_order = ParallelMapStage._deliverable
+    with (
+        mock.patch.object(ParallelMapStage, "_collect", collect),
+        mock.patch.object(ParallelMapStage, "_deliverable", deliverable),
+    ):
         yield
 
 

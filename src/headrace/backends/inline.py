@@ -34,6 +34,7 @@ from headrace.physical.context import Context
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.lower import inner_plan, shuffle_key
 from headrace.physical.origin import Numbers
+from headrace.physical.parallel import undelivered
 from headrace.physical.stage import Item, Stage
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.plan.combining import FlatMap, Zip
@@ -122,10 +123,12 @@ def _files(node: Files, state: State | None, context: Context) -> Stream:
 
 @stream_of.register
 def _map(node: Map, state: State | None, context: Context) -> Stream:
-    if state and "delivered" in state:
-        above = stream_of(node.input, _input(state), context)
-        return MapStream(node, UndeliveredStream(above, state["delivered"]))
-    return MapStream(node, stream_of(node.input, state, context))
+    number = context.maps_behind
+    delivered, saved = undelivered(state, range(number, number + 1))
+    above = stream_of(node.input, saved, context.above_maps(1))
+    if delivered:
+        above = UndeliveredStream(above, delivered, number)
+    return MapStream(node, above)
 
 
 @stream_of.register

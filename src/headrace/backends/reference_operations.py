@@ -277,9 +277,10 @@ class ZipStream:
 class UndeliveredStream(Unary):
     """What an unordered parallel map had not delivered when its state was saved."""
 
-    def __init__(self, input_stream: Stream, delivered: list[list[int]]) -> None:
+    def __init__(self, input_stream: Stream, delivered: list[tuple[int, int]], map_number: int) -> None:
         super().__init__(input_stream)
-        self.runs = [tuple(run) for run in delivered]
+        self.runs = delivered
+        self.map_number = map_number
         self.number = 0
 
     def next(self) -> Given:
@@ -294,4 +295,5 @@ class UndeliveredStream(Unary):
         ahead = [[start - self.number, end - self.number] for start, end in self.runs if end > self.number]
         if not ahead:
             return self.input.state()
-        return {"delivered": [[max(0, start), end] for start, end in ahead], "input": self.input.state()}
+        runs = [[max(0, start), end] for start, end in ahead]
+        return {"map": self.map_number, "delivered": runs, "input": self.input.state()}

@@ -111,6 +111,8 @@ class Context:
             come in the same order again.
         epoch: the path of epochs: the iterator's number, then the turns of each repeat around the stage.
         within: the names of the operations whose function opened this plan.
+        maps_behind: how many maps stand between here and the end of the plan. It tells maps apart in a state; fusing
+            maps, or moving one behind a shuffle, changes it for no other.
     """
 
     seeds: Seeds
@@ -121,6 +123,7 @@ class Context:
     replayed: bool = False
     epoch: tuple[int, ...] = (0,)
     within: tuple[object, ...] = ()
+    maps_behind: int = 0
 
     def turn(self, number: int) -> Context:
         """The context of one turn of a repeat."""
@@ -129,6 +132,10 @@ class Context:
     def replaying(self) -> Context:
         """The context above an operation that reads its input again when it is restored."""
         return self if self.replayed else dataclasses.replace(self, replayed=True)
+
+    def above_maps(self, count: int) -> Context:
+        """The context of what so many maps in a row read."""
+        return dataclasses.replace(self, maps_behind=self.maps_behind + count)
 
     def alone(self) -> Context:
         """The context of stages that run within one thread: inside a task, or only to look something up."""

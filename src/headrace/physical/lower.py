@@ -28,7 +28,7 @@ from headrace.physical.inner import AheadReader, InnerReader
 from headrace.physical.keeping import CacheStage
 from headrace.physical.mapping import PiecewiseStage, call_on, filter_block, map_block
 from headrace.physical.nesting import InterleaveStage, open_failure
-from headrace.physical.parallel import ParallelMapStage, UndeliveredStage
+from headrace.physical.parallel import ParallelMapStage, UndeliveredStage, undelivered
 from headrace.physical.prefetching import PrefetchStage
 from headrace.physical.shuffling import ShuffleStage
 from headrace.physical.sources import (
@@ -123,7 +123,9 @@ def _batch(node: Batch, state: State | None, context: Context) -> Stage:
 
 @lower.register
 def _unbatch(node: Unbatch, state: State | None, context: Context) -> Stage:
-    return UnbatchStage(node.label, lower(node.input, _input(state), context), context.meter(node), state)
+    # An element of which some slices were given is read again.
+    above = lower(node.input, _input(state), context.replaying())
+    return UnbatchStage(node.label, above, context.meter(node), state)
 
 
 @lower.register
@@ -225,11 +227,16 @@ def _with_options(node: WithOptions, state: State | None, context: Context) -> S
 def _map(node: Map | MapChain, state: State | None, context: Context) -> Stage:
     """The stages of a map; it has a state of its own only after unordered delivery."""
     meter = context.meter(node)
-    delivered = state.get("delivered") if state else None
-    above = lower(node.input, _input(state) if delivered else state, context)
-    if delivered:
-        above = UndeliveredStage(above, meter, delivered)
     maps = node.maps if isinstance(node, MapChain) else (node,)
+    parallel = context.pool is not None and node.num_parallel_calls is not None
+    ordered = not parallel or _ordered(node.deterministic, context)
+    number = context.maps_behind + len(maps) - 1
+    delivered, saved = undelivered(state, range(context.maps_behind, number + 1))
+    inside = context.above_maps(len(maps))
+    # What is missing is known by its number, so what comes in must come in the same order again.
+    above = lower(node.input, saved, inside if ordered else inside.replaying())
+    if delivered:
+        above = UndeliveredStage(above, meter, delivered, number)
     if context.pool is None or node.num_parallel_calls is None:
         for link in maps:
             above = PiecewiseStage(functools.partial(map_block, link), above, meter)
@@ -240,7 +247,8 @@ def _map(node: Map | MapChain, state: State | None, context: Context) -> Stage:
         meter,
         pool=context.pool,
         calls=_calls(node.num_parallel_calls, context),
-        ordered=_ordered(node.deterministic, context),
+        ordered=ordered,
+        number=number,
         buffer_bytes=context.buffer_bytes,
     )
 
@@ -312,7 +320,7 @@ def _interleave(node: FlatMap, state: State | None, context: Context) -> Stage:
 
     return InterleaveStage(
         node.label,
-        lower(node.input, _input(state), context),
+        lower(node.input, _input(state), context.replaying()),  # elements that opened datasets are read again
         meter,
         state,
         cycle_length=cycle,

@@ -8,19 +8,20 @@ puts its result into a channel that always has room for it, so workers never wai
 from __future__ import annotations
 
 import dataclasses
+import sys
 import time
 from collections import deque
 
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
 from headrace.physical.context import Pool
-from headrace.physical.cursor import Cursor, State
+from headrace.physical.cursor import Cursor, JoinedCursor, State
 from headrace.physical.mapping import Piece, apply_maps
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.plan.elementwise import Map
 from headrace.queues.channel import EMPTY, Channel
 
-__all__ = ["ParallelMapStage", "UndeliveredStage"]
+__all__ = ["ParallelMapStage", "UndeliveredStage", "undelivered"]
 
 
 @dataclasses.dataclass(slots=True)
@@ -50,6 +51,7 @@ class ParallelMapStage(Stage):
         pool: Pool,
         calls: int,
         ordered: bool,
+        number: int,
         buffer_bytes: int,
     ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
@@ -67,7 +69,7 @@ class ParallelMapStage(Stage):
         self._read_elements = 0
         self._ended = False
         self._closed = False
-        self._delivery = None if ordered else _Delivery(input_stage.cursor)
+        self._delivery = None if ordered else _Delivery(input_stage.cursor, number)
 
     def _pull(self, limit: int) -> Item:
         while True:
@@ -126,7 +128,7 @@ class ParallelMapStage(Stage):
         task = _Task(self._read_elements, elements, 0)
         self._read_elements += elements
         if self._delivery is not None:
-            self._delivery.read(task.start, item.cursor)
+            self._delivery.read(task.start, item)
         self._tasks.append(task)
         if isinstance(item, Failure):
             task.pieces = [item]
@@ -181,14 +183,18 @@ class _Delivery:
     The state is the place of the oldest element that is missing, and which of those behind it were delivered.
     """
 
-    def __init__(self, cursor: Cursor) -> None:
+    def __init__(self, cursor: Cursor, number: int) -> None:
+        self._number = number
         self._starts: deque[tuple[int, Cursor]] = deque([(0, cursor)])
         self._delivered: dict[int, int] = {}  # start of each run delivered out of order -> its end
         self._missing = 0  # the number of the oldest element that was not delivered
 
-    def read(self, start: int, cursor: Cursor) -> None:
+    def read(self, start: int, item: Block | Failure) -> None:
         """An item came in: ``start`` is the number of its first element."""
-        self._starts.append((start, cursor))
+        self._starts.append((start, item.cursor))
+        if isinstance(item, Failure):  # only it knows where it goes on behind itself
+            self._starts.append((start + 1, item.after))
+        self._forget_starts()
 
     def placed(self, piece: Piece, task: _Task) -> Piece:
         """The piece with a cursor that knows what else was delivered."""
@@ -205,27 +211,32 @@ class _Delivery:
         self._delivered[start] = end
         while self._missing in self._delivered:
             self._missing = self._delivered.pop(self._missing)
+        self._forget_starts()
+
+    def _forget_starts(self) -> None:
+        """Keeps the starts from that of the item with the missing element on."""
         while len(self._starts) > 1 and self._starts[1][0] <= self._missing:
             self._starts.popleft()
 
     def _cursor(self, start: int) -> _UnorderedCursor:
-        first, cursor = self._starts[0]
-        base = cursor.advance(self._missing - first)
+        # All items that are still known, because what is missing next may lie behind the item that is now.
+        base = JoinedCursor([first - self._missing for first, _ in self._starts], [place for _, place in self._starts])
         runs = tuple(sorted((a - self._missing, b - self._missing) for a, b in self._delivered.items()))
-        return _UnorderedCursor(base, runs, start - self._missing)
+        return _UnorderedCursor(self._number, base, runs, start - self._missing)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _UnorderedCursor:
     """In an operation that delivers out of order: the oldest missing element, and what came behind it."""
 
+    number: int  # which of the plan's maps it is
     base: Cursor
     delivered: tuple[tuple[int, int], ...]
     start: int
     count: int = 0
 
     def advance(self, count: int) -> _UnorderedCursor:
-        return _UnorderedCursor(self.base, self.delivered, self.start, self.count + count)
+        return _UnorderedCursor(self.number, self.base, self.delivered, self.start, self.count + count)
 
     def state(self) -> State:
         runs = sorted([*self.delivered, (self.start, self.start + self.count)] if self.count else self.delivered)
@@ -235,16 +246,47 @@ class _UnorderedCursor:
         place = self.base.advance(missing).state()
         if not runs:
             return place
-        return {"delivered": [[a - missing, b - missing] for a, b in runs], "input": place}
+        return {"map": self.number, "delivered": [[a - missing, b - missing] for a, b in runs], "input": place}
+
+
+Runs = list[tuple[int, int]]  # sorted, apart from each other
+
+
+def undelivered(state: State | None, numbers: range) -> tuple[Runs, State | None]:
+    """What maps of these numbers had delivered out of order, and the state of what they read."""
+    runs: Runs = []
+    layers: list[list[list[int]]] = []
+    # More than one where a run that was itself resumed was stopped again before it had caught up.
+    while state and "delivered" in state and state["map"] in numbers:
+        layers.append(state["delivered"])
+        state = state["input"]
+    for layer in reversed(layers):
+        runs = _with_left_over(runs, layer)
+    return runs, state
+
+
+def _with_left_over(runs: Runs, later: list[list[int]]) -> Runs:
+    """The runs, and later ones that count only what the runs left over."""
+    merged = list(runs)
+    gap_start, counted = 0, 0
+    for run_start, run_end in [*runs, (sys.maxsize, sys.maxsize)]:
+        length = run_start - gap_start
+        for start, end in later:
+            low, high = max(start - counted, 0), min(end - counted, length)
+            if low < high:
+                merged.append((gap_start + low, gap_start + high))
+        gap_start, counted = run_end, counted + length
+    return sorted(merged)
 
 
 class UndeliveredStage(Stage):
     """Above a parallel map that was restored in the middle of unordered delivery: leaves out what was delivered."""
 
-    def __init__(self, input_stage: Stage, meter: Meter, delivered: list[list[int]]) -> None:
-        self._runs = [(start, end) for start, end in delivered]
+    def __init__(self, input_stage: Stage, meter: Meter, delivered: Runs, number: int) -> None:
+        self._runs = list(delivered)
+        self._map = number
         self._number = 0
-        super().__init__(meter, (input_stage,), _UnorderedCursor(input_stage.cursor, tuple(self._runs), 0))
+        super().__init__(meter, (input_stage,), _LeftOverCursor(number, tuple(self._runs), input_stage.cursor))
 
     def _pull(self, limit: int) -> Item:
         while True:
@@ -262,7 +304,25 @@ class UndeliveredStage(Stage):
                 continue
             # The runs ahead are still to be left out by whoever resumes from here.
             ahead = tuple((a - first, b - first) for a, b in self._runs)
-            cursor = _UnorderedCursor(item.cursor, ahead, 0)
+            cursor = _LeftOverCursor(self._map, ahead, item.cursor)
             if isinstance(item, Block):
                 return Block(item.payload, cursor, item.origin)
-            return Failure(item.error, cursor, cursor.advance(1))
+            behind = tuple((a - 1, b - 1) for a, b in ahead)
+            return Failure(item.error, cursor, _LeftOverCursor(self._map, behind, item.after))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _LeftOverCursor:
+    """In what a restored run had not delivered: which elements behind this one are to be left out."""
+
+    number: int
+    delivered: tuple[tuple[int, int], ...]
+    input: Cursor
+    count: int = 0
+
+    def advance(self, count: int) -> _LeftOverCursor:
+        return _LeftOverCursor(self.number, self.delivered, self.input, self.count + count)
+
+    def state(self) -> State:
+        runs = [[a - self.count, b - self.count] for a, b in self.delivered]
+        return {"map": self.number, "delivered": runs, "input": self.input.advance(self.count).state()}
