@@ -2,9 +2,9 @@
 
     an enqueue op raises …               the thread …                              when it was the last …
     a queue-closed type (OutOfRange)     ends cleanly                              close_op (what is inside stays)
-    anything else, with a coordinator    requests a stop with it, closes the queue
+    anything else, with a coordinator    requests a stop with it                   the queue is closed
     anything else, without one           keeps it in exceptions_raised, raises it  whoever waits on the queue is told
-    nothing, but a stop was requested    ends                                      (cancel_op has been called)
+    nothing, but a stop was requested    ends                                      the queue is closed
 
 The names, arguments and rules are those of TensorFlow's ``tf.compat.v1.train.QueueRunner``; an enqueue op is a callable.
 Different from it: when a thread has failed without a coordinator, the last to end does not close the queue as if all
@@ -167,8 +167,6 @@ class QueueRunner:
                 self._exceptions_raised.append(error)
                 raise
             coord.request_stop(error)
-            # Closed before this runner counts as ended: whoever takes from it sees the end that a stop makes.
-            self._queue.close(cancel_pending_enqueues=True)
         finally:
             self._one_has_ended(coord, ended)
 
@@ -186,7 +184,11 @@ class QueueRunner:
         if not last:
             return
         failed = self._exceptions_raised[0] if self._exceptions_raised else None
-        if failed is None and not (coord is not None and coord.should_stop()):
+        if coord is not None and coord.should_stop():
+            # Closed before this runner counts as ended: whoever takes from it sees the end that a stop makes, also when
+            # the thread that calls cancel_op has not come to it yet.
+            self._queue.close(cancel_pending_enqueues=True)
+        elif failed is None:
             self._do(self._close_op)
         self._producer.ended(failed)
         ended.set()

@@ -7,10 +7,12 @@ import signal
 import threading
 import traceback
 import weakref
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.unit.queues.background import Background, HandClock, until, waiting
+from tests.unit.queues.background import LIMIT_S, Background, HandClock, until, waiting
 
 from headrace.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, OutOfRangeError
 from headrace.queues import EMPTY, Channel
@@ -446,76 +448,72 @@ class ClosesOnDel:
         self.closer = weakref.finalize(self, channel.close)
 
 
+class Interposed(deque[Any]):
+    """An order in which something else happens at one step, while the lock is held."""
+
+    def __init__(self, **steps: Callable[[], object]) -> None:
+        super().__init__()
+        self.steps = steps
+
+    def append(self, entry: Any, /) -> None:
+        self.steps.get("append", int)()
+        super().append(entry)
+
+    def __len__(self) -> int:
+        self.steps.get("len", int)()
+        return super().__len__()
+
+
 def test_close_from_a_finalizer_of_the_thread_that_holds_the_lock_does_not_deadlock() -> None:
-    channel = filled()
+    def collect_a_closer() -> None:
+        ClosesOnDel(channel)
+        gc.collect()
 
-    class Reentrant:
-        """An order whose every step is interrupted by a collection that closes the channel."""
-
-        def __init__(self) -> None:
-            self.entries: list[Any] = []
-
-        def append(self, entry: Any, /) -> None:
-            ClosesOnDel(channel)
-            gc.collect()
-            self.entries.append(entry)
-
-        def popleft(self) -> Any:
-            return self.entries.pop(0)
-
-        def extendleft(self, entries: Any, /) -> None:
-            self.entries[:0] = reversed(list(entries))
-
-        def __len__(self) -> int:
-            return len(self.entries)
-
-    channel = Channel(capacity=5, order=Reentrant())
+    channel: Channel[int] = Channel(capacity=5, order=Interposed(append=collect_a_closer))
     gets = [Background(channel.get) for _ in range(2)]
     waiting(channel, consumers=2)
-    put = Background(lambda: channel.put(1))
-    put.result()
-    outcomes = sorted(type(get.error()).__name__ for get in gets)
-    assert outcomes == ["NoneType", "OutOfRangeError"]
+    Background(lambda: channel.put(1)).result()
+    assert sorted(type(get.error()).__name__ for get in gets) == ["NoneType", "OutOfRangeError"]
     assert channel.is_closed
 
 
 def test_a_close_while_another_thread_holds_the_lock_returns_at_once_and_is_carried_out_by_that_thread() -> None:
     entered, leave = threading.Event(), threading.Event()
-
-    class SlowClock(HandClock):
-        def now_s(self) -> float:
-            return 0.0
-
-    class Slow:
-        """An order in which an append takes as long as the test wants."""
-
-        def __init__(self) -> None:
-            self.entries: list[Any] = []
-
-        def append(self, entry: Any, /) -> None:
-            entered.set()
-            assert leave.wait(30)
-            self.entries.append(entry)
-
-        def popleft(self) -> Any:
-            return self.entries.pop(0)
-
-        def extendleft(self, entries: Any, /) -> None:
-            self.entries[:0] = reversed(list(entries))
-
-        def __len__(self) -> int:
-            return len(self.entries)
-
-    channel: Channel[int] = Channel(capacity=5, order=Slow(), clock=SlowClock())
+    order = Interposed()
+    channel: Channel[int] = Channel(capacity=5, order=order)
     gets = [Background(channel.get) for _ in range(2)]
     waiting(channel, consumers=2)
-    put = Background(lambda: channel.put(1))
-    assert entered.wait(30)
+
+    def stay() -> None:
+        order.steps.clear()
+        entered.set()
+        assert leave.wait(LIMIT_S)
+
+    order.steps["len"] = stay
+    look = Background(channel.snapshot)  # holds the lock, and serves nobody
+    assert entered.wait(LIMIT_S)
     channel.close()
-    assert put.runs
+    assert all(get.runs for get in gets)
     leave.set()
-    put.result()
-    assert sorted(type(get.error()).__name__ for get in gets) == ["NoneType", "OutOfRangeError"]
+    look.result()
+    assert all(isinstance(get.error(), OutOfRangeError) for get in gets)
+
+
+def test_threads_that_hold_one_lock_and_close_the_other_channel_do_not_deadlock() -> None:
+    met = threading.Barrier(2)
+    channels: list[Channel[int]] = []
+
+    def close_the(other: int) -> None:
+        met.wait(LIMIT_S)  # each thread holds its own lock now
+        channels[other].close()
+
+    channels += [
+        Channel(capacity=1, order=Interposed(append=lambda: close_the(1))),
+        Channel(capacity=1, order=Interposed(append=lambda: close_the(0))),
+    ]
+    for put in [Background(lambda channel=channel: channel.put(1)) for channel in channels]:  # type: ignore[misc]
+        put.result()
+    assert all(channel.is_closed and channel.get() == 1 for channel in channels)
 
 
 class Interruption(BaseException):
