@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 
+from headrace.coordination import Coordinator
 from headrace.errors import CancelledError, OutOfRangeError
 from headrace.queues.channel import Channel
 
@@ -28,10 +29,11 @@ class WorkerPool:
         self._workers = workers
         # Without a bound of its own: the windows of the stages bound what is submitted.
         self._tasks: Channel[Callable[[], None]] = Channel(capacity=sys.maxsize, name="tasks")
-        self._threads: list[threading.Thread] = []
+        self._coordinator = Coordinator()
+        self._coordinator.closes(self._tasks)
+        self._started = 0
         # Reentrant, because a garbage collection while a thread is started may close this very pipeline.
         self._starting = threading.RLock()
-        self._stopped = False
 
     @property
     def workers(self) -> int:
@@ -42,19 +44,20 @@ class WorkerPool:
         """Has a worker run the task; after ``stop`` it is dropped."""
         with contextlib.suppress(CancelledError):
             self._tasks.put(task)
-        if len(self._threads) < self._workers:
+        if self._started < self._workers:
             self._start_one()
 
     def _start_one(self) -> None:
         with self._starting:
-            number = len(self._threads)
-            if number < self._workers and not self._stopped:
-                thread = threading.Thread(target=self._work, name=f"headrace-worker-{number}", daemon=True)
-                thread.start()
-                self._threads.append(thread)
+            if self._started == self._workers or self._coordinator.should_stop():
+                return
+            thread = threading.Thread(target=self._work, name=f"headrace-worker-{self._started}", daemon=True)
+            thread.start()
+            self._coordinator.register_thread(thread)
+            self._started += 1
 
     def _work(self) -> None:
-        while not self._stopped:
+        while not self._coordinator.should_stop():
             try:
                 task = self._tasks.get()
             except OutOfRangeError:
@@ -66,13 +69,14 @@ class WorkerPool:
 
     def stop(self) -> None:
         """Drops all tasks that did not begin; safe from any thread."""
-        self._stopped = True
-        self._tasks.close(cancel_pending_enqueues=True)
+        self._coordinator.request_stop()
 
     def join(self) -> None:
-        """Waits for the tasks that run."""
+        """Waits for the tasks that run.
+
+        Raises:
+            RuntimeError: one runs for longer than the coordinator's period of grace.
+        """
         with self._starting:  # a thread that is being started is joined as well
-            threads = tuple(self._threads)
-        for thread in threads:
-            if thread is not threading.current_thread():
-                thread.join()
+            pass
+        self._coordinator.join()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
+from headrace.coordination import Coordinator
 from headrace.errors import CancelledError, OutOfRangeError
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
@@ -36,9 +37,10 @@ class PrefetchStage(Stage):
         self._pace = Pace(
             limit=1 << 16 if buffer_size is None else -(-buffer_size // 4), bytes_limit=max(1, buffer_bytes // 4)
         )
-        self._driver: threading.Thread | None = None
+        self._coordinator = Coordinator()
+        self._coordinator.closes(self._channel)
+        self._begun = False
         self._head: Block | None = None
-        self._stopped = False
 
     def _pull(self, limit: int) -> Item:
         item: Item
@@ -52,9 +54,11 @@ class PrefetchStage(Stage):
         return item
 
     def _next(self) -> Item:
-        if self._driver is None:
-            self._driver = threading.Thread(target=self._drive, name="headrace-prefetch", daemon=True)
-            self._driver.start()
+        if not self._begun:
+            self._begun = True
+            driver = threading.Thread(target=self._drive, name="headrace-prefetch", daemon=True)
+            driver.start()
+            self._coordinator.register_thread(driver)
         start = time.perf_counter()
         try:
             return self._channel.get()
@@ -67,7 +71,7 @@ class PrefetchStage(Stage):
     def _drive(self) -> None:
         """In the thread: reads what is above, until its end or until it is stopped."""
         try:
-            while not self._stopped:
+            while not self._coordinator.should_stop():
                 item = self._make()
                 if item is None:
                     break
@@ -76,7 +80,7 @@ class PrefetchStage(Stage):
                 self._channel.put(item, elements=1 if self._counts_blocks else elements, nbytes=nbytes)
             self._channel.close()
         except (CancelledError, OutOfRangeError) as error:
-            if not self._stopped:  # nobody stopped us, so it is a true failure
+            if not self._coordinator.should_stop():  # nobody stopped us, so it is a true failure
                 self._channel.fail(error)
         except BaseException as error:  # noqa: BLE001 - whatever it is, the consumer must hear of it
             self._channel.fail(error)
@@ -89,12 +93,10 @@ class PrefetchStage(Stage):
         return item
 
     def stop(self) -> None:
-        self._stopped = True
-        self._channel.close(cancel_pending_enqueues=True)
+        self._coordinator.request_stop()
         super().stop()
 
     def close(self) -> None:
         self.stop()
-        if self._driver is not None and self._driver is not threading.current_thread():
-            self._driver.join()
+        self._coordinator.join()
         super().close()
