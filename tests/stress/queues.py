@@ -150,8 +150,8 @@ class Rubbish:
         self.itself = self
 
 
-def end(queue: Channel[Any] | QueueBase, dice: random.Random) -> None:
-    """Close, cancel or fail, now or whenever the collector runs next."""
+def end(queue: Channel[Any] | QueueBase, dice: random.Random) -> Callable[[], bool]:
+    """Close, cancel or fail, now or whenever the collector runs next; what is returned tells whether it is done."""
     fails, cancel = dice.random() < 0.3, dice.random() < 0.5
 
     def act() -> None:
@@ -161,9 +161,10 @@ def end(queue: Channel[Any] | QueueBase, dice: random.Random) -> None:
             queue.close(cancel_pending_enqueues=cancel)
 
     if dice.random() < 0.5:
-        weakref.finalize(Rubbish(), act)
-    else:
-        act()
+        finalizer = weakref.finalize(Rubbish(), act)
+        return lambda: not finalizer.alive
+    act()
+    return lambda: True
 
 
 def queue_round(seed: int) -> None:
@@ -176,15 +177,17 @@ def queue_round(seed: int) -> None:
     consumers = [watched(consume, door, ledgers[PRODUCERS + at], dice.random()) for at in range(CONSUMERS)]
     threads = dice.sample(producers + consumers, PRODUCERS + CONSUMERS)
     moment = dice.randrange(len(threads) + 4)
+    has_ended: Callable[[], bool] = bool
     for at, thread in enumerate(threads):
         if at == moment:
-            end(queue, dice)
+            has_ended = end(queue, dice)
         thread.start()
     if moment >= len(threads):
         join(producers)  # the usual end: everything was put in
-        end(queue, dice)
-    gc.collect()  # the only close may be that of a finalizer that has not run yet
-    join(threads)
+        has_ended = end(queue, dice)
+    while not has_ended():
+        gc.collect()  # again, because it does nothing while another thread collects
+    join(threads, queue)
     together = Ledger()
     for ledger in ledgers:
         for name in vars(together):
@@ -259,13 +262,13 @@ def watched(call: Callable[..., None], *args: Any) -> threading.Thread:
     return threading.Thread(target=run, name="headrace-stress", daemon=True)
 
 
-def join(threads: list[threading.Thread]) -> None:
+def join(threads: list[threading.Thread], queue: Channel[Any] | QueueBase | None = None) -> None:
     end_s = time.monotonic() + HANG_S
     for thread in threads:
         thread.join(max(0.0, end_s - time.monotonic()))
     if alive := [thread for thread in threads if thread.is_alive()]:
         faulthandler.dump_traceback(all_threads=True)
-        raise AssertionError(f"{len(alive)} threads hang")
+        raise AssertionError(f"{len(alive)} threads hang; {queue.snapshot() if queue is not None else ''}")
 
 
 def stress(rounds: int, first_seed: int = 0, *, tell: Callable[[str], object] = lambda line: None) -> None:

@@ -124,7 +124,7 @@ class Channel(Generic[T]):
         finally:
             if self._exchange.due:
                 self._settle_if_free()
-        self.put_many(((item, elements, nbytes),), timeout_s=timeout_s)
+        self._wait(Waiter([(item, elements, nbytes)], since_s=self._clock.now_s()), timeout_s)
 
     def put_nowait(self, item: T, *, elements: int = 1, nbytes: int = 0) -> bool:
         """Put ``item`` in if there is room now; say whether it is inside.
@@ -178,7 +178,9 @@ class Channel(Generic[T]):
         finally:
             if self._exchange.due:
                 self._settle_if_free()
-        return self.get_many(1, timeout_s=timeout_s)[0]
+        waiter: Waiter[Entry[T]] = Waiter([], since_s=self._clock.now_s(), wanted=1)
+        self._wait(waiter, timeout_s)
+        return waiter.entries[0][0]
 
     def get_nowait(self) -> T | Literal[Empty.EMPTY]:
         """Take the next item out if there is one now, else return ``EMPTY``.
@@ -298,10 +300,11 @@ class Channel(Generic[T]):
         """Stand in line until served. However this ends, ``waiter`` is not in line afterwards."""
         try:
             self._line_up(waiter)
-            if not waiter.gate.acquire(blocking=False):
-                in_time = self._wait_or_warn(waiter, timeout_s)
+            if not waiter.gate.acquire(False):
+                wait = wait_at_gate if self._outlook is None else self._wait_or_warn
+                in_time = wait(waiter, timeout_s, self._clock)
                 waits = self._exchange.waits_out if waiter.is_consumer else self._exchange.waits_in
-                waits.record(self._clock.now_s() - waiter.since_s)
+                waits.fresh.append(self._clock.now_s() - waiter.since_s)
                 if not in_time and self._step_out(waiter, even_if_served=False):
                     waiter.error = self._exchange.lateness(waiter, timeout_s)
         except BaseException:  # Ctrl-C, or what a signal handler raises, must not leave a waiter that nobody waits on
@@ -310,16 +313,15 @@ class Channel(Generic[T]):
         if waiter.error is not None:
             raise waiter.error
 
-    def _wait_or_warn(self, waiter: Waiter[Entry[T]], timeout_s: float | None) -> bool:
+    def _wait_or_warn(self, waiter: Waiter[Entry[T]], timeout_s: float | None, clock: Clock) -> bool:
         """Wait at the gate; a consumer that waits long says why. Whether it was let go in time."""
         patience_s = self._warn_after_s
-        if self._outlook is None or patience_s is None or not waiter.is_consumer:
-            return wait_at_gate(waiter, timeout_s, self._clock)
-        if timeout_s is None or timeout_s > patience_s:
-            if wait_at_gate(waiter, patience_s, self._clock):
+        will_warn = patience_s is not None and (timeout_s is None or timeout_s > patience_s)
+        if self._outlook is not None and waiter.is_consumer and will_warn:
+            if wait_at_gate(waiter, patience_s, clock):
                 return True
             _LOG.warning("%s: a dequeue has waited %g s. %s", self.name, patience_s, self._outlook.explain())
-        return wait_at_gate(waiter, timeout_s, self._clock)
+        return wait_at_gate(waiter, timeout_s, clock)
 
     def _line_up(self, waiter: Waiter[Entry[T]]) -> None:
         try:

@@ -23,7 +23,7 @@ from typing import Final, Generic, Literal, Protocol, TypeVar
 from headrace.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, OutOfRangeError
 from headrace.queues.order import Entry, Order
 from headrace.queues.snapshot import ChannelSnapshot
-from headrace.queues.wait_times import WaitRecorder
+from headrace.queues.wait_times import FOLD_AT, WaitRecorder
 from headrace.queues.waiting import Waiter
 
 __all__ = ["EMPTY", "Empty", "Exchange", "Outlook"]
@@ -138,14 +138,15 @@ class Exchange(Generic[T]):
         """Put ``waiter`` at the end of its line, and serve whom that helps: it may be served when this returns."""
         if waiter.is_consumer:
             self._calls_out += 1
-            self.waits_out.fold_when_many()
             self._consumers.append(waiter)
         elif self.closed:
             waiter.let_go(self.refusal())
         else:
             self._calls_in += 1
-            self.waits_in.fold_when_many()
             self._producers.append(waiter)
+        if len(self.waits_in.fresh) + len(self.waits_out.fresh) > FOLD_AT:
+            self.waits_in.fold()
+            self.waits_out.fold()
         self.settle()
 
     def step_out(self, waiter: Waiter[Entry[T]], *, even_if_served: bool) -> bool:
@@ -177,9 +178,9 @@ class Exchange(Generic[T]):
             self._producers.popleft().let_go(self.refusal())
         moved = True
         while moved:
-            if self.has_ended():
+            if self.closed and not self._producers:
                 self._held_back = 0
-            moved = self._serve_producer() or self._serve_consumer()
+            moved = bool(self._producers and self._serve_producer()) or bool(self._consumers and self._serve_consumer())
 
     def has_ended(self) -> bool:
         """Whether nothing more will come in: closed, and no waiting producer brings something."""
@@ -189,8 +190,6 @@ class Exchange(Generic[T]):
 
     def _serve_producer(self) -> bool:
         """Let in one entry of the producer that has waited longest; whether it could be served."""
-        if not self._producers:
-            return False
         waiter = self._producers[0]
         entry = waiter.entries[waiter.next_entry]
         if not self._has_room(entry[1], entry[2]):
@@ -203,8 +202,6 @@ class Exchange(Generic[T]):
 
     def _serve_consumer(self) -> bool:
         """Serve the consumer that has waited longest, or send it away at the end; whether either could be done."""
-        if not self._consumers:
-            return False
         waiter = self._consumers[0]
         missing = waiter.wanted - len(waiter.entries)
         if missing <= max(0, len(self.inside) - self._held_back):

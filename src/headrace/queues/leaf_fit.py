@@ -15,8 +15,9 @@ from headrace.structure import LEAF, TensorSpec, rows_of
 
 __all__ = ["check_shape", "fit_leaf"]
 
-_INT64: Final = np.dtype(np.int64)
-_FLOAT64: Final = np.dtype(np.float64)
+_NATIVE: Final = frozenset({np.dtype(bool), np.dtype(np.int64), np.dtype(np.float64)})
+# The kinds of dtypes that a Python number of each type is cast to.
+_NUMBERS: Final[dict[type, str]] = {bool: "biufc", int: "iufc", float: "fc"}
 
 
 def fit_leaf(value: Any, spec: TensorSpec, label: str) -> Any:
@@ -55,14 +56,22 @@ def _objects(value: Any, kind: type, label: str) -> Any:
 
 def _numbers(value: Any, dtype: np.dtype[Any], label: str) -> Any:
     """An array of that dtype, or for a single number the scalar that elements carry."""
-    if type(value) is float and dtype == _FLOAT64:
-        return value
-    if type(value) is int and dtype == _INT64 and -(2**63) <= value < 2**63:
-        return value
+    kind = type(value)
+    if kind in _NUMBERS and dtype.kind in _NUMBERS[kind]:
+        return _number(value, dtype, label)
     array = value if isinstance(value, np.ndarray) else _as_array(value, dtype, label)
     if array.dtype != dtype:
         array = _cast(array, dtype, label)
     return array if array.ndim else rows_of(LEAF, [array.reshape(1)])[0]
+
+
+def _number(value: float, dtype: np.dtype[Any], label: str) -> Any:
+    """A Python number as the scalar that elements carry; what ``_cast`` does, several times as fast."""
+    try:
+        number = dtype.type(value)
+    except OverflowError:
+        raise InvalidArgumentError(f"{label}: a value does not fit {dtype.name}") from None
+    return number.item() if dtype in _NATIVE else number
 
 
 def _as_array(value: Any, dtype: np.dtype[Any], label: str) -> np.ndarray:

@@ -41,7 +41,7 @@ class RandomShuffleQueue(QueueBase):
         [1, 2, 3, 4]
     """
 
-    def __init__(  # noqa: PLR0917 - TensorFlow's arguments, in TensorFlow's order
+    def __init__(
         self,
         capacity: int,
         min_after_dequeue: int,

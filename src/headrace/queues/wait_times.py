@@ -13,12 +13,12 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["WaitRecorder", "WaitTimes"]
+__all__ = ["FOLD_AT", "WaitRecorder", "WaitTimes"]
 
 # A percentile off by a tenth still tells a slow disk from a slow decoder.
 _GROWTH: Final = 1.1
 _SHORTEST_S: Final = 1e-7  # no hand-off between threads is shorter
-_FOLD_AT: Final = 256  # so that a channel nobody looks at stays small
+FOLD_AT: Final = 256  # waits not yet in buckets: so that a channel that nobody looks at stays small
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,29 +45,20 @@ class WaitTimes:
 
 
 class WaitRecorder:
-    """Collects waits. ``record`` is for anybody; ``fold`` and ``summary`` want the channel's lock."""
+    """Collects waits. Anybody may append one, in seconds, to ``fresh``; the methods want the channel's lock."""
 
-    __slots__ = ("_buckets", "_fresh", "_longest_s", "_total_s", "_waited")
+    __slots__ = ("_buckets", "_longest_s", "_total_s", "_waited", "fresh")
 
     def __init__(self) -> None:
-        self._fresh: deque[float] = deque()
+        self.fresh: deque[float] = deque()
         self._buckets: Counter[int] = Counter()
         self._waited = 0
         self._total_s = 0.0
         self._longest_s = 0.0
 
-    def record(self, waited_s: float) -> None:
-        """Add one wait of ``waited_s`` seconds."""
-        self._fresh.append(waited_s)
-
-    def fold_when_many(self) -> None:
-        """Keep what is not yet in the buckets small."""
-        if len(self._fresh) >= _FOLD_AT:
-            self._fold()
-
     def summary(self, calls: int) -> WaitTimes:
         """The percentiles over ``calls`` calls, of which those not recorded waited 0 seconds."""
-        self._fold()
+        self.fold()
         calls = max(calls, self._waited)
         return WaitTimes(
             calls=calls,
@@ -79,9 +70,10 @@ class WaitRecorder:
             max_s=self._longest_s,
         )
 
-    def _fold(self) -> None:
-        while self._fresh:
-            waited_s = self._fresh.popleft()
+    def fold(self) -> None:
+        """Put what was recorded since into the buckets."""
+        while self.fresh:
+            waited_s = self.fresh.popleft()
             self._waited += 1
             self._total_s += waited_s
             self._longest_s = max(self._longest_s, waited_s)

@@ -34,22 +34,18 @@ class Waiter(Generic[T]):
     negative, brings ``entries``, of which those before ``next_entry`` were let in. ``error`` is raised at the end.
     """
 
-    __slots__ = ("allow_fewer", "entries", "error", "gate", "next_entry", "since_s", "wanted")
+    __slots__ = ("allow_fewer", "entries", "error", "gate", "is_consumer", "next_entry", "since_s", "wanted")
 
     def __init__(self, entries: list[T], *, since_s: float, wanted: int = -1, allow_fewer: bool = False) -> None:
         self.entries = entries
         self.since_s = since_s
         self.wanted = wanted
+        self.is_consumer = wanted >= 0  # rather than a producer
         self.allow_fewer = allow_fewer
         self.next_entry = 0
         self.error: BaseException | None = None
         self.gate = allocate_lock()
         self.gate.acquire()
-
-    @property
-    def is_consumer(self) -> bool:
-        """Whether it waits for entries rather than for room."""
-        return self.wanted >= 0
 
     def let_go(self, error: BaseException | None = None) -> None:
         """End the wait: with ``error``, or served. Called once, by whoever took it out of its line."""

@@ -88,7 +88,7 @@ def test_a_value_becomes_what_its_dtype_says(dtype: Any, value: Any, expected: A
         ("int32", 1.5, "expected int32, got float64"),
         ("int32", np.float32(1), "expected int32, got float32"),
         ("int32", 2**40, "does not fit int32"),
-        ("int64", 2**70, "expected int64"),
+        ("int64", 2**70, "does not fit int64"),
         ("uint8", -1, "does not fit uint8"),
         ("int32", "a", "expected int32"),
         ("float32", [[1.0], [2.0, 3.0]], "no array"),

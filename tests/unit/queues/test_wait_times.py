@@ -14,8 +14,7 @@ WAITS_S = st.lists(st.floats(0, 1e6), max_size=700)
 def recorded(waits_s: list[float]) -> WaitRecorder:
     recorder = WaitRecorder()
     for wait_s in waits_s:
-        recorder.record(wait_s)
-        recorder.fold_when_many()
+        recorder.fresh.append(wait_s)
     return recorder
 
 
