@@ -99,9 +99,7 @@ def _workers(plan: Node, options: Options) -> int:
 
 def _buffer_bytes(plan: Node, options: Options) -> int:
     """An equal part of the budget for each stage that buffers."""
-    buffers = sum(
-        isinstance(node, Prefetch) or parallel_calls_of(node) is not None for node in nodes_of(plan)
-    )
+    buffers = sum(isinstance(node, Prefetch) or parallel_calls_of(node) is not None for node in nodes_of(plan))
     budget = options.ram_budget if options.ram_budget is not None else _default_budget_bytes()
     return max(1, budget // max(1, buffers))
 
