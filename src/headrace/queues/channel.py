@@ -310,8 +310,14 @@ class Channel(Generic[T]):
         except BaseException:  # Ctrl-C, or what a signal handler raises, must not leave a waiter that nobody waits on
             self._step_out(waiter, even_if_served=True)
             raise
-        if waiter.error is not None:
-            raise waiter.error
+        if (error := waiter.error) is not None:
+            waiter.error = (
+                None  # an error that can be reached from its own traceback would keep the caller's frames alive
+            )
+            try:
+                raise error
+            finally:
+                del error
 
     def _wait_or_warn(self, waiter: Waiter[Entry[T]], timeout_s: float | None, clock: Clock) -> bool:
         """Wait at the gate; a consumer that waits long says why. Whether it was let go in time."""

@@ -150,18 +150,17 @@ class Exchange(Generic[T]):
         self.settle()
 
     def step_out(self, waiter: Waiter[Entry[T]], *, even_if_served: bool) -> bool:
-        """Take ``waiter`` out of its line, if it is still there (else False), and take back what it was given.
+        """Take ``waiter`` out of its line, and take back what it was given; whether that ended a wait.
 
-        A consumer that was served in full keeps what it was given, unless ``even_if_served``.
+        A consumer that was served keeps what it was given, unless ``even_if_served``.
         """
         line = self._consumers if waiter.is_consumer else self._producers
-        waits = waiter in line
-        if waits:
+        if waiter in line:
             line.remove(waiter)
-        if waiter.is_consumer and (waits or even_if_served):
+        if waiter.is_consumer and (even_if_served or not waiter.is_settled):
             self.take_back(waiter.entries)
         self.settle()
-        return waits
+        return not waiter.is_settled
 
     def take_back(self, entries: list[Entry[T]]) -> None:
         """Put entries that had left back to where they were, and empty the list."""
@@ -175,7 +174,7 @@ class Exchange(Generic[T]):
         """Serve the heads of both lines until nothing moves any more."""
         self.due = False
         while self.cancelling and self._producers:
-            self._producers.popleft().let_go(self.refusal())
+            self._dismiss(self._producers, self.refusal())
         moved = True
         while moved:
             if self.closed and not self._producers:
@@ -191,34 +190,40 @@ class Exchange(Generic[T]):
     def _serve_producer(self) -> bool:
         """Let in one entry of the producer that has waited longest; whether it could be served."""
         waiter = self._producers[0]
-        entry = waiter.entries[waiter.next_entry]
-        if not self._has_room(entry[1], entry[2]):
-            return False
-        waiter.next_entry += 1
-        self._let_in(entry)
+        if waiter.next_entry < len(waiter.entries):
+            entry = waiter.entries[waiter.next_entry]
+            if not self._has_room(entry[1], entry[2]):
+                return False
+            waiter.next_entry += 1
+            self._let_in(entry)
         if waiter.next_entry == len(waiter.entries):
-            self._producers.popleft().let_go()
+            self._dismiss(self._producers)
         return True
 
     def _serve_consumer(self) -> bool:
         """Serve the consumer that has waited longest, or send it away at the end; whether either could be done."""
         waiter = self._consumers[0]
-        missing = waiter.wanted - len(waiter.entries)
+        missing = 0 if waiter.is_settled else waiter.wanted - len(waiter.entries)
         if missing <= max(0, len(self.inside) - self._held_back):
             self._give(waiter, missing)
-            self._consumers.popleft().let_go()
+            self._dismiss(self._consumers)
         elif self.has_ended():
-            self._consumers.popleft().let_go(self._give_rest(waiter))
+            self._dismiss(self._consumers, self._give_rest(waiter))
         elif self._producers:
             # No room for more, and yet not enough: more is wanted than the capacity, or a capacity in bytes is below
             # what is held back. The consumer takes what there is, so that the next can come in.
             self._give(waiter, 1)
         elif self._outlook is not None and (error := self._outlook.hopeless()) is not None:
             self.take_back(waiter.entries)
-            self._consumers.popleft().let_go(error)
+            self._dismiss(self._consumers, error)
         else:
             return False
         return True
+
+    def _dismiss(self, line: deque[Waiter[Entry[T]]], error: BaseException | None = None) -> None:
+        """Let the head of a line go. Ctrl-C between the two steps leaves one in line who has gone, and who does no harm."""
+        line[0].let_go(error)
+        line.popleft()
 
     def _give(self, waiter: Waiter[Entry[T]], n: int) -> None:
         for _ in range(n):

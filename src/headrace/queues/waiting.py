@@ -34,7 +34,17 @@ class Waiter(Generic[T]):
     negative, brings ``entries``, of which those before ``next_entry`` were let in. ``error`` is raised at the end.
     """
 
-    __slots__ = ("allow_fewer", "entries", "error", "gate", "is_consumer", "next_entry", "since_s", "wanted")
+    __slots__ = (
+        "allow_fewer",
+        "entries",
+        "error",
+        "gate",
+        "is_consumer",
+        "is_settled",
+        "next_entry",
+        "since_s",
+        "wanted",
+    )
 
     def __init__(self, entries: list[T], *, since_s: float, wanted: int = -1, allow_fewer: bool = False) -> None:
         self.entries = entries
@@ -43,14 +53,18 @@ class Waiter(Generic[T]):
         self.is_consumer = wanted >= 0  # rather than a producer
         self.allow_fewer = allow_fewer
         self.next_entry = 0
+        self.is_settled = False
         self.error: BaseException | None = None
         self.gate = allocate_lock()
         self.gate.acquire()
 
     def let_go(self, error: BaseException | None = None) -> None:
-        """End the wait: with ``error``, or served. Called once, by whoever took it out of its line."""
-        self.error = error
-        self.gate.release()
+        """End the wait: with ``error``, or served. Only the first call counts."""
+        if not self.is_settled:
+            self.error = error
+            # Ctrl-C falls after a call or on entering a function, so not between these two.
+            self.is_settled = True
+            self.gate.release()
 
 
 def wait_at_gate(waiter: Waiter[T], timeout_s: float | None, clock: Clock) -> bool:

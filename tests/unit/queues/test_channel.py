@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import signal
 import threading
@@ -591,6 +592,64 @@ def test_an_item_given_to_a_consumer_that_is_interrupted_meanwhile_is_given_back
     channel.put(7)
     assert isinstance(consumer.error(), Interruption)
     assert channel.get() == 7
+
+
+class InterruptedLine(deque[Any]):
+    """A line in which a signal arrives just before the one who was let go is taken out."""
+
+    is_armed = True
+
+    def popleft(self) -> Any:
+        if self.is_armed:
+            self.is_armed = False
+            raise Interruption
+        return super().popleft()
+
+
+def test_who_was_let_go_while_the_server_was_interrupted_is_awake_and_is_not_served_again() -> None:
+    channel: Channel[int] = Channel(capacity=5)
+    channel._exchange._consumers = InterruptedLine()
+    first = Background(channel.get)
+    waiting(channel, consumers=1)
+    second = Background(channel.get)
+    waiting(channel, consumers=2)
+    with pytest.raises(Interruption):
+        channel.put(1)
+    assert first.result() == 1
+    channel.put(2)
+    assert second.result() == 2
+
+
+def test_a_producer_that_was_let_in_while_the_server_was_interrupted_is_awake_and_is_let_in_once() -> None:
+    channel = filled(1, capacity=1)
+    channel._exchange._producers = InterruptedLine()
+    put = Background(lambda: channel.put(2))
+    waiting(channel, producers=1)
+    with pytest.raises(Interruption):
+        channel.get()
+    put.result()
+    channel.close()
+    assert channel.get_many(9, allow_fewer=True) == [2]
+
+
+def test_an_error_does_not_keep_what_the_caller_had() -> None:
+    channel = filled()
+    channel.close()
+
+    class Big:
+        pass
+
+    def call() -> weakref.ref[Big]:
+        big = Big()
+        with contextlib.suppress(OutOfRangeError):
+            channel.get()
+        return weakref.ref(big)
+
+    gc.disable()
+    try:
+        assert call()() is None
+    finally:
+        gc.enable()
 
 
 def test_many_threads_lose_nothing_and_take_nothing_twice() -> None:
