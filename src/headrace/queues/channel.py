@@ -326,7 +326,8 @@ class Channel(Generic[T]):
         if self._outlook is not None and waiter.is_consumer and will_warn:
             if wait_at_gate(waiter, patience_s, clock):
                 return True
-            _LOG.warning("%s: a dequeue has waited %g s. %s", self.name, patience_s, self._outlook.explain())
+            shortage, why = self._exchange.shortage(waiter), self._outlook.explain()
+            _LOG.warning("%s: a dequeue has waited %g s (%s). %s", self.name, patience_s, shortage, why)
         return wait_at_gate(waiter, timeout_s, clock)
 
     def _line_up(self, waiter: Waiter[Entry[T]]) -> None:

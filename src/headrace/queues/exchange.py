@@ -282,6 +282,11 @@ class Exchange(Generic[T]):
         state = f"{self.elements} of {self._capacity} elements are inside"
         return DeadlineExceededError(f"{self._name}: waited {timeout_s} s for {aim}; {state}")
 
+    def shortage(self, waiter: Waiter[Entry[T]]) -> str:
+        """What a consumer waits for, and what there is."""
+        held_back = f", where {self._held_back} stay until it is closed" if self._held_back else ""
+        return f"{waiter.wanted} wanted, {len(self.inside)} inside{held_back}"
+
     @property
     def elements(self) -> int:
         """The weight of what is inside, in elements."""

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.queues.background import Background, HandClock, until, waiting
 
 from headrace.errors import FailedPreconditionError, OutOfRangeError
-from headrace.queues import FIFOQueue
+from headrace.queues import FIFOQueue, RandomShuffleQueue
 
 
 def messages(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -29,7 +29,7 @@ def test_a_dequeue_whose_runners_were_never_started_says_after_five_seconds_what
     clock.move(0.2)
     until(lambda: bool(caplog.records))
     why = "2 runners are registered for this queue and were never started: call start_queue_runners"
-    assert messages(caplog) == [f"FIFOQueue 'examples': a dequeue has waited 5 s. {why}"]
+    assert messages(caplog) == [f"FIFOQueue 'examples': a dequeue has waited 5 s (1 wanted, 0 inside). {why}"]
     assert caplog.records[0].levelno == logging.WARNING
     queue.enqueue(1)
     assert get.result() == 1
@@ -58,6 +58,19 @@ def test_a_queue_that_nobody_is_known_to_fill_says_that(caplog: pytest.LogCaptur
     assert "Nobody is registered to fill this queue" in messages(caplog)[0]
     queue.close()
     get.error()
+
+
+def test_a_queue_that_holds_its_elements_back_says_that(caplog: pytest.LogCaptureFixture) -> None:
+    clock = HandClock()
+    queue = RandomShuffleQueue(9, min_after_dequeue=5, clock=clock)
+    queue.enqueue_many([1, 2, 3])
+    get = Background(queue.dequeue)
+    waiting(queue, consumers=1)
+    clock.move(5.0)
+    until(lambda: bool(caplog.records))
+    assert "(1 wanted, 3 inside, where 5 stay until it is closed)" in messages(caplog)[0]
+    queue.close()
+    get.result()
 
 
 def test_a_queue_that_is_filled_slowly_names_those_who_fill_it(caplog: pytest.LogCaptureFixture) -> None:
