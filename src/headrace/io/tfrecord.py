@@ -1,0 +1,243 @@
+"""The framing of TFRecord files: byte strings of any length, each with two checksums.
+
+    length (uint64) | masked CRC32C of the length | the bytes | masked CRC32C of the bytes      all little-endian
+
+What always holds, beside the promise of ``RecordReader``:
+- No length is believed before its checksum fits, and none above ``max_record_bytes`` at all: such a record is passed
+  over in portions. What is held grows with the bytes that are there, never with the bytes that a length claims.
+- A record whose bytes are corrupt is one bad record. Behind a corrupt length nobody knows where the next record begins:
+  the file is then at its end. The same holds for a file that ends inside a record, which TensorFlow takes for complete
+  when it ends inside a length.
+
+The "line" of a record is its number, from 1. Checksums are computed by google-crc32c, in hardware.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from headrace.errors import (
+    DataLossError,
+    HeadraceError,
+    InvalidArgumentError,
+    MissingExtraError,
+    ResourceExhaustedError,
+)
+from headrace.io.block_reader import DEFAULT_BUFFER_BYTES, MAX_RECORD_BYTES
+from headrace.io.compression import ByteStream, checked_compression_type, open_stream
+from headrace.io.files import path_of
+from headrace.io.reader import Chunk, Place
+from headrace.structure import object_array
+
+__all__ = ["FRAME_BYTES", "FrameReader"]
+
+_LENGTH: Final = struct.Struct("<Q")
+_CRC: Final = struct.Struct("<I")
+_HEAD_BYTES: Final = _LENGTH.size + _CRC.size
+# What a record has around its bytes.
+FRAME_BYTES: Final = _HEAD_BYTES + _CRC.size
+# A checksum of data that holds checksums is weak, so the format rotates it and adds this.
+_MASK: Final = 0xA282EAD8
+
+
+def _crc32c_function() -> Callable[[bytes], int]:
+    try:
+        import google_crc32c
+    except ImportError:
+        raise MissingExtraError("TFRecord files need google-crc32c: pip install 'headrace[tfrecord]'") from None
+    value: Callable[[bytes], int] = google_crc32c.value
+    return value
+
+
+def _masked(crc: int) -> bytes:
+    return _CRC.pack(((crc >> 15 | crc << 17) + _MASK) & 0xFFFFFFFF)
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What stands next in the buffer.
+
+    Attributes:
+        nbytes: how long it is with its checksums, as far as its length is known.
+        payload: the record, unless something is wrong.
+        fault: what is wrong with it.
+        is_last: whether nothing behind it can be read.
+    """
+
+    nbytes: int
+    payload: bytes = b""
+    fault: HeadraceError | None = None
+    is_last: bool = False
+
+
+class FrameReader:
+    """Reads the records of one TFRecord file: a ``RecordReader`` with one component, an object array of bytes.
+
+    Args:
+        path: the file, local or with ``://``.
+        compression_type: None, "", "GZIP" or "ZLIB".
+        buffer_size: bytes to read at once, or None for a good size.
+        place: where to begin.
+        max_record_bytes: the longest record that is read.
+
+    Raises:
+        MissingExtraError: google-crc32c is not installed.
+        InvalidArgumentError: when an argument does not fit. The file is not touched before the first ``read``.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        compression_type: str | None = None,
+        buffer_size: int | None = None,
+        place: Place | None = None,
+        max_record_bytes: int = MAX_RECORD_BYTES,
+    ) -> None:
+        self._path = path_of(path)
+        self._compression_type = checked_compression_type(compression_type)
+        self._buffer_size = DEFAULT_BUFFER_BYTES if buffer_size is None else buffer_size
+        self._max_record_bytes = max_record_bytes
+        if self._buffer_size < 1 or max_record_bytes < 1:
+            raise InvalidArgumentError("buffer_size and max_record_bytes are at least 1")
+        self._crc32c = _crc32c_function()
+        self._place = place or Place()
+        self._stream: ByteStream | None = None
+        self._data = b""
+        self._at = 0  # where in _data the next record begins
+        self._ended = self._place.ended  # nothing follows _data
+        self._failure: HeadraceError | None = None  # what ended the file behind _data
+
+    @property
+    def path(self) -> str:
+        """The file, as the caller named it."""
+        return self._path
+
+    @property
+    def place(self) -> Place:
+        """Where the next record that ``read`` returns begins."""
+        return self._place
+
+    def read(self, max_records: int) -> Chunk | None:
+        """The next 1 to ``max_records`` records, or None at the end of the file.
+
+        Raises:
+            HeadraceError: for the next record, or the file; the next call goes on behind it.
+        """
+        if max_records < 1:
+            raise InvalidArgumentError(f"max_records is at least 1, and not {max_records}")
+        place = self._place
+        frame = self._next_frame()
+        if frame is None:
+            self.close()
+            return None
+        if frame.fault is not None:
+            raise self._told(frame, frame.fault)
+        payloads = []
+        while frame is not None and frame.fault is None:
+            payloads.append(frame.payload)
+            self._step_over(frame)
+            frame = self._frame() if len(payloads) < max_records else None
+        lines = range(place.line, place.line + len(payloads))
+        return Chunk(arrays=(object_array(payloads),), matrix=None, place=place, lines=lines)
+
+    def close(self) -> None:
+        """Closes the file; ``read`` then returns None. May be called twice."""
+        if self._stream is not None:
+            self._stream.close()
+        self._stream = None
+        self._data = b""
+        self._at = 0
+        self._ended = True
+        self._failure = None
+
+    # --- cutting the buffer into records ------------------------------------------------------------------------
+
+    def _next_frame(self) -> _Frame | None:
+        """The next record, for which as much is read as is needed; None at the end of the file."""
+        while (frame := self._frame()) is None:
+            left = len(self._data) - self._at
+            if self._failure is not None:
+                return _Frame(left, fault=self._failure, is_last=True)
+            if self._ended:
+                return self._cut_off(left) if left else None
+            self._extend()
+        return frame
+
+    def _frame(self) -> _Frame | None:
+        """The record that begins at ``_at``, or None where it is not complete."""
+        body = self._at + _HEAD_BYTES
+        if len(self._data) < body:
+            return None
+        length_bytes = self._data[self._at : self._at + _LENGTH.size]
+        if self._data[body - _CRC.size : body] != _masked(self._crc32c(length_bytes)):
+            return _Frame(0, fault=_corrupt_length(), is_last=True)
+        length = _LENGTH.unpack(length_bytes)[0]
+        if length > self._max_record_bytes:
+            return _Frame(FRAME_BYTES + length, fault=self._too_long(length))
+        end = body + length
+        if len(self._data) < end + _CRC.size:
+            return None
+        payload = self._data[body:end]
+        if self._data[end : end + _CRC.size] != _masked(self._crc32c(payload)):
+            return _Frame(FRAME_BYTES + length, fault=DataLossError("the record is corrupt: its checksum is wrong"))
+        return _Frame(FRAME_BYTES + length, payload)
+
+    def _step_over(self, frame: _Frame) -> None:
+        self._at += frame.nbytes
+        place = self._place
+        self._place = Place(place.offset + frame.nbytes, place.line + 1, place.record + 1)
+
+    def _extend(self) -> None:
+        """Reads on: a buffer more, or as much again as is waiting."""
+        left = self._data[self._at :]
+        behind = max(0, self._at - len(self._data))  # of a record that is passed over
+        wanted = max(self._buffer_size, len(left))
+        pieces = [left]
+        try:
+            if self._stream is None:
+                self._stream = open_stream(self._path, self._compression_type, self._place.offset)
+            while wanted and (piece := self._stream.read(wanted)):
+                wanted -= len(piece)
+                pieces.append(piece)
+            self._ended = bool(wanted)
+        except HeadraceError as error:
+            self._failure = error
+        self._data = b"".join(pieces)
+        self._at = behind
+
+    # --- what goes wrong ----------------------------------------------------------------------------------------
+
+    def _told(self, frame: _Frame, fault: HeadraceError) -> HeadraceError:
+        """The error of the next record, which is behind us from now on."""
+        origin = f"{self._path}:{self._place.line}"
+        was_open = self._stream is not None
+        if frame.is_last or not self._passes_over(frame):
+            self._place = replace(self._place, ended=True)
+            self.close()
+        return fault.located(stage=None, origin=origin) if was_open else fault
+
+    def _passes_over(self, frame: _Frame) -> bool:
+        """Steps over a bad record, reading it in portions where it is too long; False when the file ends inside it."""
+        self._step_over(frame)
+        while self._at > len(self._data) and not (self._ended or self._failure):
+            self._extend()
+        return self._at <= len(self._data)
+
+    def _too_long(self, length: int) -> HeadraceError:
+        return ResourceExhaustedError(
+            f"the record has {length} bytes, and the limit is {self._max_record_bytes}; it is passed over"
+        )
+
+    def _cut_off(self, left: int) -> _Frame:
+        fault = DataLossError(f"the file ends {left} bytes into a record; it was cut short")
+        return _Frame(left, fault=fault, is_last=True)
+
+
+def _corrupt_length() -> HeadraceError:
+    return DataLossError(
+        "the length of a record is corrupt, so that the rest cannot be read; is it a TFRecord file, and is "
+        "compression_type right?"
+    )
