@@ -8,13 +8,14 @@ from typing import Final
 
 from headrace.backends.inline import InlineStage
 from headrace.backends.thread import WorkerPool
+from headrace.errors import FailedPreconditionError, HeadraceError
 from headrace.observe.meter import StageStats
 from headrace.optimize.add_final_prefetch import has_parallel_work
 from headrace.optimize.rules import optimized
 from headrace.physical.context import Context, Meters, Seeds
 from headrace.physical.cursor import State
 from headrace.physical.lower import lower
-from headrace.physical.stage import Stage
+from headrace.physical.stage import Item, Stage
 from headrace.plan.buffering import Prefetch, WithOptions
 from headrace.plan.node import AUTOTUNE, Node, nodes_of, parallel_calls_of
 from headrace.plan.options import Options
@@ -47,7 +48,10 @@ class Run:
         self._meters = Meters(node for node in nodes_of(running) if not isinstance(node, WithOptions))
         self._pool: WorkerPool | None = None
         self._closing = threading.Lock()
-        self._closed = False
+        self._closed = threading.Event()
+        self._pulling = threading.RLock()  # held while the plan is read, and while what it holds is given back
+        self._puller: int | None = None
+        self._given_back = False
         inline = options.executor == "inline"
         if not inline and _uses_threads(running):
             self._pool = WorkerPool(_workers(running, options))
@@ -59,12 +63,34 @@ class Run:
             deterministic=options.deterministic is not False,
             epoch=(epoch,),
         )
-        self.root: Stage = InlineStage(running, state, context) if inline else lower(running, state, context)
+        try:
+            self._root: Stage = InlineStage(running, state, context) if inline else lower(running, state, context)
+        except BaseException:
+            self._stop_workers()  # what was opened before may be read already
+            raise
 
-    @property
-    def closed(self) -> bool:
-        """Whether nothing more can come."""
-        return self._closed
+    def pull(self, limit: int) -> Item:
+        """The next item of the plan; None at its end, and when the run was closed meanwhile.
+
+        Raises:
+            FailedPreconditionError: a function of the plan asked for it, in the thread that reads the plan.
+        """
+        if self._puller == threading.get_ident():
+            raise FailedPreconditionError("a function cannot take elements from the iterator that is calling it")
+        with self._pulling:
+            if self._closed.is_set():
+                return None
+            self._puller = threading.get_ident()
+            try:
+                return self._root.pull(limit)
+            except HeadraceError:
+                if self._closed.is_set():  # a wait that close() ended
+                    return None
+                raise
+            finally:
+                self._puller = None
+                if self._closed.is_set():
+                    self._give_back()
 
     def stages(self) -> tuple[StageStats, ...]:
         """What each stage did so far, sources first."""
@@ -73,14 +99,25 @@ class Run:
     def close(self) -> None:
         """Ends every wait, joins every thread, and gives back what the stages hold; may be called again."""
         with self._closing:
-            if self._closed:
+            if self._closed.is_set():
                 return
-            self._closed = True
-        self.root.stop()
+            self._closed.set()
+        self._root.stop()
+        self._stop_workers()
+        # A function, or a garbage collection, may close the run in the very thread that reads it: pull gives back then.
+        if self._puller != threading.get_ident():
+            with self._pulling:
+                self._give_back()
+
+    def _stop_workers(self) -> None:
         if self._pool is not None:
             self._pool.stop()
             self._pool.join()
-        self.root.close()
+
+    def _give_back(self) -> None:
+        if not self._given_back:
+            self._given_back = True
+            self._root.close()
 
 
 def _uses_threads(plan: Node) -> bool:

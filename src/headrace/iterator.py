@@ -22,9 +22,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from headrace.engine import Run, options_of
-from headrace.errors import HeadraceError, InvalidArgumentError, OutOfRangeError
+from headrace.errors import InvalidArgumentError, OutOfRangeError
 from headrace.observe.meter import IteratorStats
-from headrace.physical.block import Block, Failure
+from headrace.physical.block import Failure
 from headrace.physical.context import Seeds
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.stage import Pace
@@ -123,14 +123,15 @@ class DatasetIterator:
 
     def _next_block(self) -> Element:
         if self._ended:
+            self._shut()  # where another thread closed it just when the run began
             raise StopIteration
         start = time.perf_counter()
         try:
-            item = self._pulled()
+            item = self._running().pull(self._pace.size)
         except BaseException:
             self._end()  # the engine itself failed, or Ctrl-C came: nothing can go on from here
             raise
-        if item is None:
+        if item is None or self._ended:  # the end, or closed by another thread while this one waited
             self._end()
             self._wait_s += time.perf_counter() - start
             raise StopIteration
@@ -145,15 +146,6 @@ class DatasetIterator:
         self._wait_s += waited_s
         self._pace.observe(len(rows), waited_s, item.payload.nbytes)
         return next(self._rows)
-
-    def _pulled(self) -> Block | Failure | None:
-        run = self._running()
-        try:
-            return run.root.pull(self._pace.size)
-        except HeadraceError:
-            if run.closed:  # by another thread, while this one waited
-                return None
-            raise
 
     def _running(self) -> Run:
         if self._run is None:

@@ -10,18 +10,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-import headrace as hr
-from headrace.physical import sources
-from headrace.testing import check_every_restore_point
-from headrace.testing.restoring import delivered
 from tests.laws.plans import Recipe, Resumable, add_one, few, recipes, shuffled_few, unordered_recipes
 from tests.laws.running import (
     REFERENCE,
@@ -36,6 +31,11 @@ from tests.laws.running import (
     through_json,
     ways,
 )
+
+import headrace as hr
+from headrace.physical import sources
+from headrace.testing import check_every_restore_point
+from headrace.testing.restoring import delivered
 
 ROOT = Path(__file__).parents[2]
 
@@ -359,7 +359,7 @@ class CountedReads:
     def __init__(self) -> None:
         self.rows = 0
 
-    def __enter__(self) -> CountedReads:
+    def __enter__(self) -> Self:
         self._patches = [
             mock.patch.object(sources.ArraysSource, name, self._counting(getattr(sources.ArraysSource, name)))
             for name in ("rows", "columns")

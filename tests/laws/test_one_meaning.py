@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-import headrace as hr
 from tests.laws.plans import Recipe, recipes, unordered_recipes
 from tests.laws.running import LIMIT, REFERENCE, Way, assert_same, elements_of, last_ones_first, ways
+
+import headrace as hr
 
 
 @given(recipes(), ways())

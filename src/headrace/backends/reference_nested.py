@@ -9,6 +9,7 @@ from typing import Any
 from headrace.backends.reference_stream import Given, Stream, called
 from headrace.errors import HeadraceError
 from headrace.physical.cursor import State
+from headrace.physical.lower import changed_since
 from headrace.plan.combining import FlatMap, Interleave
 
 __all__ = ["InterleaveStream"]
@@ -35,6 +36,7 @@ class InterleaveStream:
         open_plan: Open,
         state: State | None,
     ) -> None:
+        self.node = node
         self.label = node.label
         self.open_plan = open_plan
         self.block_length = node.block_length if isinstance(node, Interleave) else None
@@ -50,7 +52,10 @@ class InterleaveStream:
                 self.slots[index] = self.reopened(build(saved["opener"]), saved)
 
     def reopened(self, above: Stream, saved: State) -> _Slot:
-        element, origin = above.next()
+        try:
+            element, origin = above.next()
+        except StopIteration:
+            raise changed_since(self.node) from None
         above.close()
         stream = self.open_plan(element, saved["number"], saved["inner"])
         return _Slot(saved["number"], saved["opener"], origin, stream)

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 from typing import Any
 
-from headrace.errors import InternalError
+from headrace.errors import DataLossError, InternalError
 from headrace.physical.batching import BatchStage, UnbatchStage
 from headrace.physical.block import Block, Failure
 from headrace.physical.choosing import (
@@ -50,7 +50,7 @@ from headrace.plan.node import AUTOTUNE, Node, plan_of
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Shuffle, Skip, Take
 from headrace.plan.sources import Files, FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
 
-__all__ = ["index_source", "inner_plan", "lower", "shuffle_key"]
+__all__ = ["changed_since", "index_source", "inner_plan", "lower", "shuffle_key"]
 
 
 @functools.singledispatch
@@ -285,6 +285,12 @@ def inner_plan(node: FlatMap, element: Any, number: int, context: Context) -> tu
     return plan, context.inside(plan, opener=node, number=number)
 
 
+def changed_since(node: FlatMap) -> DataLossError:
+    """What is raised where a resumed run does not find the element that had opened a dataset."""
+    message = "the element that opened a dataset is not there any more: the data changed since the state was saved"
+    return DataLossError(message, stage=node.label)
+
+
 @lower.register
 def _interleave(node: FlatMap, state: State | None, context: Context) -> Stage:
     cycle, block, calls = 1, 1 << 62, None
@@ -315,7 +321,7 @@ def _interleave(node: FlatMap, state: State | None, context: Context) -> Stage:
         item = above.pull(1)
         above.close()
         if not isinstance(item, Block):
-            raise InternalError(f"{node.label}: the element that opened a dataset is not there any more")
+            raise changed_since(node)
         return item
 
     return InterleaveStage(

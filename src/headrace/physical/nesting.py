@@ -107,6 +107,7 @@ class InterleaveStage(Stage):
         self._ordered = ordered
         self._ahead: deque[Opened | Failure] = deque()
         self._input_ended = False
+        self._stopped = False
         self._cycle: int = state["cycle"] if state else 0
         self._given: int = state["given"] if state else 0
         self._number: int = state["number"] if state else 0
@@ -159,6 +160,8 @@ class InterleaveStage(Stage):
                 continue
             if isinstance(slot, Failure):
                 return self._failed(slot)
+            if self._stopped:  # stop() may have come before this one was there to be stopped
+                slot.reader.stop()
             if not self._ordered:
                 slot = self._a_ready_one(slot)
             item = slot.reader.peek(max(1, limit // len(self._slots)))
@@ -250,6 +253,7 @@ class InterleaveStage(Stage):
     # ------------------------------------------------------------------ ending
 
     def stop(self) -> None:
+        self._stopped = True
         for opened in self._all_opened():
             opened.reader.stop()
         super().stop()
