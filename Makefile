@@ -28,7 +28,7 @@ PINNED := PIP_CONSTRAINT=constraints-dev.txt PIP_BUILD_CONSTRAINT=constraints-de
 
 CODE := src tests $(wildcard benchmarks examples)
 
-.PHONY: help setup demo test check format lint types layers docs bench import-time clean
+.PHONY: help setup demo test check format lint types layers docs thorough stress bench handoff import-time clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -41,6 +41,13 @@ demo: $(RUN_READY)  ## a training job on CSV files becomes faster, and why: head
 
 test: $(DEV_READY)  ## all tests, in parallel, warnings as errors
 	$(BIN)/pytest -n $(JOBS) --maxprocesses=8 --dist=worksteal $(ARGS)
+
+# The long runs: minutes to an hour, before an issue is resolved, not at each change.
+thorough: $(DEV_READY)  ## the laws on thousands of random plans instead of dozens
+	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest -n $(JOBS) --maxprocesses=8 --dist=worksteal -o faulthandler_timeout=3600 tests/laws $(ARGS)
+
+stress: $(DEV_READY)  ## 8 producers and 8 consumers on the queues, 10,000 rounds of closes, cancels and failures
+	$(BIN)/python -m tests.stress.queues $(ARGS)
 
 check: format lint types layers docs  ## formatting, lint, types, layers, docstring examples
 
@@ -62,6 +69,9 @@ docs: $(DEV_READY)
 
 bench: $(BENCH_READY)  ## against peers, in an environment of its own (.bench): docs/benchmarks.md
 	$(BENCH)/bin/python benchmarks/run.py $(ARGS)
+
+handoff: $(BENCH_READY)  ## what a hand-off costs, beside queue.Queue and TensorFlow's FIFOQueue
+	$(BENCH)/bin/python benchmarks/handoff.py $(ARGS)
 
 # Ten fresh interpreters, because the second import in one costs nothing; the median, because the first reads a cold disk.
 import-time: $(RUN_READY)  ## the median of ten fresh imports of headrace
