@@ -12,6 +12,7 @@ from headrace.physical.batching import sliced, stacked
 from headrace.physical.block import Rows
 from headrace.physical.cursor import State
 from headrace.physical.mapping import call_on, is_true, packed
+from headrace.physical.origin import grouped
 from headrace.plan.combining import Zip
 from headrace.plan.elementwise import Enumerate, Filter, Map
 from headrace.plan.grouping import Batch, Unbatch
@@ -96,8 +97,7 @@ class BatchStream(Unary):
             raise error
         if not elements or (self.node.drop_remainder and len(elements) < self.node.batch_size):
             raise StopIteration
-        last = origins[-1].removeprefix("element ")
-        origin = origins[0] if len(origins) == 1 else f"{origins[0]} to {last}"
+        origin = grouped(origins[0], origins[-1], len(origins))
         return called(self.node.label, origin, lambda: stacked(Rows(elements))), origin
 
     def gathered(self) -> tuple[list[Element], list[str], HeadraceError | None]:

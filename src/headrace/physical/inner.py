@@ -23,6 +23,9 @@ class InnerReader:
     A failure to open is the one thing that such a reader gives.
     """
 
+    # Whether the plan runs in the thread that peeks, and not in the workers.
+    reads_here = True
+
     def __init__(self, open_stage: Callable[[], Stage | Failure], cursor: Cursor | None) -> None:
         self._open_stage = open_stage
         self._stage: Stage | Failure | None = None
@@ -94,6 +97,8 @@ class AheadReader(InnerReader):
 
     One task at a time reads the stage, so the stage itself knows nothing of threads.
     """
+
+    reads_here = False
 
     def __init__(
         self,

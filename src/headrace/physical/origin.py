@@ -18,6 +18,7 @@ __all__ = [
     "Origin",
     "Within",
     "as_array",
+    "grouped",
     "subset",
 ]
 
@@ -38,6 +39,15 @@ def as_array(numbers: Numbers) -> np.ndarray:
     if isinstance(numbers, range):
         return np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
     return numbers
+
+
+def grouped(first: str, last: str, count: int) -> str:
+    """Where an element came from that was made of several, of which these are the first and the last."""
+    if count == 1:
+        return first
+    if first.startswith("element ") and last.startswith("element "):
+        return f"elements {first.removeprefix('element ')} … {last.removeprefix('element ')}"
+    return f"{count} elements, {first} … {last}"
 
 
 class Origin(Protocol):
@@ -91,8 +101,8 @@ class GroupedOrigin:
 
     def describe(self, index: int) -> str:
         start, stop = self.bounds[index]
-        first = self.base.describe(start)
-        return first if stop - start < 2 else f"{first} to {self.base.describe(stop - 1).removeprefix('element ')}"
+        count = stop - start
+        return grouped(self.base.describe(start), self.base.describe(stop - 1), count)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
