@@ -11,6 +11,7 @@ from headrace.physical.block import Rows
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.draws import Key
+from headrace.physical.origin import WordedOrigin
 from headrace.physical.shuffle_order import content, drain_order, draws
 from headrace.physical.shuffling import buffer_slots
 from headrace.plan.buffering import Cache
@@ -119,9 +120,9 @@ class CacheStream:
         kept = node.memory.kept
         self.kept = kept if kept is not None and filled in (None, kept.epoch) else None
         self.epoch = self.kept.epoch if self.kept is not None else filled or context.epoch
-        self.rows: list[Element] = (
-            [row for payload in kept.payload for row in payload.rows()] if self.kept and kept else []
-        )
+        pieces = self.kept.pieces if self.kept is not None else ()
+        self.rows: list[Element] = [row for payload, _ in pieces for row in payload.rows()]
+        self.origins: list[str] = [origin.describe(number) for rows, origin in pieces for number in range(len(rows))]
         self.input = build(self.epoch) if self.kept is None else None
         self.failed = 0
         self.settled = False
@@ -131,7 +132,7 @@ class CacheStream:
             if self.index == len(self.rows):
                 raise StopIteration
             self.index += 1
-            return read_only(self.rows[self.index - 1]), f"element {self.index - 1}"
+            return read_only(self.rows[self.index - 1]), self.origins[self.index - 1]
         while True:
             try:
                 element, origin = self.input.next()
@@ -145,6 +146,7 @@ class CacheStream:
                 self.failures = self.failed
                 raise
             self.rows.append(read_only(element))
+            self.origins.append(origin)
             if len(self.rows) == self.node.input.cardinality():
                 self.complete()
             if len(self.rows) > self.index:
@@ -153,7 +155,7 @@ class CacheStream:
 
     def complete(self) -> None:
         if not self.failed and not self.settled:
-            self.node.memory.keep(KeptEpoch((Rows(self.rows),), self.epoch))
+            self.node.memory.keep(KeptEpoch(((Rows(self.rows), WordedOrigin(self.origins)),), self.epoch))
         self.settled = True
 
     def state(self) -> State:

@@ -15,9 +15,9 @@ __all__ = ["KeptEpoch", "MemoryCache"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KeptEpoch:
-    """All elements of one epoch, and which epoch it was."""
+    """All elements of one epoch in pieces, each with where its elements came from, and which epoch it was."""
 
-    payload: Any
+    pieces: tuple[tuple[Any, Any], ...]
     epoch: tuple[int, ...]
 
 

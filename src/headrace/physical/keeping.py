@@ -18,7 +18,7 @@ from headrace.caching.memory import KeptEpoch, MemoryCache
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Columns, Failure, Indexed, Payload, Rows, Zipped
 from headrace.physical.cursor import State
-from headrace.physical.origin import NumberedOrigin
+from headrace.physical.origin import Origin
 from headrace.physical.sources import OneSource
 from headrace.physical.stage import Item, Stage
 from headrace.structure import read_only, unshared
@@ -69,7 +69,9 @@ class CacheStage(Stage):
         super().__init__(meter, inputs, _CacheCursor(self._index, self._epoch, self._failures))
         self._memory = memory
         self._cardinality = cardinality
-        self._collected: list[Payload] = []
+        self._collected: list[tuple[Payload, Origin]] = []
+        pieces = self._kept.pieces if self._kept is not None else ()
+        self._starts = [0, *accumulate(len(payload) for payload, _ in pieces)]
         self._count = 0
         self._failed = 0  # failures met in this filling
         self._settled = False  # complete, or given up: nothing is left to be said
@@ -90,13 +92,13 @@ class CacheStage(Stage):
                 self._failures = self._failed
                 after = _CacheCursor(self._index, self._epoch, self._failures)
                 return Failure(item.error, self.cursor, after)
-            payload = self._collect(item.payload)
+            payload = self._collect(item)
             if behind <= 0:
                 return self._block(payload, item)
 
-    def _collect(self, payload: Payload) -> Payload:
-        kept = _frozen(payload)
-        self._collected.append(kept)
+    def _collect(self, block: Block) -> Payload:
+        kept = _frozen(block.payload)
+        self._collected.append((kept, block.origin))
         self._count += len(kept)
         if self._count == self._cardinality:
             self._complete()
@@ -114,16 +116,15 @@ class CacheStage(Stage):
         return Block(_handed_out(payload), cursor, item.origin)
 
     def _given(self, kept: KeptEpoch, limit: int) -> Item:
-        starts = [0, *accumulate(len(payload) for payload in kept.payload)]
-        if self._index >= starts[-1]:
+        if self._index >= self._starts[-1]:
             return None
-        piece = bisect.bisect_right(starts, self._index) - 1
-        offset = self._index - starts[piece]
-        part = range(offset, min(offset + limit, len(kept.payload[piece])))
-        numbers = range(self._index, self._index + len(part))
+        piece = bisect.bisect_right(self._starts, self._index) - 1
+        offset = self._index - self._starts[piece]
+        payload, origin = kept.pieces[piece]
+        part = range(offset, min(offset + limit, len(payload)))
         cursor = _CacheCursor(self._index, self._epoch)
-        self._index = numbers.stop
-        return Block(_handed_out(kept.payload[piece].subset(part)), cursor, NumberedOrigin(numbers))
+        self._index += len(part)
+        return Block(_handed_out(payload.subset(part)), cursor, origin.subset(part))
 
     def close(self) -> None:
         if self._count and not self._settled and self._kept is None:

@@ -17,6 +17,7 @@ __all__ = [
     "Numbers",
     "Origin",
     "Within",
+    "WordedOrigin",
     "as_array",
     "grouped",
     "subset",
@@ -87,6 +88,19 @@ class FileOrigin:
 
     def describe(self, index: int) -> str:
         return f"{self.path}:{self.lines[index]}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WordedOrigin:
+    """Elements whose origins are in words already."""
+
+    words: Sequence[str]
+
+    def subset(self, indices: Numbers) -> WordedOrigin:
+        return WordedOrigin([self.words[index] for index in indices])
+
+    def describe(self, index: int) -> str:
+        return self.words[index]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
