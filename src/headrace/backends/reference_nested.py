@@ -9,6 +9,7 @@ from typing import Any
 from headrace.backends.reference_stream import Given, Stream, called
 from headrace.errors import HeadraceError
 from headrace.physical.cursor import State
+from headrace.physical.failing import within
 from headrace.physical.lower import changed_since
 from headrace.plan.combining import FlatMap, Interleave
 
@@ -75,6 +76,8 @@ class InterleaveStream:
                 self.slots[self.cycle] = None
                 self.visit_next()
                 continue
+            except HeadraceError as error:
+                raise within(error, slot.origin) from error.__cause__
             self.given += 1
             if self.given == self.block_length:
                 self.visit_next()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.errors import DataError, HeadraceError
 
-__all__ = ["located"]
+__all__ = ["located", "within"]
 
 
 def located(error: BaseException, *, stage: str, origin: str | None) -> HeadraceError:
@@ -17,3 +17,12 @@ def located(error: BaseException, *, stage: str, origin: str | None) -> Headrace
     failure = DataError(reason, stage=stage, origin=origin)
     failure.__cause__ = error
     return failure
+
+
+def within(error: HeadraceError, outer: str) -> HeadraceError:
+    """The error of an element in a dataset that was made of the outer element."""
+    if error.origin is None or ":" in error.origin:  # a file and a line need no further word
+        return error
+    placed = type(error)(error.reason, stage=error.stage, origin=f"{error.origin} of {outer}")
+    placed.__cause__ = error.__cause__
+    return placed.with_traceback(error.__traceback__)

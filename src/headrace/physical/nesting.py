@@ -18,10 +18,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure, join
 from headrace.physical.cursor import Cursor, State
-from headrace.physical.failing import located
+from headrace.physical.failing import located, within
 from headrace.physical.inner import InnerReader, Opened
 from headrace.physical.origin import JoinedOrigin, Within
 from headrace.physical.stage import Item, Stage
@@ -171,9 +172,9 @@ class InterleaveStage(Stage):
             elif isinstance(item, Failure):
                 if slot.reader.failed_to_open:
                     self._slots[self._cycle] = None
-                else:
-                    slot.reader.drop_failure()
-                return self._failed(item)
+                    return self._failed(item)
+                slot.reader.drop_failure()
+                return self._failed(item, within(item.error, slot.opener.origin.describe(0)))
             else:
                 return self._rounds(limit) or self._run(slot, item, limit)
 
@@ -209,8 +210,8 @@ class InterleaveStage(Stage):
         self._cycle = (self._cycle + 1) % len(self._slots)
         self._given = 0
 
-    def _failed(self, failure: Failure) -> Failure:
-        return Failure(failure.error, self.cursor, self._cursor(_NO_SLOTS))
+    def _failed(self, failure: Failure, error: HeadraceError | None = None) -> Failure:
+        return Failure(error or failure.error, self.cursor, self._cursor(_NO_SLOTS))
 
     def _run(self, slot: Opened, head: Block, limit: int) -> Block:
         """Elements of the slot whose turn it is."""
