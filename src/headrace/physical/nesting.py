@@ -166,7 +166,8 @@ class InterleaveStage(Stage):
                 slot.reader.stop()
             if not self._ordered:
                 slot = self._a_ready_one(slot)
-            item = self._peek(slot, max(1, limit // len(self._slots)))
+            # At least what is left of its turn: read by a few, each element would cost as much as a block.
+            item = self._peek(slot, max(1, limit // len(self._slots), min(limit, self._block_length - self._given)))
             if item is None:
                 self._leave(slot)
             elif isinstance(item, Failure):

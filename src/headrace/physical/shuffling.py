@@ -32,6 +32,8 @@ __all__ = ["ShuffleStage", "buffer_slots"]
 
 # What is read to fill the buffer is read in blocks of at most this size, so that the buffer is not held twice.
 _READ_AT_ONCE = 1024
+# To draw a thousand numbers costs hardly more than to draw one.
+_DRAWN_AT_ONCE = 1024
 _ENDLESS = 1 << 62
 
 
@@ -49,12 +51,16 @@ class ShuffleStage(Stage):
         self._emitted: int = state["emitted"] if state else 0
         self._next: int = state["read"] if state else 0  # the number of the next input element
         self._total: int | None = state.get("total") if state else None
+        # As the state has it: known only once all outputs that exchange an element are out.
+        self._total_in_state = self._total
         self._reads = _Reads(self._next, input_stage.cursor)
         super().__init__(meter, (input_stage,), self._cursor_at(self._emitted))
         self._slots = Slots()
         self._order: np.ndarray | None = None  # of the slots, while they drain
         # The number of the element in each slot; None as long as element i lies in slot i.
         self._held: np.ndarray | None = None
+        self._drawn_places = np.empty(0, dtype=np.int64)  # draws, from output ``_drawn_from`` on
+        self._drawn_from = self._emitted
         self._filled = False
         self._input_ended = False
         self._pending: Block | None = None  # outputs that were drawn, and are handed on as far as they were asked for
@@ -134,7 +140,7 @@ class ShuffleStage(Stage):
             self._reads.forget_before(0 if self._held is None else int(self._held.min()))
             self._bound_at = self._emitted
         if self._order is None:
-            incoming = self._read_input(limit)
+            incoming = self._incoming(limit)
             if incoming is not None:
                 return self._exchanged(*incoming)
             self._start_draining()
@@ -145,8 +151,28 @@ class ShuffleStage(Stage):
             return None
         return self._output(self._slots.get(places), places if self._held is None else self._held[places])
 
+    def _incoming(self, limit: int) -> tuple[int, Payload] | None:
+        """Elements to come in for as many outputs; one exchange of many costs little more than one of a few."""
+        first = self._next
+        pieces: list[Payload] = []
+        while self._next - first < limit:
+            item = self._read_input(limit - (self._next - first))
+            if item is None:
+                break
+            pieces.append(item[1])
+        return (first, join(pieces)) if pieces else None
+
+    def _places(self, count: int) -> np.ndarray:
+        """The slots from which the next outputs are taken."""
+        start = self._emitted - self._drawn_from
+        if start + count > len(self._drawn_places):
+            self._drawn_from, start = self._emitted, 0
+            self._drawn_places = draws(self._key, self._emitted, max(count, _DRAWN_AT_ONCE), self._size)
+        return self._drawn_places[start : start + count]
+
     def _start_draining(self) -> None:
         assert self._total is not None  # the input has ended
+        self._total_in_state = self._total
         self._drain_start = max(0, self._total - self._size)
         self._order = drain_order(self._key, min(self._total, self._size))
 
@@ -155,7 +181,7 @@ class ShuffleStage(Stage):
         count = len(incoming)
         if self._held is None:
             self._held = np.arange(self._size, dtype=np.int64)
-        places = draws(self._key, self._emitted, count, self._size)
+        places = self._places(count)
         numbers = np.arange(first, first + count, dtype=np.int64)
         earlier = _previous_equal(places)
         fresh = np.flatnonzero(earlier < 0)  # these take what lay in their slot before this run
@@ -179,7 +205,7 @@ class ShuffleStage(Stage):
         return block
 
     def _cursor_at(self, emitted: int) -> Cursor:
-        return _ShuffleCursor(emitted, *self._reads.oldest, self._total)
+        return _ShuffleCursor(emitted, *self._reads.oldest, self._total_in_state)
 
     def _without_failures(self, block: Block) -> Item:
         """The block as far as its first failure, or that failure."""
