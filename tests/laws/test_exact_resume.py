@@ -240,6 +240,17 @@ def test_epochs_after_a_resumed_one_are_those_of_an_unbroken_run(plan: str) -> N
     assert [list(fresh), list(fresh)] == epochs[2:]
 
 
+@pytest.mark.parametrize("executor", ["thread", "inline"])
+def test_the_same_shuffle_twice_in_a_plan_gives_two_orders(executor: str) -> None:
+    shuffled = hr.Dataset.range(50).shuffle(50, seed=1)
+    options = hr.Options(executor=executor)
+    pairs = list(hr.Dataset.zip(shuffled, shuffled).with_options(options))
+    assert any(one != other for one, other in pairs)
+    both = list(shuffled.concatenate(shuffled).with_options(options))
+    assert sorted(both[:50]) == sorted(both[50:])
+    assert both[:50] != both[50:]
+
+
 def test_a_cache_of_a_shuffle_is_filled_again_in_the_order_that_was_kept() -> None:
     def build() -> hr.Dataset:
         return hr.Dataset.range(8).shuffle(8).cache().repeat(3)

@@ -191,14 +191,17 @@ def _repeat(node: Repeat, state: State | None, context: Context) -> Stream:
 @stream_of.register
 def _concatenate(node: Concatenate, state: State | None, context: Context) -> Stream:
     return TurnsStream(
-        "part", lambda part, saved: stream_of(node.inputs[part], saved, context), lambda part, _: part == 0, state
+        "part",
+        lambda part, saved: stream_of(node.inputs[part], saved, context.turn(part)),
+        lambda part, _: part == 0,
+        state,
     )
 
 
 @stream_of.register
 def _zip(node: Zip, state: State | None, context: Context) -> Stream:
-    states = state["inputs"] if state else [None] * len(node.inputs)
-    return ZipStream(node, [stream_of(child, saved, context) for child, saved in zip(node.inputs, states, strict=True)])
+    parts = zip(node.inputs, state["inputs"] if state else [None] * len(node.inputs), strict=True)
+    return ZipStream(node, [stream_of(child, saved, context.turn(part)) for part, (child, saved) in enumerate(parts)])
 
 
 @stream_of.register

@@ -109,7 +109,8 @@ class Context:
         deterministic: what stages that were not told do about the order of parallel work.
         replayed: True above an operation that reads its input again when it is restored, so that the input must
             come in the same order again.
-        epoch: the path of epochs: the iterator's number, then the turns of each repeat around the stage.
+        epoch: the path of epochs: the iterator's number, then the turns of each repeat around the stage, and its place
+            in each zip and concatenate.
         within: the names of the operations whose function opened this plan.
         maps_behind: how many maps stand between here and the end of the plan. It tells maps apart in a state; fusing
             maps, or moving one behind a shuffle, changes it for no other.
@@ -126,7 +127,7 @@ class Context:
     maps_behind: int = 0
 
     def turn(self, number: int) -> Context:
-        """The context of one turn of a repeat."""
+        """The context of one turn of a repeat, or of one dataset among several."""
         return dataclasses.replace(self, epoch=(*self.epoch, number))
 
     def replaying(self) -> Context:

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any, ClassVar
 
 from headrace.errors import InvalidArgumentError
-from headrace.plan.node import UNKNOWN_CARDINALITY, Spec, UnaryNode
+from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Spec, UnaryNode
 from headrace.plan.sequencing import check_int
 from headrace.structure import TensorSpec, flatten, unflatten
 
@@ -75,6 +75,8 @@ class Unbatch(UnaryNode):
         count, spec = self.input.cardinality(), self.input.spec()
         sizes = [leaf.shape and leaf.shape[0] for leaf in flatten(spec)[0]] if spec is not None else []
         known = {size for size in sizes if isinstance(size, int)}
+        if count == INFINITE_CARDINALITY:
+            return count
         # One length is enough: components that differ from it fail when they come.
         return count * known.pop() if count >= 0 and len(known) == 1 else UNKNOWN_CARDINALITY
 
