@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import headrace as hr
 from headrace.cli.demo.csv_folder import CsvFolder
+from headrace.cli.demo.feeding import BatchMaker, fed_batches, queued_batches
 from headrace.cli.demo.naive import naive_batches
 from headrace.cli.demo.stages import StageFigures, figures_of
 
@@ -27,6 +28,9 @@ Batch = tuple[NDArray[np.float32], NDArray[np.float32]]
 CYCLE_LENGTH = 4
 # So many rows are taken from a file at a time: reading on is cheaper than changing the file.
 BLOCK_LENGTH = 16
+# So many batches of rows are mixed, beside the order of the files: a buffer that holds the whole of an epoch would be
+# filled again at the start of each, while the model waits.
+SHUFFLED_BATCHES = 10
 # Batches that wait ready-made: one being trained on, and a few so that a slow one is not noticed. Many more would let
 # the workers run far ahead and take the model's core meanwhile.
 PREFETCHED = 4
@@ -106,9 +110,9 @@ def pipeline(job: Job, *, parallel: bool) -> hr.Dataset:
         return features, labels[:, np.newaxis]
 
     batches = (
-        hr.Dataset.list_files(job.folder.pattern, shuffle=False)
+        hr.Dataset.list_files(job.folder.pattern, seed=job.seed)
         .interleave(hr.TextLineDataset, cycle_length=CYCLE_LENGTH, block_length=BLOCK_LENGTH)
-        .shuffle(job.folder.rows, seed=job.seed)
+        .shuffle(SHUFFLED_BATCHES * job.batch_size, seed=job.seed)
         .repeat(job.epochs)
         .batch(job.batch_size)
         .map(parse, num_parallel_calls=calls)
@@ -121,6 +125,21 @@ def pipeline(job: Job, *, parallel: bool) -> hr.Dataset:
 @contextmanager
 def _naive(job: Job) -> Iterator[Feed]:
     yield Feed(naive_batches(job.folder, epochs=job.epochs, batch_size=job.batch_size))
+
+
+def _maker(job: Job) -> BatchMaker:
+    return BatchMaker(job.folder, epochs=job.epochs, batch_size=job.batch_size)
+
+
+@contextmanager
+def _feed(job: Job) -> Iterator[Feed]:
+    yield Feed(fed_batches(_maker(job)))
+
+
+@contextmanager
+def _queue(job: Job) -> Iterator[Feed]:
+    with queued_batches(_maker(job)) as batches:
+        yield Feed(batches)
 
 
 @contextmanager
@@ -143,6 +162,8 @@ def _running(dataset: hr.Dataset) -> Iterator[Feed]:
 
 WAYS: tuple[Way, ...] = (
     Way(name="naive", meaning="rows read and parsed by csv and float inside the loop", feed=_naive),
+    Way(name="feed", meaning="one batch made by vectorised parsing, then fed, in the training thread", feed=_feed),
+    Way(name="queue", meaning="the same batches, made ahead by 2 runner threads in a queue of capacity 5", feed=_queue),
     Way(name="sequential", meaning="a Dataset, one batch after the other", feed=_sequential),
     Way(name="parallel", meaning="the same Dataset with parallel parsing and prefetch", feed=_parallel),
 )
