@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace import errors, io
+from headrace import errors, io, queue, train
 from headrace.dataset import CsvDataset, Dataset, TextLineDataset
 from headrace.iterator import DatasetIterator
 from headrace.plan.node import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
@@ -21,6 +21,8 @@ __all__ = [
     "TextLineDataset",
     "errors",
     "io",
+    "queue",
+    "train",
 ]
 
 __version__ = "0.1.0.dev0"

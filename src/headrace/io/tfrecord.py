@@ -32,7 +32,7 @@ from headrace.io.files import path_of
 from headrace.io.reader import Chunk, Place
 from headrace.structure import object_array
 
-__all__ = ["FRAME_BYTES", "FrameReader"]
+__all__ = ["FRAME_BYTES", "FrameReader", "crc32c_function"]
 
 _LENGTH: Final = struct.Struct("<Q")
 _CRC: Final = struct.Struct("<I")
@@ -43,7 +43,12 @@ FRAME_BYTES: Final = _HEAD_BYTES + _CRC.size
 _MASK: Final = 0xA282EAD8
 
 
-def _crc32c_function() -> Callable[[bytes], int]:
+def crc32c_function() -> Callable[[bytes], int]:
+    """What computes a CRC32C.
+
+    Raises:
+        MissingExtraError: google-crc32c is not installed.
+    """
     try:
         import google_crc32c
     except ImportError:
@@ -102,7 +107,7 @@ class FrameReader:
         self._max_record_bytes = max_record_bytes
         if self._buffer_size < 1 or max_record_bytes < 1:
             raise InvalidArgumentError("buffer_size and max_record_bytes are at least 1")
-        self._crc32c = _crc32c_function()
+        self._crc32c = crc32c_function()
         self._place = place or Place()
         self._stream: ByteStream | None = None
         self._data = b""

@@ -1,0 +1,125 @@
+"""Examples in a queue whose components nobody has declared: the first one shows what they are.
+
+TensorFlow knows dtypes and shapes before anything runs; here a callable is asked only when a runner starts. So the first
+example that comes in says what all others must be: their structure, dtypes and shapes. One that differs is refused
+where it is put in, in the runner's thread, whose failure names the component and reaches ``join``; not later, where a
+batch is made of it and nobody knows whence it came.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.queues.any_elements import Row, check_lengths
+from headrace.queues.typed_elements import Shapes, TypedElements, list_of_shapes
+from headrace.structure import Element, TensorSpec, TreeDef, flatten, leaf_spec, nbytes_of, normalize, unflatten
+from headrace.train.pulled import components
+
+__all__ = ["ExampleElements"]
+
+_Shape: TypeAlias = tuple[int | None, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the first example has shown."""
+
+    treedef: TreeDef
+    typed: TypedElements
+
+
+class ExampleElements:
+    """How examples go in and come out.
+
+    Args:
+        queue: how messages call the queue.
+        shapes: the shape of each component, or None for those of the first example.
+        dynamic_pad: whether sizes vary, and examples are padded to the largest in a batch: those that are None in
+            ``shapes``, or all where that is None.
+
+    Raises:
+        InvalidArgumentError: a size in ``shapes`` is None without ``dynamic_pad``.
+    """
+
+    def __init__(self, queue: str, shapes: Shapes, *, dynamic_pad: bool) -> None:
+        self._queue = queue
+        self._shapes = None if shapes is None else list_of_shapes(queue, shapes)
+        self._dynamic_pad = dynamic_pad
+        self._known: _Known | None = None
+        self._learning = threading.Lock()
+        if not dynamic_pad and any(None in shape for shape in self._shapes or ()):
+            raise InvalidArgumentError(f"{queue}: a size of None in shapes={shapes} needs dynamic_pad=True")
+
+    def pack(self, vals: Element) -> Row:
+        """The leaves of one example, as those of the first were."""
+        leaves, treedef = flatten(normalize(components(vals)))
+        return self._as_known(treedef, [leaf_spec(leaf) for leaf in leaves]).pack(leaves)
+
+    def pack_many(self, vals: Element) -> list[Row]:
+        """The examples that lie along the first axis of every component."""
+        leaves, treedef = flatten(normalize(components(vals)))
+        columns = [np.asarray(leaf) for leaf in leaves]
+        check_lengths(columns, [f"{self._queue}, component {number}" for number in range(len(columns))])
+        if not columns or not len(columns[0]):
+            return []
+        return self._as_known(treedef, [_spec_of_rows(column) for column in columns]).pack_many(columns)
+
+    def unpack(self, row: Row) -> Element:
+        """The example as it went in."""
+        return unflatten(self._shown().treedef, row)
+
+    def check_stackable(self) -> None:
+        """All examples that are let in fit together."""
+
+    def stack(self, rows: Sequence[Row]) -> Element:
+        """A batch: each component an array with a new first axis."""
+        known = self._shown()
+        stacked = known.typed.stack(rows)
+        return unflatten(known.treedef, [stacked] if known.treedef.num_leaves == 1 else stacked)
+
+    def nbytes(self, row: Row) -> int:
+        """About how many bytes the leaves hold."""
+        return nbytes_of(row)
+
+    # ---- learning
+
+    def _shown(self) -> _Known:
+        if self._known is None:
+            raise InvalidArgumentError(f"{self._queue}: before the first example, nothing says what examples look like")
+        return self._known
+
+    def _as_known(self, treedef: TreeDef, specs: Sequence[TensorSpec]) -> TypedElements:
+        if self._known is None:
+            self._learn(treedef, specs)
+        known = self._shown()
+        if treedef != known.treedef:
+            raise InvalidArgumentError(
+                f"{self._queue}: an example has another structure than the first: {treedef}, not {known.treedef}"
+            )
+        return known.typed
+
+    def _learn(self, treedef: TreeDef, specs: Sequence[TensorSpec]) -> None:
+        with self._learning:  # two threads may bring the first example at once
+            if self._known is None:
+                self._known = self._first(treedef, specs)
+
+    def _first(self, treedef: TreeDef, specs: Sequence[TensorSpec]) -> _Known:
+        shapes: Sequence[_Shape] = self._shapes or [self._shape(spec) for spec in specs]
+        if len(shapes) != len(specs):
+            raise InvalidArgumentError(f"{self._queue}: {len(shapes)} shapes, but examples of {len(specs)} components")
+        known = tuple(TensorSpec(shape, spec.dtype) for shape, spec in zip(shapes, specs, strict=True))
+        return _Known(treedef, TypedElements(queue=self._queue, specs=known, pads=self._dynamic_pad))
+
+    def _shape(self, spec: TensorSpec) -> _Shape:
+        return (None,) * len(spec.shape or ()) if self._dynamic_pad else spec.shape
+
+
+def _spec_of_rows(column: np.ndarray) -> TensorSpec:
+    dtype: Any = leaf_spec(column).dtype
+    return TensorSpec(column.shape[1:], dtype)

@@ -1,0 +1,65 @@
+"""What stands for a tensor that is evaluated again and again: a value that is pulled.
+
+A pulled value is a queue (its next element), a callable without arguments (what it returns), a structure of such, or
+anything else (that very value, again and again). Wherever TensorFlow's queue layer takes a tensor, a pulled value is
+taken here.
+
+The components of one example belong together. A callable that returns a whole example sees to that itself, and runs in
+several threads at once. The parts of a structure are pulled under one lock, because two threads that pull the parts of
+two examples in turn would mix them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from headrace.errors import InvalidArgumentError
+from headrace.queues import QueueBase
+from headrace.structure import Element, flatten, unflatten
+
+__all__ = ["Pull", "Pulled", "components", "pull", "puller"]
+
+Pulled: TypeAlias = Any  # a queue, a callable, a structure of them, or a constant
+Pull: TypeAlias = Callable[[], Element]
+
+
+def pull(value: Pulled) -> Element:
+    """The next value of a queue or a callable; anything else is its own."""
+    if isinstance(value, QueueBase):
+        return value.dequeue()
+    return value() if callable(value) else value
+
+
+def puller(tensors: Pulled, caller: str) -> Pull:
+    """What pulls one example at a call.
+
+    Args:
+        tensors: a queue, a callable, or a structure of them; a list is a tuple, and one of one component is that
+            component, as in TensorFlow.
+        caller: whom an error names.
+
+    Raises:
+        InvalidArgumentError: there is nothing in ``tensors``.
+    """
+    if isinstance(tensors, QueueBase) or callable(tensors):
+        return lambda: pull(tensors)
+    structure = components(tensors)
+    leaves, treedef = flatten(structure)
+    if not leaves:
+        raise InvalidArgumentError(f"{caller} needs at least one tensor: a callable, a queue, or a structure of them")
+    if isinstance(structure, tuple) and len(structure) == 1 and len(leaves) == 1:
+        return lambda: pull(leaves[0])
+    together = threading.Lock()
+
+    def pull_together() -> Element:
+        with together:
+            return unflatten(treedef, [pull(leaf) for leaf in leaves])
+
+    return pull_together
+
+
+def components(element: Element) -> Element:
+    """The element with its outermost list as a tuple: in the queue layer that list is components, not an array."""
+    return tuple(element) if type(element) is list else element
