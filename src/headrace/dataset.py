@@ -173,7 +173,7 @@ class Dataset:
             [5, 7, 9]
         """
         if step == 0:
-            return Dataset.from_tensors(np.asarray(start, dtype)[()].item(), name=name).repeat()
+            return Dataset.from_tensors(np.asarray(start, dtype), name=name).repeat()
         return Dataset(Range(start=start, stop=None, step=step, dtype=np.dtype(dtype), name=name))
 
     @staticmethod
@@ -531,12 +531,12 @@ class Dataset:
             raise TypeError("zip: pass datasets either one by one or as datasets=, and at least one")
         if datasets is None:
             datasets = args[0] if len(args) == 1 else args
-        leaves, treedef = flatten(datasets)
+        leaves, treedef = flatten(normalize(datasets))
+        if any(isinstance(leaf, np.ndarray) for leaf in leaves):  # which is what normalize makes of a list
+            raise TypeError("zip: a list is no structure of datasets; pass a tuple")
         plans = tuple(_plan(leaf, "zip") for leaf in leaves)
         if treedef.is_leaf():
             return Dataset(plans[0])
-        if list in {type(part) for part in (datasets, *(datasets if isinstance(datasets, tuple) else ()))}:
-            raise TypeError("zip: a list is no structure of datasets; pass a tuple")
         return Dataset(Zip(treedef=treedef, datasets=plans, name=name))
 
     # ---------------------------------------------------------------- buffering
