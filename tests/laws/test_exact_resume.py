@@ -240,6 +240,14 @@ def test_epochs_after_a_resumed_one_are_those_of_an_unbroken_run(plan: str) -> N
     assert [list(fresh), list(fresh)] == epochs[2:]
 
 
+@pytest.mark.parametrize("executor", ["inline", "thread"])
+def test_two_shuffles_with_one_seed_keep_features_and_labels_together(executor: str) -> None:
+    features = hr.Dataset.range(20).shuffle(5, seed=3)
+    labels = hr.Dataset.range(20).map(lambda x: -x).shuffle(5, seed=3)
+    options = hr.Options(executor=executor)
+    assert all(x == -y for x, y in hr.Dataset.zip(features, labels).with_options(options))
+
+
 @pytest.mark.parametrize("executor", ["thread", "inline"])
 def test_the_same_shuffle_twice_in_a_plan_gives_two_orders(executor: str) -> None:
     shuffled = hr.Dataset.range(50).shuffle(50, seed=1)

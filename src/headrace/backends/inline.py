@@ -192,7 +192,7 @@ def _repeat(node: Repeat, state: State | None, context: Context) -> Stream:
 def _concatenate(node: Concatenate, state: State | None, context: Context) -> Stream:
     return TurnsStream(
         "part",
-        lambda part, saved: stream_of(node.inputs[part], saved, context.turn(part)),
+        lambda part, saved: stream_of(node.inputs[part], saved, context.among(node.inputs, part)),
         lambda part, _: part == 0,
         state,
     )
@@ -201,7 +201,9 @@ def _concatenate(node: Concatenate, state: State | None, context: Context) -> St
 @stream_of.register
 def _zip(node: Zip, state: State | None, context: Context) -> Stream:
     parts = zip(node.inputs, state["inputs"] if state else [None] * len(node.inputs), strict=True)
-    return ZipStream(node, [stream_of(child, saved, context.turn(part)) for part, (child, saved) in enumerate(parts)])
+    return ZipStream(
+        node, [stream_of(child, saved, context.among(node.inputs, part)) for part, (child, saved) in enumerate(parts)]
+    )
 
 
 @stream_of.register

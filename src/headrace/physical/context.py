@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from headrace.observe.meter import Meter
@@ -92,6 +92,10 @@ class Seeds:
         return [self.drawn[found.entropy] for found in _unseeded(plan)]
 
 
+def _entropies(plan: Node) -> set[int]:
+    return {found.entropy for node in nodes_of(plan) if (found := randomness_of(node))}
+
+
 def _unseeded(plan: Node) -> list[Randomness]:
     found = (randomness_of(node) for node in nodes_of(plan))
     return [randomness for randomness in found if randomness and randomness.seed is None]
@@ -109,8 +113,7 @@ class Context:
         deterministic: what stages that were not told do about the order of parallel work.
         replayed: True above an operation that reads its input again when it is restored, so that the input must
             come in the same order again.
-        epoch: the path of epochs: the iterator's number, then the turns of each repeat around the stage, and its place
-            in each zip and concatenate.
+        epoch: the path of epochs: the iterator's number, then the turns of each repeat around the stage.
         within: the names of the operations whose function opened this plan.
         maps_behind: how many maps stand between here and the end of the plan. It tells maps apart in a state; fusing
             maps, or moving one behind a shuffle, changes it for no other.
@@ -127,8 +130,17 @@ class Context:
     maps_behind: int = 0
 
     def turn(self, number: int) -> Context:
-        """The context of one turn of a repeat, or of one dataset among several."""
+        """The context of one turn of a repeat."""
         return dataclasses.replace(self, epoch=(*self.epoch, number))
+
+    def among(self, inputs: Sequence[Node], number: int) -> Context:
+        """The context of one dataset among several.
+
+        One that has a random operation in common with a dataset before it is another epoch of that operation. Two
+        operations with equal seeds have nothing in common: features and labels can be shuffled alike.
+        """
+        earlier = {entropy for node in inputs[:number] for entropy in _entropies(node)}
+        return self.turn(number) if earlier.intersection(_entropies(inputs[number])) else self
 
     def replaying(self) -> Context:
         """The context above an operation that reads its input again when it is restored."""

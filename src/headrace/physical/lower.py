@@ -155,7 +155,9 @@ def _shard(node: Shard, state: State | None, context: Context) -> Stage:
 @lower.register
 def _concatenate(node: Concatenate, state: State | None, context: Context) -> Stage:
     return ConcatenateStage(
-        lambda part, saved: lower(node.inputs[part], saved, context.turn(part)), context.meter(node), state
+        lambda part, saved: lower(node.inputs[part], saved, context.among(node.inputs, part)),
+        context.meter(node),
+        state,
     )
 
 
@@ -175,7 +177,7 @@ def _repeat(node: Repeat, state: State | None, context: Context) -> Stage:
 def _zip(node: Zip, state: State | None, context: Context) -> Stage:
     # A turn for each, as in tf.data: the same shuffle twice in a plan gives two orders.
     parts = zip(node.inputs, state["inputs"] if state else [None] * len(node.inputs), strict=True)
-    inputs = [lower(child, saved, context.turn(part)) for part, (child, saved) in enumerate(parts)]
+    inputs = [lower(child, saved, context.among(node.inputs, part)) for part, (child, saved) in enumerate(parts)]
     return ZipStage(node.treedef, inputs, context.meter(node))
 
 
