@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, Final
 
 from headrace.errors import DataLossError, InternalError
 from headrace.physical.batching import BatchStage, UnbatchStage
@@ -51,6 +51,10 @@ from headrace.plan.sequencing import Concatenate, Repeat, Shard, Shuffle, Skip, 
 from headrace.plan.sources import Files, FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
 
 __all__ = ["changed_since", "index_source", "inner_plan", "lower", "shuffle_key"]
+
+# What is read ahead may take longer than a block that somebody waits for: files are parsed by the megabyte, which is
+# some milliseconds of work, and cutting it small would only hand over more often.
+_READ_AHEAD_S: Final = 1e-2
 
 
 @functools.singledispatch
@@ -304,7 +308,7 @@ def _interleave(node: FlatMap, state: State | None, context: Context) -> Stage:
         cycle, block, calls = node.cycle_length or 1, node.block_length, node.num_parallel_calls
         deterministic = node.deterministic
     meter = context.meter(node)
-    pace = Pace(bytes_limit=max(1, context.buffer_bytes // (4 * cycle)))
+    pace = Pace(bytes_limit=max(1, context.buffer_bytes // (4 * cycle)), target_s=_READ_AHEAD_S)
     parallel = context.pool is not None and calls is not None
 
     def open_plan(opener: Block, number: int, saved: State | None) -> InnerReader:

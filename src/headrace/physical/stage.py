@@ -77,29 +77,30 @@ class Pace:
     one cheap element says little about the next.
     """
 
-    __slots__ = ("_bytes_limit", "_limit", "_per_element_bytes", "_per_element_s", "size")
+    __slots__ = ("_bytes_limit", "_elements", "_limit", "_nbytes", "_seconds", "_target_s", "size")
 
-    TARGET_S = 1e-3
     GROWTH = 4
+    # What a block weighs less than the one behind it: about four blocks count, so it is quick to follow and slow to be
+    # fooled. Time and elements are summed apart, because a source may work for a hundred elements when it is asked for one.
+    FADING = 0.75
 
-    def __init__(self, *, limit: int = 1 << 16, bytes_limit: int = 4 << 20) -> None:
+    def __init__(self, *, limit: int = 1 << 16, bytes_limit: int = 4 << 20, target_s: float = 1e-3) -> None:
         self.size = 1
+        self._target_s = target_s
         self._limit = max(1, limit)
         self._bytes_limit = bytes_limit
-        self._per_element_s = 0.0
-        self._per_element_bytes = 0.0
+        self._elements = self._seconds = self._nbytes = 0.0
 
     def observe(self, elements: int, seconds: float, nbytes: int) -> None:
         """Learns from one block."""
         if elements < 1:
             return
-        # A moving average over about four blocks: quick to follow, slow to be fooled.
-        fresh = 1.0 if not self._per_element_s else 0.25
-        self._per_element_s += fresh * (seconds / elements - self._per_element_s)
-        self._per_element_bytes += fresh * (nbytes / elements - self._per_element_bytes)
+        self._elements = self._elements * self.FADING + elements
+        self._seconds = self._seconds * self.FADING + seconds
+        self._nbytes = self._nbytes * self.FADING + nbytes
         wanted = min(
-            self.TARGET_S / max(self._per_element_s, 1e-9),
-            self._bytes_limit / max(self._per_element_bytes, 1e-9),
+            self._target_s * self._elements / max(self._seconds, 1e-9),
+            self._bytes_limit * self._elements / max(self._nbytes, 1e-9),
             self.size * self.GROWTH,
             self._limit,
         )
@@ -108,4 +109,4 @@ class Pace:
     @property
     def element_nbytes(self) -> int:
         """About how many bytes one element has."""
-        return int(self._per_element_bytes)
+        return int(self._nbytes / self._elements) if self._elements else 0
