@@ -64,7 +64,7 @@ _registered: Final[set[type]] = set()
 _NATIVE_DTYPES: Final = frozenset(_PYTHON_NUMBERS.values())
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, init=False)
 class TensorSpec:
     """The shape and type of one leaf.
 
@@ -81,10 +81,10 @@ class TensorSpec:
     shape: tuple[int | None, ...] | None
     dtype: np.dtype[Any] | type
 
-    def __post_init__(self) -> None:
-        if self.shape is not None:
-            object.__setattr__(self, "shape", tuple(self.shape))
-        object.__setattr__(self, "dtype", _leaf_dtype(self.dtype))
+    # Written out, because more is taken than what is kept.
+    def __init__(self, shape: Iterable[int | None] | None, dtype: Any) -> None:
+        object.__setattr__(self, "shape", None if shape is None else tuple(shape))
+        object.__setattr__(self, "dtype", _leaf_dtype(dtype))
 
     def __repr__(self) -> str:
         name = self.dtype.__name__ if isinstance(self.dtype, type) else self.dtype.name

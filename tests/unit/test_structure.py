@@ -1,0 +1,256 @@
+"""Nested structures: what an element is made of, and how many become arrays and come back."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import headrace as hr
+from headrace.errors import InvalidArgumentError
+from headrace.structure import (
+    columns_of,
+    flatten,
+    nbytes_of,
+    normalize,
+    normalize_rows,
+    paths_of,
+    read_only,
+    rows_of,
+    scalars_as_elements,
+    spec_of,
+    stack,
+    unflatten,
+    unshared,
+)
+from headrace.testing.restoring import same
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+
+@dataclasses.dataclass
+class Sample:
+    label: Any
+    value: Any
+
+
+LEAVES: list[st.SearchStrategy[Any]] = [
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(),
+    st.booleans(),
+    st.text(),
+    st.binary(),
+    st.integers(-128, 127).map(np.int8),
+    st.floats(width=32).map(np.float32),
+    st.integers(0, 2**40).map(lambda n: np.datetime64(n, "s")),
+    st.lists(st.integers(0, 9), min_size=3, max_size=3).map(np.array),
+    st.lists(st.text(), min_size=2, max_size=2).map(lambda texts: np.array(texts, dtype=object)),
+    st.integers().map(lambda n: collections.Counter({n: 1})),
+]
+
+
+def elements(depth: int = 3) -> st.SearchStrategy[st.SearchStrategy[Any]]:
+    """Strategies for elements of one structure, with one kind of value in each leaf."""
+    leaf = st.sampled_from(LEAVES)
+    if not depth:
+        return leaf
+    inner = elements(depth - 1)
+    return st.one_of(
+        leaf,
+        st.lists(inner, max_size=3).map(lambda parts: st.tuples(*parts)),
+        st.dictionaries(st.text(max_size=2), inner, max_size=3).map(st.fixed_dictionaries),
+        st.tuples(inner, inner).map(lambda parts: st.builds(Point, *parts)),
+        st.tuples(inner, inner).map(lambda parts: st.builds(Sample, *parts)),
+        st.just(st.none()),
+    )
+
+
+ROWS = (
+    elements().flatmap(lambda one: st.lists(one, min_size=1, max_size=6)).map(lambda rows: [normalize(r) for r in rows])
+)
+
+
+@given(ROWS)
+def test_rows_that_become_columns_come_back_as_they_were(rows: list[Any]) -> None:
+    treedef, columns = columns_of(rows)
+    assert all(len(column) == len(rows) for column in columns)
+    if columns:
+        assert all(map(same, rows_of(treedef, columns), rows))
+
+
+@given(ROWS, st.data())
+def test_a_row_is_the_same_whatever_run_it_came_in(rows: list[Any], data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(rows) - 1))
+    treedef, columns = columns_of(rows)
+    alone, single = columns_of(rows[at : at + 1])
+    assert alone == treedef
+    for column, one in zip(columns, single, strict=True):
+        assert column.dtype == one.dtype
+        assert column.shape[1:] == one.shape[1:]
+
+
+@given(ROWS)
+def test_flattening_and_normalizing_change_nothing_that_is_normal(rows: list[Any]) -> None:
+    for row in rows:
+        leaves, treedef = flatten(row)
+        assert same(unflatten(treedef, leaves), row)
+        assert same(normalize(row), row)
+        assert len(paths_of(treedef)) == len(leaves)
+    assert all(map(same, normalize_rows(rows, set(map(type, rows))), rows))
+    assert all(map(same, unshared(rows), rows))
+
+
+def test_lists_are_arrays_wherever_they_stand() -> None:
+    element = normalize({"a": [1, 2], "b": ([[1.5]], Sample(["x"], [b"y"])), "c": Point([], None)})
+    assert element["a"].dtype == np.int64
+    assert element["b"][0].shape == (1, 1)
+    assert element["b"][1].label.dtype == object
+    assert element["b"][1].value.tolist() == [b"y"]
+    assert element["c"].x.shape == (0,)
+    with pytest.raises(InvalidArgumentError, match="differ in shape"):
+        normalize([[1], [1, 2]])
+
+
+def test_rows_of_unlike_lengths_are_normalized_to_the_last_item() -> None:
+    rows = normalize_rows([(1,), (1, [2, 3])], {tuple})
+    assert isinstance(rows[1][1], np.ndarray)
+
+
+def test_paths_read_as_they_would_be_written_behind_the_element() -> None:
+    _, treedef = flatten({"a": (1, 2), "b": 3})
+    assert paths_of(treedef) == ["['a'][0]", "['a'][1]", "['b']"]
+    assert paths_of(flatten(3)[1]) == [""]
+
+
+def test_workers_that_meet_a_dataclass_at_once_all_know_it() -> None:
+    failures: list[BaseException] = []
+    for _ in range(20):
+        kind = dataclasses.make_dataclass("Fresh", ["x"])
+        start = threading.Barrier(4)
+
+        def use(kind: Any = kind, start: threading.Barrier = start) -> None:
+            try:
+                start.wait(30)
+                assert flatten(normalize(kind([1])))[0][0].tolist() == [1]
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=use) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+            assert not thread.is_alive()
+    assert failures == []
+
+
+def test_dicts_in_any_order_are_one_structure() -> None:
+    treedef, columns = columns_of([{"a": 1, "b": 2}, {"b": 3, "a": 4}])
+    assert rows_of(treedef, columns) == [{"a": 1, "b": 2}, {"a": 4, "b": 3}]
+
+
+MISMATCHED: dict[str, tuple[list[Any], str]] = {
+    "shapes": ([np.zeros(2), np.zeros(3)], r"shapes differ: \[2\] and \[3\]"),
+    "dtypes": ([np.zeros(2), np.zeros(2, int)], "dtypes differ: float64 and int64"),
+    "Python numbers": ([1, 1.5], "dtypes differ: int64 and float64"),
+    "a number and text": ([1, "1"], "dtypes differ"),
+    "units of time": ([np.datetime64(1, "D"), np.datetime64(1, "s")], "dtypes differ"),
+    "structures": ([(1, 2), (1, 2, 3)], "differ in structure"),
+    "keys": ([{"a": 1}, {"b": 1}], "differ in structure"),
+    "a component": ([{"a": 1, "b": [1]}, {"a": 2, "b": [1, 2]}], r"component \['b'\]: shapes differ"),
+    "too large": ([2**70], "does not fit int64"),
+}
+
+
+@pytest.mark.parametrize("case", sorted(MISMATCHED))
+def test_rows_that_do_not_fit_together_say_where_and_how(case: str) -> None:
+    rows, message = MISMATCHED[case]
+    with pytest.raises(InvalidArgumentError, match=message):
+        columns_of([normalize(row) for row in rows])
+
+
+def test_stacking_makes_what_no_dtype_holds_objects() -> None:
+    assert stack(["a", "b\0"]).tolist() == ["a", "b\0"]
+    assert stack(["a", b"b", None, {1}]).dtype == object
+    assert stack([np.float32(1), np.float32(2)]).dtype == np.float32
+    assert stack([1, np.int64(2)]).tolist() == [1, 2]
+
+
+def test_read_only_shows_the_same_values_and_takes_none() -> None:
+    array = np.zeros(2)
+    seen = read_only({"a": array})["a"]
+    array[0] = 1
+    assert seen[0] == 1
+    with pytest.raises(ValueError, match="read-only"):
+        seen[0] = 2
+
+
+def test_scalars_are_carried_as_elements_of_arrays_are() -> None:
+    element = scalars_as_elements((np.int64(1), np.array(2.5), np.float32(3), np.array([4]), "text"))
+    assert [type(leaf) for leaf in element] == [int, float, np.float32, np.ndarray, str]
+
+
+def test_bytes_are_counted_about_right() -> None:
+    assert nbytes_of((np.zeros(10), "four", b"12", 1, np.float32(1), None)) == 80 + 4 + 2 + 8 + 4
+
+
+# ------------------------------------------------------------------------------------- TensorSpec
+
+
+def test_a_specification_normalizes_what_it_is_given_and_shows_it() -> None:
+    assert repr(hr.TensorSpec((None, 3), "float32")) == "TensorSpec(shape=(None, 3), dtype=float32)"
+    assert hr.TensorSpec([2], float) == hr.TensorSpec((2,), np.float64)
+    assert hr.TensorSpec((), "U5") == hr.TensorSpec((), str)
+    assert hr.TensorSpec((), "S5") == hr.TensorSpec((), bytes)
+    assert hr.TensorSpec(None, object).shape is None
+    assert hash(hr.TensorSpec((), int)) == hash(hr.TensorSpec((), np.int64))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        hr.TensorSpec((), int).shape = (1,)  # type: ignore[misc]  # what is tested
+
+
+def test_a_specification_is_a_leaf_whatever_structures_were_normalized() -> None:
+    signature = normalize({"a": hr.TensorSpec((), int)})
+    assert flatten(signature)[0] == [hr.TensorSpec((), int)]
+
+
+def test_what_is_compatible() -> None:
+    any_rank, any_size, fixed = (hr.TensorSpec(shape, int) for shape in (None, (None,), (3,)))
+    assert any_rank.is_compatible_with(fixed)
+    assert any_size.is_compatible_with(fixed)
+    assert not fixed.is_compatible_with(hr.TensorSpec((4,), int))
+    assert not fixed.is_compatible_with(hr.TensorSpec((3, 1), int))
+    assert not fixed.is_compatible_with(hr.TensorSpec((3,), float))
+
+
+def test_the_narrowest_that_both_fit() -> None:
+    def general(one: Any, other: Any) -> Any:
+        return hr.TensorSpec(one, int).most_general(hr.TensorSpec(other, int)).shape
+
+    assert general((2, 3), (2, 4)) == (2, None)
+    assert general((2,), (2,)) == (2,)
+    assert general((2,), (2, 3)) is None
+    assert general(None, (2,)) is None
+
+
+def test_the_specification_of_an_element() -> None:
+    element = ({"a": [1, 2]}, "text", b"", 1.5, True, np.float32(1), {1, 2}, np.array(["a"], object), None)
+    assert spec_of(element) == (
+        {"a": hr.TensorSpec((2,), np.int64)},
+        hr.TensorSpec((), str),
+        hr.TensorSpec((), bytes),
+        hr.TensorSpec((), np.float64),
+        hr.TensorSpec((), bool),
+        hr.TensorSpec((), np.float32),
+        hr.TensorSpec((), object),
+        hr.TensorSpec((1,), str),
+        None,
+    )
