@@ -41,7 +41,8 @@ class Key:
 
 def derived_seed(*numbers: int) -> int:
     """A seed that depends on all of these numbers and resembles none of them."""
-    words = np.random.SeedSequence([number % 2**64 for number in numbers]).generate_state(1, np.uint64)
+    # With their number, because a SeedSequence does not tell zeros at the end from none.
+    words = np.random.SeedSequence([len(numbers), *(n % 2**64 for n in numbers)]).generate_state(1, np.uint64)
     return int(words[0]) >> 1
 
 

@@ -1,0 +1,64 @@
+"""Slots hold elements in the form in which they come, and change it when they must."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.physical.block import Columns, Indexed, Payload, Rows
+from headrace.physical.slots import Slots
+from headrace.physical.sources import ArraysSource
+from headrace.structure import LEAF
+from headrace.testing.restoring import same
+
+SOURCE = ArraysSource(LEAF, (np.arange(100),))
+
+
+def payloads(length: int) -> st.SearchStrategy[Payload]:
+    numbers = st.lists(st.integers(0, 99), min_size=length, max_size=length)
+    return st.one_of(
+        numbers.map(lambda n: Indexed(SOURCE, np.array(n, dtype=np.int64))),
+        numbers.map(lambda n: Columns(LEAF, [np.array(n, dtype=np.int64)])),
+        numbers.map(lambda n: Columns(LEAF, [np.array(n, dtype=np.float32)])),
+        numbers.map(lambda n: Rows([str(one) for one in n])),
+        st.integers(0, 50).map(lambda start: Indexed(SOURCE, range(start, start + length))),
+    )
+
+
+PUTS = st.lists(
+    st.lists(st.integers(0, 40), min_size=1, max_size=8).flatmap(lambda p: st.tuples(st.just(p), payloads(len(p)))),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(PUTS)
+def test_what_was_put_last_lies_in_a_slot(puts: list[tuple[list[int], Payload]]) -> None:
+    slots, expected = Slots(), dict[int, Any]()
+    for places, payload in puts:
+        slots.put(np.array(places), payload)
+        expected.update(zip(places, payload.rows(), strict=True))
+        held = sorted(expected)
+        came = slots.get(np.array(held)).rows()
+        assert all(same(mine, expected[place]) for place, mine in zip(held, came, strict=True))
+
+
+def test_slots_that_nothing_lies_in_do_no_harm_when_the_form_changes() -> None:
+    few = ArraysSource(LEAF, (np.arange(3),))
+    slots = Slots()
+    slots.put(np.array([9]), Indexed(few, np.array([2])))
+    slots.put(np.array([40]), Indexed(few, np.array([1])))
+    slots.put(np.array([3]), Rows(["another form"]))
+    assert slots.get(np.array([9, 40, 3])).rows() == [2, 1, "another form"]
+
+
+def test_numbers_stay_numbers() -> None:
+    slots = Slots()
+    slots.put_first(Indexed(SOURCE, range(5)))
+    assert isinstance(slots.get(np.array([3])), Indexed)
+    slots.put(np.array([1]), Indexed(SOURCE, np.array([77])))
+    assert isinstance(slots.get(np.array([1, 3])), Indexed)
+    assert slots.get(np.array([1, 3])).rows() == [77, 3]
