@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from headrace import errors, io, queue, train
+from typing import TYPE_CHECKING
+
+from headrace import errors, io, queue
 from headrace.dataset import CsvDataset, Dataset, TextLineDataset
 from headrace.iterator import DatasetIterator
 from headrace.plan.node import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
 from headrace.plan.options import Options
 from headrace.structure import TensorSpec
+
+if TYPE_CHECKING:
+    from headrace import train
 
 __all__ = [
     "AUTOTUNE",
@@ -26,3 +31,14 @@ __all__ = [
 ]
 
 __version__ = "0.1.0.dev0"
+
+
+if not TYPE_CHECKING:  # a type checker would take it for a promise that there is any name
+
+    def __getattr__(name: str) -> object:
+        """``hr.train`` is imported when it is first used: who has a Dataset does not wait for it."""
+        if name == "train":
+            import importlib
+
+            return importlib.import_module("headrace.train")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

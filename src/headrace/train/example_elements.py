@@ -9,7 +9,7 @@ batch is made of it and nobody knows whence it came.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -18,7 +18,17 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.queues.any_elements import Row, check_lengths
 from headrace.queues.typed_elements import Shapes, TypedElements, list_of_shapes
-from headrace.structure import Element, TensorSpec, TreeDef, flatten, leaf_spec, nbytes_of, normalize, unflatten
+from headrace.structure import (
+    Element,
+    TensorSpec,
+    TreeDef,
+    flatten,
+    leaf_spec,
+    nbytes_of,
+    normalize,
+    normalize_rows,
+    unflatten,
+)
 from headrace.train.pulled import components
 
 __all__ = ["ExampleElements"]
@@ -58,8 +68,9 @@ class ExampleElements:
 
     def pack(self, vals: Element) -> Row:
         """The leaves of one example, as those of the first were."""
-        leaves, treedef = flatten(normalize(components(vals)))
-        return self._as_known(treedef, [leaf_spec(leaf) for leaf in leaves]).pack(leaves)
+        example = components(vals)
+        leaves, treedef = flatten(normalize_rows([example], {type(example)})[0])
+        return self._as_known(treedef, leaves, leaf_spec).pack(leaves)
 
     def pack_many(self, vals: Element) -> list[Row]:
         """The examples that lie along the first axis of every component."""
@@ -68,7 +79,7 @@ class ExampleElements:
         check_lengths(columns, [f"{self._queue}, component {number}" for number in range(len(columns))])
         if not columns or not len(columns[0]):
             return []
-        return self._as_known(treedef, [_spec_of_rows(column) for column in columns]).pack_many(columns)
+        return self._as_known(treedef, columns, _spec_of_rows).pack_many(columns)
 
     def unpack(self, row: Row) -> Element:
         """The example as it went in."""
@@ -94,9 +105,9 @@ class ExampleElements:
             raise InvalidArgumentError(f"{self._queue}: before the first example, nothing says what examples look like")
         return self._known
 
-    def _as_known(self, treedef: TreeDef, specs: Sequence[TensorSpec]) -> TypedElements:
+    def _as_known(self, treedef: TreeDef, leaves: Sequence[Any], spec_of: Callable[[Any], TensorSpec]) -> TypedElements:
         if self._known is None:
-            self._learn(treedef, specs)
+            self._learn(treedef, [spec_of(leaf) for leaf in leaves])
         known = self._shown()
         if treedef != known.treedef:
             raise InvalidArgumentError(

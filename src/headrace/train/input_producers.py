@@ -22,7 +22,7 @@ from headrace.io.files import match_files
 from headrace.queues import FIFOQueue, QueueBase
 from headrace.structure import leaf_spec, normalize, object_array
 from headrace.train.epochs import limit_epochs
-from headrace.train.pulled import Pull, Pulled, pull
+from headrace.train.pulled import Pull, Pulled, is_pulled, pull
 
 __all__ = [
     "input_producer",
@@ -101,7 +101,7 @@ def input_producer(
         >>> coord.join(threads)
     """
     title = name or "input_producer"
-    if _is_pulled(input_tensor):
+    if is_pulled(input_tensor):
         queue = FIFOQueue(capacity, name=title)
     else:
         rows = _rows(input_tensor, element_shape, num_epochs, title)
@@ -156,7 +156,7 @@ def string_input_producer(
         ['a.csv', 'a.csv', 'b.csv', 'b.csv']
         >>> coord.join(threads)
     """
-    strings = _pulled_strings(string_tensor) if _is_pulled(string_tensor) else _strings(string_tensor)
+    strings = _pulled_strings(string_tensor) if is_pulled(string_tensor) else _strings(string_tensor)
     return input_producer(strings, (), num_epochs, shuffle, seed, capacity, shared_name, None, name, cancel_op)
 
 
@@ -199,10 +199,6 @@ def range_input_producer(
     return input_producer(np.arange(limit), (), num_epochs, shuffle, seed, capacity, shared_name, None, name)
 
 
-def _is_pulled(value: object) -> bool:
-    return isinstance(value, QueueBase) or callable(value)
-
-
 def _rows(value: Any, element_shape: Sequence[int | None] | None, num_epochs: int | None, title: str) -> np.ndarray:
     """The rows of one epoch as an array, checked."""
     rows = np.asarray(normalize(list(value) if isinstance(value, tuple) else value))
@@ -233,8 +229,11 @@ def _pulled_strings(source: Pulled) -> Pull:
 def _strings(values: Any) -> np.ndarray:
     if isinstance(values, (str, bytes, os.PathLike)) or not len(values):
         raise InvalidArgumentError(f"string_input_producer needs a list of at least one string, not {values!r}")
-    strings = [os.fspath(value) if isinstance(value, os.PathLike) else value for value in values]
-    stranger = next((value for value in strings if not isinstance(value, str)), None)
-    if stranger is not None:
-        raise InvalidArgumentError(f"string_input_producer needs strings or paths, not {stranger!r}")
-    return object_array(strings)
+    return object_array([_string(value) for value in values])
+
+
+def _string(value: object) -> str:
+    name: object = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(name, str):
+        raise InvalidArgumentError(f"string_input_producer needs strings or paths, not {value!r}")
+    return str(name)  # NumPy's own strings become Python's

@@ -15,7 +15,7 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.queues import QueueBase
 from headrace.structure import Element, flatten, normalize, unflatten
-from headrace.train.pulled import components, pull
+from headrace.train.pulled import components, is_pulled, pull
 
 __all__ = ["DROPPED", "Keep", "KeepInput", "keeper"]
 
@@ -45,7 +45,7 @@ def keeper(keep_input: KeepInput, *, enqueue_many: bool, caller: str) -> Keep:
     """
     if keep_input is True:
         return lambda example: example
-    if not (isinstance(keep_input, QueueBase) or callable(keep_input)):
+    if not is_pulled(keep_input):
         _checked(keep_input, enqueue_many=enqueue_many, caller=caller)
 
     def keep(example: Element) -> Element | Literal[_Dropped.DROPPED]:

@@ -1,8 +1,8 @@
 """What stands for a tensor that is evaluated again and again: a value that is pulled.
 
 A pulled value is a queue (its next element), a callable without arguments (what it returns), a structure of such, or
-anything else (that very value, again and again). Wherever TensorFlow's queue layer takes a tensor, a pulled value is
-taken here.
+anything else (that very value, again and again; a list inside a structure is an array). Wherever TensorFlow's queue
+layer takes a tensor, a pulled value is taken here.
 
 The components of one example belong together. A callable that returns a whole example sees to that itself, and runs in
 several threads at once. The parts of a structure are pulled under one lock, because two threads that pull the parts of
@@ -15,14 +15,21 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import optree
+
 from headrace.errors import InvalidArgumentError
 from headrace.queues import QueueBase
-from headrace.structure import Element, flatten, unflatten
+from headrace.structure import NAMESPACE, Element, normalize, unflatten
 
-__all__ = ["Pull", "Pulled", "components", "pull", "puller"]
+__all__ = ["Pull", "Pulled", "components", "is_pulled", "pull", "puller"]
 
 Pulled: TypeAlias = Any  # a queue, a callable, a structure of them, or a constant
 Pull: TypeAlias = Callable[[], Element]
+
+
+def is_pulled(value: object) -> bool:
+    """Whether it is a queue or a callable."""
+    return isinstance(value, QueueBase) or callable(value)
 
 
 def pull(value: Pulled) -> Element:
@@ -43,12 +50,15 @@ def puller(tensors: Pulled, caller: str) -> Pull:
     Raises:
         InvalidArgumentError: there is nothing in ``tensors``.
     """
-    if isinstance(tensors, QueueBase) or callable(tensors):
+    if is_pulled(tensors):
         return lambda: pull(tensors)
     structure = components(tensors)
-    leaves, treedef = flatten(structure)
+    leaves, treedef = optree.tree_flatten(structure, _is_whole, namespace=NAMESPACE)
     if not leaves:
         raise InvalidArgumentError(f"{caller} needs at least one tensor: a callable, a queue, or a structure of them")
+    if any(type(leaf) is list and any(map(is_pulled, leaf)) for leaf in leaves):
+        raise InvalidArgumentError(f"{caller}: a list inside a structure is an array; write a tuple of what is pulled")
+    leaves = [normalize(leaf) if type(leaf) is list else leaf for leaf in leaves]
     if isinstance(structure, tuple) and len(structure) == 1 and len(leaves) == 1:
         return lambda: pull(leaves[0])
     together = threading.Lock()
@@ -58,6 +68,11 @@ def puller(tensors: Pulled, caller: str) -> Pull:
             return unflatten(treedef, [pull(leaf) for leaf in leaves])
 
     return pull_together
+
+
+def _is_whole(value: object) -> bool:
+    # A callable may be a dataclass, too, and so a structure anywhere else.
+    return type(value) is list or is_pulled(value)
 
 
 def components(element: Element) -> Element:
