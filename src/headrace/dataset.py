@@ -770,7 +770,7 @@ class TextLineDataset(Dataset):
     Args:
         filenames: a path, several, or a dataset of paths.
         compression_type: ``None``, ``"GZIP"`` or ``"ZLIB"``.
-        buffer_size: how many bytes are read at once; about a megabyte by default.
+        buffer_size: how many bytes are read at once; two megabytes by default.
         num_parallel_reads: how many files are read at once, their lines interleaved; None reads one after the other.
         name: how messages and statistics call the operation.
 
@@ -812,7 +812,7 @@ class CsvDataset(Dataset):
             of n defaults reads the next n columns as one array: ``[np.zeros(1024, np.float32), 0.0]`` makes pairs of
             1,024 features and a label out of rows of 1,025 numbers.
         compression_type: ``None``, ``"GZIP"`` or ``"ZLIB"``.
-        buffer_size: how many bytes are read at once; about a megabyte by default.
+        buffer_size: how many bytes are read at once; two megabytes by default.
         header: whether the first line of each file is left out.
         field_delim: the character between fields.
         use_quote_delim: whether double quotes enclose fields.

@@ -24,8 +24,9 @@ from headrace.io.reader import Array, Chunk, Place
 
 __all__ = ["DEFAULT_BUFFER_BYTES", "MAX_RECORD_BYTES", "BlockReader", "Header", "RecordFormat", "Records"]
 
-# Long enough that the cost of a call vanishes, short enough that the text and what is made of it stay in a core's cache.
-DEFAULT_BUFFER_BYTES: Final = 1 << 20
+# Long enough that the cost of a call vanishes, and that a file of a hundred wide rows is one piece; short enough to hold
+# for each file that is open.
+DEFAULT_BUFFER_BYTES: Final = 1 << 21
 # No record is this long by intent; a quote that is never closed, or a file without line breaks, is.
 MAX_RECORD_BYTES: Final = 1 << 28
 # Positions in a buffer are 32 bit wide, and a buffer may hold a record and as much again.
