@@ -69,14 +69,18 @@ class Run:
             self._stop_workers()  # what was opened before may be read already
             raise
 
-    def pull(self, limit: int) -> Item:
-        """The next item of the plan; None at its end, and when the run was closed meanwhile.
+    def refuse_own_functions(self) -> None:
+        """Refuses to be read by a function of the plan, which would wait for itself.
 
         Raises:
-            FailedPreconditionError: a function of the plan asked for it, in the thread that reads the plan.
+            FailedPreconditionError: it is, in the thread that reads the plan or in one of headrace's own.
         """
-        if self._puller == threading.get_ident():
+        ours = threading.current_thread().name.startswith("headrace-")
+        if self._puller is not None and (ours or self._puller == threading.get_ident()):
             raise FailedPreconditionError("a function cannot take elements from the iterator that is calling it")
+
+    def pull(self, limit: int) -> Item:
+        """The next item of the plan; None at its end, and when the run was closed meanwhile."""
         with self._pulling:
             if self._closed.is_set():
                 return None

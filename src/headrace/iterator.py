@@ -126,6 +126,8 @@ class DatasetIterator:
             self._shut()  # where another thread closed it just when the run began
             raise StopIteration
         start = time.perf_counter()
+        if self._run is not None:
+            self._run.refuse_own_functions()
         try:
             item = self._running().pull(self._pace.size)
         except BaseException:

@@ -28,5 +28,5 @@ def _same_settings(one: Map, other: Map) -> bool:
     return (
         one.num_parallel_calls is not None
         and one.num_parallel_calls == other.num_parallel_calls
-        and one.deterministic == other.deterministic
+        and (one.deterministic is False) == (other.deterministic is False)
     )

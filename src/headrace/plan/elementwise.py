@@ -75,13 +75,18 @@ class MapChain(UnaryNode):
 
     @property
     def deterministic(self) -> bool | None:
-        return self.maps[0].deterministic
+        """True where one of them asks for it: order suits those that were not told."""
+        asked = [node.deterministic for node in self.maps]
+        return True if True in asked else asked[0]
 
     def spec(self) -> Spec:
         return None
 
     def functions(self) -> tuple[Callable[..., Any], ...]:
         return tuple(node.function for node in self.maps)
+
+    def parameters(self) -> dict[str, Any]:
+        return {"num_parallel_calls": self.num_parallel_calls, "deterministic": self.deterministic}
 
     @property
     def label(self) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from headrace.plan.node import Node
+from headrace.plan.node import AUTOTUNE, Node
 
 __all__ = ["explain_plan"]
+
+_TUNABLE = ("num_parallel_calls", "buffer_size")  # where -1 is AUTOTUNE, and no number
 
 
 def explain_plan(plan: Node) -> str:
@@ -14,7 +16,7 @@ def explain_plan(plan: Node) -> str:
 
 def _lines(node: Node, *, depth: int) -> list[str]:
     shown = ", ".join(
-        f"{name}={_abridged(value)}"
+        f"{name}={'AUTOTUNE' if value == AUTOTUNE and name in _TUNABLE else _abridged(value)}"
         for name, value in node.parameters().items()
         if value is not None and name not in ("function", "predicate")
     )

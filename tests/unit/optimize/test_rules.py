@@ -1,0 +1,199 @@
+"""Every rule: what it makes of a plan, as printed, and that it gives back the very same plan where nothing applies."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from tests.laws.plans import Recipe, recipes
+
+import headrace as hr
+from headrace.optimize.add_final_prefetch import add_final_prefetch
+from headrace.optimize.fuse_parallel_maps import fuse_parallel_maps
+from headrace.optimize.rules import RULES, optimized
+from headrace.optimize.shuffle_before_map import shuffle_before_map
+from headrace.plan.explain import explain_plan
+from headrace.plan.node import Node
+
+data = hr.Dataset
+TEN = data.range(10)
+
+
+def first(x: int) -> int:
+    return x
+
+
+def second(x: int) -> int:
+    return x
+
+
+def printed(plan: Node) -> str:
+    """The plan without the lines on which functions stand."""
+    return re.sub(r" \(\w+\.py:\d+\)", "", explain_plan(plan))
+
+
+def assert_becomes(rule: Callable[[Node], Node], dataset: hr.Dataset, expected: str) -> None:
+    assert printed(rule(dataset.__headrace_plan__())) == textwrap.dedent(expected).strip()
+
+
+def assert_stays(rule: Callable[[Node], Node], dataset: hr.Dataset) -> None:
+    plan = dataset.__headrace_plan__()
+    assert rule(plan) is plan
+
+
+# ------------------------------------------------------------------------- shuffle_before_map
+
+
+def test_a_shuffle_goes_above_the_maps_that_it_reads() -> None:
+    assert_becomes(
+        shuffle_before_map,
+        TEN.map(first).map(second).shuffle(5, seed=1).batch(2),
+        """
+        batch [batch_size=2, drop_remainder=False]
+          map 'second'
+            map 'first'
+              shuffle [buffer_size=5, seed=1, reshuffle_each_iteration=True]
+                range [start=0, stop=10, step=1, dtype=int64]
+        """,
+    )
+
+
+def test_a_map_that_a_shuffle_reads_stays_in_order() -> None:
+    assert_becomes(
+        shuffle_before_map,
+        TEN.map(first, num_parallel_calls=2, deterministic=False).shuffle(5, seed=1),
+        """
+        map 'first' [num_parallel_calls=2, deterministic=True]
+          shuffle [buffer_size=5, seed=1, reshuffle_each_iteration=True]
+            range [start=0, stop=10, step=1, dtype=int64]
+        """,
+    )
+
+
+def test_several_shuffles_go_above_one_map() -> None:
+    assert_becomes(
+        shuffle_before_map,
+        TEN.map(first).shuffle(2, seed=1).shuffle(3, seed=2),
+        """
+        map 'first'
+          shuffle [buffer_size=3, seed=2, reshuffle_each_iteration=True]
+            shuffle [buffer_size=2, seed=1, reshuffle_each_iteration=True]
+              range [start=0, stop=10, step=1, dtype=int64]
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        pytest.param(TEN, id="a source"),
+        pytest.param(TEN.shuffle(3).map(first), id="a map behind"),
+        pytest.param(TEN.map(first).filter(bool).shuffle(3), id="a filter between"),
+        pytest.param(TEN.map(first).batch(2).shuffle(3), id="a batch between"),
+        pytest.param(TEN.map(first).prefetch(2).shuffle(3), id="a prefetch between"),
+        pytest.param(TEN.map(first).take(3).shuffle(3), id="a take between"),
+    ],
+)
+def test_a_shuffle_that_reads_no_map_stays(dataset: hr.Dataset) -> None:
+    assert_stays(shuffle_before_map, dataset)
+
+
+# ------------------------------------------------------------------------- fuse_parallel_maps
+
+
+def test_parallel_maps_in_a_row_become_one() -> None:
+    parallel = TEN.map(first, num_parallel_calls=2).map(second, num_parallel_calls=2).map(first, num_parallel_calls=2)
+    assert_becomes(
+        fuse_parallel_maps,
+        data.zip(parallel, TEN),
+        """
+        zip [structure=(0, 1)]
+          map 'first' + map 'second' + map 'first' [num_parallel_calls=2]
+            range [start=0, stop=10, step=1, dtype=int64]
+          range [start=0, stop=10, step=1, dtype=int64]
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        pytest.param(TEN.map(first, num_parallel_calls=2), id="one"),
+        pytest.param(TEN.map(first).map(second), id="serial ones"),
+        pytest.param(TEN.map(first).map(second, num_parallel_calls=2), id="a serial one first"),
+        pytest.param(TEN.map(first, num_parallel_calls=2).map(second), id="a serial one last"),
+        pytest.param(
+            TEN.map(first, num_parallel_calls=2).map(second, num_parallel_calls=3), id="unlike numbers of calls"
+        ),
+        pytest.param(
+            TEN.map(first, num_parallel_calls=2).map(second, num_parallel_calls=2, deterministic=False),
+            id="unlike orders",
+        ),
+        pytest.param(
+            TEN.map(first, num_parallel_calls=2).batch(2).map(second, num_parallel_calls=2), id="a batch between"
+        ),
+    ],
+)
+def test_maps_that_are_called_in_other_ways_stay_apart(dataset: hr.Dataset) -> None:
+    assert_stays(fuse_parallel_maps, dataset)
+
+
+# ------------------------------------------------------------------------- add_final_prefetch
+
+
+def test_parallel_work_ends_in_a_prefetch() -> None:
+    assert_becomes(
+        add_final_prefetch,
+        TEN.interleave(lambda x: TEN, num_parallel_calls=2).batch(2),
+        """
+        prefetch [buffer_size=AUTOTUNE]
+          batch [batch_size=2, drop_remainder=False]
+            interleave '<lambda>' [cycle_length=4, block_length=1, num_parallel_calls=2]
+              range [start=0, stop=10, step=1, dtype=int64]
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        pytest.param(TEN.map(first).shuffle(2).batch(2), id="no parallel work"),
+        pytest.param(TEN.map(first, num_parallel_calls=2).prefetch(1), id="a prefetch at the end"),
+        pytest.param(
+            TEN.map(first, num_parallel_calls=2).prefetch(1).with_options(hr.Options()), id="a prefetch before options"
+        ),
+    ],
+)
+def test_no_second_prefetch_is_added(dataset: hr.Dataset) -> None:
+    assert_stays(add_final_prefetch, dataset)
+
+
+# ---------------------------------------------------------------------------------- all of them
+
+
+def test_together_maps_on_both_sides_of_a_shuffle_become_one_task() -> None:
+    assert_becomes(
+        optimized,
+        TEN.map(first, num_parallel_calls=2).shuffle(5, seed=1).map(second, num_parallel_calls=2),
+        """
+        prefetch [buffer_size=AUTOTUNE]
+          map 'first' + map 'second' [num_parallel_calls=2, deterministic=True]
+            shuffle [buffer_size=5, seed=1, reshuffle_each_iteration=True]
+              range [start=0, stop=10, step=1, dtype=int64]
+        """,
+    )
+
+
+@pytest.mark.parametrize("rule", [*RULES, optimized], ids=lambda rule: rule.__name__)
+@given(recipe=recipes())
+def test_a_rule_changes_neither_cardinality_nor_specification_and_is_done_at_once(
+    rule: Callable[[Node], Node], recipe: Recipe
+) -> None:
+    plan = recipe.build().__headrace_plan__()
+    better = rule(plan)
+    assert better.cardinality() == plan.cardinality()
+    assert better.spec() == plan.spec() or plan.spec() is None
+    assert rule(better) is better
