@@ -50,6 +50,15 @@ def ways() -> st.SearchStrategy[Way]:
     return st.builds(Way, options, sizes, alone)
 
 
+def unordered_ways() -> st.SearchStrategy[Way]:
+    """The same, and some of them let every stage that was not told deliver in any order."""
+
+    def in_any_order(way: Way) -> Way:
+        return dataclasses.replace(way, options=way.options.merged(hr.Options(deterministic=False)))
+
+    return st.one_of(ways(), ways().map(in_any_order))
+
+
 @contextlib.contextmanager
 def in_blocks_of(sizes: Sequence[int] | None) -> Iterator[None]:
     """Has every stage ask for blocks of these sizes in turn, as far as its own bounds allow."""
