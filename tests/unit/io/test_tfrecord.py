@@ -22,6 +22,7 @@ from headrace.errors import (
     NotFoundError,
     ResourceExhaustedError,
 )
+from headrace.io.block_reader import DEFAULT_BUFFER_BYTES
 from headrace.io.reader import Place
 from headrace.io.tfrecord import FRAME_BYTES, FrameReader
 
@@ -145,7 +146,7 @@ def test_a_hostile_length_is_refused_before_anything_is_allocated(tmp_path: Path
     tracemalloc.stop()
     assert values(told) == [b"one", ResourceExhaustedError]
     assert f"the record has {claimed} bytes, and the limit is 268435456" in told[1][2]
-    assert peak_bytes < 2_000_000
+    assert peak_bytes < 2 * DEFAULT_BUFFER_BYTES
 
 
 def test_a_length_that_is_allowed_costs_only_what_is_there(tmp_path: Path) -> None:
@@ -155,7 +156,7 @@ def test_a_length_that_is_allowed_costs_only_what_is_there(tmp_path: Path) -> No
     peak_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert values(told) == [DataLossError]
-    assert peak_bytes < 2_000_000
+    assert peak_bytes < 2 * DEFAULT_BUFFER_BYTES
 
 
 @pytest.mark.parametrize("buffer_size", [1, 20, 1000])
