@@ -4,7 +4,7 @@
 
 The runner is added to the open scope; ``start_queue_runners`` starts it. A thread of it ends when what it pulls raises
 OutOfRangeError; after the last one the queue is closed, what is inside is handed out, and then NextBatch raises it, too.
-Any other failure reaches the coordinator, whose ``join`` raises it.
+Any other failure reaches the coordinator, whose ``join`` raises it, with a note of the queue and the record it was about.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from headrace.clock import MONOTONIC
 from headrace.coordination import QueueRunner, add_queue_runner
 from headrace.coordination.queue_runner import EnqueueOp
-from headrace.errors import CancelledError, InvalidArgumentError
+from headrace.errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from headrace.queues import QueueBase
 from headrace.queues.any_elements import Row
 from headrace.queues.order import Order
@@ -23,6 +23,7 @@ from headrace.queues.typed_elements import Shapes
 from headrace.structure import Element
 from headrace.train.example_elements import ExampleElements
 from headrace.train.keep_input import DROPPED, Keep, KeepInput, keeper
+from headrace.train.last_record import forget_last_record, last_record
 from headrace.train.pulled import Pull, Pulled, puller
 
 __all__ = ["BatchQueue", "NextBatch", "batches_from"]
@@ -140,4 +141,16 @@ def _enqueue_op(queue: BatchQueue, pull_example: Pull, keep: Keep, *, enqueue_ma
         elif queue.is_closed():  # as an enqueue would say: else a thread that drops everything would never end
             raise CancelledError(f"{queue.name} is closed: nothing can be put in any more")
 
-    return enqueue_example
+    def enqueue_or_say_where_it_failed() -> None:
+        forget_last_record()
+        try:
+            enqueue_example()
+        except OutOfRangeError:
+            raise  # the end is no failure
+        except Exception as error:
+            record = last_record()
+            read = "" if record is None else f"; the last record read for it was {record}"
+            error.add_note(f"This happened while an example was made for {queue.name!r}{read}.")
+            raise
+
+    return enqueue_or_say_where_it_failed

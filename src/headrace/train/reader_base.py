@@ -26,6 +26,7 @@ from headrace.errors import DataLossError, HeadraceError, InvalidArgumentError
 from headrace.io.files import path_of
 from headrace.io.reader import Chunk, Place, RecordReader
 from headrace.structure import object_array
+from headrace.train.last_record import remember_record
 from headrace.train.pulled import Pulled, pull
 from headrace.train.reader_state import ReaderState
 
@@ -100,7 +101,8 @@ class ReaderBase(ABC):
                 self._fill(queue)
             ((key, value),) = self._run.take(1)
             self._records_produced += 1
-            return key, value
+        remember_record(key)
+        return key, value
 
     def read_up_to(self, queue: Pulled, num_records: int, name: str | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The next records of one file: ``num_records``, or fewer where the file ends or a bad record follows.
@@ -127,6 +129,7 @@ class ReaderBase(ABC):
                 records += self._run.take(num_records - len(records))
             self._records_produced += len(records)
         keys, values = zip(*records, strict=True)
+        remember_record(keys[0] if len(keys) == 1 else f"{keys[0]} to {keys[-1]}")
         return object_array(keys), object_array(values)
 
     def _has_more_of_this_file(self) -> bool:

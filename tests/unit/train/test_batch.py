@@ -5,6 +5,7 @@ import logging
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from headrace.errors import CancelledError, DeadlineExceededError, InvalidArgume
 from headrace.queues import FIFOQueue
 from headrace.train import (
     NextBatch,
+    TextLineReader,
     batch,
     batch_join,
     batching,
@@ -29,6 +31,7 @@ from headrace.train import (
     range_input_producer,
     shuffle_batch,
     shuffle_batch_join,
+    string_input_producer,
 )
 
 
@@ -436,6 +439,28 @@ def test_a_failure_in_a_thread_reaches_join_with_its_traceback(make: Callable[..
     with pytest.raises(OSError, match="the disk is gone") as caught, started():
         assert len(everything_from(next_batch)) <= 14
     assert "decode" in [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+
+
+def test_a_failure_is_noted_with_the_queue_and_the_record_that_was_read(
+    tmp_path: Path, make: Callable[..., NextBatch]
+) -> None:
+    (tmp_path / "a.csv").write_text("1\n2\nthree\n4\n")
+    names, reader = string_input_producer([str(tmp_path / "a.csv")]), TextLineReader()
+    next_batch = make(lambda: int(reader.read(names)[1]), 1)
+    with pytest.raises(ValueError, match="three") as caught, started():
+        everything_from(next_batch)
+    (note,) = caught.value.__notes__
+    assert note == (
+        f"This happened while an example was made for {next_batch.queue.name!r}; "
+        f"the last record read for it was {tmp_path / 'a.csv'}:3."
+    )
+
+
+def test_a_failure_without_a_record_is_noted_with_the_queue() -> None:
+    next_batch = batch(ends_after([1, "x"]), 1)
+    with pytest.raises(InvalidArgumentError) as caught, started():
+        everything_from(next_batch)
+    assert caught.value.__notes__ == ["This happened while an example was made for 'batch/fifo_queue'."]
 
 
 def test_a_stop_wakes_whoever_waits_for_a_batch() -> None:

@@ -31,6 +31,7 @@ from headrace.train import (
     TFRecordReader,
     WholeFileReader,
 )
+from headrace.train.last_record import forget_last_record, last_record
 
 FILES: dict[str, bytes] = {
     "a.txt": b"1\n2\r\n\n4",
@@ -377,6 +378,17 @@ def test_a_file_name_may_be_pulled_from_a_callable(folder: Path) -> None:
     assert TextLineReader().read(lambda: folder / "a.txt")[1] == "1"
     with pytest.raises(InvalidArgumentError, match="a file is named by"):
         TextLineReader().read(lambda: 7)
+
+
+def test_a_thread_knows_which_records_it_has_read_last(folder: Path) -> None:
+    reader, queue = TextLineReader(), queue_of(folder, "a.txt")
+    reader.read(queue)
+    assert last_record() == f"{folder / 'a.txt'}:1"
+    reader.read_up_to(queue, 2)
+    assert last_record() == f"{folder / 'a.txt'}:2 to {folder / 'a.txt'}:3"
+    assert Background(last_record).result() is None
+    forget_last_record()
+    assert last_record() is None
 
 
 def test_a_reader_that_is_dropped_closes_its_file(tmp_path: Path) -> None:
