@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import logging
 import os
 import threading
+import time
+import weakref
 from typing import Final
 
 from headrace.backends.inline import InlineStage
@@ -21,6 +25,8 @@ from headrace.plan.node import AUTOTUNE, Node, nodes_of, parallel_calls_of
 from headrace.plan.options import Options
 
 __all__ = ["Run", "options_of", "physical_plan"]
+
+_log = logging.getLogger("headrace")
 
 # Where the system does not say how much memory it has.
 _FALLBACK_BYTES: Final = 4 << 30
@@ -40,6 +46,30 @@ def physical_plan(plan: Node, options: Options) -> Node:
     return plan if options.optimize is False or options.executor == "inline" else optimized(plan)
 
 
+# Runs that may still be open, for the interpreter's exit.
+_open_runs: Final[weakref.WeakSet[Run]] = weakref.WeakSet()
+# How long a user's function may go on at the interpreter's exit before the process ends without it.
+_EXIT_PATIENCE_S = 5.0
+
+
+@atexit.register
+def _end_open_runs() -> None:
+    """Closes what is open; but a function that never returns must not keep the process from ending."""
+    runs = list(_open_runs)
+    for run in runs:
+        run.stop()
+    end_s = time.monotonic() + _EXIT_PATIENCE_S
+    ours = [thread for thread in threading.enumerate() if thread.name.startswith("headrace-")]
+    for thread in ours:
+        thread.join(max(0.0, end_s - time.monotonic()))
+    if busy := [thread.name for thread in ours if thread.is_alive()]:
+        _log.warning("the process ends while functions still run in %s", ", ".join(busy))
+        return
+    for run in runs:
+        if not run.is_read:  # by a thread of the user's, which ends with the process
+            run.close()
+
+
 class Run:
     """One run of a plan: its stages, and the threads that serve them."""
 
@@ -48,6 +78,7 @@ class Run:
         self._meters = Meters(node for node in nodes_of(running) if not isinstance(node, WithOptions))
         self._pool: WorkerPool | None = None
         self._closing = threading.Lock()
+        self._stopped = threading.Event()
         self._closed = threading.Event()
         self._pulling = threading.RLock()  # held while the plan is read, and while what it holds is given back
         self._puller: int | None = None
@@ -68,6 +99,7 @@ class Run:
         except BaseException:
             self._stop_workers()  # what was opened before may be read already
             raise
+        _open_runs.add(self)
 
     def refuse_own_functions(self) -> None:
         """Refuses to be read by a function of the plan, which would wait for itself.
@@ -82,13 +114,13 @@ class Run:
     def pull(self, limit: int) -> Item:
         """The next item of the plan; None at its end, and when the run was closed meanwhile."""
         with self._pulling:
-            if self._closed.is_set():
+            if self._stopped.is_set():
                 return None
             self._puller = threading.get_ident()
             try:
                 return self._root.pull(limit)
             except HeadraceError:
-                if self._closed.is_set():  # a wait that close() ended
+                if self._stopped.is_set():  # a wait that close() ended
                     return None
                 raise
             finally:
@@ -106,12 +138,24 @@ class Run:
             if self._closed.is_set():
                 return
             self._closed.set()
-        self._root.stop()
+        self.stop()
         self._stop_workers()
         # A function, or a garbage collection, may close the run in the very thread that reads it: pull gives back then.
         if self._puller != threading.get_ident():
             with self._pulling:
                 self._give_back()
+
+    def stop(self) -> None:
+        """Ends every wait and begins no new work; waits for nothing itself."""
+        self._stopped.set()
+        self._root.stop()
+        if self._pool is not None:
+            self._pool.stop()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether a thread reads the plan at this moment."""
+        return self._puller is not None
 
     def _stop_workers(self) -> None:
         if self._pool is not None:

@@ -154,6 +154,7 @@ class DatasetIterator:
             start = self._start
             self._run = Run(self._plan, self._options, seeds=start.seeds, epoch=start.epoch, state=start.position)
             self._finalizer = weakref.finalize(self, self._run.close)
+            self._finalizer.atexit = False  # the engine sees to the interpreter's exit
         return self._run
 
     # ------------------------------------------------------------------ state

@@ -412,6 +412,75 @@ def test_the_interpreter_exits_while_a_run_is_open(body: str) -> None:
     assert run_program(body) == (0, "True\n", "")
 
 
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        pytest.param("numbers.map(block, num_parallel_calls=2)", id="in a worker"),
+        pytest.param("numbers.map(block).prefetch(9)", id="in a driver"),
+        pytest.param("numbers.interleave(lambda x: hr.Dataset.range(9).map(block), num_parallel_calls=1)", id="inside"),
+    ],
+)
+def test_a_function_that_never_returns_does_not_keep_the_interpreter_from_exiting(pipeline: str) -> None:
+    body = f"""
+    import headrace.engine
+    headrace.engine._EXIT_PATIENCE_S = 0.05
+    begun = threading.Event()
+    def block(x):
+        if x == 3:
+            begun.set()
+            threading.Event().wait()
+        return x
+    it = iter({pipeline})
+    print(next(it) >= 0)
+    assert begun.wait(20)
+    """
+    status, output, errors = run_program(body)
+    assert (status, output) == (0, "True\n")
+    assert "while functions still run in headrace-" in errors
+
+
+def test_a_thread_of_the_users_own_that_reads_for_ever_does_not_keep_the_interpreter_from_exiting() -> None:
+    body = """
+    begun = threading.Event()
+    def block(x):
+        begun.set()
+        threading.Event().wait()
+    it = iter(numbers.map(block))
+    threading.Thread(target=lambda: next(it), daemon=True).start()
+    assert begun.wait(20)
+    """
+    assert run_program(body) == (0, "", "")
+
+
+def test_a_thread_of_the_users_own_that_waits_at_exit_sees_an_end_and_no_error() -> None:
+    body = """
+    from headrace.backends.thread import WorkerPool
+    begun, go, stop = threading.Event(), threading.Event(), WorkerPool.stop
+    WorkerPool.stop = lambda pool: (stop(pool), go.set())
+    def block(x):
+        begun.set()
+        go.wait(20)
+        return x
+    it = iter(numbers.map(block, num_parallel_calls=2))
+    threading.Thread(target=lambda: list(it), daemon=True).start()
+    assert begun.wait(20)
+    """
+    assert run_program(body) == (0, "", "")
+
+
+def test_at_exit_a_generator_is_ended_so_that_its_finally_runs() -> None:
+    body = """
+    def generate():
+        try:
+            yield from range(9)
+        finally:
+            print("ended", flush=True)
+    one, other = iter(hr.Dataset.from_generator(generate)), iter(hr.Dataset.from_generator(generate).prefetch(1))
+    next(one), next(other)
+    """
+    assert run_program(body) == (0, "ended\nended\n", "")
+
+
 def test_ctrl_c_in_a_loop_is_a_keyboard_interrupt_and_leaves_nothing() -> None:
     body = """
     try:
