@@ -8,6 +8,7 @@ import os
 import threading
 import time
 import weakref
+from collections.abc import Iterator
 from typing import Final
 
 from headrace.backends.inline import InlineStage
@@ -44,6 +45,15 @@ def options_of(plan: Node) -> Options:
 def physical_plan(plan: Node, options: Options) -> Node:
     """The plan as it will run."""
     return plan if options.optimize is False or options.executor == "inline" else optimized(plan)
+
+
+def _apart(root: Stage, limit: int) -> Iterator[Item]:
+    """One pull, in a generator: when it is over, its frame no longer leads back to the caller's.
+
+    A failed element keeps the frames in which it failed. If those led to the caller's, an iterator that an error left
+    would live, with its threads and files, until the garbage collector came by.
+    """
+    yield root.pull(limit)
 
 
 # Runs that may still be open, for the interpreter's exit.
@@ -118,7 +128,7 @@ class Run:
                 return None
             self._puller = threading.get_ident()
             try:
-                return self._root.pull(limit)
+                return next(_apart(self._root, limit))
             except HeadraceError:
                 if self._stopped.is_set():  # a wait that close() ended
                     return None

@@ -141,7 +141,12 @@ class DatasetIterator:
         if isinstance(item, Failure):
             self._rows, self._block_length, self._cursor = iter(()), 0, item.after
             self._wait_s += time.perf_counter() - start
-            raise item.error
+            # A copy, because the frames that made the error hold it, and its traceback will hold this iterator.
+            error = item.error.located(stage=None, origin=None)
+            try:
+                raise error
+            finally:
+                del error
         rows = item.payload.rows()
         self._rows, self._block_length, self._cursor = iter(rows), len(rows), item.cursor
         waited_s = time.perf_counter() - start

@@ -8,16 +8,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
-from unittest import mock
+from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.laws.plans import Recipe, Resumable, add_one, few, recipes, shuffled_few, unordered_recipes
+from tests.laws.plans import Recipe, add_one, recipes, shuffled_few, unordered_recipes
 from tests.laws.running import (
     REFERENCE,
     Way,
@@ -34,7 +32,6 @@ from tests.laws.running import (
 )
 
 import headrace as hr
-from headrace.physical import sources
 from headrace.testing import check_every_restore_point
 from headrace.testing.restoring import delivered
 
@@ -270,193 +267,6 @@ def test_a_cache_of_a_shuffle_is_filled_again_in_the_order_that_was_kept() -> No
     expected, states = history(build(), Way(hr.Options()), limit=24)
     for count, state in enumerate(states):
         assert resumed(build(), state, Way(hr.Options()), limit=24) == expected[count:]
-
-
-# ------------------------------------------------------------------------- what is refused
-
-
-def plans_that_differ() -> dict[str, tuple[hr.Dataset, str]]:
-    data = hr.Dataset
-    two = (data.range(5), data.range(5))
-    return {
-        "another length": (data.range(6).batch(2), "range"),
-        "another source": (data.from_tensor_slices(np.arange(5)).batch(2), "range"),
-        "another size": (data.range(5).batch(3), "batch"),
-        "one more": (data.range(5).batch(2).take(3), "take"),
-        "one fewer": (data.range(5), "batch"),
-        "another operation": (data.range(5).take(2), "batch"),
-        "a zip": (data.zip(two).batch(2), "range"),
-    }
-
-
-@pytest.mark.parametrize("case", sorted(plans_that_differ()))
-def test_a_state_of_another_plan_is_refused_and_the_first_difference_named(case: str) -> None:
-    state = iter(hr.Dataset.range(5).batch(2)).state_dict()
-    other, named = plans_that_differ()[case]
-    with iter(other) as iterator:
-        first = next(iterator)
-        with pytest.raises(hr.errors.InvalidArgumentError, match=named) as caught:
-            iterator.load_state_dict(state)
-        assert "another plan" in str(caught.value)
-        assert_same([first, *iterator], list(other))
-
-
-def test_zips_of_another_structure_are_other_plans() -> None:
-    one, two = hr.Dataset.range(5), hr.Dataset.range(5)
-    state = iter(hr.Dataset.zip((one, two))).state_dict()
-    for other in (hr.Dataset.zip({"a": one, "b": two}), hr.Dataset.zip(((one,), two))):
-        with pytest.raises(hr.errors.InvalidArgumentError, match="zip"):
-            iter(other).load_state_dict(state)
-
-
-def test_what_only_makes_a_plan_faster_is_not_part_of_its_identity() -> None:
-    state = iter(hr.Dataset.range(5).map(add_one).batch(2)).state_dict()
-    faster = hr.Dataset.range(5).map(add_one, num_parallel_calls=4, deterministic=True).prefetch(2).batch(2).prefetch(9)
-    iterator = iter(faster.with_options(hr.Options(num_workers=1)))
-    iterator.load_state_dict(state)
-    assert_same([np.array([1, 2]), np.array([3, 4]), np.array([5])], list(iterator))
-
-
-def damages(state: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path of every value in a state."""
-    if path:
-        yield path
-    items = state.items() if isinstance(state, dict) else enumerate(state) if isinstance(state, list) else ()
-    for key, value in items:
-        yield from damages(value, (*path, key))
-
-
-def damaged(state: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    broken: Any = copy.deepcopy(state)
-    place = broken
-    for key in path[:-1]:
-        place = place[key]
-    if value is ...:
-        del place[path[-1]]
-    else:
-        place[path[-1]] = value
-    whole: dict[str, Any] = broken
-    return whole
-
-
-@pytest.mark.parametrize("value", [..., None, "x", -1, [], {}], ids=repr)
-def test_a_state_damaged_anywhere_is_refused_and_the_iterator_stays_as_it_was(value: Any) -> None:
-    dataset = hr.Dataset.range(20).shuffle(4).interleave(few(6), cycle_length=2).batch(2).take(9)
-    with iter(dataset) as iterator:
-        given_before = [next(iterator), next(iterator)]
-        state = through_json(iterator.state_dict())
-        for path in damages(state):
-            broken = damaged(state, path, value)
-            if broken == state:
-                continue
-            with pytest.raises(hr.errors.InvalidArgumentError):
-                iterator.load_state_dict(broken)
-        rest = list(iterator)
-        iterator.load_state_dict(state)
-        assert_same(rest, list(iterator))
-        assert len(given_before) == 2
-
-
-@pytest.mark.parametrize("nonsense", [None, 3, "state", [], {}, {"version": 1}, {"version": 99}], ids=repr)
-def test_what_is_no_state_is_refused(nonsense: Any) -> None:
-    with iter(hr.Dataset.range(3)) as iterator:
-        with pytest.raises(hr.errors.InvalidArgumentError):
-            iterator.load_state_dict(nonsense)
-        assert list(iterator) == [0, 1, 2]
-
-
-def test_a_state_of_a_later_version_says_so() -> None:
-    with iter(hr.Dataset.range(3)) as iterator, pytest.raises(hr.errors.InvalidArgumentError, match="version 99"):
-        iterator.load_state_dict({**iterator.state_dict(), "version": 99})
-
-
-# --------------------------------------------------------------------------------- index space
-
-
-class CountedReads:
-    """Counts how many rows are fetched from arrays, whoever fetches them."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-
-    def __enter__(self) -> Self:
-        self._patches = [
-            mock.patch.object(sources.ArraysSource, name, self._counting(getattr(sources.ArraysSource, name)))
-            for name in ("rows", "columns")
-        ]
-        for patch in self._patches:
-            patch.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for patch in self._patches:
-            patch.stop()
-
-    def _counting(self, read: Callable[..., Any]) -> Callable[..., Any]:
-        def counting(source: Any, indices: Any) -> Any:
-            self.rows += len(indices)
-            return read(source, indices)
-
-        return counting
-
-
-LENGTH = 100_000
-
-
-INDEX_SPACE: dict[str, Callable[[hr.Dataset], hr.Dataset]] = {
-    "source": lambda ds: ds,
-    "batch": lambda ds: ds.batch(10),
-    "shuffle of all": lambda ds: ds.shuffle(LENGTH, seed=1).batch(10),
-    "shuffle of some": lambda ds: ds.shuffle(50, seed=1).batch(10),
-    "endless": lambda ds: ds.repeat().shuffle(50, seed=1).batch(10),
-    "choices": lambda ds: ds.skip(7).shard(3, 1).take(LENGTH).enumerate().batch(2),
-    "zip": lambda ds: hr.Dataset.zip((ds, ds.shuffle(100))).batch(10),
-    "two": lambda ds: ds.concatenate(ds).batch(10).prefetch(2),
-}
-
-
-@pytest.mark.parametrize("plan", sorted(INDEX_SPACE))
-def test_in_index_space_a_late_state_is_as_small_and_as_cheap_as_an_early_one(plan: str) -> None:
-    dataset = INDEX_SPACE[plan](hr.Dataset.from_tensor_slices(np.arange(LENGTH)))
-
-    def cost_after(count: int) -> tuple[int, int]:
-        with in_blocks_of([7]), iter(dataset) as iterator:
-            for _ in range(count):
-                next(iterator)
-            state = iterator.state_dict()
-            expected = next(iterator)
-        with CountedReads() as reads, in_blocks_of([1]), iter(dataset) as restored:
-            restored.load_state_dict(state)
-            assert_same([expected], [next(restored)])
-        return len(json.dumps(state["position"])), reads.rows
-
-    early_size, early_rows = cost_after(20)
-    late_size, late_rows = cost_after(900)
-    assert late_size <= early_size + 40  # longer numbers, no more of them
-    assert late_rows <= early_rows + 60  # what a buffer or a batch holds, however far the position
-
-
-def test_a_shuffled_source_is_gathered_in_batches_and_never_row_by_row() -> None:
-    dataset = hr.Dataset.from_tensor_slices(np.arange(1000)).shuffle(1000, seed=1).batch(50)
-    row_by_row = mock.patch.object(sources.ArraysSource, "rows", side_effect=AssertionError("read row by row"))
-    with row_by_row, CountedReads() as reads:
-        batches = list(dataset)
-    assert reads.rows == 1000
-    assert sorted(np.concatenate(batches).tolist()) == list(range(1000))
-
-
-# ------------------------------------------------------------------------- generators of its own
-
-
-def test_a_generator_that_saves_its_own_place_is_not_run_again() -> None:
-    dataset = hr.Dataset.from_generator(Resumable, args=(500,))
-    for executor in ("thread", "inline"):
-        chosen = dataset.with_options(hr.Options(executor=executor))
-        with in_blocks_of([7]):
-            expected, states = history(chosen, Way(hr.Options()), limit=400)
-            Resumable.asked = 0
-            assert_same(expected[300:310], resumed(chosen, states[300], Way(hr.Options()), limit=10))
-        assert Resumable.asked < 40  # what was read ahead of the place, never the 300 before it
 
 
 # ------------------------------------------------------------------------------- another process

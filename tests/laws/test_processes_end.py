@@ -1,0 +1,191 @@
+"""Law 5: a process ends while runs are open, and Ctrl-C ends a run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LIMIT_S = 30.0
+
+PROGRAM = """
+import sys, threading
+import headrace as hr
+
+def slow_to_end():
+    n = 0
+    while True:
+        yield n
+        n += 1
+
+numbers = hr.Dataset.from_generator(slow_to_end)
+ds = (numbers.prefetch(3).map(lambda x: x + 1, num_parallel_calls=2)
+      .interleave(lambda x: hr.Dataset.range(x % 5), cycle_length=2, num_parallel_calls=2).shuffle(3).prefetch(2))
+"""
+
+
+def run_program(body: str, *, interrupt: bool = False) -> tuple[int, str, str]:
+    """The exit status, the output and the errors of a program that prints a line when it is under way."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM + textwrap.dedent(body)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    try:
+        if interrupt:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "under way\n"
+            process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=LIMIT_S)
+    finally:
+        process.kill()
+        process.wait()
+    return process.returncode, output, errors
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("it = iter(ds)\nprint(next(it) >= 0)\n", id="held by the module"),
+        pytest.param("it = iter(ds)\nprint(next(it) >= 0)\nsys.exit()\n", id="sys.exit"),
+        pytest.param(
+            """
+            def work():
+                global it
+                it = iter(ds)
+                print(next(it) >= 0)
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+            """,
+            id="begun in a thread",
+        ),
+        pytest.param(
+            """
+            its = [iter(ds) for _ in range(3)]
+            print(all(next(it) >= 0 for it in its))
+            cycle = [its]
+            cycle.append(cycle)
+            del its
+            """,
+            id="in a cycle",
+        ),
+    ],
+)
+def test_the_interpreter_exits_while_a_run_is_open(body: str) -> None:
+    assert run_program(body) == (0, "True\n", "")
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        pytest.param("numbers.map(block, num_parallel_calls=2)", id="in a worker"),
+        pytest.param("numbers.map(block).prefetch(9)", id="in a driver"),
+        pytest.param("numbers.interleave(lambda x: hr.Dataset.range(9).map(block), num_parallel_calls=1)", id="inside"),
+    ],
+)
+def test_a_function_that_never_returns_does_not_keep_the_interpreter_from_exiting(pipeline: str) -> None:
+    body = f"""
+    import headrace.engine
+    headrace.engine._EXIT_PATIENCE_S = 0.05
+    begun = threading.Event()
+    def block(x):
+        if x == 3:
+            begun.set()
+            threading.Event().wait()
+        return x
+    it = iter({pipeline})
+    print(next(it) >= 0)
+    assert begun.wait(20)
+    """
+    status, output, errors = run_program(body)
+    assert (status, output) == (0, "True\n")
+    assert "while functions still run in headrace-" in errors
+
+
+def test_a_thread_of_the_users_own_that_reads_for_ever_does_not_keep_the_interpreter_from_exiting() -> None:
+    body = """
+    begun = threading.Event()
+    def block(x):
+        begun.set()
+        threading.Event().wait()
+    it = iter(numbers.map(block))
+    threading.Thread(target=lambda: next(it), daemon=True).start()
+    assert begun.wait(20)
+    """
+    assert run_program(body) == (0, "", "")
+
+
+def test_a_thread_of_the_users_own_that_waits_at_exit_sees_an_end_and_no_error() -> None:
+    body = """
+    from headrace.backends.thread import WorkerPool
+    begun, go, stop = threading.Event(), threading.Event(), WorkerPool.stop
+    WorkerPool.stop = lambda pool: (stop(pool), go.set())
+    def block(x):
+        begun.set()
+        go.wait(20)
+        return x
+    it = iter(numbers.map(block, num_parallel_calls=2))
+    threading.Thread(target=lambda: list(it), daemon=True).start()
+    assert begun.wait(20)
+    """
+    assert run_program(body) == (0, "", "")
+
+
+def test_at_exit_a_generator_is_ended_so_that_its_finally_runs() -> None:
+    body = """
+    def generate():
+        try:
+            yield from range(9)
+        finally:
+            print("ended", flush=True)
+    one, other = iter(hr.Dataset.from_generator(generate)), iter(hr.Dataset.from_generator(generate).prefetch(1))
+    next(one), next(other)
+    """
+    assert run_program(body) == (0, "ended\nended\n", "")
+
+
+def test_ctrl_c_in_a_loop_is_a_keyboard_interrupt_and_leaves_nothing() -> None:
+    body = """
+    try:
+        for number, _ in enumerate(ds.repeat()):
+            if number == 3:
+                print("under way", flush=True)
+    except KeyboardInterrupt:
+        import gc
+        gc.collect()
+        print([t.name for t in threading.enumerate() if t.name.startswith("headrace")])
+    """
+    assert run_program(body, interrupt=True) == (0, "[]\n", "")
+
+
+def test_ctrl_c_while_next_waits_is_a_keyboard_interrupt_and_leaves_nothing() -> None:
+    body = """
+    go = threading.Event()
+    def wait(x):
+        if x == 4:
+            print("under way", flush=True)
+            go.wait(30)
+        return x
+    blocked = numbers.map(wait, num_parallel_calls=2).batch(100)
+    it = iter(blocked)
+    try:
+        threading.Thread(target=lambda: (threading.main_thread().join(0.0), None)).start()
+        import signal
+        def interrupt(signum, frame):
+            go.set()  # a function that never returns could not be stopped by anyone
+            raise KeyboardInterrupt
+        signal.signal(signal.SIGINT, interrupt)
+        next(it)
+    except KeyboardInterrupt:
+        print([t.name for t in threading.enumerate() if t.name.startswith("headrace")])
+    """
+    assert run_program(body, interrupt=True) == (0, "[]\n", "")
