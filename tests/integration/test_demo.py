@@ -86,9 +86,14 @@ def test_a_person_sees_progress_a_table_and_where_the_report_is(
     assert str(tmp_path) not in page
 
 
+def losses_in_order(result: dict[str, Any]) -> list[list[float]]:
+    """The losses of each way whose batches come in one order: two runners of a queue race."""
+    return [way["losses"] for way in result["ways"] if way["way"] != "queue"]
+
+
 def test_the_same_command_gives_the_same_losses_again(capsys: pytest.CaptureFixture[str]) -> None:
     first, second = (result_of(capsys, *SMALL, "--no-report") for _ in range(2))
-    assert [way["losses"] for way in first["ways"]] == [way["losses"] for way in second["ways"]]
+    assert losses_in_order(first) == losses_in_order(second)
 
 
 def test_the_number_of_workers_changes_no_loss(capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,8 +104,11 @@ def test_the_number_of_workers_changes_no_loss(capsys: pytest.CaptureFixture[str
 def test_torch_takes_the_same_steps(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     numpy, torch = (result_of(capsys, *SMALL, "--no-report", "--framework", name) for name in ("numpy", "torch"))
-    for mine, theirs in zip(numpy["ways"], torch["ways"], strict=True):
-        np.testing.assert_allclose(theirs["losses"], mine["losses"], rtol=1e-2)
+    assert [(way["steps"], way["last_batch"]) for way in numpy["ways"]] == [
+        (way["steps"], way["last_batch"]) for way in torch["ways"]
+    ]
+    for mine, theirs in zip(losses_in_order(numpy), losses_in_order(torch), strict=True):
+        np.testing.assert_allclose(theirs, mine, rtol=1e-2)
 
 
 @pytest.mark.parametrize("parallel", [False, True])
