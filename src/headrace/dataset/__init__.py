@@ -1,0 +1,8 @@
+"""The facade: ``Dataset``, the datasets of files, and nothing that the layers below would need."""
+
+from __future__ import annotations
+
+from headrace.dataset.dataset import Dataset
+from headrace.dataset.formats import CsvDataset, TextLineDataset
+
+__all__ = ["CsvDataset", "Dataset", "TextLineDataset"]

@@ -1,0 +1,71 @@
+"""Operations that make one dataset of several."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.dataset.part import Part, plan_of_argument
+from headrace.plan.combining import Zip
+from headrace.plan.sequencing import Concatenate
+from headrace.structure import flatten, normalize
+
+if TYPE_CHECKING:
+    from headrace.dataset.dataset import Dataset
+
+__all__ = ["Combining"]
+
+
+class Combining(Part):
+    """Operations that make one dataset of several."""
+
+    __slots__ = ()
+
+    def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
+        """This dataset, and then another.
+
+        Args:
+            dataset: elements of the same structure and dtypes.
+            name: how messages and statistics call the operation.
+
+        Raises:
+            TypeError: it is no dataset, or structure or dtypes are known to differ.
+
+        Example:
+            >>> import headrace as hr
+            >>> list(hr.Dataset.range(2).concatenate(hr.Dataset.range(5, 7)))
+            [0, 1, 5, 6]
+        """
+        return self._of(Concatenate(first=self._plan, second=plan_of_argument(dataset, stage="concatenate"), name=name))
+
+    @classmethod
+    def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
+        """One element of each dataset, together; the shortest ends it.
+
+        Args:
+            *args: datasets, or one structure (tuple, dict, …) of datasets.
+            datasets: the structure by name, instead of ``args``.
+            name: how messages and statistics call the operation.
+
+        Raises:
+            TypeError: no dataset, a list, something that is no dataset, or both forms at once.
+
+        Example:
+            >>> import headrace as hr
+            >>> list(hr.Dataset.zip(hr.Dataset.range(3), hr.Dataset.range(10, 12)))
+            [(0, 10), (1, 11)]
+            >>> list(hr.Dataset.zip({"a": hr.Dataset.range(1)}))
+            [{'a': 0}]
+        """
+        if bool(args) == (datasets is not None):
+            raise TypeError("zip: pass datasets either one by one or as datasets=, and at least one")
+        if datasets is None:
+            datasets = args[0] if len(args) == 1 else args
+        leaves, treedef = flatten(normalize(datasets))
+        if any(isinstance(leaf, np.ndarray) for leaf in leaves):  # which is what normalize makes of a list
+            raise TypeError("zip: a list is no structure of datasets; pass a tuple")
+        plans = tuple(plan_of_argument(leaf, stage="zip") for leaf in leaves)
+        if treedef.is_leaf():
+            return cls._of(plans[0])
+        return cls._of(Zip(treedef=treedef, datasets=plans, name=name))

@@ -1,0 +1,163 @@
+"""What is asked of a dataset: its elements, their number and kind, its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from headrace.dataset.part import Part
+from headrace.engine import options_of, physical_plan
+from headrace.errors import OutOfRangeError
+from headrace.iterator import DatasetIterator
+from headrace.physical.mapping import packed
+from headrace.plan.buffering import WithOptions
+from headrace.plan.explain import explain_plan
+from headrace.plan.node import INFINITE_CARDINALITY
+from headrace.plan.options import Options
+from headrace.structure import flatten, normalize, paths_of, spec_of, unflatten
+
+if TYPE_CHECKING:
+    from headrace.dataset.dataset import Dataset
+
+__all__ = ["Consuming"]
+
+
+class Consuming(Part):
+    """What is asked of a dataset: its elements, their number and kind, its plan."""
+
+    __slots__ = ()
+
+    def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
+        """What a function makes of the whole dataset, so that one's own operations chain like others.
+
+        Args:
+            transformation_func: called with this dataset; returns another.
+
+        Raises:
+            TypeError: it returned something else.
+
+        Example:
+            >>> import headrace as hr
+            >>> def evens(ds):
+            ...     return ds.filter(lambda x: x % 2 == 0)
+            >>> list(hr.Dataset.range(5).apply(evens))
+            [0, 2, 4]
+        """
+        result = transformation_func(cast("Dataset", self))
+        if not isinstance(result, Part):
+            raise TypeError(f"apply: the function must return a Dataset, but returned {type(result).__name__}")
+        return result
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any], name: str | None = None) -> Any:
+        """All elements drawn together into one state.
+
+        Args:
+            initial_state: a structure; what an empty dataset gives.
+            reduce_func: called with the state and an element (not unpacked); returns the new state.
+            name: how messages call the operation.
+
+        Raises:
+            TypeError: the function returned a state of another structure, shape or dtype.
+            HeadraceError: the error of an element that failed.
+
+        Example:
+            >>> import headrace as hr
+            >>> hr.Dataset.range(5).reduce(0, lambda total, x: total + x)
+            10
+        """
+        state = normalize(initial_state)
+        spec = spec_of(state)
+        with iter(self) as iterator:
+            for element in iterator:
+                state = packed(reduce_func(state, element))
+                _check_state(spec, state, name or "reduce")
+        return state
+
+    def cardinality(self) -> int:
+        """How many elements an epoch has; ``hr.INFINITE_CARDINALITY`` or ``hr.UNKNOWN_CARDINALITY`` otherwise.
+
+        Example:
+            >>> import headrace as hr
+            >>> hr.Dataset.range(10).batch(4).cardinality()
+            3
+        """
+        return self._plan.cardinality()
+
+    def __len__(self) -> int:
+        count = self.cardinality()
+        if count < 0:
+            known = "infinite" if count == INFINITE_CARDINALITY else "unknown"
+            raise TypeError(f"the number of elements is {known}")
+        return count
+
+    def __bool__(self) -> bool:
+        return True  # not len(): a dataset is true even when it is empty or endless
+
+    @property
+    def element_spec(self) -> Any:
+        """The structure of ``TensorSpec`` of an element.
+
+        Where it follows from the operations it is exact, with None for sizes that vary. Behind a Python function
+        only a run can tell: the first element is made to look at it, and the sizes are that element's.
+
+        Raises:
+            OutOfRangeError: the dataset is empty, and only an element could tell.
+
+        Example:
+            >>> import headrace as hr
+            >>> hr.Dataset.range(10).batch(4).element_spec
+            TensorSpec(shape=(None,), dtype=int64)
+        """
+        known = self._plan.spec()
+        if known is not None:
+            return known
+        inline = WithOptions(input=self._plan, options=Options(executor="inline"))
+        with DatasetIterator(inline, counts=False) as iterator:
+            for element in iterator:
+                return spec_of(element)
+        raise OutOfRangeError("the dataset is empty, so its element_spec is not known")
+
+    def as_numpy_iterator(self) -> Iterator[Any]:
+        """The elements with every number as a NumPy scalar or array.
+
+        Example:
+            >>> import headrace as hr
+            >>> [type(x).__name__ for x in hr.Dataset.range(1).as_numpy_iterator()]
+            ['int64']
+        """
+        with iter(self) as iterator:
+            for element in iterator:
+                leaves, treedef = flatten(element)
+                yield unflatten(treedef, [_as_numpy(leaf) for leaf in leaves])
+
+    def explain(self) -> str:
+        """The plan as it was written and, where that differs, as it will run.
+
+        Example:
+            >>> import headrace as hr
+            >>> print(hr.Dataset.range(3).batch(2).explain())
+            batch [batch_size=2, drop_remainder=False]
+              range [start=0, stop=3, step=1, dtype=int64]
+        """
+        written = explain_plan(self._plan)
+        running = explain_plan(physical_plan(self._plan, options_of(self._plan)))
+        return written if running == written else f"{written}\n\nruns as\n{running}"
+
+    def __iter__(self) -> DatasetIterator:
+        return DatasetIterator(self._plan)
+
+
+def _check_state(wanted: Any, state: Any, stage: str) -> None:
+    (specs, treedef), (leaves, other) = flatten(wanted), flatten(spec_of(state))
+    if treedef != other:
+        raise TypeError(f"{stage}: the function changed the structure of the state")
+    for path, spec, leaf in zip(paths_of(treedef), specs, leaves, strict=True):
+        if spec.dtype != leaf.dtype:
+            place = f" component {path}" if path else ""
+            raise TypeError(f"{stage}: the function changed the state's{place} dtype from {spec} to {leaf}")
+
+
+def _as_numpy(leaf: Any) -> Any:
+    return np.asarray(leaf)[()] if isinstance(leaf, (bool, int, float, complex)) else leaf

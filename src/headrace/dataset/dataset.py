@@ -1,0 +1,51 @@
+"""The fluent facade: a dataset is an immutable, lazy description that holds one plan node and nothing else.
+
+Names, arguments, defaults and edges are ``tf.data``'s, without TensorFlow: functions are any Python, elements are
+structures of NumPy arrays, Python and NumPy scalars, strings and objects.
+"""
+
+from __future__ import annotations
+
+from headrace.dataset.buffering import Buffering
+from headrace.dataset.combining import Combining
+from headrace.dataset.consuming import Consuming
+from headrace.dataset.elementwise import Elementwise
+from headrace.dataset.grouping import Grouping
+from headrace.dataset.nesting import Nesting
+from headrace.dataset.sequencing import Sequencing
+from headrace.dataset.sources import Sources
+from headrace.plan.node import Node
+
+__all__ = ["Dataset"]
+
+
+class Dataset(Sources, Elementwise, Nesting, Grouping, Sequencing, Combining, Buffering, Consuming):
+    """A description of elements and of what is done to them; nothing runs until it is iterated.
+
+    Every operation returns a new dataset. Each ``iter`` is a new epoch: a shuffle reshuffles.
+
+    Example:
+        >>> import headrace as hr
+        >>> ds = hr.Dataset.range(6).map(lambda x: x * 10).batch(4)
+        >>> for batch in ds:
+        ...     print(batch)
+        [ 0 10 20 30]
+        [40 50]
+    """
+
+    __slots__ = ()
+
+    def __init__(self, plan: Node) -> None:
+        if not isinstance(plan, Node):
+            raise TypeError(
+                "a Dataset is made by one of its sources, such as Dataset.range or Dataset.from_tensor_slices"
+            )
+        self._plan = plan
+
+    @staticmethod
+    def _of(plan: Node) -> Dataset:
+        return Dataset(plan)
+
+    def __repr__(self) -> str:
+        spec = self._plan.spec()
+        return f"<Dataset {self._plan.label}{'' if spec is None else f' of {spec}'}>"

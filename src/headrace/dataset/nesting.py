@@ -1,0 +1,75 @@
+"""Operations whose function makes a dataset of each element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from headrace.dataset.part import Part
+from headrace.plan.combining import FlatMap, Interleave
+
+if TYPE_CHECKING:
+    from headrace.dataset.dataset import Dataset
+
+__all__ = ["Nesting"]
+
+
+class Nesting(Part):
+    """Operations whose function makes a dataset of each element."""
+
+    __slots__ = ()
+
+    def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Dataset:
+        """The elements of the dataset that a function makes of each element, one dataset after the other.
+
+        Args:
+            map_func: called with the element, a tuple unpacked; returns a ``Dataset``.
+            name: how messages and statistics call the operation.
+
+        Example:
+            >>> import headrace as hr
+            >>> list(hr.Dataset.range(3).flat_map(lambda x: hr.Dataset.from_tensors(x).repeat(x)))
+            [1, 2, 2]
+        """
+        return self._of(FlatMap(input=self._plan, function=map_func, name=name))
+
+    def interleave(
+        self,
+        map_func: Callable[..., Any],
+        cycle_length: int | None = None,
+        block_length: int = 1,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """The elements of datasets that a function makes of elements, several of them open at once.
+
+        The order does not depend on ``num_parallel_calls``.
+
+        Args:
+            map_func: called with the element, a tuple unpacked; returns a ``Dataset``.
+            cycle_length: how many datasets are open at once; 4 by default, on every machine.
+            block_length: how many elements each gives in its turn.
+            num_parallel_calls: how many of them may be read at once, ahead of their turns.
+            deterministic: False takes from whichever has something ready.
+            name: how messages and statistics call the operation.
+
+        Raises:
+            InvalidArgumentError: a length is below 1, or ``num_parallel_calls`` exceeds ``cycle_length``.
+
+        Example:
+            >>> import headrace as hr
+            >>> list(hr.Dataset.range(3).interleave(lambda x: hr.Dataset.from_tensors(x).repeat(2), cycle_length=2))
+            [0, 1, 0, 1, 2, 2]
+        """
+        return self._of(
+            Interleave(
+                input=self._plan,
+                function=map_func,
+                cycle_length=cycle_length,
+                block_length=block_length,
+                num_parallel_calls=num_parallel_calls,
+                deterministic=deterministic,
+                name=name,
+            )
+        )

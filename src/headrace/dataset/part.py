@@ -1,0 +1,44 @@
+"""What every part of the facade knows of the whole.
+
+The operations of ``Dataset`` stand in parts, one a family, and ``dataset.dataset`` joins them into the one class. A part
+knows the plan, and how a dataset is made of another plan; only the joined class is ever instantiated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.plan.node import Node
+
+if TYPE_CHECKING:
+    from headrace.dataset.dataset import Dataset
+
+__all__ = ["Part", "plan_of_argument"]
+
+
+class Part:
+    """The base of the parts."""
+
+    __slots__ = ("_plan",)
+
+    _plan: Node
+
+    @staticmethod
+    def _of(plan: Node) -> Dataset:
+        """The dataset of a plan."""
+        raise NotImplementedError  # the joined class knows itself
+
+    def __headrace_plan__(self) -> Node:
+        """The plan, for functions that return a dataset."""
+        return self._plan
+
+
+def plan_of_argument(dataset: object, *, stage: str) -> Node:
+    """The plan of a dataset that the user gave as an argument.
+
+    Raises:
+        TypeError: it is no dataset.
+    """
+    if not isinstance(dataset, Part):
+        raise TypeError(f"{stage}: expected a Dataset, not {type(dataset).__name__}")
+    return dataset.__headrace_plan__()

@@ -1,0 +1,194 @@
+"""The sources that are functions of Dataset: from memory, from generators, numbers, names of files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.dataset.part import Part
+from headrace.errors import InvalidArgumentError
+from headrace.io.files import match_files
+from headrace.plan.randomness import Randomness
+from headrace.plan.sources import FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
+from headrace.structure import Element, normalize
+
+if TYPE_CHECKING:
+    from headrace.dataset.dataset import Dataset
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+__all__ = ["Sources"]
+
+
+class Sources(Part):
+    """The sources that are functions of Dataset: from memory, from generators, numbers, names of files."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_tensors(cls, tensors: Element, name: str | None = None) -> Dataset:
+        """One element: the structure itself.
+
+        Args:
+            tensors: a structure; lists in it become arrays.
+            name: how messages and statistics call the operation.
+
+        Example:
+            >>> import headrace as hr
+            >>> list(hr.Dataset.from_tensors(([1, 2], "a")))
+            [(array([1, 2]), 'a')]
+        """
+        return cls._of(FromTensors(element=tensors, name=name))
+
+    @classmethod
+    def from_tensor_slices(cls, tensors: Element, name: str | None = None) -> Dataset:
+        """One element for each index of the arrays' first axis.
+
+        It is read by index: shuffling moves numbers, and batching gathers whole batches at once. Elements that are
+        arrays are read-only views; batches are arrays of their own.
+
+        Args:
+            tensors: a structure of arrays (or lists) with first axes of one length.
+            name: how messages and statistics call the operation.
+
+        Raises:
+            InvalidArgumentError: there is no component, one is a scalar, or lengths differ; the component is named.
+
+        Example:
+            >>> import headrace as hr
+            >>> list(hr.Dataset.from_tensor_slices(([1, 2, 3], ["a", "b", "c"])))
+            [(1, 'a'), (2, 'b'), (3, 'c')]
+        """
+        return cls._of(FromTensorSlices.of(tensors, name=name))
+
+    @classmethod
+    def from_generator(
+        cls,
+        generator: Callable[..., Any],
+        output_signature: Any = None,
+        args: tuple[Any, ...] | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """What a generator yields; it is called anew in every epoch.
+
+        Its state is a number: a resumed run calls the generator again and drops as many elements, with one warning
+        in the log. If the iterator that ``generator`` returns has ``state_dict`` and ``load_state_dict`` of its
+        own, they are used instead.
+
+        Args:
+            generator: a function that returns an iterable.
+            output_signature: a structure of ``TensorSpec`` that every element must fit; Python numbers take its
+                dtypes. None accepts any elements.
+            args: what the generator is called with.
+            name: how messages and statistics call the operation.
+
+        Raises:
+            TypeError: ``generator`` is not callable.
+            InvalidArgumentError: while iterating, an element that does not fit the signature.
+
+        Example:
+            >>> import headrace as hr
+            >>> def count(stop):
+            ...     yield from range(stop)
+            >>> list(hr.Dataset.from_generator(count, args=(3,)))
+            [0, 1, 2]
+        """
+        signature = None if output_signature is None else normalize(output_signature)
+        return cls._of(FromGenerator(generator=generator, signature=signature, args=tuple(args or ()), name=name))
+
+    @classmethod
+    def range(cls, *args: int, output_type: Any = np.int64, name: str | None = None) -> Dataset:
+        """Numbers as in Python's ``range``: ``range(stop)``, ``range(start, stop)`` or ``range(start, stop, step)``.
+
+        Args:
+            *args: one to three ints.
+            output_type: the dtype of the numbers.
+            name: how messages and statistics call the operation.
+
+        Raises:
+            InvalidArgumentError: not one to three arguments, or a step of 0.
+
+        Example:
+            >>> import headrace as hr
+            >>> list(hr.Dataset.range(2, 10, 3))
+            [2, 5, 8]
+        """
+        if not 1 <= len(args) <= 3:
+            raise InvalidArgumentError(f"range takes one to three numbers, not {len(args)}")
+        start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+        return cls._of(Range(start=start, stop=stop, step=step, dtype=np.dtype(output_type), name=name))
+
+    @classmethod
+    def counter(cls, start: int = 0, step: int = 1, dtype: Any = np.int64, name: str | None = None) -> Dataset:
+        """Numbers without end.
+
+        Args:
+            start: the first number.
+            step: what each is larger by than the one before.
+            dtype: the dtype of the numbers.
+            name: how messages and statistics call the operation.
+
+        Example:
+            >>> import headrace as hr
+            >>> list(hr.Dataset.counter(5, 2).take(3))
+            [5, 7, 9]
+        """
+        if step == 0:
+            return cls.from_tensors(np.asarray(start, dtype), name=name).repeat()
+        return cls._of(Range(start=start, stop=None, step=step, dtype=np.dtype(dtype), name=name))
+
+    @classmethod
+    def random(
+        cls, seed: int | None = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
+    ) -> Dataset:
+        """Uniform random int64 numbers without end, the same in every epoch unless re-randomized.
+
+        Args:
+            seed: makes the numbers reproducible; None draws fresh entropy for this dataset.
+            rerandomize_each_iteration: True gives other numbers in each epoch.
+            name: how messages and statistics call the operation.
+
+        Example:
+            >>> import headrace as hr
+            >>> ds = hr.Dataset.random(seed=1).take(4)
+            >>> list(ds) == list(ds)
+            True
+        """
+        return cls._of(
+            RandomSource(
+                randomness=Randomness.of(seed, stage="random"),
+                rerandomize_each_iteration=bool(rerandomize_each_iteration),
+                name=name,
+            )
+        )
+
+    @classmethod
+    def list_files(
+        cls, file_pattern: Paths, shuffle: bool | None = None, seed: int | None = None, name: str | None = None
+    ) -> Dataset:
+        """The paths that match a pattern.
+
+        Args:
+            file_pattern: a glob pattern, or several.
+            shuffle: False lists in sorted order; the default shuffles anew in each epoch.
+            seed: makes the shuffles reproducible.
+            name: how messages and statistics call the operation.
+
+        Raises:
+            InvalidArgumentError: nothing matches; the pattern is named.
+
+        Example:
+            >>> import headrace as hr
+            >>> import pathlib, tempfile
+            >>> folder = pathlib.Path(tempfile.mkdtemp())
+            >>> for letter in "ab":
+            ...     _ = (folder / f"{letter}.txt").write_text("")
+            >>> [pathlib.Path(path).name for path in hr.Dataset.list_files(folder / "*.txt", shuffle=False)]
+            ['a.txt', 'b.txt']
+        """
+        files = match_files(file_pattern)
+        listed = cls.from_tensor_slices(np.array(files, dtype=object), name=name or "list_files")
+        return listed if shuffle is False else listed.shuffle(len(files), seed=seed)
