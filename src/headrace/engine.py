@@ -19,7 +19,7 @@ from headrace.optimize.add_final_prefetch import has_parallel_work
 from headrace.optimize.rules import optimized
 from headrace.physical.context import Context, Meters, Seeds
 from headrace.physical.cursor import State
-from headrace.physical.lower import lower
+from headrace.physical.lowering import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.buffering import Prefetch, WithOptions
 from headrace.plan.node import AUTOTUNE, Node, nodes_of, parallel_calls_of

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.laws.plans import csv_file, csv_of, text_file
+from tests.laws.elements import csv_file, csv_of, text_file
 from tests.laws.running import Way, running, ways
 
 import headrace as hr

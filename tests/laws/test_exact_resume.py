@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.laws.plans import Recipe, add_one, recipes, shuffled_few, unordered_recipes
+from tests.laws.elements import add_one, shuffled_few
+from tests.laws.plans import Recipe, recipes, unordered_recipes
 from tests.laws.running import (
     REFERENCE,
     Way,

@@ -13,7 +13,8 @@ import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.laws.plans import Recipe, add_one, csv_file, csv_of, few, recipes, text_file
+from tests.laws.elements import add_one, csv_file, csv_of, few, text_file
+from tests.laws.plans import Recipe, recipes
 from tests.laws.running import Way, running, ways
 
 import headrace as hr

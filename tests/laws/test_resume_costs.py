@@ -9,7 +9,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from tests.laws.plans import Resumable
+from tests.laws.elements import Resumable
 from tests.laws.running import Way, assert_same, history, in_blocks_of, resumed
 
 import headrace as hr

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.laws.plans import add_one, few
+from tests.laws.elements import add_one, few
 from tests.laws.running import assert_same, through_json
 
 import headrace as hr

@@ -1,4 +1,4 @@
-"""The reference stream of flat_map and interleave; the house rules stand in ``reference``."""
+"""The reference of operations whose function makes a dataset of each element."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from headrace.backends.reference_stream import Given, Stream, called
+from headrace.backends.reference.dispatch import stream_of
+from headrace.backends.reference.stream import Given, Stream, called
 from headrace.errors import HeadraceError
+from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.failing import within
-from headrace.physical.lower import changed_since
+from headrace.physical.lowering import changed_since, inner_plan
 from headrace.plan.combining import FlatMap, Interleave
+from headrace.structure import Element
 
-__all__ = ["InterleaveStream"]
+__all__: list[str] = []
 
 # Opens the plan that the function makes of an element: (element, number, inner state) -> stream.
 Open = Callable[[Any, int, State | None], Stream]
@@ -121,3 +124,16 @@ class InterleaveStream:
             if slot is not None:
                 slot.stream.close()
         self.input.close()
+
+
+@stream_of.register
+def _interleave(node: FlatMap, state: State | None, context: Context) -> Stream:
+    return InterleaveStream(node, lambda saved: stream_of(node.input, saved, context), _opener(node, context), state)
+
+
+def _opener(node: FlatMap, context: Context) -> Open:
+    def open_plan(element: Element, number: int, saved: State | None) -> Stream:
+        plan, inside = inner_plan(node, element, number, context)
+        return stream_of(plan, saved, inside)
+
+    return open_plan

@@ -1,24 +1,28 @@
-"""The reference streams of operations that hold elements: shuffle, cache. The house rules stand in ``reference``."""
+"""The reference of operations that hold elements, and settings."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
-from headrace.backends.reference_stream import Given, Stream, log
+from headrace.backends.reference.dispatch import stream_of
+from headrace.backends.reference.stream import Given, Stream, log
 from headrace.caching.memory import KeptEpoch
 from headrace.errors import HeadraceError
 from headrace.physical.block import Rows
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.draws import Key
+from headrace.physical.lowering import shuffle_key
+from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.origin import WordedOrigin
 from headrace.physical.shuffle_order import content, drain_order, draws
 from headrace.physical.shuffling import buffer_slots
-from headrace.plan.buffering import Cache
+from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.plan.sequencing import Shuffle
 from headrace.structure import Element, read_only
 
-__all__ = ["CacheStream", "ShuffleStream"]
+__all__: list[str] = []
 
 # A place in the input is noted once for so many elements: to note each would be the dearest part of a shuffle.
 _NOTED_EVERY = 16
@@ -168,3 +172,24 @@ class CacheStream:
             self.settled = True
             log.warning("cache: an epoch was left after %d elements, so nothing is kept", len(self.rows))
         self.input.close()
+
+
+@stream_of.register
+def _shuffle(node: Shuffle, state: State | None, context: Context) -> Stream:
+    return ShuffleStream(node, shuffle_key(node, context), stream_of(node.input, input_state(state), context), state)
+
+
+@stream_of.register
+def _cache(node: Cache, state: State | None, context: Context) -> Stream:
+    return CacheStream(
+        node,
+        lambda epoch: stream_of(node.input, None, dataclasses.replace(context, epoch=epoch)),
+        state,
+        context,
+    )
+
+
+@stream_of.register(Prefetch)
+@stream_of.register(WithOptions)
+def _transparent(node: Prefetch | WithOptions, state: State | None, context: Context) -> Stream:
+    return stream_of(node.input, state, context)

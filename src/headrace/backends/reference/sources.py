@@ -1,22 +1,23 @@
-"""The reference streams of sources; the house rules stand in ``reference``."""
+"""The reference of sources."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from headrace.backends.reference_stream import Given
+from headrace.backends.reference.dispatch import stream_of
+from headrace.backends.reference.stream import Given, Stream
 from headrace.errors import HeadraceError
 from headrace.io.reader import Place, RecordReader
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.failing import located
-from headrace.physical.lower import index_source
+from headrace.physical.lowering import index_source
 from headrace.physical.sources import GeneratorRun, record_rows
 from headrace.plan.node import Node
-from headrace.plan.sources import Files, FromGenerator
+from headrace.plan.sources import Files, FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.structure import flatten
 
-__all__ = ["FilesStream", "GeneratorStream", "IndexedStream"]
+__all__: list[str] = []
 
 
 class IndexedStream:
@@ -101,3 +102,21 @@ class FilesStream:
     def close(self) -> None:
         if self.reader is not None:
             self.reader.close()
+
+
+@stream_of.register(FromTensors)
+@stream_of.register(FromTensorSlices)
+@stream_of.register(Range)
+@stream_of.register(RandomSource)
+def _indexed(node: Node, state: State | None, context: Context) -> Stream:
+    return IndexedStream(node, state, context)
+
+
+@stream_of.register
+def _generator(node: FromGenerator, state: State | None, context: Context) -> Stream:
+    return GeneratorStream(node, state)
+
+
+@stream_of.register
+def _files(node: Files, state: State | None, context: Context) -> Stream:
+    return FilesStream(node, state)

@@ -1,0 +1,56 @@
+"""The reference of operations that make one dataset of several."""
+
+from __future__ import annotations
+
+from headrace.backends.reference.dispatch import stream_of
+from headrace.backends.reference.stream import Given, Stream
+from headrace.errors import HeadraceError
+from headrace.physical.context import Context
+from headrace.physical.cursor import State
+from headrace.plan.combining import Zip
+from headrace.structure import unflatten
+
+__all__: list[str] = []
+
+
+class ZipStream:
+    """One element of each input; a failure of one takes the others' elements with it."""
+
+    def __init__(self, node: Zip, inputs: list[Stream]) -> None:
+        self.node = node
+        self.inputs = inputs
+        self.ended = False
+
+    def next(self) -> Given:
+        if self.ended:
+            raise StopIteration
+        elements, origins, failure = [], [], None
+        for stream in self.inputs:
+            try:
+                element, origin = stream.next()
+            except StopIteration:
+                self.ended = True
+                raise
+            except HeadraceError as error:
+                failure = failure or error
+            else:
+                elements.append(element)
+                origins.append(origin)
+        if failure is not None:
+            raise failure
+        return unflatten(self.node.treedef, elements), origins[0]
+
+    def state(self) -> State:
+        return {"inputs": [stream.state() for stream in self.inputs]}
+
+    def close(self) -> None:
+        for stream in self.inputs:
+            stream.close()
+
+
+@stream_of.register
+def _zip(node: Zip, state: State | None, context: Context) -> Stream:
+    parts = zip(node.inputs, state["inputs"] if state else [None] * len(node.inputs), strict=True)
+    return ZipStream(
+        node, [stream_of(child, saved, context.among(node.inputs, part)) for part, (child, saved) in enumerate(parts)]
+    )

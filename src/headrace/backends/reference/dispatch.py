@@ -1,0 +1,19 @@
+"""From plan nodes to reference streams: the cases stand in the modules beside this one, a family of operations each."""
+
+from __future__ import annotations
+
+import functools
+
+from headrace.backends.reference.stream import Stream
+from headrace.errors import InternalError
+from headrace.physical.context import Context
+from headrace.physical.cursor import State
+from headrace.plan.node import Node
+
+__all__ = ["stream_of"]
+
+
+@functools.singledispatch
+def stream_of(node: Node, state: State | None, context: Context) -> Stream:
+    """The stream of a node, where the state says."""
+    raise InternalError(f"no reference is known for {type(node).__name__}")

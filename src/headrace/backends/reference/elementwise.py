@@ -1,0 +1,114 @@
+"""The reference of operations that look at one element at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+
+from headrace.backends.reference.dispatch import stream_of
+from headrace.backends.reference.stream import Given, Stream, Unary, called
+from headrace.errors import HeadraceError
+from headrace.physical.context import Context
+from headrace.physical.cursor import State
+from headrace.physical.lowering.dispatch import input_state
+from headrace.physical.mapping import call_on, is_true, packed
+from headrace.physical.parallel import undelivered
+from headrace.plan.elementwise import Enumerate, Filter, Map
+from headrace.structure import Element
+
+__all__: list[str] = []
+
+
+class MapStream(Unary):
+    """What the function makes of each element."""
+
+    def __init__(self, node: Map, input_stream: Stream) -> None:
+        super().__init__(input_stream)
+        self.node = node
+
+    def next(self) -> Given:
+        element, origin = self.input.next()
+        return called(self.node.label, origin, lambda: packed(call_on(self.node.function, element))), origin
+
+
+@stream_of.register
+def _map(node: Map, state: State | None, context: Context) -> Stream:
+    number = context.maps_behind
+    delivered, saved = undelivered(state, range(number, number + 1))
+    above = stream_of(node.input, saved, context.above_maps(1))
+    if delivered:
+        above = UndeliveredStream(above, delivered, number)
+    return MapStream(node, above)
+
+
+class UndeliveredStream(Unary):
+    """What an unordered parallel map had not delivered when its state was saved."""
+
+    def __init__(self, input_stream: Stream, delivered: list[tuple[int, int]], map_number: int) -> None:
+        super().__init__(input_stream)
+        self.runs = delivered
+        self.map_number = map_number
+        self.number = 0
+
+    def next(self) -> Given:
+        while any(start <= self.number < end for start, end in self.runs):
+            self.number += 1
+            with contextlib.suppress(HeadraceError):  # it was delivered as well
+                self.input.next()
+        self.number += 1
+        return self.input.next()
+
+    def state(self) -> State:
+        ahead = [[start - self.number, end - self.number] for start, end in self.runs if end > self.number]
+        if not ahead:
+            return self.input.state()
+        runs = [[max(0, start), end] for start, end in ahead]
+        return {"map": self.map_number, "delivered": runs, "input": self.input.state()}
+
+
+class FilterStream(Unary):
+    """The elements for which the predicate is true."""
+
+    def __init__(self, node: Filter, input_stream: Stream) -> None:
+        super().__init__(input_stream)
+        self.node = node
+
+    def next(self) -> Given:
+        while True:
+            element, origin = self.input.next()
+            if called(self.node.label, origin, functools.partial(self.judge, element)):
+                return element, origin
+
+    def judge(self, element: Element) -> bool:
+        return is_true(call_on(self.node.predicate, element))
+
+
+@stream_of.register
+def _filter(node: Filter, state: State | None, context: Context) -> Stream:
+    return FilterStream(node, stream_of(node.input, state, context))
+
+
+class EnumerateStream(Unary):
+    """Each element with its number; a failure has one too."""
+
+    def __init__(self, node: Enumerate, input_stream: Stream, state: State | None) -> None:
+        super().__init__(input_stream)
+        self.node = node
+        self.index = state["index"] if state else 0
+
+    def next(self) -> Given:
+        try:
+            element, origin = self.input.next()
+        except HeadraceError:
+            self.index += 1
+            raise
+        self.index += 1
+        return (self.node.start + self.index - 1, element), origin
+
+    def state(self) -> State:
+        return {"index": self.index, "input": self.input.state()}
+
+
+@stream_of.register
+def _enumerate(node: Enumerate, state: State | None, context: Context) -> Stream:
+    return EnumerateStream(node, stream_of(node.input, input_state(state), context), state)

@@ -1,0 +1,91 @@
+"""The reference of operations that put elements together, or take them apart."""
+
+from __future__ import annotations
+
+from headrace.backends.reference.dispatch import stream_of
+from headrace.backends.reference.stream import Given, Stream, Unary, called
+from headrace.errors import HeadraceError
+from headrace.physical.batching import sliced, stacked
+from headrace.physical.block import Rows
+from headrace.physical.context import Context
+from headrace.physical.cursor import State
+from headrace.physical.lowering.dispatch import input_state
+from headrace.physical.origin import grouped
+from headrace.plan.grouping import Batch, Unbatch
+from headrace.structure import Element
+
+__all__: list[str] = []
+
+
+class BatchStream(Unary):
+    """Elements stacked; a failure takes its whole batch with it."""
+
+    def __init__(self, node: Batch, input_stream: Stream) -> None:
+        super().__init__(input_stream)
+        self.node = node
+
+    def next(self) -> Given:
+        elements, origins, error = self.gathered()
+        if error is not None:
+            raise error
+        if not elements or (self.node.drop_remainder and len(elements) < self.node.batch_size):
+            raise StopIteration
+        origin = grouped(origins[0], origins[-1], len(origins))
+        return called(self.node.label, origin, lambda: stacked(Rows(elements))), origin
+
+    def gathered(self) -> tuple[list[Element], list[str], HeadraceError | None]:
+        """The elements of the next batch; if one fails, its error, and the batch's other elements are passed over."""
+        elements, origins, failure = [], [], None
+        for _ in range(self.node.batch_size):
+            try:
+                element, origin = self.input.next()
+            except StopIteration:
+                break
+            except HeadraceError as error:
+                failure = failure or error
+            else:
+                elements.append(element)
+                origins.append(origin)
+        return elements, origins, failure
+
+
+@stream_of.register
+def _batch(node: Batch, state: State | None, context: Context) -> Stream:
+    return BatchStream(node, stream_of(node.input, state, context))
+
+
+class UnbatchStream(Unary):
+    """The slices of each element."""
+
+    def __init__(self, node: Unbatch, input_stream: Stream, state: State | None) -> None:
+        super().__init__(input_stream)
+        self.node = node
+        self.rows: list[Element] = []
+        self.given = state["given"] if state else 0
+        self.before = input_stream.state()
+        self.from_where = ""
+        if self.given:
+            self.open()
+
+    def open(self) -> None:
+        self.before = self.input.state()
+        element, origin = self.input.next()
+        self.from_where = f"a slice of {origin}"
+        self.rows = called(self.node.label, origin, lambda: sliced(element)).rows()
+
+    def next(self) -> Given:
+        while self.given == len(self.rows):
+            self.rows, self.given = [], 0
+            self.open()
+        self.given += 1
+        return self.rows[self.given - 1], self.from_where
+
+    def state(self) -> State:
+        if self.given == len(self.rows):
+            return {"given": 0, "input": self.input.state()}
+        return {"given": self.given, "input": self.before}
+
+
+@stream_of.register
+def _unbatch(node: Unbatch, state: State | None, context: Context) -> Stream:
+    return UnbatchStream(node, stream_of(node.input, input_state(state), context), state)

@@ -1,0 +1,152 @@
+"""The reference of operations that choose elements, or put them in another order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headrace.backends.reference.dispatch import stream_of
+from headrace.backends.reference.stream import Given, Stream, Unary
+from headrace.physical.context import Context
+from headrace.physical.cursor import State
+from headrace.physical.lowering.dispatch import input_state
+from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
+
+__all__: list[str] = []
+
+
+class TakeStream(Unary):
+    """The first elements; a failure does not count."""
+
+    def __init__(self, count: int, input_stream: Stream, state: State | None) -> None:
+        super().__init__(input_stream)
+        self.count = count
+        self.taken = state["taken"] if state else 0
+
+    def next(self) -> Given:
+        if self.taken == self.count:
+            raise StopIteration
+        given = self.input.next()
+        self.taken += 1
+        return given
+
+    def state(self) -> State:
+        return {"taken": self.taken, "input": self.input.state()}
+
+
+@stream_of.register
+def _take(node: Take, state: State | None, context: Context) -> Stream:
+    if node.count < 0:
+        return stream_of(node.input, state, context)
+    return TakeStream(node.count, stream_of(node.input, input_state(state), context), state)
+
+
+def _nothing(node: Skip | Repeat, context: Context) -> Stream:
+    return TakeStream(0, stream_of(node.input, None, context), None)
+
+
+class SkipStream(Unary):
+    """All but the first elements; a failure comes through, and does not count."""
+
+    def __init__(self, count: int, input_stream: Stream, state: State | None) -> None:
+        super().__init__(input_stream)
+        self.count = count
+        self.skipped = state["skipped"] if state else 0
+
+    def next(self) -> Given:
+        while self.skipped < self.count:
+            self.input.next()
+            self.skipped += 1
+        return self.input.next()
+
+    def state(self) -> State:
+        return {"skipped": self.skipped, "input": self.input.state()}
+
+
+@stream_of.register
+def _skip(node: Skip, state: State | None, context: Context) -> Stream:
+    if node.count < 0:
+        return _nothing(node, context)
+    return SkipStream(node.count, stream_of(node.input, input_state(state), context), state)
+
+
+class ShardStream(Unary):
+    """Every n-th element; a failure does not count."""
+
+    def __init__(self, node: Shard, input_stream: Stream, state: State | None) -> None:
+        super().__init__(input_stream)
+        self.node = node
+        self.seen = state["seen"] if state else 0
+
+    def next(self) -> Given:
+        while True:
+            given = self.input.next()
+            self.seen += 1
+            if (self.seen - 1) % self.node.num_shards == self.node.index:
+                return given
+
+    def state(self) -> State:
+        return {"seen": self.seen, "input": self.input.state()}
+
+
+@stream_of.register
+def _shard(node: Shard, state: State | None, context: Context) -> Stream:
+    return ShardStream(node, stream_of(node.input, input_state(state), context), state)
+
+
+class TurnsStream(Unary):
+    """One stream after the other: the turns of repeat, the parts of concatenate."""
+
+    def __init__(
+        self,
+        key: str,
+        build: Callable[[int, State | None], Stream],
+        has_next_turn: Callable[[int, bool], bool],
+        state: State | None,
+    ) -> None:
+        self.key = key
+        self.turn = state[key] if state else 0
+        self.empty = state["empty"] if state else True
+        super().__init__(build(self.turn, state["input"] if state else None))
+        self.build = build
+        self.has_next_turn = has_next_turn
+
+    def next(self) -> Given:
+        while True:
+            try:
+                given = self.input.next()
+            except StopIteration:
+                if not self.has_next_turn(self.turn, self.empty):
+                    raise
+                self.input.close()
+                self.turn, self.empty = self.turn + 1, True
+                self.input = self.build(self.turn, None)
+            else:
+                self.empty = False
+                return given
+
+    def state(self) -> State:
+        return {self.key: self.turn, "empty": self.empty, "input": self.input.state()}
+
+
+@stream_of.register
+def _repeat(node: Repeat, state: State | None, context: Context) -> Stream:
+    if node.count == 0:
+        return _nothing(node, context)
+    count = node.count
+
+    def has_next_turn(turn: int, empty: bool) -> bool:
+        return not empty if count is None else turn + 1 < count
+
+    return TurnsStream(
+        "turn", lambda turn, saved: stream_of(node.input, saved, context.turn(turn)), has_next_turn, state
+    )
+
+
+@stream_of.register
+def _concatenate(node: Concatenate, state: State | None, context: Context) -> Stream:
+    return TurnsStream(
+        "part",
+        lambda part, saved: stream_of(node.inputs[part], saved, context.among(node.inputs, part)),
+        lambda part, _: part == 0,
+        state,
+    )

@@ -1,0 +1,45 @@
+"""The stages of operations that hold elements, and settings."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from headrace.physical.context import Context
+from headrace.physical.cursor import State
+from headrace.physical.keeping import CacheStage
+from headrace.physical.lowering.dispatch import lower
+from headrace.physical.prefetching import PrefetchStage
+from headrace.physical.stage import Stage
+from headrace.plan.buffering import Cache, Prefetch, WithOptions
+from headrace.plan.node import AUTOTUNE
+
+__all__: list[str] = []
+
+
+@lower.register
+def _cache(node: Cache, state: State | None, context: Context) -> Stage:
+    def build(epoch: tuple[int, ...]) -> Stage:
+        return lower(node.input, None, dataclasses.replace(context.replaying(), epoch=epoch))
+
+    return CacheStage(
+        node.memory,
+        build,
+        context.meter(node),
+        state,
+        epoch=context.epoch,
+        cardinality=node.input.cardinality(),
+    )
+
+
+@lower.register
+def _prefetch(node: Prefetch, state: State | None, context: Context) -> Stage:
+    above = lower(node.input, state, context)
+    if context.pool is None or node.buffer_size == 0:
+        return above
+    size = None if node.buffer_size == AUTOTUNE else node.buffer_size
+    return PrefetchStage(above, context.meter(node), buffer_size=size, buffer_bytes=context.buffer_bytes)
+
+
+@lower.register
+def _with_options(node: WithOptions, state: State | None, context: Context) -> Stage:
+    return lower(node.input, state, context)

@@ -1,0 +1,40 @@
+"""From plan nodes to stages: one case a node, each with the state that it had saved.
+
+``lower(node, state, context)`` builds the stage of a node and of all that it reads. The state is the tree that
+``Cursor.state`` wrote: nodes that add nothing to it pass on what they are given. The cases stand in the modules beside
+this one, a family of operations each.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from headrace.errors import InternalError
+from headrace.physical.context import Context
+from headrace.physical.cursor import State
+from headrace.physical.stage import Stage
+from headrace.plan.node import AUTOTUNE, Node
+
+__all__ = ["calls_of", "input_state", "is_ordered", "lower"]
+
+
+@functools.singledispatch
+def lower(node: Node, state: State | None, context: Context) -> Stage:
+    """The stage of a node and of all that it reads, where the state says."""
+    raise InternalError(f"no stage is known for {type(node).__name__}")
+
+
+def input_state(state: State | None) -> State | None:
+    """The part of a node's state that is of what it reads."""
+    return state["input"] if state else None
+
+
+def calls_of(wanted: int, context: Context) -> int:
+    """How many calls at once ``num_parallel_calls`` asks for."""
+    assert context.pool is not None  # who asks has looked
+    return context.pool.workers if wanted == AUTOTUNE else wanted
+
+
+def is_ordered(deterministic: bool | None, context: Context) -> bool:
+    """Whether a parallel operation keeps the order of its input."""
+    return context.replayed or (context.deterministic if deterministic is None else deterministic)

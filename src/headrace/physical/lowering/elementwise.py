@@ -1,0 +1,58 @@
+"""The stages of operations that look at one element at a time."""
+
+from __future__ import annotations
+
+import functools
+
+from headrace.physical.choosing import EnumerateStage
+from headrace.physical.context import Context
+from headrace.physical.cursor import State
+from headrace.physical.lowering.dispatch import calls_of, input_state, is_ordered, lower
+from headrace.physical.mapping import PiecewiseStage, filter_block, map_block
+from headrace.physical.parallel import ParallelMapStage, UndeliveredStage, undelivered
+from headrace.physical.stage import Stage
+from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain
+
+__all__: list[str] = []
+
+
+@lower.register
+def _filter(node: Filter, state: State | None, context: Context) -> Stage:
+    above = lower(node.input, state, context)
+    return PiecewiseStage(functools.partial(filter_block, node), above, context.meter(node))
+
+
+@lower.register
+def _enumerate(node: Enumerate, state: State | None, context: Context) -> Stage:
+    return EnumerateStage(node, lower(node.input, input_state(state), context), context.meter(node), state)
+
+
+@lower.register(Map)
+@lower.register(MapChain)
+def _map(node: Map | MapChain, state: State | None, context: Context) -> Stage:
+    """The stages of a map; it has a state of its own only after unordered delivery."""
+    meter = context.meter(node)
+    maps = node.maps if isinstance(node, MapChain) else (node,)
+    parallel = context.pool is not None and node.num_parallel_calls is not None
+    ordered = not parallel or is_ordered(node.deterministic, context)
+    number = context.maps_behind + len(maps) - 1
+    delivered, saved = undelivered(state, range(context.maps_behind, number + 1))
+    inside = context.above_maps(len(maps))
+    # What is missing is known by its number, so what comes in must come in the same order again.
+    above = lower(node.input, saved, inside if ordered else inside.replaying())
+    if delivered:
+        above = UndeliveredStage(above, meter, delivered, number)
+    if context.pool is None or node.num_parallel_calls is None:
+        for link in maps:
+            above = PiecewiseStage(functools.partial(map_block, link), above, meter)
+        return above
+    return ParallelMapStage(
+        maps,
+        above,
+        meter,
+        pool=context.pool,
+        calls=calls_of(node.num_parallel_calls, context),
+        ordered=ordered,
+        number=number,
+        buffer_bytes=context.buffer_bytes,
+    )

@@ -1,0 +1,98 @@
+"""The stages of operations whose function makes a dataset of each element."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Final
+
+from headrace.errors import DataLossError
+from headrace.physical.block import Block, Failure
+from headrace.physical.context import Context
+from headrace.physical.cursor import Cursor, State
+from headrace.physical.inner import AheadReader, InnerReader
+from headrace.physical.lowering.dispatch import calls_of, input_state, is_ordered, lower
+from headrace.physical.mapping import call_on
+from headrace.physical.nesting import InterleaveStage, open_failure
+from headrace.physical.stage import Pace, Stage
+from headrace.plan.combining import FlatMap, Interleave
+from headrace.plan.node import Node, plan_of
+
+__all__ = ["changed_since", "inner_plan"]
+
+
+# What is read ahead may take longer than a block that somebody waits for: files are parsed by the megabyte, which is
+# some milliseconds of work, and cutting it small would only hand over more often.
+_READ_AHEAD_S: Final = 1e-2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _SavedPlace:
+    """The place of an inner plan that was loaded and not read from yet."""
+
+    saved: State
+
+    def advance(self, count: int) -> Cursor:
+        assert count == 0  # once it is read, its blocks say where they stand
+        return self
+
+    def state(self) -> State:
+        return self.saved
+
+
+def inner_plan(node: FlatMap, element: Any, number: int, context: Context) -> tuple[Node, Context]:
+    """The plan that the user's function makes of an element, and the context in which it runs."""
+    plan = plan_of(call_on(node.function, element), stage=node.label)
+    return plan, context.inside(plan, opener=node, number=number)
+
+
+def changed_since(node: FlatMap) -> DataLossError:
+    """What is raised where a resumed run does not find the element that had opened a dataset."""
+    message = "the element that opened a dataset is not there any more: the data changed since the state was saved"
+    return DataLossError(message, stage=node.label)
+
+
+@lower.register
+def _interleave(node: FlatMap, state: State | None, context: Context) -> Stage:
+    cycle, block, calls = 1, 1 << 62, None
+    deterministic = None
+    if isinstance(node, Interleave):
+        cycle, block, calls = node.cycle_length or 1, node.block_length, node.num_parallel_calls
+        deterministic = node.deterministic
+    meter = context.meter(node)
+    pace = Pace(bytes_limit=max(1, context.buffer_bytes // (4 * cycle)), target_s=_READ_AHEAD_S)
+    parallel = context.pool is not None and calls is not None
+
+    def open_plan(opener: Block, number: int, saved: State | None) -> InnerReader:
+        def open_stage() -> Stage | Failure:
+            try:
+                plan, inside = inner_plan(node, opener.payload.rows()[0], number, context)
+                return lower(plan, saved, inside)
+            except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+                return open_failure(error, node.label, opener)
+
+        place = None if saved is None else _SavedPlace(saved)
+        if not parallel or context.pool is None:
+            return InnerReader(open_stage, place)
+        return AheadReader(open_stage, place, pool=context.pool, pace=pace, meter=meter)
+
+    def reopen(opener: State) -> Block:
+        """The element that opened a slot, read again from the place before it."""
+        above = lower(node.input, opener, context.alone())
+        item = above.pull(1)
+        above.close()
+        if not isinstance(item, Block):
+            raise changed_since(node)
+        return item
+
+    return InterleaveStage(
+        node.label,
+        lower(node.input, input_state(state), context.replaying()),  # elements that opened datasets are read again
+        meter,
+        state,
+        cycle_length=cycle,
+        block_length=block,
+        open_plan=open_plan,
+        reopen=reopen,
+        ahead=calls_of(calls, context) if parallel and calls is not None else 0,
+        ordered=not parallel or is_ordered(deterministic, context),
+    )

@@ -1,0 +1,70 @@
+"""The stages of operations that choose elements, or put them in another order."""
+
+from __future__ import annotations
+
+from headrace.physical.choosing import ConcatenateStage, RepeatStage, ShardStage, SkipStage, TakeStage
+from headrace.physical.context import Context
+from headrace.physical.cursor import State
+from headrace.physical.draws import Key
+from headrace.physical.lowering.dispatch import input_state, lower
+from headrace.physical.shuffling import ShuffleStage
+from headrace.physical.stage import Stage
+from headrace.plan.sequencing import Concatenate, Repeat, Shard, Shuffle, Skip, Take
+
+__all__ = ["shuffle_key"]
+
+
+@lower.register
+def _take(node: Take, state: State | None, context: Context) -> Stage:
+    if node.count < 0:
+        return lower(node.input, state, context)
+    return TakeStage(node.count, lower(node.input, input_state(state), context), context.meter(node), state)
+
+
+def _nothing(node: Take | Skip | Repeat, context: Context) -> Stage:
+    """No element at all; what would be read is not."""
+    return TakeStage(0, lower(node.input, None, context), context.meter(node), None)
+
+
+@lower.register
+def _skip(node: Skip, state: State | None, context: Context) -> Stage:
+    if node.count < 0:
+        return _nothing(node, context)
+    return SkipStage(node.count, lower(node.input, input_state(state), context), context.meter(node), state)
+
+
+@lower.register
+def _shard(node: Shard, state: State | None, context: Context) -> Stage:
+    return ShardStage(node, lower(node.input, input_state(state), context), context.meter(node), state)
+
+
+@lower.register
+def _concatenate(node: Concatenate, state: State | None, context: Context) -> Stage:
+    return ConcatenateStage(
+        lambda part, saved: lower(node.inputs[part], saved, context.among(node.inputs, part)),
+        context.meter(node),
+        state,
+    )
+
+
+@lower.register
+def _repeat(node: Repeat, state: State | None, context: Context) -> Stage:
+    if node.count == 0:
+        return _nothing(node, context)
+    return RepeatStage(
+        node.count,
+        lambda turn, saved: lower(node.input, saved, context.turn(turn)),
+        context.meter(node),
+        state,
+    )
+
+
+def shuffle_key(node: Shuffle, context: Context) -> Key:
+    """The stream of random numbers that orders a shuffle."""
+    return context.key(node.randomness, each_epoch=node.reshuffle_each_iteration)
+
+
+@lower.register
+def _shuffle(node: Shuffle, state: State | None, context: Context) -> Stage:
+    above = lower(node.input, input_state(state), context.replaying())
+    return ShuffleStage(node, shuffle_key(node, context), above, context.meter(node), state)

@@ -1,0 +1,60 @@
+"""The stages of sources."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.errors import InternalError
+from headrace.physical.context import Context
+from headrace.physical.cursor import State
+from headrace.physical.lowering.dispatch import lower
+from headrace.physical.sources import (
+    ArraysSource,
+    FilesStage,
+    GeneratorStage,
+    IndexedStage,
+    OneSource,
+    RandomNumbers,
+    RangeSource,
+)
+from headrace.physical.stage import Stage
+from headrace.plan.node import Node
+from headrace.plan.sources import Files, FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
+
+__all__ = ["index_source"]
+
+
+@lower.register(FromTensors)
+@lower.register(FromTensorSlices)
+@lower.register(Range)
+@lower.register(RandomSource)
+def _indexed(node: Node, state: State | None, context: Context) -> Stage:
+    source, length = index_source(node, context)
+    return IndexedStage(source, length, context.meter(node), state)
+
+
+@lower.register
+def _generator(node: FromGenerator, state: State | None, context: Context) -> Stage:
+    return GeneratorStage(node, context.meter(node), state)
+
+
+@lower.register
+def _files(node: Files, state: State | None, context: Context) -> Stage:
+    return FilesStage(node, context.meter(node), state)
+
+
+def index_source(node: Node, context: Context) -> tuple[Any, int | None]:
+    """The indexed source of a node that has one, and its length, None if it never ends."""
+    match node:
+        case FromTensors():
+            return OneSource(node.element), 1
+        case FromTensorSlices():
+            return ArraysSource(node.treedef, node.columns), len(node.columns[0])
+        case Range():
+            return RangeSource(node.start, node.stop, node.step, node.dtype), (
+                None if node.stop is None else node.cardinality()
+            )
+        case RandomSource():
+            key = context.key(node.randomness, each_epoch=node.rerandomize_each_iteration)
+            return RandomNumbers(key), None
+    raise InternalError(f"{type(node).__name__} is not read by index")

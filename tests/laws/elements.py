@@ -1,0 +1,240 @@
+"""What the functions in random plans make of elements, and the files and generators that the plans read.
+
+Every function here takes elements of any structure, so that every operation fits behind every other.
+"""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import dataclasses
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import headrace as hr
+from headrace.structure import flatten
+
+Build = Callable[[], hr.Dataset]
+Step = Callable[[hr.Dataset], hr.Dataset]
+Named = tuple[str, Step]
+
+
+def text(name: str, *arguments: Any) -> str:
+    return f"{name}({', '.join(map(str, arguments))})"
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    label: Any
+    value: Any
+
+
+class Failing(ValueError):  # noqa: N818 - what it is, not what it is about
+    """What the functions here fail with."""
+
+
+def number_of(leaf: Any) -> int:
+    if isinstance(leaf, str | bytes):
+        return sum(leaf.encode() if isinstance(leaf, str) else leaf)
+    if isinstance(leaf, np.ndarray):
+        return sum(map(number_of, leaf.ravel().tolist())) + leaf.ndim
+    return int(leaf)
+
+
+def total(element: Any) -> int:
+    """A number that depends on every leaf."""
+    return sum(map(number_of, flatten(element)[0]))
+
+
+def add_one(*element: Any) -> Any:
+    if len(element) == 1 and isinstance(element[0], int):
+        return element[0] + 1
+    return (total(element) % 1000, *element)
+
+
+def halves(*element: Any) -> np.float32:
+    return np.float32(total(element) / 2)
+
+
+# Each makes elements of another structure; several of them make unlike ones.
+SHAPES: dict[str, Callable[[int], Any]] = {
+    "pair": lambda n: (n, n * 0.5),
+    "list": lambda n: [n, str(n)],
+    "dict": lambda n: {"b": n, "a": [n, n + 1]},
+    "dict in either order": lambda n: {"b": n, "a": -n} if n % 2 else {"a": -n, "b": n},
+    "named tuple": lambda n: Point(n, np.arange(n % 3)),
+    "dataclass": lambda n: Sample(f"label {n}", np.full((2, 2), n, dtype=np.float32)),
+    "with None": lambda n: (n, None, (None, "text")),
+    "None": lambda n: None,
+    "empty": lambda n: (),
+    "string": lambda n: "é" * (n % 4),
+    "bytes": lambda n: b"\0" * (n % 3),
+    "ragged": lambda n: np.arange(n % 4),
+    "rows": lambda n: np.arange(2 * (n % 3)).reshape(n % 3, 2),
+    "scalars": lambda n: (np.int8(n % 100), np.float64(n), np.bool_(n % 2), n % 2 == 0, np.datetime64(n % 99, "D")),
+    "ints of two types": lambda n: n if n % 2 else np.int64(n),
+    "tuples of two lengths": lambda n: (n,) if n % 2 else (n, [n, n]),
+    "a dict or a number": lambda n: {"x": n} if n % 3 else n,
+    "an object": lambda n: collections.Counter({n: 1}),
+    "nested": lambda n: {"x": ({"y": n}, [n, n]), "z": Point(n, None)},
+}
+
+
+def shaped(shape: str) -> Callable[..., Any]:
+    def shape_of(*element: Any) -> Any:
+        return SHAPES[shape](total(element) % 1000)
+
+    return shape_of
+
+
+def fail_on(remainder: int, modulus: int) -> Callable[..., Any]:
+    def failing(*element: Any) -> Any:
+        if total(element) % modulus == remainder:
+            raise Failing(f"total {total(element)}")
+        return element if len(element) != 1 else element[0]
+
+    return failing
+
+
+def stop_on(modulus: int) -> Callable[..., Any]:
+    def stopping(*element: Any) -> int:
+        return next(iter(range(total(element) % modulus)))  # raises StopIteration now and then
+
+    return stopping
+
+
+def keep(modulus: int) -> Callable[..., bool]:
+    return lambda *element: total(element) % modulus != 0
+
+
+def keep_or_fail(modulus: int) -> Callable[..., Any]:
+    def judged(*element: Any) -> Any:
+        rest = total(element) % modulus
+        if rest == 1:
+            raise Failing("cannot judge")
+        return "no bool" if rest == 2 else np.bool_(rest)
+
+    return judged
+
+
+def few(length: int) -> Callable[..., hr.Dataset]:
+    def few_of(*element: Any) -> hr.Dataset:
+        number = total(element)
+        return hr.Dataset.range(number % length).map(lambda x: x + number % 50)
+
+    return few_of
+
+
+def shuffled_few(length: int) -> Callable[..., hr.Dataset]:
+    return lambda *element: hr.Dataset.range(1 + total(element) % length).shuffle(3)
+
+
+def few_or_fail(modulus: int) -> Callable[..., Any]:
+    def opened(*element: Any) -> Any:
+        rest = total(element) % modulus
+        if rest == 1:
+            raise Failing("cannot open")
+        return "no dataset" if rest == 2 else hr.Dataset.range(4).map(fail_on(rest % 3, 3)).batch(2)
+
+    return opened
+
+
+# ------------------------------------------------------------------------- files
+
+_folders: list[Path] = []
+
+
+def folder() -> Path:
+    """A folder for the files of this process's plans, removed when it exits."""
+    if not _folders:
+        _folders.append(Path(tempfile.mkdtemp(prefix="plans-")))
+        atexit.register(shutil.rmtree, _folders[0], ignore_errors=True)
+    return _folders[0]
+
+
+def written(content: bytes, suffix: str) -> str:
+    path = folder() / f"{hashlib.sha256(content).hexdigest()[:12]}{suffix}"
+    if not path.exists():
+        path.write_bytes(content)
+    return str(path)
+
+
+def text_file(length: int) -> str:
+    """Lines, the fourth of which is not UTF-8."""
+    lines = [b"\xff" if number == 3 else f"line {number}".encode() for number in range(length)]
+    return written(b"\n".join(lines), ".txt")
+
+
+def csv_file(length: int, *, good: bool) -> str:
+    """Rows of an int, a float that may be missing and a text; every third one is wrong in its own way, unless good."""
+    wrong = ("", "x,1.5,a", "1,2,3,4", ",2.5,b", '1,"2"x,c')
+    rows = [f'{number},{"" if number % 4 == 1 else number / 2},"a,{number}"' for number in range(length)]
+    if not good:
+        rows[::3] = [wrong[number % len(wrong)] for number in range(len(rows[::3]))]
+    return written("\r\n".join(rows).encode(), ".csv")
+
+
+def csv_of(*paths: str) -> hr.Dataset:
+    return hr.CsvDataset(list(paths), [np.int32, 7.0, "none"])
+
+
+def listed(count: int, shuffle: bool | None, seed: int | None) -> hr.Dataset:
+    place = folder() / f"listed {count}"
+    place.mkdir(exist_ok=True)
+    for number in range(count):
+        (place / f"{number}.part").write_text(f"{number}a\n{number}b\n{number}c\n")
+    return hr.Dataset.list_files(place / "*.part", shuffle=shuffle, seed=seed)
+
+
+# --------------------------------------------------------------------- generators
+
+
+def counting(length: int) -> Callable[[], Iterator[Any]]:
+    def count() -> Iterator[Any]:
+        yield from range(length)
+
+    return count
+
+
+def counting_then_failing(length: int) -> Callable[[], Iterator[Any]]:
+    def count_and_fail() -> Iterator[Any]:
+        yield from range(length)
+        raise Failing("the generator failed")
+
+    return count_and_fail
+
+
+class Resumable:
+    """An iterator with a state of its own; it counts how often it was asked for an element."""
+
+    asked = 0
+
+    def __init__(self, length: int) -> None:
+        self.index, self.length = 0, length
+
+    def __iter__(self) -> Resumable:
+        return self
+
+    def __next__(self) -> Any:
+        Resumable.asked += 1
+        if self.index == self.length:
+            raise StopIteration
+        self.index += 1
+        return self.index, [self.index, self.index]
+
+    def state_dict(self) -> dict[str, int]:
+        return {"at": self.index}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.index = state["at"]
