@@ -171,5 +171,6 @@ def test_elements_that_each_exceed_the_budget_pass_one_by_one(plan: str) -> None
         return np.full(ELEMENT_BYTES // 8, flow.start(x))
 
     dataset = HEAVY[plan](hr.Dataset.counter(), heavy).with_options(hr.Options(ram_budget=1_000))
-    # How large they are is not known before the first ones came: six calls have begun by then, or nine readers.
-    assert peak_of(dataset, flow, elements=50) <= 20
+    # How large they are is not known before the first ones came: six calls have begun by then, or nine readers, which
+    # may lie two ahead each; and a few are in hand.
+    assert peak_of(dataset, flow, elements=50) <= 24

@@ -28,7 +28,19 @@ from headrace.physical.cursor import Cursor, JoinedCursor
 from headrace.physical.origin import JoinedOrigin, Numbers, Origin, as_array, subset
 from headrace.structure import Element, TreeDef, columns_of, flatten, nbytes_of, rows_of, unflatten
 
-__all__ = ["Block", "Columns", "Failure", "IndexSource", "Indexed", "Payload", "Rows", "Zipped", "join", "joined_block"]
+__all__ = [
+    "Block",
+    "Columns",
+    "Failure",
+    "IndexSource",
+    "Indexed",
+    "Payload",
+    "Rows",
+    "Zipped",
+    "join",
+    "joined_block",
+    "woven",
+]
 
 
 class Payload(Protocol):
@@ -287,6 +299,28 @@ def _joined_columns(first: Columns, payloads: Sequence[Columns]) -> Columns:
         return Columns(first.treedef, None, np.concatenate(matrices))  # type: ignore[arg-type]  # none is None
     columns = zip(*(payload.arrays for payload in payloads), strict=True)
     return Columns(first.treedef, [np.concatenate(arrays) for arrays in columns])
+
+
+def woven(payloads: Sequence[Payload], turn: int) -> Payload:
+    """Payloads of one length by turns: ``turn`` elements of each, again and again; they divide the length."""
+    first = payloads[0]
+    if not isinstance(first, Columns) or not all(_alike(first, payload) for payload in payloads):
+        order = np.arange(len(payloads) * len(first)).reshape(len(payloads), -1, turn).swapaxes(0, 1).ravel()
+        return join(payloads).subset(order)
+    parts: list[Columns] = payloads  # type: ignore[assignment]  # _alike has looked
+    if all(part.matrix is not None for part in parts):
+        return Columns(first.treedef, None, _woven_arrays([part.matrix for part in parts], turn))  # type: ignore[misc]  # none is None
+    table = zip(*(part.arrays for part in parts), strict=True)
+    return Columns(first.treedef, [_woven_arrays(arrays, turn) for arrays in table])
+
+
+def _woven_arrays(arrays: Sequence[np.ndarray], turn: int) -> np.ndarray:
+    """Each element is copied once, which a concatenation and a choice would do twice."""
+    length, *shape = arrays[0].shape
+    whole = np.empty((length // turn, len(arrays), turn, *shape), arrays[0].dtype)
+    for index, array in enumerate(arrays):
+        whole[:, index] = array.reshape(length // turn, turn, *shape)
+    return whole.reshape(length * len(arrays), *shape)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -95,10 +95,13 @@ class InnerReader:
 class AheadReader(InnerReader):
     """Reads the stage of an inner plan in the pipeline's workers, up to two blocks ahead.
 
-    One task at a time reads the stage, so the stage itself knows nothing of threads.
+    One task at a time reads the stage, so the stage itself knows nothing of threads. A task goes on while there is
+    room and its time is not spent, so the end of a plan mostly comes with its last block and needs no task of its own.
     """
 
     reads_here = False
+    # Two: one is taken apart while the next is made.
+    BLOCKS_AHEAD = 2
 
     def __init__(
         self,
@@ -113,32 +116,49 @@ class AheadReader(InnerReader):
         self._pool = pool
         self._pace = pace
         self._meter = meter
-        # Two: one is taken apart while the next is made.
-        self._made: Channel[tuple[Item, float]] = Channel(capacity=2, name="interleave")
-        self._running = False
+        self._made: Channel[tuple[Item, float]] = Channel(capacity=self.BLOCKS_AHEAD, name="interleave")
+        self._has_task = False
         self._all_made = False
         self._closed = False
+        # Held for a moment, to decide whether a task goes on or another is needed.
+        self._turn = threading.Lock()
         # Held while the stage is read or closed. Reentrant, because a garbage collection inside a user's function
         # may close the very pipeline that calls it.
         self._reading = threading.RLock()
         self._request()
 
     def _request(self) -> None:
-        if not self._running and not self._all_made:
-            self._running = True
-            self._pool.submit(self._work)
+        with self._turn:
+            if self._has_task or self._all_made:
+                return
+            self._has_task = True
+        self._pool.submit(self._work)
 
     def _work(self) -> None:
-        """In a worker: makes one item."""
-        start = time.perf_counter()
+        """In a worker: makes items while there is room, or until another task had better have a turn."""
+        begin = time.perf_counter()
         try:
             with self._reading:
-                if self._closed:
+                while self._goes_on():
+                    self._make_one()
+                    if time.perf_counter() - begin > self._pace.target_s:
+                        break
+                else:
                     return
-                item = self._make(self._pace.size)
         except BaseException as error:  # noqa: BLE001 - what is not the user's Exception must still end the run, not a worker
             self._made.fail(error)
             return
+        self._pool.submit(self._work)
+
+    def _goes_on(self) -> bool:
+        with self._turn:
+            self._has_task = not (self._closed or self._all_made or len(self._made) == self.BLOCKS_AHEAD)
+            return self._has_task
+
+    def _make_one(self) -> None:
+        start = time.perf_counter()
+        item = self._make(self._pace.size)
+        self._all_made = item is None or isinstance(self._stage, Failure)
         self._made.put_nowait((item, time.perf_counter() - start))
 
     def is_ready(self) -> bool:
@@ -151,11 +171,9 @@ class AheadReader(InnerReader):
             made = self._made.get()
             self._meter.waited(time.perf_counter() - start)
         item, seconds = made
-        self._running = False
         self._meter.worked(seconds)
         if isinstance(item, Block):
             self._pace.observe(len(item), seconds, item.payload.nbytes)
-        self._all_made = item is None or isinstance(self._stage, Failure)
         self._request()
         return item
 

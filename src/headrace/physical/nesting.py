@@ -20,7 +20,7 @@ import numpy as np
 
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure, join
+from headrace.physical.block import Block, Failure, woven
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.failing import located, within
 from headrace.physical.inner import InnerReader, Opened
@@ -242,7 +242,7 @@ class InterleaveStage(Stage):
         visited = np.tile(np.repeat(np.roll(np.arange(len(slots)), -self._cycle), length), rounds)
         cursor = self._cursor(visited)
         blocks = [slot.reader.take(rounds * length) for slot in opened]
-        payload = join([block.payload for block in blocks]).subset(order)
+        payload = woven([block.payload for block in blocks], length)
         origins = [Within(block.origin, slot.opener.origin, 0) for block, slot in zip(blocks, opened, strict=True)]
         origin = JoinedOrigin.of([len(block) for block in blocks], origins).subset(order)
         return Block(payload, cursor, origin)

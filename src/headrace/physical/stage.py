@@ -77,7 +77,7 @@ class Pace:
     one cheap element says little about the next.
     """
 
-    __slots__ = ("_bytes_limit", "_elements", "_limit", "_nbytes", "_seconds", "_target_s", "size")
+    __slots__ = ("_bytes_limit", "_elements", "_limit", "_nbytes", "_seconds", "size", "target_s")
 
     GROWTH = 4
     # What a block weighs less than the one behind it: about four blocks count, so it is quick to follow and slow to be
@@ -86,7 +86,7 @@ class Pace:
 
     def __init__(self, *, limit: int = 1 << 16, bytes_limit: int = 4 << 20, target_s: float = 1e-3) -> None:
         self.size = 1
-        self._target_s = target_s
+        self.target_s = target_s
         self._limit = max(1, limit)
         self._bytes_limit = bytes_limit
         self._elements = self._seconds = self._nbytes = 0.0
@@ -99,7 +99,7 @@ class Pace:
         self._seconds = self._seconds * self.FADING + seconds
         self._nbytes = self._nbytes * self.FADING + nbytes
         wanted = min(
-            self._target_s * self._elements / max(self._seconds, 1e-9),
+            self.target_s * self._elements / max(self._seconds, 1e-9),
             self._bytes_limit * self._elements / max(self._nbytes, 1e-9),
             self.size * self.GROWTH,
             self._limit,

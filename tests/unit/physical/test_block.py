@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.errors import InternalError, InvalidArgumentError
-from headrace.physical.block import Block, Columns, Indexed, Payload, Rows, Zipped, join, joined_block
+from headrace.physical.block import Block, Columns, Indexed, Payload, Rows, Zipped, join, joined_block, woven
 from headrace.physical.cursor import IndexCursor
 from headrace.physical.origin import NumberedOrigin
 from headrace.physical.sources import ArraysSource, OneSource, RangeSource
@@ -95,6 +95,22 @@ def test_a_join_has_all_rows_in_order(parts: list[Payload]) -> None:
     rows = [row for part in parts for row in part.rows()]
     assert len(whole) == len(rows)
     assert_same_rows(whole.rows(), rows)
+
+
+@given(st.data(), st.integers(1, 3), st.integers(1, 3))
+def test_payloads_by_turns_have_the_rows_by_turns(data: st.DataObject, turn: int, rounds: int) -> None:
+    parts = data.draw(st.lists(payloads(turn * rounds), min_size=1, max_size=4))
+    rows = [part.rows() for part in parts]
+    expected = [row for at in range(rounds) for part in rows for row in part[at * turn : (at + 1) * turn]]
+    assert same(woven(parts, turn).rows(), expected)
+
+
+@pytest.mark.parametrize(
+    "columns", [Columns(LEAF, [np.zeros((4, 0))]), Columns(PAIR, None, np.arange(8.0).reshape(4, 2))]
+)
+def test_columns_by_turns_stay_columns(columns: Columns) -> None:
+    assert isinstance(woven([columns, columns], 2), Columns)
+    assert same(woven([columns, columns], 2).rows(), [row for at in (0, 2) for row in columns.rows()[at : at + 2] * 2])
 
 
 def test_a_join_keeps_the_cheapest_form() -> None:

@@ -59,8 +59,11 @@ def _interleave(node: FlatMap, state: State | None, context: Context) -> Stage:
         cycle, block, calls = node.cycle_length or 1, node.block_length, node.num_parallel_calls
         deterministic = node.deterministic
     meter = context.meter(node)
-    pace = Pace(bytes_limit=max(1, context.buffer_bytes // (4 * cycle)), target_s=_READ_AHEAD_S)
     parallel = context.pool is not None and calls is not None
+    # Two a call: while one is read, the next already lies ready, and the driver comes to look only when it has a core.
+    ahead = 2 * calls_of(calls, context) if parallel and calls is not None else 0
+    readers_bytes = context.buffer_bytes // (AheadReader.BLOCKS_AHEAD * (cycle + ahead))
+    pace = Pace(bytes_limit=max(1, readers_bytes), target_s=_READ_AHEAD_S)
 
     def open_plan(opener: Block, number: int, saved: State | None) -> InnerReader:
         def open_stage() -> Stage | Failure:
@@ -93,6 +96,6 @@ def _interleave(node: FlatMap, state: State | None, context: Context) -> Stage:
         block_length=block,
         open_plan=open_plan,
         reopen=reopen,
-        ahead=calls_of(calls, context) if parallel and calls is not None else 0,
+        ahead=ahead,
         ordered=not parallel or is_ordered(deterministic, context),
     )
