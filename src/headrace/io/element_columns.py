@@ -1,0 +1,184 @@
+"""One leaf of many elements as bytes, and back: numbers as they lie in memory, texts behind their ends, shapes before both.
+
+A column whose leaves have one shape is an array, and reading it copies nothing. Where shapes differ they are stored as
+well, and each leaf is cut out by itself. Objects that are neither numbers nor texts have no bytes, and are refused.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.structure import object_array
+
+__all__ = ["Buffers", "Kind", "StoredColumn", "kind_of_leaf", "stored_array", "stored_leaves"]
+
+# Where each buffer begins, so that arrays of every dtype lie as processors want them.
+_ALIGNED: Final = 64
+_TEXTS: Final = {"str": str, "bytes": bytes}
+
+
+class Buffers:
+    """Bytes that are to be written one behind the other, each aligned."""
+
+    def __init__(self) -> None:
+        self.parts: list[memoryview] = []
+        self.nbytes = 0
+
+    def add(self, array: np.ndarray) -> dict[str, Any]:
+        """Takes an array in; says where it will lie."""
+        contiguous = np.ascontiguousarray(array)
+        view = contiguous.reshape(-1).view(np.uint8).data if contiguous.nbytes else memoryview(b"")
+        padding = -self.nbytes % _ALIGNED
+        self.parts += [memoryview(bytes(padding)), view]
+        at = self.nbytes + padding
+        self.nbytes = at + len(view)
+        return {"dtype": contiguous.dtype.str, "at": at, "count": contiguous.size}
+
+
+class Kind(NamedTuple):
+    """What leaves must have in common to lie in one column."""
+
+    values: str  # the dtype, or ``str`` or ``bytes``
+    axes: int
+    is_numpys: bool  # a NumPy scalar, where an element mostly has a Python number
+
+
+def kind_of_leaf(leaf: Any) -> Kind:
+    """The kind of column that a leaf belongs to.
+
+    Raises:
+        InvalidArgumentError: it is an object that cannot be stored.
+    """
+    if isinstance(leaf, str | bytes):
+        return Kind("str" if isinstance(leaf, str) else "bytes", 0, is_numpys=False)
+    array = np.asarray(leaf)
+    return Kind(_kind_of_array(array), array.ndim, isinstance(leaf, np.generic))
+
+
+def _kind_of_array(array: np.ndarray) -> str:
+    if array.dtype.kind in "US":
+        return "str" if array.dtype.kind == "U" else "bytes"
+    if array.dtype.kind == "V":
+        raise InvalidArgumentError(f"an array of {array.dtype} cannot be stored")
+    if array.dtype.kind != "O":
+        return array.dtype.str
+    kinds = set(map(type, array.ravel().tolist()))
+    for name, kind in _TEXTS.items():
+        if kinds <= {kind}:
+            return name
+    odd = next(kind.__name__ for kind in kinds if kind not in (str, bytes)) if kinds - {str, bytes} else "str and bytes"
+    raise InvalidArgumentError(f"an object of type {odd} cannot be stored: make it a number, a text or an array first")
+
+
+def stored_array(array: np.ndarray, into: Buffers) -> dict[str, Any]:
+    """A column whose leaves have one shape: a leading axis, and theirs."""
+    return {"shape": list(array.shape[1:]), **_stored_values(array, _kind_of_array(array), into)}
+
+
+def stored_leaves(leaves: Sequence[Any], kind: Kind, into: Buffers) -> dict[str, Any]:
+    """A column of leaves of one kind and number of axes."""
+    arrays = [_as_array(leaf, kind.values) for leaf in leaves]
+    shapes = {array.shape for array in arrays}
+    flat = np.concatenate([array.reshape(-1) for array in arrays])
+    values = _stored_values(flat, kind.values, into)
+    if kind.is_numpys:
+        values["numpy"] = True
+    if len(shapes) == 1:
+        return {"shape": list(shapes.pop()), **values}
+    table = np.array([array.shape for array in arrays], np.int64)
+    return {"axes": table.shape[1], "shapes": into.add(table), **values}
+
+
+def _as_array(leaf: Any, kind: str) -> np.ndarray:
+    if kind not in _TEXTS:
+        return np.asarray(leaf)
+    if isinstance(leaf, str | bytes):
+        return object_array([leaf]).reshape(())
+    array = np.asarray(leaf)
+    return object_array(array.ravel().tolist()).reshape(array.shape)
+
+
+def _stored_values(array: np.ndarray, kind: str, into: Buffers) -> dict[str, Any]:
+    if kind not in _TEXTS:
+        return {"values": into.add(array)}
+    encoded = [text.encode("utf-8", "surrogatepass") if kind == "str" else text for text in array.ravel().tolist()]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    data = np.frombuffer(b"".join(encoded), np.uint8)
+    return {"text": kind, "ends": into.add(ends), "values": into.add(data)}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class StoredColumn:
+    """A column as it lies in a file.
+
+    Attributes:
+        values: all numbers, or all bytes of texts.
+        ends: where each text ends in ``values``, after a 0; None for numbers.
+        shape: of every leaf; None where they differ.
+        shapes: of each leaf, where they differ.
+        starts: the number of the first value of each leaf, where shapes differ.
+        is_numpys: whether its scalars are NumPy's, where an element mostly has Python numbers.
+    """
+
+    values: np.ndarray
+    text: str | None
+    ends: np.ndarray | None
+    shape: tuple[int, ...] | None
+    shapes: np.ndarray | None
+    starts: np.ndarray | None
+    is_numpys: bool
+
+    @classmethod
+    def of(cls, data: dict[str, Any], memory: memoryview) -> Self:
+        """The column that ``data`` describes, on these bytes."""
+
+        def array(where: dict[str, Any]) -> np.ndarray:
+            return np.frombuffer(memory, np.dtype(where["dtype"]), count=where["count"], offset=where["at"])
+
+        shapes = starts = None
+        if "shapes" in data:
+            shapes = array(data["shapes"]).reshape(-1, data["axes"])
+            starts = np.cumsum([0, *shapes.prod(axis=1).tolist()])
+        shape = tuple(data["shape"]) if "shape" in data else None
+        ends = array(data["ends"]) if "ends" in data else None
+        return cls(array(data["values"]), data.get("text"), ends, shape, shapes, starts, "numpy" in data)
+
+    def column(self, count: int, indices: slice | np.ndarray) -> np.ndarray | None:
+        """The leaves at these places as one array; None where their shapes differ."""
+        if self.shape is None:
+            return None
+        if self.ends is None:
+            whole: np.ndarray = self.values.reshape(count, *self.shape)
+            return whole[indices]
+        size = int(np.prod(self.shape, dtype=np.int64))
+        chosen = np.arange(count)[indices]
+        texts = self._texts((start * size, start * size + size) for start in chosen.tolist())
+        return texts.reshape(len(chosen), *self.shape)
+
+    def leaves(self, indices: Iterable[int]) -> list[Any]:
+        """The leaves at these places, one by one, where shapes differ."""
+        assert self.shapes is not None  # `column` does for the others
+        assert self.starts is not None
+        return [self._leaf(self.starts[at], self.starts[at + 1], tuple(self.shapes[at].tolist())) for at in indices]
+
+    def _leaf(self, start: int, end: int, shape: tuple[int, ...]) -> np.ndarray:
+        flat = self.values[start:end] if self.ends is None else self._texts([(int(start), int(end))])
+        return flat.reshape(shape)
+
+    def _texts(self, spans: Iterable[tuple[int, int]]) -> np.ndarray:
+        """The texts of these runs of numbers."""
+        assert self.ends is not None  # only texts have them
+        found: list[Any] = []
+        for start, stop in spans:
+            ends = self.ends[start : stop + 1].tolist()
+            if stop > start:
+                data = self.values[ends[0] : ends[-1]].tobytes()
+                pieces = (data[a - ends[0] : b - ends[0]] for a, b in itertools.pairwise(ends))
+                found += (piece.decode("utf-8", "surrogatepass") for piece in pieces) if self.text == "str" else pieces
+        return object_array(found)
