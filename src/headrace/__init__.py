@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace import errors, io, queue
-from headrace.dataset import CsvDataset, Dataset, TextLineDataset
+from headrace.dataset import CsvDataset, Dataset, TextLineDataset, fingerprint
 from headrace.iterator import DatasetIterator
 from headrace.plan.node import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
 from headrace.plan.options import Options
@@ -25,6 +25,7 @@ __all__ = [
     "TensorSpec",
     "TextLineDataset",
     "errors",
+    "fingerprint",
     "io",
     "queue",
     "train",

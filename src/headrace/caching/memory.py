@@ -1,33 +1,27 @@
-"""Elements of one whole epoch, kept in memory.
-
-What always holds: a cache is either empty or complete. It becomes complete in one step, when some iterator
-has read a whole epoch; until then every iterator collects for itself, and what a partial epoch collected is
-dropped with it.
-"""
+"""A cache in the memory of this process."""
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+from typing import Any, Final
 
-__all__ = ["KeptEpoch", "MemoryCache"]
+from headrace.caching.kept import Elements, KeptEpoch
+from headrace.errors import ResourceExhaustedError
 
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class KeptEpoch:
-    """All elements of one epoch in pieces, each with where its elements came from, and which epoch it was."""
-
-    pieces: tuple[tuple[Any, Any], ...]
-    epoch: tuple[int, ...]
+__all__ = ["MemoryCache"]
 
 
 class MemoryCache:
-    """Shared by every iterator over one cached dataset."""
+    """Every iterator collects for itself, and the first whole epoch is kept.
 
-    __slots__ = ("_kept",)
+    Args:
+        max_bytes: how much it may hold; None is without a bound.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_kept", "max_bytes")
+
+    def __init__(self, max_bytes: int | None = None) -> None:
         self._kept: KeptEpoch | None = None
+        self.max_bytes: Final = max_bytes
 
     @property
     def kept(self) -> KeptEpoch | None:
@@ -38,3 +32,34 @@ class MemoryCache:
         """Keeps an epoch; the first one wins, so that every later epoch is the same."""
         if self._kept is None:
             self._kept = kept
+
+    def filling(self, epoch: tuple[int, ...], content: str | None) -> _Collected:
+        """Collects an epoch; several may be collected at once."""
+        return _Collected(self, epoch)
+
+
+class _Collected:
+    """What one iterator has collected."""
+
+    content = None
+
+    def __init__(self, cache: MemoryCache, epoch: tuple[int, ...]) -> None:
+        self._cache = cache
+        self._epoch = epoch
+        self._pieces: list[tuple[Any, Any]] = []
+        self._count = self._nbytes = 0
+
+    def add(self, elements: Elements, origin: Any) -> None:
+        self._nbytes += elements.nbytes
+        limit = self._cache.max_bytes
+        if limit is not None and self._nbytes > limit:
+            message = f"its elements need more than max_bytes={limit:,}; {self._count} were kept"
+            raise ResourceExhaustedError(message, stage="cache")
+        self._count += len(elements)
+        self._pieces.append((elements, origin))
+
+    def complete(self) -> None:
+        self._cache.keep(KeptEpoch(tuple(self._pieces), self._epoch))
+
+    def abandon(self) -> None:
+        self._pieces.clear()

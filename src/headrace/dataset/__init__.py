@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.dataset.dataset import Dataset
+from headrace.dataset.fingerprinting import fingerprint
 from headrace.dataset.formats import CsvDataset, TextLineDataset
 
-__all__ = ["CsvDataset", "Dataset", "TextLineDataset"]
+__all__ = ["CsvDataset", "Dataset", "TextLineDataset", "fingerprint"]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
+from headrace.caching.disk import DiskCache
+from headrace.caching.memory import MemoryCache
 from headrace.dataset.part import Part
 from headrace.engine import options_of
 from headrace.errors import InvalidArgumentError
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
+from headrace.plan.fingerprint import fingerprint_of
 from headrace.plan.options import Options
+from headrace.plan.sequencing import check_int
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
@@ -21,19 +28,36 @@ class Buffering(Part):
 
     __slots__ = ()
 
-    def cache(self, filename: str = "", name: str | None = None) -> Dataset:
-        """The elements of the first whole epoch, kept in memory and given again in every later one.
+    def cache(
+        self,
+        filename: str | os.PathLike[str] = "",
+        name: str | None = None,
+        *,
+        key: str | Callable[[Dataset], str] | None = None,
+        max_bytes: int | None = None,
+    ) -> Dataset:
+        """The elements of the first whole epoch, kept in memory or on disk, and given again in every later one.
 
         It is kept when an epoch was read to its end, or as far as its known number of elements; an epoch that was
         left before keeps nothing and says so in the log. An epoch in which an element failed is not whole (tf.data
         keeps its other elements, which hides the failure from the next epoch).
 
+        On disk, arrays are mapped into memory and read by index. One process fills a cache while others read through;
+        a process that is killed leaves nothing that counts. ``key=hr.fingerprint`` finds the cache again when the same
+        pipeline is built anew, and fills another when anything changed in its operations, functions or files; without
+        a key the folder holds one cache, and another pipeline's is refused.
+
         Args:
-            filename: must be empty; a cache on disk is not built yet.
+            filename: the folder of a cache on disk; empty keeps elements in memory.
             name: how messages and statistics call the operation.
+            key: names the cache within the folder: a text, or a function of the dataset such as ``hr.fingerprint``.
+            max_bytes: how much the cache may hold; None is without a bound.
 
         Raises:
-            InvalidArgumentError: a file name is given.
+            InvalidArgumentError: a key without a folder; a folder that holds another pipeline's elements; while
+                iterating, an element on its way to the disk that is neither numbers nor texts.
+            ResourceExhaustedError: while iterating, there are more than ``max_bytes``, or the disk is full.
+            DataLossError: a file of the cache is broken.
 
         Example:
             >>> import headrace as hr
@@ -41,10 +65,26 @@ class Buffering(Part):
             >>> ds = hr.Dataset.range(3).map(lambda x: calls.append(x) or x).cache()
             >>> list(ds), list(ds), calls
             ([0, 1, 2], [0, 1, 2], [0, 1, 2])
+
+            On disk, found again by whoever builds the same pipeline:
+
+            >>> import tempfile
+            >>> folder = tempfile.mkdtemp()
+            >>> def input_fn():
+            ...     return hr.Dataset.range(3).map(lambda x: x * x).cache(folder, key=hr.fingerprint)
+            >>> list(input_fn()), list(input_fn())
+            ([0, 1, 4], [0, 1, 4])
         """
-        if filename:
-            raise InvalidArgumentError("a cache in a file is not built yet: leave filename empty", stage="cache")
-        return self._of(Cache(input=self._plan, name=name))
+        if max_bytes is not None and check_int(max_bytes, field="max_bytes", stage="cache") < 1:
+            raise InvalidArgumentError(f"max_bytes must be at least 1, not {max_bytes}", stage="cache")
+        if not os.fspath(filename):
+            if key is not None:
+                raise InvalidArgumentError("a key names a cache on disk: give its folder as well", stage="cache")
+            return self._of(Cache(input=self._plan, store=MemoryCache(max_bytes), name=name))
+        words = key(cast("Dataset", self)) if callable(key) else key
+        plan = "" if key is not None else fingerprint_of(self._plan).digest
+        store = DiskCache(Path(filename), "cache" if words is None else words, plan, max_bytes=max_bytes)
+        return self._of(Cache(input=self._plan, store=store, name=name))
 
     def prefetch(self, buffer_size: int, name: str | None = None) -> Dataset:
         """The same elements, made ready by a thread of their own before they are asked for.

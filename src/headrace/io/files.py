@@ -23,7 +23,7 @@ from headrace.errors import (
     NotFoundError,
 )
 
-__all__ = ["match_files", "open_at", "path_of", "read_file", "says_which_file"]
+__all__ = ["match_files", "open_at", "path_of", "read_file", "says_which_file", "version_of"]
 
 _WILDCARDS = frozenset("*?[")
 
@@ -81,6 +81,27 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
     name = path_of(path)
     with open_at(name) as file, says_which_file(name):
         return file.read()
+
+
+def version_of(path: str) -> tuple[int, str]:
+    """A file's size in bytes, and what changes when its content does: when it was written, or what its store calls that.
+
+    Raises:
+        NotFoundError: when there is no such file.
+        InvalidArgumentError: when its file system says neither when it was written nor what version it is.
+    """
+    with says_which_file(path):
+        if not _is_remote(path):
+            found = os.stat(path)
+            return found.st_size, str(found.st_mtime_ns)
+        import fsspec
+
+        system, inner = fsspec.core.url_to_fs(path)
+        about = system.info(inner)
+    for name in ("ETag", "etag", "mtime", "last_modified", "LastModified", "updated", "created"):
+        if about.get(name) is not None:
+            return int(about.get("size") or 0), str(about[name])
+    raise InvalidArgumentError(f"{path}: its file system does not say when a file was written")
 
 
 def match_files(patterns: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:

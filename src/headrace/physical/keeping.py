@@ -1,29 +1,33 @@
 """The stage of cache: the elements of one epoch, kept and given again.
 
 Its state is the number of the next element, and which epoch was kept: a cache that is not there any more is
-filled again from that very epoch, so a shuffle above it comes in the order that was kept.
+filled again from that very epoch, so a shuffle above it comes in the order that was kept. A cache on disk has a name
+for its content besides, so that a state never goes on in another one's elements.
 """
 
 from __future__ import annotations
 
 import bisect
+import contextlib
 import dataclasses
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 
 import numpy as np
 
-from headrace.caching.memory import KeptEpoch, MemoryCache
+from headrace.caching.kept import Filling, KeptEpoch, Store
+from headrace.errors import HeadraceError, ResourceExhaustedError
+from headrace.io.element_file import ElementFile
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Columns, Failure, Indexed, Payload, Rows, Zipped
 from headrace.physical.cursor import State
-from headrace.physical.origin import Origin
+from headrace.physical.origin import NumberedOrigin, Numbers, Origin
 from headrace.physical.sources import OneSource
 from headrace.physical.stage import Item, Stage
-from headrace.structure import read_only, unshared
+from headrace.structure import Element, read_only, unshared
 
-__all__ = ["CacheStage"]
+__all__ = ["CacheStage", "StoredSource", "cache_state", "located_in_cache", "usable"]
 
 _log = logging.getLogger("headrace")
 
@@ -37,13 +41,46 @@ class _CacheCursor:
 
     index: int
     epoch: tuple[int, ...]
+    content: str | None
     failures: int = 0
 
     def advance(self, count: int) -> _CacheCursor:
-        return _CacheCursor(self.index + count, self.epoch, self.failures)
+        return _CacheCursor(self.index + count, self.epoch, self.content, self.failures)
 
     def state(self) -> State:
-        return {"index": self.index, "epoch": list(self.epoch), "failures": self.failures}
+        return cache_state(self.index, self.epoch, self.content, self.failures)
+
+
+def cache_state(index: int, epoch: tuple[int, ...], content: str | None, failures: int) -> State:
+    """The state of a cache; in memory it has no name for its content."""
+    state: State = {"index": index, "epoch": list(epoch), "failures": failures}
+    return state if content is None else {**state, "content": content}
+
+
+def usable(kept: KeptEpoch | None, state: State | None) -> KeptEpoch | None:
+    """What is kept, where a run from that state reads it."""
+    if kept is None or state is None:
+        return kept
+    return kept if tuple(state["epoch"]) == kept.epoch and state.get("content") == kept.content else None
+
+
+class StoredSource:
+    """Elements in a file, by number."""
+
+    __slots__ = ("file",)
+
+    def __init__(self, file: ElementFile) -> None:
+        self.file = file
+
+    @property
+    def has_tuples(self) -> bool | None:
+        return self.file.has_tuples
+
+    def rows(self, indices: Numbers) -> list[Element]:
+        return [read_only(row) for row in self.file.rows(indices)]
+
+    def columns(self, indices: Numbers) -> Columns:
+        return Columns(*self.file.arrays(indices))
 
 
 class CacheStage(Stage):
@@ -51,7 +88,7 @@ class CacheStage(Stage):
 
     def __init__(
         self,
-        memory: MemoryCache,
+        store: Store,
         build: Callable[[tuple[int, ...]], Stage],
         meter: Meter,
         state: State | None,
@@ -61,24 +98,28 @@ class CacheStage(Stage):
     ) -> None:
         self._index: int = state["index"] if state else 0
         self._failures: int = state["failures"] if state else 0  # how many were delivered
-        filled = tuple(state["epoch"]) if state else None
-        kept = memory.kept
-        self._kept = kept if kept is not None and filled in (None, kept.epoch) else None
-        self._epoch = self._kept.epoch if self._kept is not None else filled or epoch
-        inputs = () if self._kept is not None else (build(self._epoch),)
-        super().__init__(meter, inputs, _CacheCursor(self._index, self._epoch, self._failures))
-        self._memory = memory
+        self._pieces: Sequence[tuple[Payload, Origin]] | None = None
+        self._filling: Filling | None = None
+        kept = usable(store.kept, state)
+        if kept is not None:
+            self._pieces, self._epoch, self._content = _pieces_of(kept), kept.epoch, kept.content
+        else:
+            self._epoch = tuple(state["epoch"]) if state else epoch
+            self._filling = store.filling(self._epoch, state.get("content") if state else None)
+            self._content = self._filling.content if self._filling is not None else None
+        inputs = () if kept is not None else (build(self._epoch),)
+        super().__init__(meter, inputs, self._place())
         self._cardinality = cardinality
-        self._collected: list[tuple[Payload, Origin]] = []
-        pieces = self._kept.pieces if self._kept is not None else ()
-        self._starts = [0, *accumulate(len(payload) for payload, _ in pieces)]
+        self._starts = [0, *accumulate(len(payload) for payload, _ in self._pieces or ())]
         self._count = 0
         self._failed = 0  # failures met in this filling
-        self._settled = False  # complete, or given up: nothing is left to be said
+
+    def _place(self) -> _CacheCursor:
+        return _CacheCursor(self._index, self._epoch, self._content, self._failures)
 
     def _pull(self, limit: int) -> Item:
-        if self._kept is not None:
-            return self._given(self._kept, limit)
+        if self._pieces is not None:
+            return self._given(self._pieces, limit)
         while True:
             behind = self._index - self._count
             item = self._read(self.inputs[0], min(behind, _KEPT_AT_ONCE) if behind > 0 else limit)
@@ -90,15 +131,16 @@ class CacheStage(Stage):
                 if self._failed <= self._failures:
                     continue  # it was delivered before the state was saved
                 self._failures = self._failed
-                after = _CacheCursor(self._index, self._epoch, self._failures)
-                return Failure(item.error, self.cursor, after)
+                return Failure(item.error, self.cursor, self._place())
             payload = self._collect(item)
             if behind <= 0:
                 return self._block(payload, item)
 
     def _collect(self, block: Block) -> Payload:
         kept = _frozen(block.payload)
-        self._collected.append((kept, block.origin))
+        if self._filling is not None:
+            with located_in_cache(self._filling):
+                self._filling.add(kept, block.origin)
         self._count += len(kept)
         if self._count == self._cardinality:
             self._complete()
@@ -106,35 +148,63 @@ class CacheStage(Stage):
 
     def _complete(self) -> None:
         """Keeps a whole epoch; one with failures is not whole, and would hide them from the next."""
-        if not self._failed and not self._settled:
-            self._memory.keep(KeptEpoch(tuple(self._collected), self._epoch))
-        self._settled = True
+        filling, self._filling = self._filling, None
+        if filling is None:
+            return
+        with located_in_cache(filling):
+            if self._failed:
+                filling.abandon()
+            else:
+                filling.complete()
 
     def _block(self, payload: Payload, item: Block) -> Block:
-        cursor = _CacheCursor(self._index, self._epoch, self._failures)
+        cursor = self._place()
         self._index += len(payload)
         return Block(_handed_out(payload), cursor, item.origin)
 
-    def _given(self, kept: KeptEpoch, limit: int) -> Item:
+    def _given(self, pieces: Sequence[tuple[Payload, Origin]], limit: int) -> Item:
         if self._index >= self._starts[-1]:
             return None
         piece = bisect.bisect_right(self._starts, self._index) - 1
         offset = self._index - self._starts[piece]
-        payload, origin = kept.pieces[piece]
+        payload, origin = pieces[piece]
         part = range(offset, min(offset + limit, len(payload)))
-        cursor = _CacheCursor(self._index, self._epoch)
+        cursor = self._place()
         self._index += len(part)
         return Block(_handed_out(payload.subset(part)), cursor, origin.subset(part))
 
     def close(self) -> None:
-        if self._count and not self._settled and self._kept is None:
-            self._settled = True
-            _log.warning(
-                "cache: an epoch was left after %d elements, so nothing is kept; "
-                "to keep a part of a dataset, write take(k).cache() instead of cache().take(k)",
-                self._count,
-            )
+        filling, self._filling = self._filling, None
+        if filling is not None:
+            filling.abandon()
+            if self._count:
+                _log.warning(
+                    "cache: an epoch was left after %d elements, so nothing is kept; "
+                    "to keep a part of a dataset, write take(k).cache() instead of cache().take(k)",
+                    self._count,
+                )
         super().close()
+
+
+@contextlib.contextmanager
+def located_in_cache(filling: Filling) -> Iterator[None]:
+    """What goes wrong while a cache is filled is the cache's, and leaves nothing of the filling."""
+    try:
+        yield
+    except HeadraceError as error:
+        filling.abandon()
+        raise type(error)(error.reason, stage="cache") from None
+    except OSError as error:
+        filling.abandon()
+        raise ResourceExhaustedError(f"the cache could not be written: {error}", stage="cache") from error
+
+
+def _pieces_of(kept: KeptEpoch) -> Sequence[tuple[Payload, Origin]]:
+    """What is kept as payloads; what is in a file is read by number when it is needed."""
+    if kept.file is None:
+        return kept.pieces
+    numbers = range(len(kept.file))
+    return [(Indexed(StoredSource(kept.file), numbers), NumberedOrigin(numbers))] if numbers else []
 
 
 def _handed_out(payload: Payload) -> Payload:

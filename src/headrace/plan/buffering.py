@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, ClassVar
 
+from headrace.caching.kept import Store
 from headrace.caching.memory import MemoryCache
 from headrace.errors import InvalidArgumentError
 from headrace.plan.node import AUTOTUNE, UnaryNode
@@ -19,7 +20,7 @@ class Cache(UnaryNode):
     """The elements of the first whole epoch, kept and given again in every later one."""
 
     op: ClassVar[str] = "cache"
-    memory: MemoryCache = dataclasses.field(default_factory=MemoryCache)
+    store: Store = dataclasses.field(default_factory=MemoryCache)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)

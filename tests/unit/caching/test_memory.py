@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.caching.memory import KeptEpoch, MemoryCache
+from headrace.caching.kept import KeptEpoch
+from headrace.caching.memory import MemoryCache
 
 
 def test_it_is_empty_until_a_whole_epoch_is_kept_and_the_first_one_stays() -> None:

@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, log
-from headrace.caching.memory import KeptEpoch
+from headrace.caching.kept import KeptEpoch
 from headrace.errors import HeadraceError
 from headrace.physical.block import Rows
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.draws import Key
+from headrace.physical.keeping import cache_state, located_in_cache, usable
 from headrace.physical.lowering import shuffle_key
 from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.origin import WordedOrigin
@@ -120,16 +121,29 @@ class CacheStream:
         self.node = node
         self.index = state["index"] if state else 0
         self.failures = state["failures"] if state else 0
-        filled = tuple(state["epoch"]) if state else None
-        kept = node.memory.kept
-        self.kept = kept if kept is not None and filled in (None, kept.epoch) else None
-        self.epoch = self.kept.epoch if self.kept is not None else filled or context.epoch
-        pieces = self.kept.pieces if self.kept is not None else ()
-        self.rows: list[Element] = [row for payload, _ in pieces for row in payload.rows()]
-        self.origins: list[str] = [origin.describe(number) for rows, origin in pieces for number in range(len(rows))]
-        self.input = build(self.epoch) if self.kept is None else None
+        self.kept = kept = usable(node.store.kept, state)
+        self.filling = None
+        self.rows: list[Element] = []
+        self.origins: list[str] = []
+        self.input = None
+        if kept is not None:
+            self.epoch, self.content = kept.epoch, kept.content
+            self.recall(kept)
+        else:
+            self.epoch = tuple(state["epoch"]) if state else context.epoch
+            self.filling = node.store.filling(self.epoch, state.get("content") if state else None)
+            self.content = self.filling.content if self.filling is not None else None
+            self.input = build(self.epoch)
         self.failed = 0
-        self.settled = False
+
+    def recall(self, kept: KeptEpoch) -> None:
+        """The elements that are kept, and where they came from."""
+        if kept.file is not None:
+            self.rows = kept.file.rows(range(len(kept.file)))
+            self.origins = [f"element {number}" for number in range(len(self.rows))]
+        for payload, origin in kept.pieces:
+            self.rows += payload.rows()
+            self.origins += [origin.describe(number) for number in range(len(payload))]
 
     def next(self) -> Given:
         if self.input is None:
@@ -151,6 +165,9 @@ class CacheStream:
                 raise
             self.rows.append(read_only(element))
             self.origins.append(origin)
+            if self.filling is not None:
+                with located_in_cache(self.filling):
+                    self.filling.add(Rows(self.rows[-1:]), WordedOrigin([origin]))
             if len(self.rows) == self.node.input.cardinality():
                 self.complete()
             if len(self.rows) > self.index:
@@ -158,20 +175,26 @@ class CacheStream:
                 return read_only(self.rows[-1]), origin
 
     def complete(self) -> None:
-        if not self.failed and not self.settled:
-            self.node.memory.keep(KeptEpoch(((Rows(self.rows), WordedOrigin(self.origins)),), self.epoch))
-        self.settled = True
+        filling, self.filling = self.filling, None
+        if filling is None:
+            return
+        with located_in_cache(filling):
+            if self.failed:
+                filling.abandon()
+            else:
+                filling.complete()
 
     def state(self) -> State:
-        return {"index": self.index, "epoch": list(self.epoch), "failures": self.failures}
+        return cache_state(self.index, self.epoch, self.content, self.failures)
 
     def close(self) -> None:
-        if self.input is None:
-            return
-        if self.rows and not self.settled:
-            self.settled = True
-            log.warning("cache: an epoch was left after %d elements, so nothing is kept", len(self.rows))
-        self.input.close()
+        if self.filling is not None:
+            self.filling.abandon()
+            if self.rows:
+                log.warning("cache: an epoch was left after %d elements, so nothing is kept", len(self.rows))
+            self.filling = None
+        if self.input is not None:
+            self.input.close()
 
 
 @stream_of.register

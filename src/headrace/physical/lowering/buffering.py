@@ -22,7 +22,7 @@ def _cache(node: Cache, state: State | None, context: Context) -> Stage:
         return lower(node.input, None, dataclasses.replace(context.replaying(), epoch=epoch))
 
     return CacheStage(
-        node.memory,
+        node.store,
         build,
         context.meter(node),
         state,

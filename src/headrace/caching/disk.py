@@ -1,0 +1,175 @@
+"""A cache on disk: a folder with one file of elements a key, which any process may find and use.
+
+What always holds.
+- A file under its name is a whole epoch. Killed at any point, a process leaves a file beside it that the next writer
+  removes, and a lock that the operating system lets go of.
+- One process fills a key; whoever comes meanwhile reads its pipeline and writes nothing.
+- A file that another pipeline wrote is refused, and so is a broken one: never are other elements given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+import secrets
+from pathlib import Path
+from typing import Any, Final
+
+from headrace.caching.kept import Elements, KeptEpoch
+from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError
+from headrace.io.element_file import SEGMENT_BYTES, ElementFile, ElementWriter
+
+__all__ = ["SUFFIX", "DiskCache", "entries_of"]
+
+SUFFIX: Final = ".elements"
+# Fewer bytes in columns are written with their neighbours, row by row: a segment for each would be mostly table.
+_SMALL_BYTES: Final = 64 << 10
+_PLAIN_NAME: Final = re.compile(r"[\w.=-]{1,80}")
+
+
+class DiskCache:
+    """The elements of one pipeline, under one key, in a folder.
+
+    Args:
+        folder: where the files are; made when it is filled.
+        key: what the file is called; whatever is no plain file name is hashed.
+        plan: a digest of the pipeline, kept in the file: another pipeline's elements are refused.
+        max_bytes: how large the file may become; None is without a bound.
+    """
+
+    def __init__(self, folder: Path, key: str, plan: str, *, max_bytes: int | None = None) -> None:
+        self.folder = folder
+        self.key = key
+        self.max_bytes = max_bytes
+        self._plan = plan
+        name = key if _PLAIN_NAME.fullmatch(key) else hashlib.sha256(key.encode()).hexdigest()[:32]
+        self.path = folder / f"{name}{SUFFIX}"
+        self._opened: tuple[tuple[int, int], KeptEpoch] | None = None
+
+    @property
+    def kept(self) -> KeptEpoch | None:
+        """The epoch in the file; None where there is no file.
+
+        Raises:
+            InvalidArgumentError: the file is another pipeline's.
+            DataLossError: the file is broken.
+        """
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return None
+        identity = (found.st_mtime_ns, found.st_ino)
+        if self._opened is None or self._opened[0] != identity:
+            try:
+                self._opened = (identity, self._read())
+            except NotFoundError:  # it was removed just now
+                return None
+        return self._opened[1]
+
+    def _read(self) -> KeptEpoch:
+        try:
+            file = ElementFile(self.path)
+            meta = file.meta["cache"]
+        except (DataLossError, KeyError) as error:
+            reason = error.reason if isinstance(error, DataLossError) else f"{self.path}: this is no cache"
+            raise DataLossError(
+                f"{reason}; remove it with: headrace cache clear {self.folder}", stage="cache"
+            ) from None
+        if meta["plan"] != self._plan:
+            raise InvalidArgumentError(
+                f"{self.path} holds the elements of another pipeline. Give each pipeline a folder of its own, or "
+                f"key=hr.fingerprint; remove this one with: headrace cache clear {self.folder}",
+                stage="cache",
+            )
+        return KeptEpoch((), tuple(meta["epoch"]), file, meta["content"])
+
+    def filling(self, epoch: tuple[int, ...], content: str | None) -> _Written | None:
+        """Writes the file, unless it is there or is being written."""
+        if self.path.exists():
+            return None
+        lock = self._lock()
+        if lock is None:
+            return None
+        with contextlib.ExitStack() as held:
+            held.callback(lock.release)
+            if self.path.exists():  # it was completed between the look and the lock
+                return None
+            for left in self.folder.glob(f"{self.path.name}.*.part"):
+                left.unlink(missing_ok=True)
+            writer = ElementWriter(self.path, max_bytes=self.max_bytes)
+            held.pop_all()
+        meta = {"key": self.key, "plan": self._plan, "epoch": list(epoch), "content": content or secrets.token_hex(8)}
+        return _Written(writer, lock, meta)
+
+    def _lock(self) -> Any:
+        """The lock of this key, or None where somebody else holds it."""
+        from filelock import FileLock, Timeout
+
+        self.folder.mkdir(parents=True, exist_ok=True)
+        # Whichever thread drives the stage takes it, and whichever closes the iterator gives it back.
+        lock = FileLock(self.path.with_suffix(".lock"), thread_local=False)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            return None
+        return lock
+
+
+class _Written:
+    """A file of elements on its way."""
+
+    def __init__(self, writer: ElementWriter, lock: Any, meta: dict[str, Any]) -> None:
+        self._writer = writer
+        self._lock = lock
+        self._meta = meta
+        self._waiting: list[Any] = []
+        self._waiting_bytes = 0
+
+    @property
+    def content(self) -> str:
+        content: str = self._meta["content"]
+        return content
+
+    def add(self, elements: Elements, origin: Any) -> None:
+        arrays = getattr(elements, "arrays", None)
+        if arrays and elements.nbytes >= _SMALL_BYTES:
+            self._write_waiting()
+            self._writer.add_columns(elements.treedef, arrays)  # type: ignore[attr-defined]  # columns have both
+            return
+        self._waiting += elements.rows()
+        self._waiting_bytes += elements.nbytes
+        if self._waiting_bytes >= SEGMENT_BYTES:
+            self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        if self._waiting:
+            self._writer.add(self._waiting)
+        self._waiting, self._waiting_bytes = [], 0
+
+    def complete(self) -> None:
+        self._write_waiting()
+        self._writer.complete({"cache": self._meta})
+        self._lock.release()
+
+    def abandon(self) -> None:
+        self._writer.abandon()
+        self._lock.release()
+
+
+def entries_of(folder: Path) -> list[tuple[Path, ElementFile | DataLossError]]:
+    """The files of caches in a folder, in the order of their names: opened, or what is wrong with them.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from headrace.caching.disk import entries_of
+        >>> entries_of(pathlib.Path(tempfile.mkdtemp()))
+        []
+    """
+    found: list[tuple[Path, ElementFile | DataLossError]] = []
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        try:
+            found.append((path, ElementFile(path)))
+        except DataLossError as error:
+            found.append((path, error))
+    return found

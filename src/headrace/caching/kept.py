@@ -1,0 +1,91 @@
+"""What a cache is to those who fill it and read it: in memory or on disk, the rules are the same.
+
+What always holds: a cache is either empty or complete. It becomes complete in one step, when some iterator has read a
+whole epoch; what a partial epoch collected is dropped with it. One iterator at a time fills a cache on disk; others read
+through it meanwhile.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from headrace.io.element_file import ElementFile
+
+__all__ = ["Elements", "Filling", "KeptEpoch", "Store"]
+
+
+class Elements(Protocol):
+    """Elements as stages hand them on."""
+
+    def __len__(self) -> int: ...
+
+    def rows(self) -> list[Any]:
+        """The elements one by one."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes they hold."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KeptEpoch:
+    """All elements of one epoch, and which epoch it was.
+
+    Attributes:
+        pieces: elements in memory, each piece with where its elements came from.
+        file: elements on disk, instead.
+        content: what tells one filling of a cache on disk from another; None in memory.
+    """
+
+    pieces: Sequence[tuple[Any, Any]]
+    epoch: tuple[int, ...]
+    file: ElementFile | None = None
+    content: str | None = None
+
+
+class Filling(Protocol):
+    """One iterator's attempt to fill a cache."""
+
+    @property
+    def content(self) -> str | None:
+        """What will tell this filling from others, where it lasts longer than the process."""
+        ...
+
+    def add(self, elements: Elements, origin: Any) -> None:
+        """Takes in the next elements.
+
+        Raises:
+            ResourceExhaustedError: the cache would exceed its ``max_bytes``.
+            InvalidArgumentError: an element cannot be stored; it is named.
+        """
+        ...
+
+    def complete(self) -> None:
+        """The epoch is whole: the cache has it from now on."""
+        ...
+
+    def abandon(self) -> None:
+        """The epoch was left: nothing of it stays. Does nothing after ``complete``."""
+        ...
+
+
+class Store(Protocol):
+    """A cache, shared by every iterator over one cached dataset."""
+
+    @property
+    def kept(self) -> KeptEpoch | None:
+        """The epoch that is kept, once one was complete."""
+        ...
+
+    def filling(self, epoch: tuple[int, ...], content: str | None) -> Filling | None:
+        """A filling of the empty cache; None where another one has begun, and this epoch is only read.
+
+        Args:
+            epoch: which epoch it will be.
+            content: of the filling that a resumed run had begun; it is the same elements once more.
+        """
+        ...

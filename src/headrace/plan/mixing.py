@@ -1,0 +1,241 @@
+"""Plan nodes that choose which dataset the next element comes from, or which elements come again and which not at all."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.plan.elementwise import check_function
+from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Node, Spec, UnaryNode, function_name
+from headrace.plan.randomness import Randomness
+from headrace.structure import TensorSpec, flatten, unflatten
+
+__all__ = ["ChooseFromDatasets", "Mixture", "RejectionResample", "SampleFromDatasets", "checked_weights"]
+
+
+def _common_spec(datasets: Sequence[Node], *, stage: str) -> Spec:
+    """The narrowest that all fit, or None where only a run could tell.
+
+    Raises:
+        TypeError: structure or dtypes are known to differ.
+    """
+    specs = [dataset.spec() for dataset in datasets]
+    known = [spec for spec in specs if spec is not None]
+    if not known:
+        return None
+    leaves, treedef = flatten(known[0])
+    for spec in known[1:]:
+        others, other = flatten(spec)
+        if treedef != other or any(one.dtype != two.dtype for one, two in zip(leaves, others, strict=True)):
+            raise TypeError(f"{stage}: the datasets differ in structure or dtype: {known[0]} and {spec}")
+        leaves = [one.most_general(two) for one, two in zip(leaves, others, strict=True)]
+    return unflatten(treedef, leaves) if len(known) == len(specs) else None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Mixture(Node):
+    """Elements of several datasets, one at a time.
+
+    Attributes:
+        datasets: where the elements come from.
+        stop_on_empty_dataset: whether the first dataset that has nothing more to give ends it.
+    """
+
+    datasets: tuple[Node, ...]
+    stop_on_empty_dataset: bool
+
+    def __post_init__(self) -> None:
+        if not self.datasets:
+            raise InvalidArgumentError("there is no dataset to choose from", stage=self.op)
+        self.spec()
+
+    @property
+    def selector(self) -> Node | None:
+        """The dataset that decides where elements come from, where one does."""
+        return None
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The datasets, and behind them the one that decides."""
+        return self.datasets if self.selector is None else (*self.datasets, self.selector)
+
+    def cardinality(self) -> int:
+        """Infinite where it cannot end; otherwise only a run could tell, as in tf.data."""
+        counts = [dataset.cardinality() for dataset in self.datasets]
+        deciding = INFINITE_CARDINALITY if self.selector is None else self.selector.cardinality()
+        endless = [count == INFINITE_CARDINALITY for count in counts]
+        lasts = all(endless) if self.stop_on_empty_dataset else any(endless)
+        return INFINITE_CARDINALITY if lasts and deciding == INFINITE_CARDINALITY else UNKNOWN_CARDINALITY
+
+    def spec(self) -> Spec:
+        """The narrowest that all datasets fit."""
+        return _common_spec(self.datasets, stage=self.op)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SampleFromDatasets(Mixture):
+    """Each element comes from a dataset that is drawn at random.
+
+    Attributes:
+        weights: how likely each dataset is, positive, in any unit; empty where ``weights_dataset`` says it.
+        weights_dataset: gives the weights of one draw after the other.
+    """
+
+    op: ClassVar[str] = "sample_from_datasets"
+    weights: tuple[float, ...]
+    weights_dataset: Node | None = None
+    randomness: Randomness
+    rerandomize_each_iteration: bool = False
+
+    def __post_init__(self) -> None:
+        super(SampleFromDatasets, self).__post_init__()  # noqa: UP008 - slots make a new class, which super() does not know
+        if self.weights_dataset is not None:
+            _check_weights_spec(self.weights_dataset.spec(), len(self.datasets), stage=self.op)
+
+    @property
+    def selector(self) -> Node | None:
+        return self.weights_dataset
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
+        """The same of others."""
+        if all(new is old for new, old in zip(inputs, self.inputs, strict=True)):
+            return self
+        count = len(self.datasets)
+        weights = inputs[count] if self.weights_dataset is not None else None
+        return dataclasses.replace(self, datasets=inputs[:count], weights_dataset=weights)
+
+    def parameters(self) -> dict[str, Any]:
+        """What decides the draws."""
+        return {
+            "weights": list(self.weights) or None,
+            "seed": self.randomness.seed,
+            "stop_on_empty_dataset": self.stop_on_empty_dataset,
+            "rerandomize_each_iteration": self.rerandomize_each_iteration,
+        }
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChooseFromDatasets(Mixture):
+    """Each element comes from the dataset whose number another dataset gives."""
+
+    op: ClassVar[str] = "choose_from_datasets"
+    choice_dataset: Node
+
+    def __post_init__(self) -> None:
+        super(ChooseFromDatasets, self).__post_init__()  # noqa: UP008 - as above
+        spec = self.choice_dataset.spec()
+        if spec is not None and spec != TensorSpec((), np.dtype(np.int64)):
+            raise TypeError(f"{self.op}: the choices must be int64 scalars, not {spec}")
+
+    @property
+    def selector(self) -> Node | None:
+        return self.choice_dataset
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
+        """The same of others."""
+        if all(new is old for new, old in zip(inputs, self.inputs, strict=True)):
+            return self
+        return dataclasses.replace(self, datasets=inputs[:-1], choice_dataset=inputs[-1])
+
+    def parameters(self) -> dict[str, Any]:
+        """When it ends."""
+        return {"stop_on_empty_dataset": self.stop_on_empty_dataset}
+
+
+def _check_weights_spec(spec: Spec, count: int, *, stage: str) -> None:
+    if spec is None:
+        return
+    leaves = flatten(spec)[0]
+    if any(np.dtype(leaf.dtype).kind != "f" for leaf in leaves if isinstance(leaf.dtype, np.dtype)):
+        raise TypeError(f"{stage}: the weights must be floats, not {spec}")
+    shapes = {leaf.shape for leaf in leaves}
+    fits = shapes <= {(count,), (None,), None} if len(leaves) == 1 else (len(leaves) == count and shapes <= {(), None})
+    if not fits:
+        message = f"an element of the weights must be {count} floats, one for each dataset, not {spec}"
+        raise InvalidArgumentError(message, stage=stage)
+
+
+def checked_weights(weights: Any, count: int, *, stage: str) -> list[float]:
+    """Weights that a user gave, as floats; negative ones, and those that are no number, are 0.
+
+    Raises:
+        TypeError: they are ints, or no numbers.
+        InvalidArgumentError: there are more or fewer than datasets, or one is infinite.
+    """
+    array = np.asarray(weights)
+    if array.shape != (count,):
+        message = f"weights must have one number for each of the {count} datasets, not the shape {array.shape}"
+        raise InvalidArgumentError(message, stage=stage)
+    if array.dtype.kind != "f":
+        raise TypeError(f"{stage}: weights must be floats, not {array.dtype}: write 2.0 instead of 2")
+    if np.isposinf(array).any():
+        raise InvalidArgumentError("a weight is infinite", stage=stage)
+    return [weight if weight > 0 else 0.0 for weight in array.tolist()]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RejectionResample(UnaryNode):
+    """Pairs of class and element, repeated and rejected so that the classes come in the proportions of a target.
+
+    Attributes:
+        target_dist: the proportion of each class, summing to 1.
+        initial_dist: the proportions in the input, summing to 1; None estimates them.
+    """
+
+    op: ClassVar[str] = "rejection_resample"
+    class_func: Callable[..., Any]
+    target_dist: tuple[float, ...]
+    initial_dist: tuple[float, ...] | None = None
+    randomness: Randomness
+
+    def __post_init__(self) -> None:
+        check_function(self.class_func, stage=self.op)
+        target = _distribution(self.target_dist, field="target_dist", stage=self.op)
+        object.__setattr__(self, "target_dist", target)
+        if self.initial_dist is None:
+            return
+        initial = _distribution(self.initial_dist, field="initial_dist", stage=self.op)
+        if len(initial) != len(target):
+            message = f"target_dist has {len(target)} classes, initial_dist has {len(initial)}"
+            raise InvalidArgumentError(message, stage=self.op)
+        object.__setattr__(self, "initial_dist", initial)
+
+    def cardinality(self) -> int:
+        """Infinite where it reads no end; otherwise only a run could tell."""
+        inner = self.input.cardinality()
+        return inner if inner in (0, INFINITE_CARDINALITY) else UNKNOWN_CARDINALITY
+
+    def spec(self) -> Spec:
+        """Only the function could tell."""
+        return None
+
+    def functions(self) -> tuple[Callable[..., Any], ...]:
+        """The user's function."""
+        return (self.class_func,)
+
+    def parameters(self) -> dict[str, Any]:
+        """The function's name, and what decides the draws."""
+        return {
+            "class_func": function_name(self.class_func),
+            "target_dist": list(self.target_dist),
+            "initial_dist": None if self.initial_dist is None else list(self.initial_dist),
+            "seed": self.randomness.seed,
+        }
+
+
+def _distribution(values: Any, *, field: str, stage: str) -> tuple[float, ...]:
+    """The values as proportions that sum to 1."""
+    array = np.asarray(values)
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "iuf":
+        raise InvalidArgumentError(f"{field} must be one number for each class, not {values!r}", stage=stage)
+    numbers = array.astype(np.float64).tolist()
+    total = math.fsum(numbers)
+    if min(numbers) < 0 or not math.isfinite(total) or total == 0:
+        message = f"{field} must have no negative or infinite number and a sum above 0, not {values!r}"
+        raise InvalidArgumentError(message, stage=stage)
+    return tuple(number / total for number in numbers)

@@ -1,0 +1,179 @@
+"""What changes the fingerprint of a dataset's elements, what does not, and what has none."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace.errors import InvalidArgumentError, NotFoundError
+
+FACTOR = 2
+TABLE = {"a": 1}
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+@dataclasses.dataclass
+class Settings:
+    size: int
+    colour: Colour = Colour.RED
+
+
+class Scaler:
+    def __init__(self, by: int) -> None:
+        self.by = by
+
+    def __call__(self, x: int) -> int:
+        return x * self.by
+
+    def scale(self, x: int) -> int:
+        return x * self.by
+
+
+class Handle:
+    """What stands for something outside Python, and says itself what it is."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __headrace_fingerprint__(self) -> str:
+        return self.name
+
+
+def helper(x: int) -> int:
+    return x + 1
+
+
+def by_global(x: int) -> int:
+    return helper(x) * FACTOR
+
+
+def mapped(function: Callable[..., Any]) -> hr.Dataset:
+    return hr.Dataset.range(5).map(function)
+
+
+def using(value: Any) -> hr.Dataset:
+    return mapped(lambda x: (x, value))
+
+
+def adding(n: int) -> Callable[[int], int]:
+    return lambda x: x + n
+
+
+def recursive(x: int) -> int:
+    return recursive(x - 1) if x > 3 else x
+
+
+# Each is built twice; every two of them differ.
+DATASETS: dict[str, Callable[[], hr.Dataset]] = {
+    "range": lambda: hr.Dataset.range(5),
+    "another range": lambda: hr.Dataset.range(6),
+    "a closure": lambda: mapped(adding(1)),
+    "another value in it": lambda: mapped(adding(2)),
+    "a function": lambda: mapped(by_global),
+    "a function that calls itself": lambda: mapped(recursive),
+    "other code": lambda: mapped(lambda x: x * 3),
+    "a constant of another type": lambda: mapped(lambda x: x * 3.0),
+    "a method": lambda: mapped(Scaler(2).scale),
+    "a method of another object": lambda: mapped(Scaler(3).scale),
+    "an object": lambda: mapped(Scaler(2)),
+    "a partial": lambda: mapped(functools.partial(pow, 2)),
+    "another partial": lambda: mapped(functools.partial(pow, 3)),
+    "an installed function": lambda: mapped(np.sqrt),
+    "another": lambda: mapped(np.square),
+    "settings": lambda: using(Settings(1)),
+    "other settings": lambda: using(Settings(1, Colour.BLUE)),
+    "an array": lambda: using(np.arange(3)),
+    "another array": lambda: using(np.arange(3.0)),
+    "texts": lambda: using(np.array(["a", "b"], dtype=object)),
+    "a dict": lambda: using({"b": 1, "a": [2, {3}]}),
+    "a class": lambda: using(Settings),
+    "a module": lambda: using(np),
+    "a path": lambda: using(Path("x")),
+    "what says itself": lambda: using(Handle("a")),
+    "what says something else": lambda: using(Handle("b")),
+    "a dataset": lambda: hr.Dataset.range(3).flat_map(lambda x: hr.Dataset.range(2)),
+    "a dataset inside": lambda: using(hr.Dataset.range(3)),
+    "slices": lambda: hr.Dataset.from_tensor_slices([1, 2]),
+    "other slices": lambda: hr.Dataset.from_tensor_slices([1, 3]),
+    "a shuffle": lambda: hr.Dataset.range(5).shuffle(3, seed=1),
+    "with another seed": lambda: hr.Dataset.range(5).shuffle(3, seed=2),
+    "unseeded": lambda: hr.Dataset.range(5).shuffle(3),
+    "zipped": lambda: hr.Dataset.zip(hr.Dataset.range(2), hr.Dataset.range(3)),
+    "the other way about": lambda: hr.Dataset.zip(hr.Dataset.range(3), hr.Dataset.range(2)),
+    "a generator": lambda: hr.Dataset.from_generator(lambda: iter([1])),
+}
+
+
+def test_the_same_pipeline_built_again_has_the_same_fingerprint_and_every_other_has_another() -> None:
+    prints = {name: hr.fingerprint(build()) for name, build in DATASETS.items()}
+    assert prints == {name: hr.fingerprint(build()) for name, build in DATASETS.items()}
+    assert len(set(prints.values())) == len(prints)
+
+
+def test_what_only_makes_it_faster_does_not_count() -> None:
+    plain = hr.Dataset.range(5).map(by_global).batch(2)
+    fast = hr.Dataset.range(5).map(by_global, num_parallel_calls=4, name="x").cache().batch(2).prefetch(3)
+    assert hr.fingerprint(plain) == hr.fingerprint(fast.with_options(hr.Options(num_workers=3)))
+
+
+@pytest.mark.parametrize("name", ["FACTOR", "helper", "TABLE"])
+def test_a_global_that_a_function_uses_counts_and_others_do_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = hr.fingerprint(mapped(by_global))
+    monkeypatch.setitem(globals(), name, {"FACTOR": 3, "helper": lambda x: x + 2, "TABLE": {}}[name])
+    assert (hr.fingerprint(mapped(by_global)) == before) == (name == "TABLE")
+
+
+def test_a_file_counts_with_its_size_and_time(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    builds: list[Callable[[], hr.Dataset]] = [
+        lambda: hr.TextLineDataset(path),
+        lambda: hr.Dataset.list_files(tmp_path / "*.txt").map(hr.io.read_file),
+        lambda: hr.Dataset.from_tensors((1, str(path))),
+    ]
+    path.write_text("one")
+    before = [hr.fingerprint(build()) for build in builds]
+    assert [hr.fingerprint(build()) for build in builds] == before
+    path.write_text("three")
+    assert all(hr.fingerprint(build()) != old for build, old in zip(builds, before, strict=True))
+    path.unlink()
+    with pytest.raises(NotFoundError, match=r"a\.txt"):
+        hr.fingerprint(builds[0]())
+
+
+@pytest.mark.parametrize("value", [threading.Lock(), iter([1]), np.random.default_rng(1)])
+def test_what_has_no_fingerprint_is_named_and_the_way_out_is_said(value: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"test_content_fingerprint.*'value'.*pass key="):
+        hr.fingerprint(using(value))
+
+
+def test_another_process_finds_the_same_fingerprint(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import headrace as hr\nLETTERS = {'a', 'b', 'c'}\n\ndef f(x):\n    return (x in {1, 2, 3}, LETTERS)\n"
+        "print(hr.fingerprint(hr.Dataset.range(5).map(f)))\n"
+    )
+    run = [sys.executable, str(program)]
+    prints = {subprocess.run(run, capture_output=True, text=True, check=True).stdout for _ in range(3)}
+    assert len(prints) == 1
+
+
+def test_what_is_no_dataset_is_refused() -> None:
+    with pytest.raises(TypeError, match="expected a Dataset"):
+        hr.fingerprint(3)
