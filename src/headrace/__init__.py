@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from headrace import errors, io, queue
 from headrace.dataset import CsvDataset, Dataset, TextLineDataset, fingerprint
 from headrace.iterator import DatasetIterator
+from headrace.labels import one_hot
 from headrace.plan.node import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
 from headrace.plan.options import Options
 from headrace.structure import TensorSpec
 
 if TYPE_CHECKING:
-    from headrace import train
+    from headrace import audio, image, train
 
 __all__ = [
     "AUTOTUNE",
@@ -24,9 +25,12 @@ __all__ = [
     "Options",
     "TensorSpec",
     "TextLineDataset",
+    "audio",
     "errors",
     "fingerprint",
+    "image",
     "io",
+    "one_hot",
     "queue",
     "train",
 ]
@@ -37,9 +41,9 @@ __version__ = "0.1.0.dev0"
 if not TYPE_CHECKING:  # a type checker would take it for a promise that there is any name
 
     def __getattr__(name: str) -> object:
-        """``hr.train`` is imported when it is first used: who has a Dataset does not wait for it."""
-        if name == "train":
+        """These modules are imported when they are first used: who has a Dataset does not wait for them."""
+        if name in {"audio", "image", "train"}:
             import importlib
 
-            return importlib.import_module("headrace.train")
+            return importlib.import_module(f"headrace.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

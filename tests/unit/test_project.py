@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 # Extras, and core dependencies that are imported when first used.
 LAZY = {
     "cv2", "fsspec", "google_crc32c", "jax", "matplotlib", "psutil", "pyarrow", "pynvml", "ray", "rich", "simplejpeg",
-    "soundfile", "starlette", "tensorflow", "torch", "typer", "uvicorn",
+    "soundfile", "soxr", "starlette", "tensorflow", "torch", "typer", "uvicorn",
 }  # fmt: skip
 
 

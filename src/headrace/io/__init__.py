@@ -7,5 +7,6 @@ from __future__ import annotations
 
 from headrace.io.csv import decode_csv
 from headrace.io.files import read_file
+from headrace.io.image_decoding import decode_image, decode_jpeg, decode_png
 
-__all__ = ["decode_csv", "read_file"]
+__all__ = ["decode_csv", "decode_image", "decode_jpeg", "decode_png", "read_file"]

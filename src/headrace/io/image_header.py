@@ -1,0 +1,182 @@
+"""What an image's bytes say of themselves before anything is decoded: format, size, channels, frames.
+
+What always holds: only headers are read, nothing of the size they claim is allocated, and every loop moves forward
+through bytes that are there. So a size can be judged (``checked_size``) before a decoder believes it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headrace.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError
+
+__all__ = ["MAX_PIXELS", "ImageHeader", "checked_size", "image_bytes", "image_format", "image_header"]
+
+# Above what cameras make (150 million), and 0.8 GB as RGB. A few kilobytes can claim four billion.
+MAX_PIXELS: Final = 1 << 28
+
+_STARTS: Final = ((b"\xff\xd8\xff", "JPEG"), (b"\x89PNG\r\n\x1a\n", "PNG"), (b"GIF8", "GIF"), (b"BM", "BMP"))
+_PNG_CHANNELS: Final = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
+_PNG_GRAY, _PNG_PALETTE = 0, 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageHeader:
+    """What a file claims to hold.
+
+    Attributes:
+        format: ``"PNG"``, ``"GIF"`` or ``"BMP"``; JPEG's header is read by its own decoder.
+        height: pixels.
+        width: pixels.
+        frames: pictures in an animation.
+        channels: 1 gray, 2 gray and alpha, 3 RGB, 4 RGBA; 0 when only decoding tells.
+        bits: per channel, as stored.
+        transparent_gray: the shade that stands for transparency, as stored, in a gray PNG that names one.
+    """
+
+    format: str
+    height: int
+    width: int
+    frames: int = 1
+    channels: int = 0
+    bits: int = 8
+    transparent_gray: int | None = None
+
+
+def image_bytes(contents: Any) -> bytes:
+    """The bytes to decode.
+
+    Raises:
+        InvalidArgumentError: they are no bytes, or empty.
+    """
+    if not isinstance(contents, bytes | bytearray | memoryview):
+        raise InvalidArgumentError(
+            f"contents are the bytes of one image, and not a {type(contents).__name__}; for a path, hr.io.read_file"
+        )
+    if not len(contents):
+        raise InvalidArgumentError("contents are empty, so they are no image")
+    return contents if isinstance(contents, bytes) else bytes(contents)
+
+
+def image_format(contents: bytes) -> str:
+    """JPEG, PNG, GIF or BMP, by the first bytes.
+
+    Raises:
+        InvalidArgumentError: it is none of them.
+    """
+    for start, name in _STARTS:
+        if contents.startswith(start):
+            return name
+    raise InvalidArgumentError(f"contents are no JPEG, PNG, GIF or BMP image: they start with {contents[:8]!r}")
+
+
+def checked_size(name: str, height: int, width: int, frames: int, max_pixels: int) -> None:
+    """Refuses a size that a decoder must not be given.
+
+    Raises:
+        DataLossError: there are no pixels.
+        ResourceExhaustedError: there are more than ``max_pixels``.
+    """
+    if height < 1 or width < 1 or frames < 1:
+        raise DataLossError(f"a corrupt {name}: it claims {frames} pictures of {height} × {width} pixels")
+    if height * width * frames > max_pixels:
+        pictures = "" if frames == 1 else f"{frames} pictures of "
+        raise ResourceExhaustedError(
+            f"a {name} that claims {pictures}{height} × {width} pixels is refused: the limit is {max_pixels} in all; "
+            "if you trust it, raise max_pixels"
+        )
+
+
+def image_header(contents: bytes) -> ImageHeader:
+    """The header of a PNG, GIF or BMP.
+
+    Raises:
+        InvalidArgumentError: it is another format.
+        DataLossError: it ends within the header.
+    """
+    name = image_format(contents)
+    if name not in _READERS:
+        raise InvalidArgumentError(f"the header of a {name} is read by its decoder")
+    try:
+        return _READERS[name](contents)
+    except (struct.error, IndexError):
+        raise DataLossError(f"a truncated {name}: its {len(contents)} bytes end within the header") from None
+
+
+# --- PNG -----------------------------------------------------------------------------------------------------------
+
+
+def _png(contents: bytes) -> ImageHeader:
+    width, height, bits, color = struct.unpack_from(">IIBB", contents, 16)
+    if contents[12:16] != b"IHDR" or color not in _PNG_CHANNELS:
+        raise DataLossError("a corrupt PNG: it does not start with a valid IHDR chunk")
+    channels = _PNG_CHANNELS[color]
+    transparency = next((data for kind, data in _png_chunks(contents) if kind == b"tRNS"), None)
+    gray = None
+    if transparency is not None and color == _PNG_PALETTE:
+        channels = 4
+    elif transparency is not None and color == _PNG_GRAY:
+        (gray,) = struct.unpack_from(">H", transparency)
+    return ImageHeader(
+        format="PNG", height=height, width=width, channels=channels, bits=bits, transparent_gray=gray
+    )  # fmt: skip
+
+
+def _png_chunks(contents: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The chunks before the pixels."""
+    place = 8
+    while place + 8 <= len(contents):
+        size, kind = struct.unpack_from(">I4s", contents, place)
+        if kind == b"IDAT":
+            return
+        yield kind, contents[place + 8 : place + 8 + size]
+        place += 12 + size
+
+
+# --- GIF -----------------------------------------------------------------------------------------------------------
+
+
+def _gif(contents: bytes) -> ImageHeader:
+    width, height, flags = struct.unpack_from("<HHB", contents, 6)
+    place = 13 + _gif_table_bytes(flags)
+    return ImageHeader(format="GIF", height=height, width=width, frames=_gif_frames(contents, place), channels=3)
+
+
+def _gif_frames(contents: bytes, place: int) -> int:
+    """How many pictures there are up to the trailer; IndexError where the file ends before it."""
+    frames = 0
+    while (kind := contents[place]) != 0x3B:  # the trailer
+        if kind == 0x2C:  # a picture: its place and size, a table of colours, a code size, then blocks
+            frames += 1
+            place = _past_blocks(contents, place + 11 + _gif_table_bytes(contents[place + 9]))
+        elif kind == 0x21:  # an extension: a label, then blocks
+            place = _past_blocks(contents, place + 2)
+        else:
+            raise DataLossError(f"a corrupt GIF: no block starts with {kind:#04x}, as the one at byte {place} does")
+    return frames
+
+
+def _gif_table_bytes(flags: int) -> int:
+    return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
+
+
+def _past_blocks(contents: bytes, place: int) -> int:
+    while size := contents[place]:
+        place += 1 + size
+    return place + 1
+
+
+# --- BMP -----------------------------------------------------------------------------------------------------------
+
+
+def _bmp(contents: bytes) -> ImageHeader:
+    (size,) = struct.unpack_from("<I", contents, 14)
+    # The oldest header, of 12 bytes, has shorter numbers. A negative height says that the top row comes first.
+    width, height = struct.unpack_from("<HH" if size == 12 else "<ii", contents, 18)
+    return ImageHeader(format="BMP", height=abs(height), width=width)
+
+
+_READERS: Final[dict[str, Callable[[bytes], ImageHeader]]] = {"PNG": _png, "GIF": _gif, "BMP": _bmp}
