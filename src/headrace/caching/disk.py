@@ -132,6 +132,7 @@ class _Written:
         return content
 
     def add(self, elements: Elements, origin: Any) -> None:
+        self._writer.add_origins([origin.describe(index) for index in range(len(elements))])
         arrays = getattr(elements, "arrays", None)
         if arrays and elements.nbytes >= _SMALL_BYTES:
             self._write_waiting()

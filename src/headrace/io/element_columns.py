@@ -57,6 +57,8 @@ def kind_of_leaf(leaf: Any) -> Kind:
     """
     if isinstance(leaf, str | bytes):
         return Kind("str" if isinstance(leaf, str) else "bytes", 0, is_numpys=False)
+    if isinstance(leaf, int) and not -(1 << 63) <= leaf < 1 << 63:
+        raise InvalidArgumentError(f"the int {leaf} cannot be stored: it needs more than 64 bits")
     array = np.asarray(leaf)
     return Kind(_kind_of_array(array), array.ndim, isinstance(leaf, np.generic))
 

@@ -39,6 +39,8 @@ _MAGIC: Final = b"headrace elements 1\n"
 _TAIL: Final = struct.Struct("<QI20s")
 # So many bytes of elements become a segment: large enough to read columns at full speed, small enough to hold two.
 SEGMENT_BYTES: Final = 8 << 20
+# They are alike, so a few bytes each remain; and one is looked up only for an error.
+_ORIGINS_AT_ONCE: Final = 1 << 16
 
 
 class ElementWriter:
@@ -69,6 +71,8 @@ class ElementWriter:
         self._compression = compression
         self._max_bytes = max_bytes
         self._segments: list[dict[str, Any]] = []
+        self._origins: list[dict[str, Any]] = []
+        self._words: list[str] = []
         path.parent.mkdir(parents=True, exist_ok=True)
         self._beside = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
         self._file = self._beside.open("xb")
@@ -88,6 +92,21 @@ class ElementWriter:
         for run in _runs(elements, self.count):
             self._write(*run)
         self.count += len(elements)
+
+    def add_origins(self, words: Sequence[str]) -> None:
+        """Notes where the next elements came from, for the errors of those who read them. Either all have it or none."""
+        self._words += words
+        if len(self._words) >= _ORIGINS_AT_ONCE:
+            self._write_origins()
+
+    def _write_origins(self) -> None:
+        if not self._words:
+            return
+        data = zlib.compress("\0".join(self._words).encode("utf-8", "surrogatepass"), 1)
+        where = {"at": self._file.tell(), "nbytes": len(data), "crc32": zlib.crc32(data), "count": len(self._words)}
+        self._file.write(data)
+        self._origins.append(where)
+        self._words = []
 
     def add_columns(self, treedef: TreeDef, columns: Sequence[np.ndarray]) -> None:
         """Writes elements that are in arrays already, one a leaf, elements along the first axis."""
@@ -123,7 +142,13 @@ class ElementWriter:
 
     def complete(self, meta: dict[str, Any] | None = None) -> None:
         """Writes the table of contents, and gives the file its name."""
-        table = {"segments": self._segments, "count": self.count, "compression": self._compression, "meta": meta or {}}
+        self._write_origins()
+        table = {
+            "segments": self._segments,
+            "compression": self._compression,
+            "meta": meta or {},
+            "origins": self._origins,
+        }
         text = json.dumps(table).encode()
         self._file.write(text)
         self._file.write(_TAIL.pack(len(text), zlib.crc32(text), _MAGIC))
@@ -232,11 +257,22 @@ class ElementFile:
         table = self._table()
         self.meta: dict[str, Any] = table["meta"]
         self._compression: str | None = table["compression"]
+        self._origins: list[dict[str, Any]] = table["origins"]
         self.segments = [Segment(data, functools.partial(self._checked, data)) for data in table["segments"]]
         self.starts: list[int] = np.cumsum([0, *(segment.count for segment in self.segments)]).tolist()
 
     def __len__(self) -> int:
         return self.starts[-1]
+
+    def origin(self, number: int) -> str:
+        """Where the element of this number came from when it was written, in words."""
+        left = number
+        for where in self._origins:
+            if left < where["count"]:
+                words = zlib.decompress(self._checked_bytes(where)).decode("utf-8", "surrogatepass")
+                return words.split("\0")[left]
+            left -= where["count"]
+        return f"element {number}"
 
     @property
     def has_tuples(self) -> bool | None:
@@ -339,10 +375,14 @@ class ElementFile:
         return table
 
     def _checked(self, data: dict[str, Any]) -> memoryview:
-        part = self._memory[data["at"] : data["at"] + data["nbytes"]]
-        if len(part) != data["nbytes"] or zlib.crc32(part) != data["crc32"]:
-            raise self._broken(f"the elements at byte {data['at']} are not as they were written")
+        part = self._checked_bytes(data)
         return memoryview(zlib.decompress(part)) if self._compression else part
+
+    def _checked_bytes(self, where: dict[str, Any]) -> memoryview:
+        part = self._memory[where["at"] : where["at"] + where["nbytes"]]
+        if len(part) != where["nbytes"] or zlib.crc32(part) != where["crc32"]:
+            raise self._broken(f"the elements at byte {where['at']} are not as they were written")
+        return part
 
 
 def _mapped(path: Path) -> memoryview:

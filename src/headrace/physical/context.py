@@ -146,6 +146,11 @@ class Context:
         """The context above an operation that reads its input again when it is restored."""
         return self if self.replayed else dataclasses.replace(self, replayed=True)
 
+    @property
+    def iterator_epoch(self) -> tuple[int, ...]:
+        """The epoch of the whole iterator: what is the same wherever in the plan one stands."""
+        return self.epoch[:1]
+
     def above_maps(self, count: int) -> Context:
         """The context of what so many maps in a row read."""
         return dataclasses.replace(self, maps_behind=self.maps_behind + count)

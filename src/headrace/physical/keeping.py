@@ -22,7 +22,7 @@ from headrace.io.element_file import ElementFile
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Columns, Failure, Indexed, Payload, Rows, Zipped
 from headrace.physical.cursor import State
-from headrace.physical.origin import NumberedOrigin, Numbers, Origin
+from headrace.physical.origin import Numbers, Origin, subset
 from headrace.physical.sources import OneSource
 from headrace.physical.stage import Item, Stage
 from headrace.structure import Element, read_only, unshared
@@ -81,6 +81,20 @@ class StoredSource:
 
     def columns(self, indices: Numbers) -> Columns:
         return Columns(*self.file.arrays(indices))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _StoredOrigin:
+    """Elements of a file, which notes where they came from."""
+
+    file: ElementFile
+    numbers: Numbers
+
+    def subset(self, indices: Numbers) -> _StoredOrigin:
+        return _StoredOrigin(self.file, subset(self.numbers, indices))
+
+    def describe(self, index: int) -> str:
+        return self.file.origin(int(self.numbers[index]))
 
 
 class CacheStage(Stage):
@@ -204,7 +218,7 @@ def _pieces_of(kept: KeptEpoch) -> Sequence[tuple[Payload, Origin]]:
     if kept.file is None:
         return kept.pieces
     numbers = range(len(kept.file))
-    return [(Indexed(StoredSource(kept.file), numbers), NumberedOrigin(numbers))] if numbers else []
+    return [(Indexed(StoredSource(kept.file), numbers), _StoredOrigin(kept.file, numbers))] if numbers else []
 
 
 def _handed_out(payload: Payload) -> Payload:

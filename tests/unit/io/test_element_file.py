@@ -104,6 +104,7 @@ def test_classes_and_dicts_come_back_as_they_were(element: Any) -> None:
         ((1, {1, 2}), r"element 1, component \[1\]: an object of type set cannot be stored"),
         (np.zeros(1, dtype=[("a", int)]), "element 1: an array of .* cannot be stored"),
         ({(1, 2): 3}, "a dict with the key"),
+        (1 << 63, "element 1: the int 9223372036854775808 cannot be stored"),
     ],
 )
 def test_what_has_no_bytes_is_refused_by_name_and_nothing_is_left(element: Any, words: str) -> None:

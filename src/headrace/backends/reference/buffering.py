@@ -130,7 +130,7 @@ class CacheStream:
             self.epoch, self.content = kept.epoch, kept.content
             self.recall(kept)
         else:
-            self.epoch = tuple(state["epoch"]) if state else context.epoch
+            self.epoch = tuple(state["epoch"]) if state else context.iterator_epoch
             self.filling = node.store.filling(self.epoch, state.get("content") if state else None)
             self.content = self.filling.content if self.filling is not None else None
             self.input = build(self.epoch)
@@ -140,7 +140,7 @@ class CacheStream:
         """The elements that are kept, and where they came from."""
         if kept.file is not None:
             self.rows = kept.file.rows(range(len(kept.file)))
-            self.origins = [f"element {number}" for number in range(len(self.rows))]
+            self.origins = [kept.file.origin(number) for number in range(len(self.rows))]
         for payload, origin in kept.pieces:
             self.rows += payload.rows()
             self.origins += [origin.describe(number) for number in range(len(payload))]

@@ -26,7 +26,8 @@ def _cache(node: Cache, state: State | None, context: Context) -> Stage:
         build,
         context.meter(node),
         state,
-        epoch=context.epoch,
+        # Of the whole iterator: whoever reads the cache first, it is filled with the same elements.
+        epoch=context.iterator_epoch,
         cardinality=node.input.cardinality(),
     )
 
