@@ -2,7 +2,7 @@
 
 What always holds:
 - The size is judged before anything of that size is allocated.
-- Pixels are bit for bit those of libjpeg-turbo with the exact DCT and smooth upsampling, which are TensorFlow's defaults.
+- By default, pixels are bit for bit TensorFlow's: libjpeg-turbo with the fast integer DCT and smooth upsampling.
 - What libjpeg warns of is an error, except for warnings that say nothing about pixels (``_HARMLESS``).
 """
 
@@ -88,8 +88,8 @@ def _library() -> Any:
 def _header(library: Any, contents: bytes, max_pixels: int) -> tuple[int, int, str]:
     try:
         height, width, space, _ = library.decode_jpeg_header(contents, strict=False)
-    except ValueError as error:
-        raise DataLossError(f"a corrupt JPEG of {len(contents)} bytes: {error}") from None
+    except (ValueError, KeyError) as error:  # KeyError: the header ended before it named a colour space
+        raise DataLossError(f"a truncated or corrupt JPEG of {len(contents)} bytes: its header has no end") from error
     checked_size("JPEG", height, width, 1, max_pixels)
     if contents.count(_START_OF_SCAN) > _MAX_SCANS:
         raise ResourceExhaustedError(f"a JPEG of more than {_MAX_SCANS} scans is refused: none needs so many")
