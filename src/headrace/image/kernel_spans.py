@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 __all__ = ["KERNELS", "Spans", "nearest_places", "spans_of"]
 
-_Values = npt.NDArray[np.float64]
+_Values = npt.NDArray[np.floating[Any]]
 _Places = npt.NDArray[np.intp]
 
 
@@ -77,15 +77,18 @@ def spans_of(method: str, inputs: int, outputs: int, antialias: bool) -> Spans:
     """The spans of a method ("area" or one of KERNELS) from ``inputs`` to ``outputs`` pixels."""
     if method == "area":
         return _area_spans(inputs, outputs)
-    kernel, scale = KERNELS[method], inputs / outputs
-    width = max(scale, 1.0) if antialias else 1.0  # a wider kernel takes in what would else be skipped
-    reach = kernel.radius * width
-    centers = (np.arange(outputs) + 0.5) * scale
-    first = np.clip(np.ceil(centers - reach - 0.5), 0, inputs - 1)
-    last = np.clip(np.floor(centers + reach - 0.5), 0, inputs - 1)
+    kernel = KERNELS[method]
+    # In float32, as TensorFlow: a pixel at the very end of a kernel is then within it, or not, in both.
+    scale = np.float32(1) / (np.float32(outputs) / np.float32(inputs))
+    width = max(scale, np.float32(1)) if antialias else np.float32(1)  # wider, to take in what would else be skipped
+    reach = np.float32(kernel.radius) * width
+    half = np.float32(0.5)
+    centers = (np.arange(outputs, dtype=np.float32) + half) * scale
+    first = np.clip(np.ceil(centers - reach - half), 0, inputs - 1)
+    last = np.clip(np.floor(centers + reach - half), 0, inputs - 1)
     taps = int((last - first).max()) + 1
-    places = first[:, np.newaxis] + np.arange(taps)
-    weights = kernel.weigh(np.abs(places + 0.5 - centers[:, np.newaxis]) / width)
+    places = first[:, np.newaxis] + np.arange(taps, dtype=np.float32)
+    weights = kernel.weigh(np.abs(places + half - centers[:, np.newaxis]) * (np.float32(1) / width))
     weights[places > last[:, np.newaxis]] = 0.0
     return _read_only(places, weights, inputs)
 

@@ -71,11 +71,9 @@ def _to_integer(pixels: Pixels, wanted: np.dtype[Any], saturate: bool) -> Pixels
 
 def _saturated(pixels: Pixels, wanted: np.dtype[Any]) -> Pixels:
     ends = np.iinfo(wanted)
-    with np.errstate(invalid="ignore"):
-        within = np.clip(pixels, pixels.dtype.type(ends.min), pixels.dtype.type(ends.max))
-    cast = _cast(within, wanted)
-    # The end of a wide range is no float, and rounding it up leads out of the range.
-    cast[within >= ends.max] = ends.max
+    cast = _cast(pixels, wanted)
+    cast[pixels <= ends.min] = ends.min
+    cast[pixels >= ends.max] = ends.max
     return cast
 
 

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from PIL import Image
-
 from tests.unit.io.png_files import chunk, png
 
 RNG = np.random.default_rng(0)

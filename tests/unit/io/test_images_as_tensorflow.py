@@ -24,7 +24,7 @@ OPAQUE = (
 RESERVED = "the fourth byte of such a BMP is reserved: TensorFlow takes it for alpha, OpenCV does not"
 MORE = "TensorFlow refuses to make a BMP gray"
 ONE_PIXEL = "at half, a quarter and an eighth there is one pixel, and simplejpeg asks for it by its size"
-DIFFERENT = {
+DIFFERENT: dict[tuple[str, str, Any], str] = {
     **{(name, "channels", 4): OPAQUE for name in ("png_gray_1", "png_gray_4", "png_palette")},
     ("bmp_alpha", "channels", 0): RESERVED,
     ("bmp_alpha", "dtype", "uint16"): RESERVED,
@@ -47,7 +47,7 @@ def outcome(name: str, operation: str, how: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[f"{c[0]}-{c[1]}-{c[2]}" for c in CASES])
 def test_an_image_is_decoded_as_by_tensorflow(number: int) -> None:
     name, operation, how = CASES[number]
-    expected = RECORDED[f"pixels_{number}"] if f"pixels_{number}" in RECORDED else None
+    expected: Any = RECORDED.get(f"pixels_{number}")
     pixels = outcome(name, operation, how)
     is_same = (
         (pixels is None) == (expected is None)
