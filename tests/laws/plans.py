@@ -38,6 +38,7 @@ from tests.laws.elements import (
     text,
     text_file,
 )
+from tests.laws.steps_mixing import mixing
 from tests.laws.steps_storing import storing
 
 import headrace as hr
@@ -196,7 +197,7 @@ def buffers() -> st.SearchStrategy[Named]:
 
 
 # One function a family of operations; a family with a file of its own (``steps_<family>.py``) is added here.
-STEPS: list[Callable[[], st.SearchStrategy[Named]]] = [maps, choices, structures, nestings, buffers, storing]
+STEPS: list[Callable[[], st.SearchStrategy[Named]]] = [maps, choices, structures, nestings, buffers, storing, mixing]
 
 
 def recipe_of(source: tuple[str, Build], steps: Sequence[Named]) -> Recipe:

@@ -11,6 +11,7 @@ from headrace.dataset.combining import Combining
 from headrace.dataset.consuming import Consuming
 from headrace.dataset.elementwise import Elementwise
 from headrace.dataset.grouping import Grouping
+from headrace.dataset.mixing import Mixing
 from headrace.dataset.nesting import Nesting
 from headrace.dataset.sequencing import Sequencing
 from headrace.dataset.sources import Sources
@@ -19,7 +20,7 @@ from headrace.plan.node import Node
 __all__ = ["Dataset"]
 
 
-class Dataset(Sources, Elementwise, Nesting, Grouping, Sequencing, Combining, Buffering, Consuming):
+class Dataset(Sources, Elementwise, Nesting, Grouping, Sequencing, Combining, Mixing, Buffering, Consuming):
     """A description of elements and of what is done to them; nothing runs until it is iterated.
 
     Every operation returns a new dataset. Each ``iter`` is a new epoch: a shuffle reshuffles.

@@ -9,7 +9,22 @@ from __future__ import annotations
 import dataclasses
 import threading
 
-__all__ = ["IteratorStats", "Meter", "StageStats"]
+__all__ = ["Drawn", "IteratorStats", "Meter", "StageStats"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Drawn:
+    """What an operation that mixes datasets took from one of them.
+
+    Attributes:
+        name: the name of the dataset's last operation.
+        elements: how many elements were taken from it.
+        share: the part of all elements that came from it, from 0 to 1.
+    """
+
+    name: str
+    elements: int
+    share: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -22,6 +37,7 @@ class StageStats:
         busy_s: seconds of its own work, over all threads, without the stages that it read from.
         wait_s: seconds in which it waited for its own workers or its own buffer.
         buffered: how many elements it holds ready now.
+        drawn: what came from each of its datasets, in their order; empty for operations that do not mix any.
     """
 
     name: str
@@ -29,6 +45,7 @@ class StageStats:
     busy_s: float
     wait_s: float
     buffered: int
+    drawn: tuple[Drawn, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,7 +73,18 @@ class IteratorStats:
 class Meter:
     """The counters of one plan node in one run, for all the stages that it becomes."""
 
-    __slots__ = ("_lock", "buffered", "busy_s", "elements", "inside_s", "name", "span_s", "wait_s")
+    __slots__ = (
+        "_drawn",
+        "_lock",
+        "_sources",
+        "buffered",
+        "busy_s",
+        "elements",
+        "inside_s",
+        "name",
+        "span_s",
+        "wait_s",
+    )
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -66,6 +94,8 @@ class Meter:
         self.busy_s = 0.0  # in workers
         self.wait_s = 0.0  # the part of span_s that was spent waiting
         self.buffered = 0
+        self._sources: list[str] = []  # of an operation that mixes datasets
+        self._drawn: list[int] = []
         # A stage inside flat_map or interleave runs in several workers at once, and they share one meter.
         self._lock = threading.Lock()
 
@@ -86,7 +116,25 @@ class Meter:
         with self._lock:
             self.wait_s += wait_s
 
+    def draws_from(self, sources: list[str]) -> None:
+        """Names the datasets that are mixed; more of the same add to what was counted."""
+        with self._lock:
+            self._sources = sources
+            self._drawn += [0] * (len(sources) - len(self._drawn))
+
+    def drew(self, counts: list[int]) -> None:
+        """Counts elements of each of the datasets."""
+        with self._lock:
+            self._drawn = [before + count for before, count in zip(self._drawn, counts, strict=True)]
+
     def snapshot(self) -> StageStats:
         """What was counted so far."""
         own_s = max(0.0, self.span_s - self.inside_s - self.wait_s)
-        return StageStats(self.name, self.elements, self.busy_s + own_s, self.wait_s, self.buffered)
+        return StageStats(self.name, self.elements, self.busy_s + own_s, self.wait_s, self.buffered, self._mixture())
+
+    def _mixture(self) -> tuple[Drawn, ...]:
+        with self._lock:
+            total = max(1, sum(self._drawn))
+            return tuple(
+                Drawn(name, count, count / total) for name, count in zip(self._sources, self._drawn, strict=True)
+            )

@@ -13,6 +13,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.plan.elementwise import check_function
 from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Node, Spec, UnaryNode, function_name
 from headrace.plan.randomness import Randomness
+from headrace.plan.sequencing import Repeat
 from headrace.structure import TensorSpec, flatten, unflatten
 
 __all__ = ["ChooseFromDatasets", "Mixture", "RejectionResample", "SampleFromDatasets", "checked_weights"]
@@ -64,6 +65,11 @@ class Mixture(Node):
         """The datasets, and behind them the one that decides."""
         return self.datasets if self.selector is None else (*self.datasets, self.selector)
 
+    @property
+    def source_names(self) -> list[str]:
+        """How statistics call the datasets: by their last operation, or by what it repeats."""
+        return [_source_name(dataset) for dataset in self.datasets]
+
     def cardinality(self) -> int:
         """Infinite where it cannot end; otherwise only a run could tell, as in tf.data."""
         counts = [dataset.cardinality() for dataset in self.datasets]
@@ -75,6 +81,12 @@ class Mixture(Node):
     def spec(self) -> Spec:
         """The narrowest that all datasets fit."""
         return _common_spec(self.datasets, stage=self.op)
+
+
+def _source_name(dataset: Node) -> str:
+    while isinstance(dataset, Repeat) and dataset.name is None:
+        dataset = dataset.input
+    return dataset.name or dataset.label
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -93,7 +105,7 @@ class SampleFromDatasets(Mixture):
     rerandomize_each_iteration: bool = False
 
     def __post_init__(self) -> None:
-        super(SampleFromDatasets, self).__post_init__()  # noqa: UP008 - slots make a new class, which super() does not know
+        Mixture.__post_init__(self)  # super() does not know the class that slots make
         if self.weights_dataset is not None:
             _check_weights_spec(self.weights_dataset.spec(), len(self.datasets), stage=self.op)
 
@@ -127,7 +139,7 @@ class ChooseFromDatasets(Mixture):
     choice_dataset: Node
 
     def __post_init__(self) -> None:
-        super(ChooseFromDatasets, self).__post_init__()  # noqa: UP008 - as above
+        Mixture.__post_init__(self)
         spec = self.choice_dataset.spec()
         if spec is not None and spec != TensorSpec((), np.dtype(np.int64)):
             raise TypeError(f"{self.op}: the choices must be int64 scalars, not {spec}")

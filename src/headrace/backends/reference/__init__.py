@@ -7,7 +7,26 @@ Nothing here is fast, and nothing here is optimised. Importing the modules is wh
 
 from __future__ import annotations
 
-from headrace.backends.reference import buffering, combining, elementwise, grouping, nesting, sequencing, sources
+from headrace.backends.reference import (
+    buffering,
+    combining,
+    elementwise,
+    grouping,
+    mixing,
+    nesting,
+    sequencing,
+    sources,
+)
 from headrace.backends.reference.dispatch import stream_of
 
-__all__ = ["buffering", "combining", "elementwise", "grouping", "nesting", "sequencing", "sources", "stream_of"]
+__all__ = [
+    "buffering",
+    "combining",
+    "elementwise",
+    "grouping",
+    "mixing",
+    "nesting",
+    "sequencing",
+    "sources",
+    "stream_of",
+]

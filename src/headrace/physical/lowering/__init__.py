@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.physical.lowering import buffering, combining, elementwise, grouping, nesting, sequencing, sources
+from headrace.physical.lowering import buffering, combining, elementwise, grouping, mixing, nesting, sequencing, sources
 from headrace.physical.lowering.dispatch import lower
 from headrace.physical.lowering.nesting import changed_since, inner_plan
 from headrace.physical.lowering.sequencing import shuffle_key
@@ -17,6 +17,7 @@ __all__ = [
     "index_source",
     "inner_plan",
     "lower",
+    "mixing",
     "nesting",
     "sequencing",
     "shuffle_key",

@@ -1,0 +1,241 @@
+"""The reference of operations that choose which dataset, or which copy of it, the next element comes from."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from headrace.backends.reference.dispatch import stream_of
+from headrace.backends.reference.stream import Given, Stream, called
+from headrace.errors import HeadraceError
+from headrace.observe.meter import Meter
+from headrace.physical.context import Context
+from headrace.physical.cursor import State
+from headrace.physical.draws import Key
+from headrace.physical.lowering.mixing import readings, sample_key, selector_context
+from headrace.physical.mapping import call_on
+from headrace.physical.selecting import (
+    CLASSES_AT_ONCE,
+    IDLE_LIMIT,
+    NO_CHOICE,
+    SMOOTHING,
+    acceptance,
+    choice_of,
+    choices,
+    class_of,
+    idle_error,
+    resample_keys,
+    uniforms,
+    weights_of,
+)
+from headrace.plan.mixing import ChooseFromDatasets, Mixture, RejectionResample, SampleFromDatasets
+from headrace.structure import Element
+
+__all__: list[str] = []
+
+
+class MixStream:
+    """Each element from the dataset that was chosen for it; a failure takes the choice's place."""
+
+    def __init__(
+        self,
+        node: Mixture,
+        key: Key | None,
+        inputs: list[Stream],
+        selector: Stream | None,
+        meter: Meter,
+        state: State | None,
+    ) -> None:
+        self.node = node
+        self.key = key
+        self.inputs = inputs
+        self.selector = selector
+        self.meter = meter
+        self.draws = state["draws"] if state else 0
+        self.is_open = np.ones(len(inputs), dtype=bool)
+        self.is_open[state["ended"] if state else []] = False
+        meter.draws_from(node.source_names)
+
+    def next(self) -> Given:
+        idle = 0
+        while self.is_open.any() and (self.is_open.all() or not self.node.stop_on_empty_dataset):
+            chosen = self.choice()
+            if chosen != NO_CHOICE and self.is_open[chosen]:
+                try:
+                    given = self.inputs[chosen].next()
+                except StopIteration:
+                    self.is_open[chosen] = False
+                else:
+                    self.meter.drew([int(chosen == source) for source in range(len(self.inputs))])
+                    return given
+            idle += 1
+            if idle == IDLE_LIMIT:
+                raise idle_error(self.node.label)
+        raise StopIteration
+
+    def choice(self) -> int:
+        """The next draw: a dataset, or NO_CHOICE."""
+        if self.selector is None:
+            assert isinstance(self.node, SampleFromDatasets)
+            weights = np.array(self.node.weights)
+        else:
+            try:
+                element, origin = self.selector.next()
+            except HeadraceError:
+                self.draws += 1
+                raise
+            if self.key is None:
+                self.draws += 1
+                named: int = called(self.node.label, origin, lambda: choice_of(element, len(self.inputs)))
+                return named
+            weights = self.weights(element, origin)
+        self.draws += 1
+        assert self.key is not None  # only who draws has weights
+        return int(choices(uniforms(self.key, self.draws - 1, 1), weights, self.is_open)[0])
+
+    def weights(self, element: Element, origin: str) -> np.ndarray:
+        """The weights of one draw, in a row of its own."""
+        label, count = self.node.label, len(self.inputs)
+        try:
+            row: np.ndarray = called(label, origin, lambda: weights_of(element, count, stage=label))
+        except HeadraceError:
+            self.draws += 1
+            raise
+        return row.reshape(1, -1)
+
+    def state(self) -> State:
+        state = {
+            "draws": self.draws,
+            "ended": np.flatnonzero(~self.is_open).tolist(),
+            "inputs": [stream.state() for stream in self.inputs],
+        }
+        return state if self.selector is None else {**state, "selector": self.selector.state()}
+
+    def close(self) -> None:
+        for stream in self.inputs:
+            stream.close()
+        if self.selector is not None:
+            self.selector.close()
+
+
+@stream_of.register(SampleFromDatasets)
+@stream_of.register(ChooseFromDatasets)
+def _mixture(node: Mixture, state: State | None, context: Context) -> Stream:
+    saved = state["inputs"] if state else [None] * len(node.datasets)
+    inputs = [
+        stream_of(child, place, context.among(node.inputs, part))
+        for part, (child, place) in enumerate(zip(node.datasets, saved, strict=True))
+    ]
+    selector = None
+    if node.selector is not None:
+        selector = stream_of(node.selector, state and state["selector"], selector_context(node, context))
+    key = sample_key(node, context) if isinstance(node, SampleFromDatasets) else None
+    return MixStream(node, key, inputs, selector, context.meter(node), state)
+
+
+class ResampleStream:
+    """A draw takes an element as it comes, or the next one of a second reading that is accepted."""
+
+    def __init__(
+        self, node: RejectionResample, key: Key, original: Stream, judged: Stream, state: State | None
+    ) -> None:
+        self.node = node
+        self.choosing, self.judging = resample_keys(key)
+        self.original = original
+        self.second = judged
+        self.draws = state["draws"] if state else 0
+        self.judged = state["judged"] if state else 0
+        self.counts = list(state["counts"]) if state else [SMOOTHING] * len(node.target_dist)
+        self.offset = state["offset"] if state else 0
+        self.ended = state["ended"] if state else False
+        self.group: list[tuple[int, Given] | HeadraceError] | None = None
+        self.group_place = judged.state()
+        self.seen = self.counts
+
+    def next(self) -> Given:
+        if self.ended:
+            raise StopIteration
+        if self.group is None or self.offset == len(self.group):
+            self.read_group()
+        unjudged = acceptance(self.node, self.seen)[1]
+        self.draws += 1
+        try:
+            if uniforms(self.choosing, self.draws - 1, 1)[0] < unjudged:
+                number, (element, origin) = self.classed(self.original)
+            else:
+                number, (element, origin) = self.accepted()
+        except StopIteration:
+            self.ended = True
+            raise
+        return (number, element), origin
+
+    def classed(self, stream: Stream) -> tuple[int, Given]:
+        """The next element and its class."""
+        element, origin = stream.next()
+        classify = functools.partial(self.classify, element)
+        return called(self.node.label, origin, classify), (element, origin)
+
+    def classify(self, element: Element) -> int:
+        return class_of(call_on(self.node.class_func, element), len(self.node.target_dist))
+
+    def accepted(self) -> tuple[int, Given]:
+        """The next judged element that is not rejected."""
+        while self.group:
+            item = self.group[self.offset]
+            self.offset += 1
+            self.judged += 1
+            if isinstance(item, HeadraceError):
+                raise item
+            if uniforms(self.judging, self.judged - 1, 1)[0] < acceptance(self.node, self.seen)[0][item[0]]:
+                return item
+            if self.offset == len(self.group):
+                self.read_group()
+        raise StopIteration
+
+    def read_group(self) -> None:
+        """As many elements as one estimate of the proportions is used for; one where they are given."""
+        if self.group is not None:
+            self.counts, self.offset = self.seen, 0
+        self.group, self.group_place = [], self.second.state()
+        while len(self.group) < (CLASSES_AT_ONCE if self.node.initial_dist is None else 1):
+            try:
+                self.group.append(self.classed(self.second))
+            except StopIteration:
+                break
+            except HeadraceError as error:
+                self.group.append(error)
+        self.seen = list(self.counts)
+        for item in self.group:
+            if self.node.initial_dist is None and not isinstance(item, HeadraceError):
+                self.seen[item[0]] += 1
+
+    def state(self) -> State:
+        offset, place, counts = self.offset, self.group_place, self.counts
+        if self.group is not None and offset == len(self.group):
+            offset, place, counts = 0, self.second.state(), self.seen
+        return {
+            "draws": self.draws,
+            "original": self.original.state(),
+            "judged": self.judged,
+            "counts": list(counts),
+            "input": place,
+            "offset": offset,
+            "ended": self.ended,
+        }
+
+    def close(self) -> None:
+        self.original.close()
+        self.second.close()
+
+
+@stream_of.register
+def _resample(node: RejectionResample, state: State | None, context: Context) -> Stream:
+    original, judged = readings(node, context)
+    return ResampleStream(
+        node,
+        context.key(node.randomness),
+        stream_of(node.input, state["original"] if state else None, original),
+        stream_of(node.input, state["input"] if state else None, judged),
+        state,
+    )

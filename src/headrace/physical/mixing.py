@@ -1,0 +1,373 @@
+"""The stage of sample_from_datasets and choose_from_datasets: many choices at once, then one gather.
+
+A pull makes or reads the choices of a whole block, asks each dataset for as many elements as it was chosen, and puts
+them in the order of the choices. Where a dataset has fewer, or a failure, the block ends before that choice, and what
+the others gave beyond it waits for the next pull. So all that a state needs is the place in each dataset, the number
+of draws, and which datasets have ended.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Columns, Failure, Payload, Rows, join, joined_block
+from headrace.physical.cursor import Cursor, State
+from headrace.physical.draws import Key
+from headrace.physical.failing import located
+from headrace.physical.origin import JoinedOrigin, Numbers, as_array, subset
+from headrace.physical.selecting import IDLE_LIMIT, choice_of, choices, idle_error, uniforms, weights_of
+from headrace.physical.stage import Item, Stage
+from headrace.plan.mixing import Mixture, SampleFromDatasets
+from headrace.structure import Element
+
+__all__ = ["DrawnChoices", "MixStage", "Picked", "ReadChoices"]
+
+
+class Picked:
+    """Elements of several payloads in an order of their own, none of which has been read or copied yet."""
+
+    __slots__ = ("order", "parts")
+
+    def __init__(self, parts: Sequence[Payload], order: Numbers) -> None:
+        self.parts = parts
+        self.order = order  # numbers into the parts, one behind the other
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def subset(self, indices: Numbers) -> Payload:
+        order: np.ndarray = as_array(subset(self.order, indices))
+        starts = np.cumsum([0, *map(len, self.parts)])
+        owners = np.searchsorted(starts, order, side="right") - 1
+        used = np.unique(owners).tolist()
+        if len(used) == 1:
+            part: Payload = self.parts[used[0]]
+            return part.subset(order - starts[used[0]])
+        return Picked([self.parts[part] for part in used], order - _before(starts, used)[owners])
+
+    def rows(self) -> list[Element]:
+        elements = [row for part in self.parts for row in part.rows()]
+        return [elements[index] for index in as_array(self.order).tolist()]
+
+    @property
+    def has_tuples(self) -> bool | None:
+        kinds = {part.has_tuples for part in self.parts}
+        return kinds.pop() if len(kinds) == 1 else None
+
+    def columns(self) -> Columns:
+        try:
+            whole = join([part.columns() for part in self.parts])
+        except InvalidArgumentError:
+            whole = Rows([])
+        if isinstance(whole, Columns):
+            return whole.subset(as_array(self.order))
+        return Rows(self.rows()).columns()  # what differs in shape or dtype is stacked, or refused, one by one
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self.parts)
+
+
+def _before(starts: np.ndarray, used: list[int]) -> np.ndarray:
+    """By how much the numbers of each part shrink when only the used ones stay."""
+    shift = np.zeros(len(starts), dtype=np.int64)
+    kept = 0
+    for part in used:
+        shift[part] = starts[part] - kept
+        kept += int(starts[part + 1] - starts[part])
+    return shift
+
+
+class Ahead:
+    """What was read of one dataset and not given yet: a block, and behind it perhaps a failure."""
+
+    __slots__ = ("_block", "_read", "ended", "failure", "stage")
+
+    def __init__(self, stage: Stage, read: Callable[[Stage, int], Item]) -> None:
+        self.stage = stage
+        self._read = read
+        self._block: Block | None = None
+        self.failure: Failure | None = None
+        self.ended = False
+
+    @property
+    def cursor(self) -> Cursor:
+        """The place of the next element."""
+        if self._block is not None:
+            return self._block.cursor
+        return self.stage.cursor if self.failure is None else self.failure.cursor
+
+    def look(self, wanted: int) -> int:
+        """Reads so many elements, if there are; returns how many there are before a failure or the end."""
+        blocks = [self._block] if self._block is not None else []
+        length = sum(map(len, blocks))
+        while length < wanted and self.failure is None and not self.ended:
+            item = self._read(self.stage, wanted - length)
+            if isinstance(item, Block):
+                blocks.append(item)
+                length += len(item)
+            else:
+                self.failure, self.ended = item, item is None
+        self._block = joined_block(blocks) if blocks else None
+        return length
+
+    def peek(self, count: int) -> Block:
+        """The next elements, which were read and stay the next."""
+        assert self._block is not None  # look has said so
+        return self._block.slice(0, count)
+
+    def take(self, count: int) -> Block:
+        """The next elements, which were read."""
+        taken, block = self.peek(count), self._block
+        assert block is not None  # as above
+        self._block = block.slice(count, len(block)) if count < len(block) else None
+        return taken
+
+
+class DrawnChoices:
+    """Choices that are drawn with constant weights."""
+
+    # Making a generator costs as much as some thousand numbers.
+    AT_ONCE = 1024
+
+    def __init__(self, node: SampleFromDatasets, key: Key, state: State | None) -> None:
+        self.draws: int = state["draws"] if state else 0
+        self.stage: Stage | None = None
+        self._key = key
+        self._weights = np.array(node.weights, dtype=np.float64)
+        self._start = self.draws
+        self._uniforms = np.empty(0)
+
+    def peek(self, limit: int, is_open: np.ndarray) -> np.ndarray | Failure | None:
+        """The next choices, at most ``limit``."""
+        offset = self.draws - self._start
+        if offset + limit > len(self._uniforms):
+            self._start, offset = self.draws, 0
+            self._uniforms = uniforms(self._key, self.draws, max(limit, self.AT_ONCE))
+        return choices(self._uniforms[offset : offset + limit], self._weights, is_open)
+
+    def drop(self, count: int) -> None:
+        """Goes on behind so many choices."""
+        self.draws += count
+
+    @property
+    def cursor(self) -> Cursor | None:
+        """The place in the dataset that decides: there is none."""
+        return None
+
+
+class ReadChoices:
+    """Choices, or the weights of each draw, that are read from a dataset."""
+
+    def __init__(self, node: Mixture, key: Key | None, stage: Stage, state: State | None) -> None:
+        self.draws: int = state["draws"] if state else 0
+        self.stage = stage
+        self._label = node.label
+        self._count = len(node.datasets)
+        self._key = key
+        self._ahead = Ahead(stage, lambda above, limit: above.pull(limit))
+
+    def peek(self, limit: int, is_open: np.ndarray) -> np.ndarray | Failure | None:
+        """The next choices, at most ``limit``; a failure in place of one that is none; None at the end."""
+        available = self._ahead.look(limit)
+        if not available:
+            failure, self._ahead.failure = self._ahead.failure, None
+            self.draws += failure is not None
+            return failure
+        block = self._ahead.peek(min(limit, available))
+        made, error = self._named(block) if self._key is None else self._drawn(self._key, block, is_open)
+        if len(made) or error is None:
+            return made
+        self.drop(1)
+        placed = located(error, stage=self._label, origin=block.origin.describe(0))
+        return Failure(placed, block.cursor, block.cursor.advance(1))
+
+    def _named(self, block: Block) -> tuple[np.ndarray, HeadraceError | None]:
+        """The choices of a block, as far as the first that is none."""
+        made, error = [], None
+        try:
+            for element in block.payload.rows():
+                made.append(choice_of(element, self._count))  # noqa: PERF401 - those before a wrong one count
+        except InvalidArgumentError as wrong:
+            error = wrong
+        return np.array(made, dtype=np.int64), error
+
+    def _drawn(self, key: Key, block: Block, is_open: np.ndarray) -> tuple[np.ndarray, HeadraceError | None]:
+        """A draw for each weights of a block, as far as the first that are none."""
+        made, error = [], None
+        try:
+            for element in block.payload.rows():
+                made.append(weights_of(element, self._count, stage=self._label))  # noqa: PERF401 - as above
+        except InvalidArgumentError as wrong:
+            error = wrong
+        drawn = uniforms(key, self.draws, len(made))
+        return choices(drawn, np.array(made).reshape(-1, self._count), is_open), error
+
+    def drop(self, count: int) -> None:
+        """Goes on behind so many choices."""
+        self.draws += count
+        self._ahead.take(count)
+
+    @property
+    def cursor(self) -> Cursor | None:
+        """The place of the next choice."""
+        return self._ahead.cursor
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _MixCursor:
+    """So many elements into a block: how many draws and how many elements of each dataset lie before it."""
+
+    draws: int
+    selector: Cursor | None
+    inputs: tuple[Cursor, ...]
+    ended: tuple[int, ...]
+    sources: np.ndarray  # of each element of the block
+    drawn: np.ndarray  # how many draws were made up to and with each element
+    count: int = 0
+
+    def advance(self, count: int) -> _MixCursor:
+        return dataclasses.replace(self, count=self.count + count) if count else self
+
+    def state(self) -> State:
+        taken = np.bincount(self.sources[: self.count], minlength=len(self.inputs)).tolist()
+        draws = int(self.drawn[self.count - 1]) if self.count else 0
+        state: State = {
+            "draws": self.draws + draws,
+            "ended": list(self.ended),
+            "inputs": [place.advance(count).state() for place, count in zip(self.inputs, taken, strict=True)],
+        }
+        return state if self.selector is None else {**state, "selector": self.selector.advance(draws).state()}
+
+
+_NONE = np.empty(0, dtype=np.int64)
+
+
+class MixStage(Stage):
+    """Elements of several datasets, each from the one that was chosen for it."""
+
+    def __init__(
+        self,
+        node: Mixture,
+        selection: DrawnChoices | ReadChoices,
+        inputs: Sequence[Stage],
+        meter: Meter,
+        state: State | None,
+    ) -> None:
+        self._label = node.label
+        self._stops = node.stop_on_empty_dataset
+        self._selection = selection
+        self._ahead = [Ahead(stage, self._read) for stage in inputs]
+        self._is_open = np.ones(len(inputs), dtype=bool)
+        self._is_open[state["ended"] if state else []] = False
+        self._idle = 0
+        self._stopped = False
+        super().__init__(meter, (*inputs, *([selection.stage] if selection.stage else ())), self._here())
+        meter.draws_from(node.source_names)
+
+    def _here(self, sources: np.ndarray = _NONE, drawn: np.ndarray = _NONE) -> _MixCursor:
+        ended = tuple(np.flatnonzero(~self._is_open).tolist())
+        places = tuple(ahead.cursor for ahead in self._ahead)
+        return _MixCursor(self._selection.draws, self._selection.cursor, places, ended, sources, drawn)
+
+    def stop(self) -> None:
+        self._stopped = True
+        super().stop()
+
+    def _pull(self, limit: int) -> Item:
+        while not (self._stopped or self._is_over()):
+            here = self._here()
+            chosen = self._peek(limit)
+            if chosen is None:
+                return None
+            if isinstance(chosen, Failure):
+                return self._failed(chosen.error, here)
+            places = np.flatnonzero(self._may_give(chosen))
+            idle = int(places[0]) if len(places) else len(chosen)
+            if self._idle + idle >= IDLE_LIMIT:
+                self._selection.drop(IDLE_LIMIT - self._idle)
+                return self._failed(idle_error(self._label), here)
+            if not len(places):
+                self._skip(idle)
+            elif (item := self._gather(chosen, places)) is not None:
+                return item
+        return None
+
+    def _peek(self, limit: int) -> np.ndarray | Failure | None:
+        """The next choices; the time that reading them took is not this stage's own."""
+        start = time.perf_counter()
+        chosen = self._selection.peek(limit, self._is_open)
+        if self._selection.stage is not None:
+            self._inside_s += time.perf_counter() - start
+        return chosen
+
+    def _is_over(self) -> bool:
+        return not self._is_open.any() or (self._stops and not self._is_open.all())
+
+    def _may_give(self, chosen: np.ndarray) -> np.ndarray:
+        """Which choices name a dataset that has not ended."""
+        given: np.ndarray = (chosen >= 0) & self._is_open[chosen]
+        return given
+
+    def _failed(self, error: HeadraceError, before: _MixCursor) -> Failure:
+        self._idle = 0
+        return Failure(error, before, self._here())
+
+    def _skip(self, count: int) -> None:
+        self._idle += count
+        self._selection.drop(count)
+
+    def _gather(self, chosen: np.ndarray, places: np.ndarray) -> Item:
+        """The elements that were chosen, as far as every dataset has them."""
+        sources = chosen[places]
+        order = np.argsort(sources, kind="stable")
+        wanted = np.bincount(sources, minlength=len(self._ahead))
+        starts = np.cumsum(wanted) - wanted
+        cut = len(sources)
+        for source in np.flatnonzero(wanted).tolist():
+            available = self._ahead[source].look(int(wanted[source]))
+            if available < wanted[source]:
+                cut = min(cut, int(order[starts[source] + available]))
+        if cut == 0:
+            return self._without(int(sources[0]), int(places[0]))
+        return self._block(sources[:cut], order[order < cut], places[:cut] + 1)
+
+    def _without(self, source: int, place: int) -> Item:
+        """What comes of a choice whose dataset has no element: its failure, or nothing."""
+        ahead = self._ahead[source]
+        if ahead.failure is None:
+            self._skip(place + 1)
+            self._is_open[source] = False
+            return None
+        before = self._here()
+        failure, ahead.failure = ahead.failure, None
+        self._selection.drop(place + 1)
+        return self._failed(failure.error, before)
+
+    def _block(self, sources: np.ndarray, order: np.ndarray, drawn: np.ndarray) -> Block:
+        cursor = self._here(sources, drawn)
+        given = np.bincount(sources, minlength=len(self._ahead))
+        parts = [self._ahead[source].take(count) for source, count in enumerate(given.tolist()) if count]
+        self._selection.drop(int(drawn[-1]))
+        self._idle = 0
+        self.meter.drew(given.tolist())
+        if len(parts) == 1:
+            return Block(parts[0].payload, cursor, parts[0].origin)
+        # ``order`` says of each element, dataset by dataset, which choice it was: turned round, it is where each lies.
+        where = np.empty(len(order), dtype=np.int64)
+        where[order] = np.arange(len(order))
+        origin = JoinedOrigin.of([len(part) for part in parts], [part.origin for part in parts]).subset(where)
+        return Block(_picked([part.payload for part in parts], where), cursor, origin)
+
+
+def _picked(parts: list[Payload], order: np.ndarray) -> Payload:
+    """The elements of the parts in this order, in the cheapest form."""
+    if all(isinstance(part, Rows) for part in parts):
+        return join(parts).subset(order)
+    return Picked(parts, order)

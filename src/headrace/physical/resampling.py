@@ -1,0 +1,270 @@
+"""The stage of rejection_resample: elements as they come, and elements that were judged, mixed.
+
+The input is read twice, as in tf.data. An element of the first reading is taken as it comes; one of the second is
+accepted or rejected by its class. Where the input's proportions are not given they are estimated from the second
+reading, a group of elements at a time: the counts before a group are the state, and the group is read again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from headrace.errors import HeadraceError
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Failure, Rows
+from headrace.physical.cursor import Cursor, State
+from headrace.physical.draws import Key
+from headrace.physical.failing import located
+from headrace.physical.mapping import call_on
+from headrace.physical.origin import Numbers, Origin
+from headrace.physical.selecting import (
+    CLASSES_AT_ONCE,
+    SMOOTHING,
+    acceptance,
+    class_of,
+    resample_keys,
+    uniforms,
+)
+from headrace.physical.stage import Item, Stage
+from headrace.plan.mixing import RejectionResample
+from headrace.structure import Element
+
+__all__ = ["ResampleStage"]
+
+# The class of an element, the element, its block's origins and its number among them.
+_Classed = tuple[int, Element, Origin, int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Group:
+    """Elements of the second reading that are judged by one estimate: their place, and the classes seen before them."""
+
+    cursor: Cursor
+    counts: list[int]
+    estimates: bool
+
+    def state(self, offset: int) -> State:
+        """The place so many elements into it; a group that an estimate needs is read again whole."""
+        if self.estimates:
+            return {"input": self.cursor.state(), "offset": offset, "counts": self.counts}
+        return {"input": self.cursor.advance(offset).state(), "offset": 0, "counts": self.counts}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Place:
+    """A place: so many draws, the place in the first reading, and in the second a group and how far into it."""
+
+    draws: int
+    original: Cursor
+    read: int  # elements of the first reading behind ``original``
+    judged: int
+    group: _Group
+    offset: int
+    ended: bool
+
+    def state(self) -> State:
+        return {
+            "draws": self.draws,
+            "original": self.original.advance(self.read).state(),
+            "judged": self.judged,
+            "ended": self.ended,
+            **self.group.state(self.offset),
+        }
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _ResampleCursor:
+    """The places before each element of a block, and behind the last."""
+
+    places: list[_Place]
+    index: int = 0
+
+    def advance(self, count: int) -> _ResampleCursor:
+        return _ResampleCursor(self.places, self.index + count)
+
+    def state(self) -> State:
+        return self.places[self.index].state()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Origins:
+    """Origins one by one: each is an element's number among others."""
+
+    origins: Sequence[tuple[Origin, int]]
+
+    def subset(self, indices: Numbers) -> _Origins:
+        return _Origins([self.origins[index] for index in indices])
+
+    def describe(self, index: int) -> str:
+        origin, number = self.origins[index]
+        return origin.describe(number)
+
+
+class _Reading:
+    """One reading of the input, element by element, each with its class; a failure in place of one that has none."""
+
+    def __init__(self, node: RejectionResample, stage: Stage, read: Callable[[Stage, int], Item]) -> None:
+        self._node = node
+        self._stage = stage
+        self._read = read
+        self._block: Block | None = None
+        self._rows: list[Element] = []
+        self._index = 0
+
+    @property
+    def cursor(self) -> Cursor:
+        """The place of the next element."""
+        base, index = self.place
+        return base.advance(index)
+
+    @property
+    def place(self) -> tuple[Cursor, int]:
+        """The place of the next element, as so many elements behind another."""
+        return (self._stage.cursor, 0) if self._block is None else (self._block.cursor, self._index)
+
+    @property
+    def is_within_block(self) -> bool:
+        """Whether the next element was read already."""
+        return self._block is not None
+
+    def next(self, limit: int) -> _Classed | HeadraceError | None:
+        """The next element, or its failure; None at the end."""
+        if self._block is None:
+            item = self._read(self._stage, limit)
+            if not isinstance(item, Block):
+                return None if item is None else item.error
+            self._block, self._rows, self._index = item, item.payload.rows(), 0
+        block, index = self._block, self._index
+        self._index += 1
+        if self._index == len(block):
+            self._block = None
+        return self._classified(self._rows[index], block.origin, index)
+
+    def _classified(self, element: Element, origin: Origin, index: int) -> _Classed | HeadraceError:
+        try:
+            answer = call_on(self._node.class_func, element)
+            return class_of(answer, len(self._node.target_dist)), element, origin, index
+        except StopIteration:
+            wrong = RuntimeError("the function raised StopIteration")
+            return located(wrong, stage=self._node.label, origin=origin.describe(index))
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+            return located(error, stage=self._node.label, origin=origin.describe(index))
+
+
+class _Numbers:
+    """Uniform numbers by position, drawn many at a time: to make a generator costs as much as a thousand of them."""
+
+    AT_ONCE = 1024
+
+    def __init__(self, key: Key) -> None:
+        self._key = key
+        self._start = 0
+        self._drawn: list[float] = []
+
+    def at(self, position: int) -> float:
+        """The number at a position, which is mostly one behind the last that was asked for."""
+        if not 0 <= position - self._start < len(self._drawn):
+            self._start = position
+            self._drawn = uniforms(self._key, position, self.AT_ONCE).tolist()
+        return self._drawn[position - self._start]
+
+
+class ResampleStage(Stage):
+    """Elements as they come, and judged ones, in the proportion that the target asks for."""
+
+    def __init__(
+        self, node: RejectionResample, key: Key, original: Stage, judged: Stage, meter: Meter, state: State | None
+    ) -> None:
+        self._node = node
+        self._original = _Reading(node, original, self._read)
+        self._second = _Reading(node, judged, self._read)
+        self._choosing, self._judging = map(_Numbers, resample_keys(key))
+        self._estimates = node.initial_dist is None
+        self._draws: int = state["draws"] if state else 0
+        self._judged: int = state["judged"] if state else 0
+        self._offset: int = state["offset"] if state else 0
+        self._ended: bool = state["ended"] if state else False
+        self._seen: list[int] = list(state["counts"]) if state else [SMOOTHING] * len(node.target_dist)
+        self._items: list[_Classed | HeadraceError] = []
+        self._is_read = False  # whether there is a group: not before the first element is asked for
+        self._group = _Group(judged.cursor, self._seen, self._estimates)
+        self._rates, self._unjudged = acceptance(node, self._seen)
+        self._held: Failure | None = None
+        super().__init__(meter, (original, judged), self._cursor())
+
+    def _cursor(self) -> _ResampleCursor:
+        return _ResampleCursor([self._here()])
+
+    def _here(self) -> _Place:
+        offset, group = self._offset, self._group
+        if self._is_read and offset == len(self._items):
+            offset, group = 0, _Group(self._second.cursor, self._seen, self._estimates)
+        return _Place(self._draws, *self._original.place, self._judged, group, offset, self._ended)
+
+    def _pull(self, limit: int) -> Item:
+        held, self._held = self._held, None
+        if held is not None:
+            return held
+        rows: list[Element] = []
+        origins: list[tuple[Origin, int]] = []
+        places = [self._here()]
+        while len(rows) < limit:
+            given = self._next(limit)
+            if given is None:
+                break
+            if isinstance(given, HeadraceError):
+                failure = Failure(given, _ResampleCursor(places[-1:]), self._cursor())
+                if not rows:
+                    return failure
+                self._held = failure
+                break
+            number, element, origin, index = given
+            rows.append((number, element))
+            origins.append((origin, index))
+            places.append(self._here())
+        return Block(Rows(rows), _ResampleCursor(places), _Origins(origins)) if rows else None
+
+    def _next(self, limit: int) -> _Classed | HeadraceError | None:
+        """The next element of the output, or a failure in its place; None at the end."""
+        while not self._ended:
+            if self._offset == len(self._items) or not self._is_read:
+                self._read_group(limit)
+            self._draws += 1
+            if self._choosing.at(self._draws - 1) < self._unjudged:
+                given = self._original.next(limit)
+            else:
+                given = self._accepted(limit)
+            self._ended = given is None
+            return given
+        return None
+
+    def _accepted(self, limit: int) -> _Classed | HeadraceError | None:
+        """The next element of the second reading that is not rejected."""
+        while self._items:
+            given = self._items[self._offset]
+            self._offset += 1
+            self._judged += 1
+            if isinstance(given, HeadraceError) or self._judging.at(self._judged - 1) < self._rates[given[0]]:
+                return given
+            if self._offset == len(self._items):
+                self._read_group(limit)
+        return None
+
+    def _read_group(self, limit: int) -> None:
+        """The next group, and with it the rates: they count its classes, too."""
+        if self._is_read:
+            self._offset = 0
+        self._is_read = True
+        self._group = _Group(self._second.cursor, self._seen, self._estimates)
+        self._items = []
+        while (given := self._second.next(max(limit, CLASSES_AT_ONCE))) is not None:
+            self._items.append(given)
+            if len(self._items) == CLASSES_AT_ONCE if self._estimates else not self._second.is_within_block:
+                break
+        if self._estimates:
+            self._seen = list(self._seen)
+            for item in self._items:
+                if not isinstance(item, HeadraceError):
+                    self._seen[item[0]] += 1
+            self._rates, self._unjudged = acceptance(self._node, self._seen)

@@ -1,0 +1,155 @@
+"""Which dataset the next element comes from, and which elements come again or not at all: the definitions.
+
+All of it is a function of a key, a position and what was given: the reference and the stages share this file, so that
+they differ in how they run and never in what they draw.
+
+A draw is one uniform number, turned into a choice by the weights of the datasets that have not ended. So while some
+dataset with a weight is left, every draw chooses one that has not been found to be at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from headrace.errors import FailedPreconditionError, InvalidArgumentError
+from headrace.physical.draws import Key, integers
+from headrace.plan.mixing import RejectionResample, checked_weights
+
+__all__ = [
+    "CLASSES_AT_ONCE",
+    "IDLE_LIMIT",
+    "NO_CHOICE",
+    "SMOOTHING",
+    "acceptance",
+    "choice_of",
+    "choices",
+    "class_of",
+    "idle_error",
+    "resample_keys",
+    "uniforms",
+    "weights_of",
+]
+
+NO_CHOICE: Final = -1  # where no dataset that is left has a weight
+
+# tf.data skips for ever where an endless dataset of choices names only datasets that have ended. So many in a row are no
+# accident: at a million a second it is one second in which nothing comes.
+IDLE_LIMIT: Final = 1_000_000
+
+# tf.data's: the estimate of the classes begins as if ten of each had been seen, and moves once in 32 elements.
+SMOOTHING: Final = 10
+CLASSES_AT_ONCE: Final = 32
+
+
+def uniforms(key: Key, start: int, count: int) -> np.ndarray:
+    """The draws ``start`` to ``start + count`` of a number from 0 to below 1 (float64)."""
+    words = integers(key, start, count).view(np.uint64)
+    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53  # as many bits as a float64 has
+
+
+def choices(drawn: np.ndarray, weights: np.ndarray, is_open: np.ndarray) -> np.ndarray:
+    """The dataset that each uniform number chooses (int64), or NO_CHOICE.
+
+    Args:
+        drawn: float64, (n,).
+        weights: float64, (datasets,), or (n, datasets) where each draw has its own.
+        is_open: bool, (datasets,): those that have not ended.
+    """
+    bounds = np.cumsum(np.where(is_open, weights, 0.0), axis=-1)
+    totals = bounds[..., -1]
+    places = drawn * totals
+    if bounds.ndim == 1:
+        chosen = np.searchsorted(bounds, places, side="right")
+    else:
+        chosen = (bounds <= places[:, None]).sum(axis=1)
+    # Rounding may carry a number up to the total itself: the last dataset with a weight has it.
+    last = np.argmax(bounds == totals[..., None], axis=-1)
+    return np.where(totals > 0, np.minimum(chosen, last), NO_CHOICE).astype(np.int64)
+
+
+def weights_of(element: Any, count: int, *, stage: str) -> np.ndarray:
+    """The weights that one element of a dataset of weights gives (float64, (count,)).
+
+    Raises:
+        InvalidArgumentError: it is no ``count`` finite floats.
+    """
+    try:
+        return np.array(checked_weights(element, count, stage=stage), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        reason = f"an element of the weights must be {count} floats, one for each dataset, not {element!r}"
+        raise InvalidArgumentError(reason) from error
+
+
+def choice_of(element: Any, count: int) -> int:
+    """The dataset that one element of a dataset of choices names.
+
+    Raises:
+        InvalidArgumentError: it is no int64, or there is no dataset of that number.
+    """
+    if type(element) not in (int, np.int64) and not _is_int64_scalar(element):
+        raise InvalidArgumentError(f"a choice must be an int64, not {element!r}")
+    choice = int(element)
+    if not 0 <= choice < count:
+        raise InvalidArgumentError(f"there is no dataset {choice}: choices go from 0 to {count - 1}")
+    return choice
+
+
+def _is_int64_scalar(element: Any) -> bool:
+    return isinstance(element, np.ndarray) and element.shape == () and element.dtype == np.int64
+
+
+def idle_error(stage: str) -> FailedPreconditionError:
+    """What is raised where an endless run of choices names only datasets that have ended."""
+    message = (
+        f"{IDLE_LIMIT:,} choices in a row named only datasets that have ended; stop_on_empty_dataset=True ends there"
+    )
+    return FailedPreconditionError(message, stage=stage)
+
+
+# ------------------------------------------------------------------------ resampling
+
+
+def resample_keys(key: Key) -> tuple[Key, Key]:
+    """The random numbers that choose between original and judged elements, and those that judge."""
+    return key.child(0), key.child(1)
+
+
+def acceptance(node: RejectionResample, counts: Sequence[int]) -> tuple[list[float], float]:
+    """How likely an element of each class is accepted, and how likely an element is taken unjudged.
+
+    With p the proportions in the input and t those of the target, t/p is how often a class is wanted for each time it
+    comes. The smallest of these ratios may be taken as it comes; the rest is made up by rejection.
+
+    Args:
+        node: what says the target, and the input's proportions where they are given.
+        counts: how many of each class were seen; used where the input's proportions are not given.
+    """
+    total = sum(counts)
+    initial = node.initial_dist or [count / total for count in counts]
+    # The smallest float32 keeps from a division by zero, as in tf.data: a class that never comes is wanted without end.
+    ratios = [
+        wanted / (given + float(np.finfo(np.float32).tiny))
+        for wanted, given in zip(node.target_dist, initial, strict=True)
+    ]
+    lowest, highest = min(ratios), max(ratios)
+    if highest == lowest:
+        return [1.0] * len(ratios), 1.0
+    return [(ratio - lowest) / (highest - lowest) for ratio in ratios], lowest
+
+
+def class_of(answer: Any, count: int) -> int:
+    """The class that the user's function named.
+
+    Raises:
+        InvalidArgumentError: it is no integer, or there is no class of that number.
+    """
+    one = not isinstance(answer, np.ndarray) or (answer.shape == () and answer.dtype.kind in "iu")
+    if isinstance(answer, (bool, np.bool_)) or not hasattr(answer, "__index__") or not one:
+        raise InvalidArgumentError(f"class_func must return an int, but returned {type(answer).__name__}")
+    number = int(answer.__index__())
+    if not 0 <= number < count:
+        raise InvalidArgumentError(f"class_func returned {number}: there are classes 0 to {count - 1}")
+    return number
