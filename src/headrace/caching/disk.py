@@ -20,7 +20,7 @@ from headrace.caching.kept import Elements, KeptEpoch
 from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError
 from headrace.io.element_file import SEGMENT_BYTES, ElementFile, ElementWriter
 
-__all__ = ["SUFFIX", "DiskCache", "entries_of"]
+__all__ = ["SUFFIX", "DiskCache", "entries_of", "is_being_filled"]
 
 SUFFIX: Final = ".elements"
 # Fewer bytes in columns are written with their neighbours, row by row: a segment for each would be mostly table.
@@ -174,3 +174,14 @@ def entries_of(folder: Path) -> list[tuple[Path, ElementFile | DataLossError]]:
         except DataLossError as error:
             found.append((path, error))
     return found
+
+
+def is_being_filled(lock: Path) -> bool:
+    """Whether somebody holds the lock of a cache."""
+    from filelock import FileLock, Timeout
+
+    try:
+        with FileLock(lock, blocking=False):
+            return False
+    except Timeout:
+        return True

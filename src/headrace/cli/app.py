@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import typer
 
 from headrace import __version__
+from headrace.cli.cache.command import app as cache
 from headrace.cli.demo.command import demo
 from headrace.errors import HeadraceError, InternalError
 
@@ -31,6 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(demo)
+app.add_typer(cache, name="cache")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,1 @@
+"""``headrace cache``: what lies in a folder of caches."""
