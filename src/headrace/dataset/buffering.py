@@ -112,11 +112,22 @@ class Buffering(Part):
 
         Raises:
             TypeError: it is something else.
+
+        Example:
+            >>> import headrace as hr
+            >>> list(hr.Dataset.range(3).with_options(hr.Options(executor="inline")))
+            [0, 1, 2]
         """
         if not isinstance(options, Options):
             raise TypeError(f"with_options takes an hr.Options, not {type(options).__name__}")
         return self._of(WithOptions(input=self._plan, options=options, name=name))
 
     def options(self) -> Options:
-        """All options that were set on this dataset and on what it reads."""
+        """All options that were set on this dataset and on what it reads.
+
+        Example:
+            >>> import headrace as hr
+            >>> hr.Dataset.range(3).with_options(hr.Options(seed=7)).options().seed
+            7
+        """
         return options_of(self._plan)
