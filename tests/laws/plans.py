@@ -39,7 +39,7 @@ from tests.laws.elements import (
     text_file,
 )
 from tests.laws.steps_mixing import mixing
-from tests.laws.steps_storing import storing
+from tests.laws.steps_storing import saved, storing
 
 import headrace as hr
 
@@ -97,6 +97,7 @@ def sources(sizes: st.SearchStrategy[int] | None = None) -> st.SearchStrategy[tu
         of("csv", lambda n: csv_of(csv_file(n, good=True), csv_file(3, good=True))),
         of("bad csv", lambda n: csv_of(csv_file(n, good=False), csv_file(2, good=True))),
         of("csv of files", lambda n: hr.CsvDataset(data.from_tensors(csv_file(n, good=False)), [np.int32, 7.0, ""])),
+        of("saved", saved),
         of("list_files", lambda n: listed(1 + n % 4, shuffle=False, seed=None)),
         of("shuffled list_files", lambda n: listed(1 + n % 4, shuffle=None, seed=n)),
         of("lines of listed files", lambda n: listed(1 + n % 4, None, None).flat_map(hr.TextLineDataset)),

@@ -16,6 +16,14 @@ def _cached(dataset: hr.Dataset) -> hr.Dataset:
     return dataset.cache(folder() / f"cache {next(_numbers)}")
 
 
+def saved(count: int) -> hr.Dataset:
+    """Elements that were written to two files, and are read from there."""
+    place = folder() / f"saved {count}"
+    if not (place / "metadata.json").exists():
+        hr.Dataset.range(count).map(lambda x: (x, str(x))).save(place, shard_func=lambda element: element[0] % 2)
+    return hr.Dataset.load(place)
+
+
 def storing() -> st.SearchStrategy[Named]:
     """Caches on disk; what has no bytes is kept from them, as their own tests see to it."""
     return st.sampled_from(

@@ -94,7 +94,8 @@ def stored_leaves(leaves: Sequence[Any], kind: Kind, into: Buffers) -> dict[str,
     if len(shapes) == 1:
         return {"shape": list(shapes.pop()), **values}
     table = np.array([array.shape for array in arrays], np.int64)
-    return {"axes": table.shape[1], "shapes": into.add(table), **values}
+    axes = [sizes[0] if len(set(sizes)) == 1 else None for sizes in table.T.tolist()]
+    return {"axes": axes, "shapes": into.add(table), **values}
 
 
 def _as_array(leaf: Any, kind: str) -> np.ndarray:
@@ -145,7 +146,7 @@ class StoredColumn:
 
         shapes = starts = None
         if "shapes" in data:
-            shapes = array(data["shapes"]).reshape(-1, data["axes"])
+            shapes = array(data["shapes"]).reshape(-1, len(data["axes"]))
             starts = np.cumsum([0, *shapes.prod(axis=1).tolist()])
         shape = tuple(data["shape"]) if "shape" in data else None
         ends = array(data["ends"]) if "ends" in data else None

@@ -13,6 +13,7 @@ What always holds.
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import mmap
 import os
@@ -28,7 +29,18 @@ import numpy as np
 from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from headrace.io.element_columns import Buffers, Kind, StoredColumn, kind_of_leaf, stored_array, stored_leaves
 from headrace.io.element_structure import structure_from_json, structure_to_json
-from headrace.structure import LEAF, Element, TreeDef, columns_of, flatten, normalize, paths_of, rows_of, unflatten
+from headrace.structure import (
+    LEAF,
+    Element,
+    TensorSpec,
+    TreeDef,
+    columns_of,
+    flatten,
+    normalize,
+    paths_of,
+    rows_of,
+    unflatten,
+)
 
 __all__ = ["ElementFile", "ElementWriter", "Segment"]
 
@@ -212,6 +224,10 @@ class Segment:
             self._columns = [StoredColumn.of(column, memory) for column in self._data["columns"]]
         return self._columns
 
+    def specs(self) -> list[TensorSpec]:
+        """The shape and type of each leaf, None for sizes that differ; no element is read for it."""
+        return [_spec_of(column) for column in self._data["columns"]]
+
     def columns(self, indices: slice | np.ndarray) -> list[np.ndarray] | None:
         """The elements at these places as arrays; None where they do not fit into arrays."""
         columns = [column.column(self.count, indices) for column in self.stored]
@@ -237,6 +253,12 @@ class Segment:
         return list(whole) if column.is_numpys else _leaves_of(whole)
 
 
+def _spec_of(column: dict[str, Any]) -> TensorSpec:
+    shape = column["shape"] if "shape" in column else column["axes"]
+    texts = {"str": str, "bytes": bytes}
+    return TensorSpec(shape, texts[column["text"]] if "text" in column else column["values"]["dtype"])
+
+
 def _leaves_of(column: np.ndarray) -> list[Any]:
     """The leaves in one array, as elements carry them."""
     return rows_of(LEAF, [column])
@@ -256,6 +278,8 @@ class ElementFile:
         self._memory = _mapped(path)
         table = self._table()
         self.meta: dict[str, Any] = table["meta"]
+        # Of the table of contents, which has every segment's checksum: another content has another.
+        self.digest = hashlib.sha256(json.dumps(table).encode()).hexdigest()[:16]
         self._compression: str | None = table["compression"]
         self._origins: list[dict[str, Any]] = table["origins"]
         self.segments = [Segment(data, functools.partial(self._checked, data)) for data in table["segments"]]
@@ -345,6 +369,24 @@ class ElementFile:
         for number in np.unique(which).tolist():
             places = np.flatnonzero(which == number)
             yield self.segments[number], indices[places] - self.starts[number], places
+
+    def spec(self) -> Any:
+        """The structure of ``TensorSpec`` that every element has; None where structures or dtypes differ."""
+        whole: list[TensorSpec] | None = None
+        for segment in self.segments:
+            specs = segment.specs()
+            if whole is None:
+                whole = specs
+            elif segment.treedef != self.segments[0].treedef or any(
+                one.dtype != two.dtype for one, two in zip(whole, specs, strict=True)
+            ):
+                return None
+            else:
+                whole = [one.most_general(two) for one, two in zip(whole, specs, strict=True)]
+        return None if whole is None else unflatten(self.segments[0].treedef, whole)
+
+    def __headrace_fingerprint__(self) -> str:
+        return self.digest
 
     def verify(self) -> None:
         """Compares every checksum.

@@ -25,9 +25,10 @@ from headrace.physical.cursor import State
 from headrace.physical.origin import Numbers, Origin, subset
 from headrace.physical.sources import OneSource
 from headrace.physical.stage import Item, Stage
-from headrace.structure import Element, read_only, unshared
+from headrace.physical.stored import StoredSource
+from headrace.structure import read_only, unshared
 
-__all__ = ["CacheStage", "StoredSource", "cache_state", "located_in_cache", "usable"]
+__all__ = ["CacheStage", "cache_state", "located_in_cache", "usable"]
 
 _log = logging.getLogger("headrace")
 
@@ -62,25 +63,6 @@ def usable(kept: KeptEpoch | None, state: State | None) -> KeptEpoch | None:
     if kept is None or state is None:
         return kept
     return kept if tuple(state["epoch"]) == kept.epoch and state.get("content") == kept.content else None
-
-
-class StoredSource:
-    """Elements in a file, by number."""
-
-    __slots__ = ("file",)
-
-    def __init__(self, file: ElementFile) -> None:
-        self.file = file
-
-    @property
-    def has_tuples(self) -> bool | None:
-        return self.file.has_tuples
-
-    def rows(self, indices: Numbers) -> list[Element]:
-        return [read_only(row) for row in self.file.rows(indices)]
-
-    def columns(self, indices: Numbers) -> Columns:
-        return Columns(*self.file.arrays(indices))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from headrace.physical.lowering import index_source
 from headrace.physical.sources import GeneratorRun, record_rows
 from headrace.plan.node import Node
 from headrace.plan.sources import Files, FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
+from headrace.plan.storing import Stored
 from headrace.structure import flatten
 
 __all__: list[str] = []
@@ -108,6 +109,7 @@ class FilesStream:
 @stream_of.register(FromTensorSlices)
 @stream_of.register(Range)
 @stream_of.register(RandomSource)
+@stream_of.register(Stored)
 def _indexed(node: Node, state: State | None, context: Context) -> Stream:
     return IndexedStream(node, state, context)
 

@@ -18,8 +18,10 @@ from headrace.physical.sources import (
     RangeSource,
 )
 from headrace.physical.stage import Stage
+from headrace.physical.stored import StoredSource
 from headrace.plan.node import Node
 from headrace.plan.sources import Files, FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
+from headrace.plan.storing import Stored
 
 __all__ = ["index_source"]
 
@@ -28,6 +30,7 @@ __all__ = ["index_source"]
 @lower.register(FromTensorSlices)
 @lower.register(Range)
 @lower.register(RandomSource)
+@lower.register(Stored)
 def _indexed(node: Node, state: State | None, context: Context) -> Stage:
     source, length = index_source(node, context)
     return IndexedStage(source, length, context.meter(node), state)
@@ -57,4 +60,6 @@ def index_source(node: Node, context: Context) -> tuple[Any, int | None]:
         case RandomSource():
             key = context.key(node.randomness, each_epoch=node.rerandomize_each_iteration)
             return RandomNumbers(key), None
+        case Stored():
+            return StoredSource(node.file), len(node.file)
     raise InternalError(f"{type(node).__name__} is not read by index")

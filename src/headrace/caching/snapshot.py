@@ -1,0 +1,62 @@
+"""A run of elements on its way into a folder, for datasets that are built later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from headrace.caching.kept import Elements
+from headrace.io.element_shards import ShardWriter
+
+__all__ = ["SnapshotRun"]
+
+
+class SnapshotRun:
+    """A store that is only written: who reads it is built from the folder.
+
+    One process at a time writes; the first complete run stays.
+    """
+
+    kept = None
+
+    def __init__(self, folder: Path, shard_func: Callable[[Any], Any] | None, compression: str | None) -> None:
+        self._folder = folder
+        self._shard_func = shard_func
+        self._compression = compression
+
+    def filling(self, epoch: tuple[int, ...], content: str | None) -> _Run | None:
+        """Writes a run, unless one is there or is being written."""
+        from filelock import FileLock, Timeout
+
+        if (self._folder / "metadata.json").exists():
+            return None
+        self._folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self._folder / "writing.lock", thread_local=False)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            return None
+        return _Run(ShardWriter(self._folder, self._shard_func, self._compression), lock)
+
+
+class _Run:
+    content = None
+
+    def __init__(self, writer: ShardWriter, lock: Any) -> None:
+        self._writer = writer
+        self._lock = lock
+        self._done = False
+
+    def add(self, elements: Elements, origin: Any) -> None:
+        self._writer.add(elements.rows())
+
+    def complete(self) -> None:
+        self._writer.complete()
+        self._done = True
+        self._lock.release()
+
+    def abandon(self) -> None:
+        if not self._done:
+            self._writer.abandon()
+        self._lock.release()

@@ -1,0 +1,194 @@
+"""Operations that write elements to a folder, and read them from there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headrace.caching.disk import DiskCache
+from headrace.caching.snapshot import SnapshotRun
+from headrace.dataset.part import Part
+from headrace.errors import InvalidArgumentError, NotFoundError
+from headrace.io.element_file import ElementFile
+from headrace.io.element_shards import ShardWriter, StoredRun, run_in
+from headrace.plan.buffering import Cache
+from headrace.plan.content_fingerprint import content_fingerprint
+from headrace.plan.sources import FromTensorSlices
+from headrace.plan.storing import Stored
+from headrace.structure import flatten, normalize, paths_of
+
+if TYPE_CHECKING:
+    from headrace.dataset.dataset import Dataset
+
+__all__ = ["Storing"]
+
+_COMPRESSIONS = {None: None, "": None, "NONE": None, "GZIP": "GZIP"}
+
+
+class Storing(Part):
+    """Operations that write elements to a folder, and read them from there."""
+
+    __slots__ = ()
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        compression: str | None = None,
+        shard_func: Callable[[Any], Any] | None = None,
+    ) -> None:
+        """Writes every element to a folder, from which ``Dataset.load`` reads them.
+
+        The folder names the new elements when all of them are written; whoever loads it meanwhile gets the old ones.
+
+        Args:
+            path: the folder; made if it is not there.
+            compression: None, or ``"GZIP"`` for smaller files that cannot be mapped into memory.
+            shard_func: called with each element; returns the number of the file it goes to, from 0 on. None writes one.
+
+        Raises:
+            InvalidArgumentError: an element has something that is neither numbers nor texts, which is named; or
+                ``shard_func`` returned no number; or an unknown compression.
+            HeadraceError: the error of an element that failed. Nothing is saved then.
+
+        Example:
+            >>> import tempfile
+            >>> import headrace as hr
+            >>> folder = tempfile.mkdtemp()
+            >>> hr.Dataset.range(3).map(lambda x: (x, str(x))).save(folder)
+            >>> list(hr.Dataset.load(folder))
+            [(0, '0'), (1, '1'), (2, '2')]
+        """
+        with (
+            ShardWriter(Path(path), shard_func, _compression(compression, stage="save")) as writer,
+            iter(self._of(self._plan)) as iterator,
+        ):
+            for element in iterator:
+                writer.add([element])
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        element_spec: Any = None,
+        compression: str | None = None,
+        reader_func: Callable[[Dataset], Dataset] | None = None,
+    ) -> Dataset:
+        """The elements that ``save`` wrote, read by index: shuffling moves numbers, and arrays are not copied.
+
+        Args:
+            path: the folder.
+            element_spec: what the elements are expected to be; None takes what was saved.
+            compression: not needed, as the folder knows it; one that differs is an error.
+            reader_func: called with a dataset of the files' datasets, in the order of their numbers; returns a dataset
+                of elements. None reads one file after the other.
+
+        Raises:
+            NotFoundError: nothing was saved there.
+            InvalidArgumentError: the elements are not as ``element_spec`` or ``compression`` say.
+            DataLossError: a file is broken.
+
+        Example:
+            >>> import tempfile
+            >>> import headrace as hr
+            >>> folder = tempfile.mkdtemp()
+            >>> hr.Dataset.range(6).save(folder, shard_func=lambda x: x % 2)
+            >>> list(hr.Dataset.load(folder))
+            [0, 2, 4, 1, 3, 5]
+            >>> mixed = hr.Dataset.load(folder, reader_func=lambda files: files.interleave(lambda x: x, cycle_length=2))
+            >>> list(mixed)
+            [0, 1, 2, 3, 4, 5]
+        """
+        folder = Path(path)
+        run = run_in(folder)
+        if compression is not None and _compression(compression, stage="load") != run.compression:
+            raise InvalidArgumentError(f"{folder} was saved with compression={run.compression}", stage="load")
+        loaded = cls._of_run(run, reader_func)
+        if element_spec is not None:
+            _check_spec(element_spec, loaded.element_spec, folder)
+        return loaded
+
+    @classmethod
+    def _of_run(cls, run: StoredRun, reader_func: Callable[[Dataset], Dataset] | None) -> Dataset:
+        if reader_func is not None:
+            paths = np.array([str(shard) for shard in run.shards], dtype=object)
+            files = cls._of(FromTensorSlices.of(paths))
+            return files.map(lambda path: cls._of(Stored(file=ElementFile(Path(path))))).apply(reader_func)
+        first, *others = [cls._of(Stored(file=ElementFile(shard))) for shard in run.shards]
+        for other in others:
+            first = first.concatenate(other)
+        return first
+
+    def snapshot(
+        self,
+        path: str | os.PathLike[str],
+        compression: str | None = "AUTO",
+        reader_func: Callable[[Dataset], Dataset] | None = None,
+        shard_func: Callable[[Any], Any] | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """The same elements, written to a folder by the first whole epoch, and read from there whenever the pipeline is built again.
+
+        It belongs to this very pipeline: a change in it, in its functions or in its files makes a new one (see
+        ``hr.fingerprint``). A run that was not finished is not used. Without the two functions it is
+        ``cache(path, key=hr.fingerprint)``, and later epochs of this dataset read it as well; with one of them, it is
+        read by the datasets that are built later, because reading may put elements in another order.
+
+        Args:
+            path: the folder, which may hold snapshots of many pipelines.
+            compression: ``"AUTO"`` and None write what can be mapped into memory; ``"GZIP"`` writes smaller files.
+            reader_func: as in ``Dataset.load``.
+            shard_func: as in ``Dataset.save``.
+            name: how messages and statistics call the operation.
+
+        Raises:
+            InvalidArgumentError: something in the pipeline has no fingerprint; or an unknown compression.
+
+        Example:
+            >>> import tempfile
+            >>> import headrace as hr
+            >>> folder = tempfile.mkdtemp()
+            >>> def slow(x):
+            ...     print("called with", x)
+            ...     return x * x
+            >>> def input_fn():
+            ...     return hr.Dataset.range(2).map(slow).snapshot(folder)
+            >>> list(input_fn())
+            called with 0
+            called with 1
+            [0, 1]
+            >>> list(input_fn())
+            [0, 1]
+        """
+        written = _compression(None if compression == "AUTO" else compression, stage="snapshot")
+        key = content_fingerprint(self._plan)
+        if reader_func is None and shard_func is None and written is None:
+            return self._of(Cache(input=self._plan, store=DiskCache(Path(path), key, ""), name=name))
+        folder = Path(path) / key
+        try:
+            return self._of_run(run_in(folder), reader_func)
+        except NotFoundError:
+            store = SnapshotRun(folder, shard_func, written)
+            return self._of(Cache(input=self._plan, store=store, name=name))
+
+
+def _compression(name: str | None, *, stage: str) -> str | None:
+    if name not in _COMPRESSIONS:
+        raise InvalidArgumentError(f"compression must be None or 'GZIP', not {name!r}", stage=stage)
+    return _COMPRESSIONS[name]
+
+
+def _check_spec(wanted: Any, found: Any, folder: Path) -> None:
+    (mine, treedef), (theirs, other) = flatten(normalize(wanted)), flatten(found)
+    if treedef != other:
+        raise InvalidArgumentError(f"the elements in {folder} are {found}, and not {wanted}", stage="load")
+    for path, one, two in zip(paths_of(treedef), mine, theirs, strict=True):
+        if not one.is_compatible_with(two):
+            component = f"component {path}" if path else "they"
+            raise InvalidArgumentError(
+                f"the elements in {folder} are not as element_spec says: {component} is {two}, and not {one}",
+                stage="load",
+            )

@@ -1,0 +1,29 @@
+"""Elements in a file that headrace wrote, read by number."""
+
+from __future__ import annotations
+
+from headrace.io.element_file import ElementFile
+from headrace.physical.block import Columns
+from headrace.physical.origin import Numbers
+from headrace.structure import Element, read_only
+
+__all__ = ["StoredSource"]
+
+
+class StoredSource:
+    """Elements in a file, by number."""
+
+    __slots__ = ("file",)
+
+    def __init__(self, file: ElementFile) -> None:
+        self.file = file
+
+    @property
+    def has_tuples(self) -> bool | None:
+        return self.file.has_tuples
+
+    def rows(self, indices: Numbers) -> list[Element]:
+        return [read_only(row) for row in self.file.rows(indices)]
+
+    def columns(self, indices: Numbers) -> Columns:
+        return Columns(*self.file.arrays(indices))

@@ -1,0 +1,31 @@
+"""The plan node of elements that were saved."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar
+
+from headrace.io.element_file import ElementFile
+from headrace.plan.node import Node, Spec
+
+__all__ = ["Stored"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stored(Node):
+    """The elements of one file, by number."""
+
+    op: ClassVar[str] = "load"
+    file: ElementFile
+
+    def cardinality(self) -> int:
+        """As many as were written."""
+        return len(self.file)
+
+    def spec(self) -> Spec:
+        """What the file says of its elements."""
+        return self.file.spec()
+
+    def parameters(self) -> dict[str, Any]:
+        """The file and its content."""
+        return {"file": self.file.path.name, "content": self.file.digest}
