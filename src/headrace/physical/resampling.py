@@ -108,7 +108,7 @@ class _Reading:
         self._node = node
         self._stage = stage
         self._read = read
-        self._block: Block | None = None
+        self._head: Item = None
         self._rows: list[Element] = []
         self._index = 0
 
@@ -121,25 +121,30 @@ class _Reading:
     @property
     def place(self) -> tuple[Cursor, int]:
         """The place of the next element, as so many elements behind another."""
-        return (self._stage.cursor, 0) if self._block is None else (self._block.cursor, self._index)
+        return (self._stage.cursor, 0) if self._head is None else (self._head.cursor, self._index)
 
     @property
     def is_within_block(self) -> bool:
         """Whether the next element was read already."""
-        return self._block is not None
+        return self._head is not None
+
+    def look(self, limit: int) -> None:
+        """Reads a block, unless there is one."""
+        if self._head is None:
+            self._head = self._read(self._stage, limit)
+            self._rows = self._head.payload.rows() if isinstance(self._head, Block) else []
+            self._index = 0
 
     def next(self, limit: int) -> _Classed | HeadraceError | None:
         """The next element, or its failure; None at the end."""
-        if self._block is None:
-            item = self._read(self._stage, limit)
-            if not isinstance(item, Block):
-                return None if item is None else item.error
-            self._block, self._rows, self._index = item, item.payload.rows(), 0
-        block, index = self._block, self._index
+        self.look(limit)
+        head, index = self._head, self._index
         self._index += 1
-        if self._index == len(block):
-            self._block = None
-        return self._classified(self._rows[index], block.origin, index)
+        if self._index >= len(self._rows):
+            self._head = None
+        if not isinstance(head, Block):
+            return None if head is None else head.error
+        return self._classified(self._rows[index], head.origin, index)
 
     def _classified(self, element: Element, origin: Origin, index: int) -> _Classed | HeadraceError:
         try:
@@ -256,6 +261,8 @@ class ResampleStage(Stage):
         if self._is_read:
             self._offset = 0
         self._is_read = True
+        # Read first, so that the place is that of the block: the one behind the block before knows nothing of this one.
+        self._second.look(max(limit, CLASSES_AT_ONCE))
         self._group = _Group(self._second.cursor, self._seen, self._estimates)
         self._items = []
         while (given := self._second.next(max(limit, CLASSES_AT_ONCE))) is not None:
