@@ -37,7 +37,8 @@ class _Kernel:
 
 
 def _triangle(x: _Values) -> _Values:
-    return np.maximum(0.0, 1.0 - x)
+    falling: _Values = np.maximum(0.0, 1.0 - x)
+    return falling
 
 
 def _keys(x: _Values) -> _Values:

@@ -1,0 +1,178 @@
+"""Work *wav*: files of sound become batches of samples.
+
+1,000 WAV files of one second at 16 kHz, 16 bits, one channel; read, decoded to float32, batches of 128, in order. Every
+epoch reads the files anew. The peers without a decoder of their own are given the limit's kernel: NumPy's view behind a
+header of 44 bytes.
+"""
+
+from __future__ import annotations
+
+import wave
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from contest import Candidate, Epoch, Program, Work, WrongResultError
+from works.file_pipelines import bare, grain_epoch, spdl_epoch, tfdata_epoch, torch_epoch, torchdata_epoch
+
+FILES: Final = 1_000
+RATE: Final = 16_000
+BATCH: Final = 128
+SEED: Final = 0
+
+Sound: TypeAlias = npt.NDArray[np.float32]
+
+
+# --- the data ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Sounds:
+    """The files, and what is in them as it is stored."""
+
+    paths: list[str]
+    stored: npt.NDArray[np.int16]
+
+
+def _paths(folder: Path) -> list[Path]:
+    return [folder / f"sound-{number:03d}.wav" for number in range(FILES)]
+
+
+def _stored() -> npt.NDArray[np.int16]:
+    # Not around zero, so that the sum of all tells whether any is missing.
+    return np.random.default_rng(SEED).integers(-8_000, 16_000, (FILES, RATE), np.int16)
+
+
+def make(folder: Path) -> None:
+    """Write the files, unless they are there."""
+    paths = _paths(folder)
+    if all(path.exists() for path in paths):
+        return
+    for path, samples in zip(paths, _stored(), strict=True):
+        part = path.with_suffix(".part")  # a file that was cut short by Ctrl-C must not be taken for a whole one
+        with wave.open(str(part), "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(RATE)
+            file.writeframes(samples.tobytes())
+        part.replace(path)
+
+
+def load(folder: Path, examples: int) -> Sounds:
+    """The first files."""
+    return Sounds([str(path) for path in _paths(folder)[:examples]], _stored()[:examples])
+
+
+# --- the limit -----------------------------------------------------------------------------------------------------
+
+_SCALE: Final = np.float32(1 / (1 << 15))
+
+
+def kernel(path: str) -> Sound:
+    """The header skipped unread, the samples viewed and scaled."""
+    samples = np.frombuffer(Path(path).read_bytes(), np.int16, offset=44).astype(np.float32)
+    samples *= _SCALE
+    return samples
+
+
+def limit(sounds: Sounds) -> Epoch:
+    """NumPy's view behind an unread header, in two threads."""
+    return bare(sounds.paths, kernel, 2)
+
+
+def limit_one_core(sounds: Sounds) -> Epoch:
+    """NumPy's view behind an unread header, in one thread."""
+    return bare(sounds.paths, kernel, 1)
+
+
+# --- headrace ------------------------------------------------------------------------------------------------------
+
+
+def headrace(sounds: Sounds) -> Epoch:
+    """from_tensor_slices, map(read_file, decode_wav), batch, prefetch."""
+    hr = import_module("headrace")
+
+    def decoded(path: str) -> Sound:
+        samples: Sound = hr.audio.decode_wav(hr.io.read_file(path))[0]
+        return samples[:, 0]
+
+    dataset = hr.Dataset.from_tensor_slices(sounds.paths).map(decoded, num_parallel_calls=hr.AUTOTUNE)
+    dataset = dataset.batch(BATCH).prefetch(hr.AUTOTUNE)
+    return lambda: dataset
+
+
+# --- peers ---------------------------------------------------------------------------------------------------------
+
+
+def tfdata(sounds: Sounds) -> Epoch:
+    """from_tensor_slices, map(read_file, decode_wav), batch, prefetch, all AUTOTUNE."""
+    tf = import_module("tensorflow")
+
+    def decoded(path: Any) -> Any:
+        return tf.audio.decode_wav(tf.io.read_file(path), desired_channels=1, desired_samples=RATE).audio[:, 0]
+
+    return tfdata_epoch(sounds.paths, decoded, BATCH)
+
+
+def torch_0(sounds: Sounds) -> Epoch:
+    """DataLoader over a map-style dataset, no workers."""
+    return torch_epoch(sounds.paths, kernel, BATCH, workers=0)
+
+
+def torch_2(sounds: Sounds) -> Epoch:
+    """DataLoader over a map-style dataset, 2 persistent workers."""
+    return torch_epoch(sounds.paths, kernel, BATCH, workers=2)
+
+
+def grain(sounds: Sounds) -> Epoch:
+    """MapDataset: source, batch; read by 2 threads."""
+    return grain_epoch(sounds.paths, kernel, BATCH)
+
+
+def spdl(sounds: Sounds) -> Epoch:
+    """Pipeline: a source of paths, pipe(load) in 2 threads, aggregate, pipe(stack); no hooks."""
+    return spdl_epoch(sounds.paths, kernel, BATCH)
+
+
+def torchdata(sounds: Sounds) -> Epoch:
+    """Nodes: IterableWrapper, ParallelMapper with 2 threads, Batcher, Mapper, Prefetcher."""
+    return torchdata_epoch(sounds.paths, kernel, BATCH)
+
+
+# --- what is owed --------------------------------------------------------------------------------------------------
+
+
+def _verify_order(sounds: Sounds, firsts: list[float]) -> None:
+    if firsts != (sounds.stored[::BATCH, 0] / (1 << 15)).tolist():
+        raise WrongResultError("the files did not come in order")
+
+
+WORK: Final[Work[Sounds]] = Work(
+    name="wav",
+    title="1,000 WAV files of 1 s at 16 kHz and 16 bits, to float32, batches of 128",
+    full=FILES,
+    probe=2 * BATCH,
+    batch_size=BATCH,
+    make=make,
+    load=load,
+    size=len,
+    first=lambda batch: float(batch[0, 0]),
+    total=lambda batch: float(np.asarray(batch).sum(dtype=np.float64)),
+    expected_total=lambda sounds: float(sounds.stored.sum(dtype=np.int64)) / (1 << 15),
+    verify_order=_verify_order,
+    candidates=(
+        Candidate(prepare=limit, library="numpy", module="numpy", program=Program.LIMIT),
+        Candidate(prepare=limit_one_core, library="numpy", module="numpy", program=Program.LIMIT),
+        Candidate(prepare=headrace, library="headrace", module="headrace"),
+        Candidate(prepare=tfdata, library="tensorflow-cpu", module="tensorflow"),
+        Candidate(prepare=torch_0, library="torch", module="torch"),
+        Candidate(prepare=torch_2, library="torch", module="torch"),
+        Candidate(prepare=grain, library="grain", module="grain"),
+        Candidate(prepare=spdl, library="spdl", module="spdl"),
+        Candidate(prepare=torchdata, library="torchdata", module="torchdata"),
+    ),
+)
