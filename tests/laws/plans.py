@@ -40,6 +40,7 @@ from tests.laws.elements import (
 )
 from tests.laws.steps_mixing import mixing
 from tests.laws.steps_storing import saved, storing
+from tests.laws.steps_windowing import windowing
 
 import headrace as hr
 
@@ -198,7 +199,16 @@ def buffers() -> st.SearchStrategy[Named]:
 
 
 # One function a family of operations; a family with a file of its own (``steps_<family>.py``) is added here.
-STEPS: list[Callable[[], st.SearchStrategy[Named]]] = [maps, choices, structures, nestings, buffers, storing, mixing]
+STEPS: list[Callable[[], st.SearchStrategy[Named]]] = [
+    maps,
+    choices,
+    structures,
+    nestings,
+    buffers,
+    storing,
+    mixing,
+    windowing,
+]
 
 
 def recipe_of(source: tuple[str, Build], steps: Sequence[Named]) -> Recipe:

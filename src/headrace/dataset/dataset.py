@@ -16,12 +16,15 @@ from headrace.dataset.nesting import Nesting
 from headrace.dataset.sequencing import Sequencing
 from headrace.dataset.sources import Sources
 from headrace.dataset.storing import Storing
+from headrace.dataset.windowing import Windowing
 from headrace.plan.node import Node
 
 __all__ = ["Dataset"]
 
 
-class Dataset(Sources, Elementwise, Nesting, Grouping, Sequencing, Combining, Mixing, Buffering, Storing, Consuming):
+class Dataset(
+    Sources, Elementwise, Nesting, Grouping, Windowing, Sequencing, Combining, Mixing, Buffering, Storing, Consuming
+):
     """A description of elements and of what is done to them; nothing runs until it is iterated.
 
     Every operation returns a new dataset. Each ``iter`` is a new epoch: a shuffle reshuffles.

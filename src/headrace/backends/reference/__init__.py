@@ -16,6 +16,7 @@ from headrace.backends.reference import (
     nesting,
     sequencing,
     sources,
+    windowing,
 )
 from headrace.backends.reference.dispatch import stream_of
 
@@ -29,4 +30,5 @@ __all__ = [
     "sequencing",
     "sources",
     "stream_of",
+    "windowing",
 ]

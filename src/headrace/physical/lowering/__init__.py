@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from headrace.physical.lowering import buffering, combining, elementwise, grouping, mixing, nesting, sequencing, sources
+from headrace.physical.lowering import (
+    buffering,
+    combining,
+    elementwise,
+    grouping,
+    mixing,
+    nesting,
+    sequencing,
+    sources,
+    windowing,
+)
 from headrace.physical.lowering.dispatch import lower
 from headrace.physical.lowering.nesting import changed_since, inner_plan
 from headrace.physical.lowering.sequencing import shuffle_key
@@ -22,4 +32,5 @@ __all__ = [
     "sequencing",
     "shuffle_key",
     "sources",
+    "windowing",
 ]

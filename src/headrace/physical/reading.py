@@ -1,0 +1,94 @@
+"""What a stage has read of its input: under which numbers, from which places, and where the elements came from.
+
+Elements are numbered as they are read, a failure as one element. A run is a block as it came. Places and origins refer to
+lists of runs that never change but at their ends, so they stay right however much is read and forgotten afterwards.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+from collections.abc import Sequence
+
+from headrace.physical.block import Block, Failure
+from headrace.physical.cursor import Cursor
+from headrace.physical.origin import Numbers, Origin, grouped, subset
+
+__all__ = ["GroupOrigin", "ReadOrigin", "Reads"]
+
+_Run = tuple[int, Cursor, Origin | None]
+
+
+def _first(run: _Run) -> int:
+    return run[0]
+
+
+class Reads:
+    """The runs of input that somebody may still need."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self.runs: list[_Run] = [(0, cursor, None)]
+        self.number = 0  # of the next element
+
+    def add(self, item: Block | Failure) -> int:
+        """A run came in; the number of its first element."""
+        first = self.number
+        if isinstance(item, Block):
+            self.runs.append((first, item.cursor, item.origin))
+            self.number += len(item)
+        else:
+            self.runs.append((first, item.cursor, None))
+            self.number += 1
+        # The place behind it may be needed before the next run comes.
+        self.runs.append((self.number, item.after, None))
+        return first
+
+    def place(self, number: int) -> Cursor:
+        """The place before the element with this number."""
+        return place_in(self.runs, number)
+
+    def origins(self, numbers: Numbers) -> ReadOrigin:
+        """Where elements with these numbers came from."""
+        return ReadOrigin(self.runs, numbers)
+
+    def forget_before(self, number: int) -> None:
+        """No element before this one is needed any more."""
+        kept = bisect.bisect_right(self.runs, number, key=_first) - 1
+        self.runs = self.runs[kept:]
+
+
+def place_in(runs: Sequence[_Run], number: int) -> Cursor:
+    """The place before the element with this number."""
+    first, cursor, _ = runs[bisect.bisect_right(runs, number, key=_first) - 1]
+    return cursor.advance(number - first) if number > first else cursor
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReadOrigin:
+    """Elements by the numbers under which they were read."""
+
+    runs: Sequence[_Run]
+    numbers: Numbers
+
+    def subset(self, indices: Numbers) -> ReadOrigin:
+        return ReadOrigin(self.runs, subset(self.numbers, indices))
+
+    def describe(self, index: int) -> str:
+        number = int(self.numbers[index])
+        first, _, origin = self.runs[bisect.bisect_right(self.runs, number, key=_first) - 1]
+        assert origin is not None  # a failure is no element that anything was made of
+        return origin.describe(number - first)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GroupOrigin:
+    """Elements that were each made of several, wherever those came from."""
+
+    groups: Sequence[tuple[Origin, int]]  # the members' origins, and how many they are
+
+    def subset(self, indices: Numbers) -> GroupOrigin:
+        return GroupOrigin([self.groups[index] for index in indices])
+
+    def describe(self, index: int) -> str:
+        members, count = self.groups[index]
+        return grouped(members.describe(0), members.describe(count - 1), count)

@@ -1,0 +1,210 @@
+"""Plan nodes that make datasets of runs and of groups of elements: window, group_by_window, and what those datasets hold.
+
+A dataset is made of a plan by the facade, which stands above. So these nodes carry the facade's own function for it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.plan.elementwise import check_function
+from headrace.plan.node import (
+    UNKNOWN_CARDINALITY,
+    Node,
+    Spec,
+    UnaryNode,
+    function_name,
+    function_place,
+)
+from headrace.plan.randomness import Randomness
+from headrace.plan.sequencing import check_int
+from headrace.structure import Element, TensorSpec, flatten, spec_of, unflatten
+
+__all__ = ["GroupByWindow", "Held", "HeldElements", "Window", "Wrap"]
+
+# Makes a dataset of a plan.
+Wrap = Callable[[Node], Any]
+
+
+class HeldElements(Protocol):
+    """Elements at hand, and where they came from."""
+
+    def __len__(self) -> int: ...
+
+    def rows(self) -> Sequence[Element]:
+        """The elements."""
+        ...
+
+    def origin(self, index: int) -> str:
+        """Where one came from, in words."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Held(Node):
+    """Elements at hand: the dataset that a window is."""
+
+    op: ClassVar[str] = "window"
+    elements: HeldElements
+
+    def cardinality(self) -> int:
+        """As many as are held."""
+        return len(self.elements)
+
+    def spec(self) -> Spec:
+        """That of an element, where all are alike."""
+        specs = [spec_of(element) for element in self.elements.rows()]
+        return specs[0] if specs and all(spec == specs[0] for spec in specs) else None
+
+    def parameters(self) -> dict[str, Any]:
+        """How many there are; the values are the run's own."""
+        return {"length": len(self.elements)}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Window(UnaryNode):
+    """Runs of elements, each as a dataset; ``shift`` elements lie between the first ones of two neighbours."""
+
+    op: ClassVar[str] = "window"
+    size: int
+    shift: int | None = None
+    stride: int = 1
+    drop_remainder: bool = False
+    wrap: Wrap
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shift", self.size if self.shift is None else self.shift)
+        for field in ("size", "shift", "stride"):
+            value = check_int(getattr(self, field), field=field, stage=self.op)
+            if value < 1:
+                raise InvalidArgumentError(f"{field} must be at least 1, not {value}", stage=self.op)
+            object.__setattr__(self, field, value)
+
+    @property
+    def step(self) -> int:
+        """How many elements lie between the first ones of two neighbours."""
+        assert self.shift is not None  # decided when the node was made
+        return self.shift
+
+    @property
+    def span(self) -> int:
+        """How many elements of the input a whole window reaches over."""
+        return (self.size - 1) * self.stride + 1
+
+    def cardinality(self) -> int:
+        """One for each element at which a window begins; only whole ones, if the rest is dropped."""
+        count = self.input.cardinality()
+        if count < 0:
+            return count
+        return max(0, (count - self.span) // self.step + 1) if self.drop_remainder else -(-count // self.step)
+
+    def spec(self) -> Spec:
+        """A dataset in place of each component."""
+        inner = self.input.spec()
+        if inner is None:
+            return None
+        leaves, treedef = flatten(inner)
+        return unflatten(treedef, [TensorSpec((), object)] * len(leaves))
+
+    def parameters(self) -> dict[str, Any]:
+        """How long windows are, and where they begin."""
+        return {"size": self.size, "shift": self.shift, "stride": self.stride, "drop_remainder": self.drop_remainder}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GroupByWindow(UnaryNode):
+    """The elements of the datasets that a function makes of groups of elements with one key.
+
+    It counts as random because those datasets may be.
+    """
+
+    op: ClassVar[str] = "group_by_window"
+    key_func: Callable[..., Any]
+    reduce_func: Callable[..., Any]
+    window_size: int | None = None
+    window_size_func: Callable[..., Any] | None = None
+    wrap: Wrap
+    randomness: Randomness = dataclasses.field(default_factory=Randomness)
+
+    def __post_init__(self) -> None:
+        check_function(self.key_func, stage=self.op)
+        check_function(self.reduce_func, stage=self.op)
+        if (self.window_size is None) == (self.window_size_func is None):
+            raise InvalidArgumentError("give either window_size or window_size_func", stage=self.op)
+        if self.window_size_func is not None:
+            check_function(self.window_size_func, stage=self.op)
+        else:
+            size = check_int(self.window_size, field="window_size", stage=self.op)
+            object.__setattr__(self, "window_size", size)
+
+    def key_of(self, key: Any) -> int:
+        """The key that the user's function gave.
+
+        Raises:
+            InvalidArgumentError: it is no int64.
+        """
+        return _int64(key, f"key_func must return one int64, but returned {_kind(key)}")
+
+    def size_of(self, key: int) -> int:
+        """How many elements the groups with this key have.
+
+        Raises:
+            InvalidArgumentError: below 1, or no int64.
+        """
+        size = self.window_size
+        if size is None:
+            assert self.window_size_func is not None  # one of the two was given
+            given = self.window_size_func(key)
+            size = _int64(given, f"window_size_func must return one int64, but returned {_kind(given)}")
+        if size < 1:
+            raise InvalidArgumentError(f"the window size must be at least 1, not {size} (key {key})")
+        return size
+
+    @property
+    def reduce_label(self) -> str:
+        """How messages call the function that makes the datasets."""
+        named = f"{self.op} '{self.name or function_name(self.reduce_func)}'"
+        place = function_place(self.reduce_func)
+        return f"{named} ({place})" if place else named
+
+    def cardinality(self) -> int:
+        """Only a run could tell."""
+        return UNKNOWN_CARDINALITY
+
+    def spec(self) -> Spec:
+        """Only the function could tell."""
+        return None
+
+    def functions(self) -> tuple[Callable[..., Any], ...]:
+        """The user's functions."""
+        sizing = () if self.window_size_func is None else (self.window_size_func,)
+        return (self.key_func, self.reduce_func, *sizing)
+
+    def parameters(self) -> dict[str, Any]:
+        """The functions' names, and the size where it is the same for all keys."""
+        sizing = self.window_size_func
+        return {
+            "key_func": function_name(self.key_func),
+            "reduce_func": function_name(self.reduce_func),
+            "window_size": self.window_size,
+            "window_size_func": None if sizing is None else function_name(sizing),
+        }
+
+
+def _int64(value: Any, complaint: str) -> int:
+    if type(value) is int and -(1 << 63) <= value < 1 << 63:
+        return value
+    if isinstance(value, (np.generic, np.ndarray)) and value.dtype == np.int64 and value.shape == ():
+        return int(value)
+    raise InvalidArgumentError(complaint)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, (np.generic, np.ndarray)):
+        return f"{value.dtype} of shape {value.shape}"
+    return type(value).__name__
