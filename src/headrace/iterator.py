@@ -11,13 +11,14 @@ What always holds:
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import operator
 import os
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Self
 
@@ -170,17 +171,30 @@ class DatasetIterator:
         It counts what was delivered, not what was read ahead, and belongs to this dataset: loaded into an iterator
         of an equal one, in whatever process, with whatever executor and number of workers, it continues here.
         """
-        remaining = operator.length_hint(self._rows)
-        delivered = self._block_length - remaining
-        place = self._cursor.advance(delivered).state() if self._cursor is not None else self._start.position
+        return self.bookmark()()
+
+    def bookmark(self) -> Callable[[], dict[str, Any]]:
+        """The place where this iterator stands now, which writes itself down when it is called, however much later.
+
+        For whoever reads ahead, as feeding a device does: it costs a reference, where a state costs its writing.
+        """
+        delivered = self._block_length - operator.length_hint(self._rows)
+        count = self._start.delivered + self._delivered_before + delivered
+        bookmark = functools.partial(self._state_at, self._start, self._cursor, delivered, count)
+        if self._options.executor == "inline":  # its one cursor is always where the stream is now
+            state = bookmark()
+            return lambda: state
+        return bookmark
+
+    def _state_at(self, start: _Start, cursor: Cursor | None, delivered: int, count: int) -> dict[str, Any]:
         state = {
             "version": STATE_VERSION,
             "fingerprint": self._identity().to_json(),
-            "epoch": self._start.epoch,
-            "entropy": self._start.seeds.entropy,
-            "seeds": self._start.seeds.listed(self._plan),
-            "delivered": self._start.delivered + self._delivered_before + delivered,
-            "position": place,
+            "epoch": start.epoch,
+            "entropy": start.seeds.entropy,
+            "seeds": start.seeds.listed(self._plan),
+            "delivered": count,
+            "position": cursor.advance(delivered).state() if cursor is not None else start.position,
         }
         return {**state, "checksum": _checksum(state)}
 
