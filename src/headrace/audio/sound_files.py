@@ -115,11 +115,17 @@ def _parts(file: Any, wanted: int) -> Iterator[Samples]:
 
 
 def _ends_early(contents: bytes) -> bool:
-    """Whether an OGG lacks its last page: its length is only told by the last page that is there."""
+    """Whether an OGG lacks a part of its last page: nothing else in it tells how long it is."""
     if contents[:4] != b"OggS":
         return False
     page = contents.rfind(b"OggS")
-    return len(contents) < page + 27 or not contents[page + 5] & 4
+    if len(contents) < page + 27 or not contents[page + 5] & _LAST_PAGE:
+        return True
+    lengths = contents[page + 27 : page + 27 + contents[page + 26]]
+    return len(contents) < page + 27 + contents[page + 26] + sum(lengths)
+
+
+_LAST_PAGE: Final = 4
 
 
 def _unreadable(contents: bytes, error: Exception) -> Exception:

@@ -115,10 +115,12 @@ def encode_wav(
     size = samples.size * 2
     if not 1 <= channels <= _MAX_CHANNELS or not 0 < sample_rate < 1 << 32 or size + 36 >= 1 << 32:
         raise InvalidArgumentError(f"{count} samples of {channels} channels at {sample_rate} a second do not fit a WAV")
-    scaled = np.clip(np.round(np.float32(1 << 15) * samples.astype(np.float32)), -(1 << 15), (1 << 15) - 1)
+    scaled = samples.astype(np.float32).astype(np.float64) * (1 << 15)
+    # Halves go away from zero, as C's round does; NumPy's goes to the even number.
+    stored = np.clip(np.trunc(scaled + np.copysign(0.5, scaled)), -(1 << 15), (1 << 15) - 1).astype("<i2")
     frame = channels * 2
     rate = sample_rate * frame & 0xFFFFFFFF
     head = _HEADER.pack(
         b"RIFF", size + 36, b"WAVE", b"fmt ", 16, 1, channels, sample_rate, rate, frame, 16, b"data", size
     )  # fmt: skip
-    return head + scaled.astype("<i2").tobytes()
+    return head + stored.tobytes()
