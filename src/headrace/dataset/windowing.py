@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from headrace.dataset.part import Part
-from headrace.plan.windowing import Window
+from headrace.plan.windowing import GroupByWindow, Window
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
@@ -56,6 +57,50 @@ class Windowing(Part):
                 shift=shift,
                 stride=stride,
                 drop_remainder=bool(drop_remainder),
+                wrap=self._of,
+                name=name,
+            )
+        )
+
+    def group_by_window(
+        self,
+        key_func: Callable[..., Any],
+        reduce_func: Callable[[int, Dataset], Dataset],
+        window_size: int | None = None,
+        window_size_func: Callable[[int], int] | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """The elements of the datasets that a function makes of groups of elements with one key.
+
+        When a group is full, the elements of its dataset follow before anything more is read. At the end come the groups
+        that are left, by their keys. A state keeps where the elements that are held come from, and they are read again
+        from the oldest on: so a key that hardly ever occurs makes a state slow to load.
+
+        Args:
+            key_func: called with the element, a tuple unpacked; returns an int64.
+            reduce_func: called with the key and a dataset of the group's elements; returns a ``Dataset``.
+            window_size: how many elements a full group has.
+            window_size_func: called with a key when a group begins; how many elements it has.
+            name: how messages and statistics call the operation.
+
+        Raises:
+            InvalidArgumentError: both sizes are given, or neither; while iterating, a key that is no int64, or a size
+                below 1, in place of the element. A failing ``reduce_func`` takes its group with it and is not called
+                again (in tf.data it fails for ever).
+
+        Example:
+            >>> import headrace as hr
+            >>> ds = hr.Dataset.range(7)
+            >>> list(ds.group_by_window(lambda x: x % 2, lambda key, group: group.batch(3), window_size=3))
+            [array([0, 2, 4]), array([1, 3, 5]), array([6])]
+        """
+        return self._of(
+            GroupByWindow(
+                input=self._plan,
+                key_func=key_func,
+                reduce_func=reduce_func,
+                window_size=window_size,
+                window_size_func=window_size_func,
                 wrap=self._of,
                 name=name,
             )

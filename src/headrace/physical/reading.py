@@ -14,9 +14,10 @@ from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import Cursor
 from headrace.physical.origin import Numbers, Origin, grouped, subset
 
-__all__ = ["GroupOrigin", "ReadOrigin", "Reads"]
+__all__ = ["GroupOrigin", "ReadOrigin", "Reads", "Runs", "place_in"]
 
 _Run = tuple[int, Cursor, Origin | None]
+Runs = Sequence[_Run]
 
 
 def _first(run: _Run) -> int:
@@ -57,7 +58,7 @@ class Reads:
         self.runs = self.runs[kept:]
 
 
-def place_in(runs: Sequence[_Run], number: int) -> Cursor:
+def place_in(runs: Runs, number: int) -> Cursor:
     """The place before the element with this number."""
     first, cursor, _ = runs[bisect.bisect_right(runs, number, key=_first) - 1]
     return cursor.advance(number - first) if number > first else cursor
@@ -67,7 +68,7 @@ def place_in(runs: Sequence[_Run], number: int) -> Cursor:
 class ReadOrigin:
     """Elements by the numbers under which they were read."""
 
-    runs: Sequence[_Run]
+    runs: Runs
     numbers: Numbers
 
     def subset(self, indices: Numbers) -> ReadOrigin:

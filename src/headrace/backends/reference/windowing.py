@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, called
 from headrace.errors import HeadraceError
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
+from headrace.physical.failing import within
+from headrace.physical.group_windows import group_lost, group_state
 from headrace.physical.holding import HeldRows
+from headrace.physical.lowering.dispatch import input_state
+from headrace.physical.lowering.windowing import reduced_plan
+from headrace.physical.mapping import call_on
 from headrace.physical.origin import grouped
 from headrace.physical.windowing import window_element
-from headrace.plan.windowing import Held, Window
-from headrace.structure import read_only
+from headrace.plan.windowing import GroupByWindow, Held, Window
+from headrace.structure import Element, read_only
 
 __all__: list[str] = []
 
@@ -74,6 +82,138 @@ class WindowStream(Unary):
         return self.read[0][1] if self.read else self.input.state()
 
 
+Member = tuple[int, State, Given]  # an element's number, its place in the input, and itself
+
+
+class GroupWindowsStream:
+    """Elements gathered by key; a full group's dataset comes at once, and those that are left at the end, by key."""
+
+    def __init__(
+        self,
+        node: GroupByWindow,
+        input_stream: Stream,
+        open_group: Callable[[int, HeldRows, int, State | None], Stream],
+        state: State | None,
+    ) -> None:
+        self.node = node
+        self.input = input_stream
+        self.open_group = open_group
+        self.read = 0
+        self.number = 0  # of full groups
+        self.groups: dict[int, tuple[int, list[Member]]] = {}  # size and members by key
+        self.current: tuple[int, list[Member]] | None = None
+        self.stream: Stream | None = None  # of the current group's dataset
+        self.lost = False
+        self.saved = state
+
+    def restore(self, saved: State) -> None:
+        """Reads again what was held."""
+        self.saved = None
+        again: dict[int, Member] = {}
+        while self.read < saved["read"]:
+            place = self.input.state()
+            self.read += 1
+            try:
+                again[self.read - 1] = (self.read - 1, place, self.input.next())
+            except HeadraceError:
+                continue
+            except StopIteration:
+                break
+        current = saved["current"]
+        try:
+            self.groups = {key: (size, [again[held] for held in numbers]) for key, size, numbers in saved["groups"]}
+            members = [again[held] for held in current["numbers"]] if current else []
+        except KeyError:
+            self.lost = True
+            raise group_lost(self.node.label) from None
+        self.number = saved["number"]
+        if current:
+            self.open(current["key"], members, current["inner"])
+
+    def next(self) -> Given:
+        if self.saved is not None:
+            self.restore(self.saved)
+        while not self.lost:
+            if self.current is None:
+                self.fill_a_group()
+            elif self.stream is None:
+                self.open(*self.current, None)
+            assert self.current is not None  # or the end has come
+            if self.stream is None:
+                continue
+            origin = self.origin(self.current[1])
+            try:
+                element, inside = self.stream.next()
+            except StopIteration:
+                self.stream.close()
+                self.stream = self.current = None
+                continue
+            except HeadraceError as error:
+                raise within(error, origin) from error.__cause__
+            return element, inside if ":" in inside else f"{inside} of {origin}"
+        raise StopIteration
+
+    def fill_a_group(self) -> None:
+        """Reads until a group is full; at the end takes the one with the smallest key."""
+        while self.current is None:
+            place = self.input.state()
+            try:
+                given = self.input.next()
+            except StopIteration:
+                if not self.groups:
+                    raise
+                key = min(self.groups)
+                self.current = (key, self.groups.pop(key)[1])
+                break
+            except HeadraceError:
+                self.read += 1
+                raise
+            self.read += 1
+            key = called(self.node.label, given[1], functools.partial(self.key_of, given[0]))
+            size, members = self.groups[key]
+            members.append((self.read - 1, place, given))
+            if len(members) == size:
+                del self.groups[key]
+                self.current = (key, members)
+        self.number += 1
+
+    def key_of(self, element: Element) -> int:
+        """The element's key, whose group is there."""
+        key = self.node.key_of(call_on(self.node.key_func, element))
+        if key not in self.groups:
+            self.groups[key] = (self.node.size_of(key), [])
+        return key
+
+    def open(self, key: int, members: list[Member], inner: State | None) -> None:
+        """Makes the dataset of a group."""
+        self.current = None
+        held = HeldRows([given[0] for _, _, given in members], [given[1] for _, _, given in members])
+        open_it = functools.partial(self.open_group, key, held, self.number - 1, inner)
+        self.stream = called(self.node.reduce_label, self.origin(members), open_it)
+        self.current = (key, members)
+
+    def origin(self, members: list[Member]) -> str:
+        return grouped(members[0][2][1], members[-1][2][1], len(members))
+
+    def state(self) -> State:
+        if self.saved is not None:
+            return self.saved
+        held = [member for _, members in self.groups.values() for member in members]
+        held += self.current[1] if self.current else []
+        places = {number: place for number, place, _ in held}
+        groups = [(key, size, [member[0] for member in members]) for key, (size, members) in self.groups.items()]
+        inner = self.stream.state() if self.stream else None
+        current = self.current and (self.current[0], [member[0] for member in self.current[1]], inner)
+        return group_state(
+            self.read, self.number, groups, current, lambda number: places.get(number) or self.input.state()
+        )
+
+    def close(self) -> None:
+        if self.stream is not None:
+            self.stream.close()
+        self.input.close()
+
+
 @stream_of.register
 def _held(node: Held, state: State | None, context: Context) -> Stream:
     return HeldStream(node, state)
@@ -82,3 +222,12 @@ def _held(node: Held, state: State | None, context: Context) -> Stream:
 @stream_of.register
 def _window(node: Window, state: State | None, context: Context) -> Stream:
     return WindowStream(node, stream_of(node.input, state, context))
+
+
+@stream_of.register
+def _group_by_window(node: GroupByWindow, state: State | None, context: Context) -> Stream:
+    def open_group(key: int, held: HeldRows, number: int, saved: State | None) -> Stream:
+        plan, inside = reduced_plan(node, key, held, number, context)
+        return stream_of(plan, saved, inside)
+
+    return GroupWindowsStream(node, stream_of(node.input, input_state(state), context), open_group, state)

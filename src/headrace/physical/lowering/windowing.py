@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from headrace.physical.block import Failure
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
-from headrace.physical.holding import HeldStage
-from headrace.physical.lowering.dispatch import lower
+from headrace.physical.cursor import IndexCursor, State
+from headrace.physical.failing import located
+from headrace.physical.group_windows import GroupWindowsStage, SavedCursor
+from headrace.physical.holding import HeldBlock, HeldStage
+from headrace.physical.inner import InnerReader
+from headrace.physical.lowering.dispatch import input_state, lower
+from headrace.physical.reading import GroupOrigin
 from headrace.physical.stage import Stage
 from headrace.physical.windowing import WindowStage
-from headrace.plan.windowing import Held, Window
+from headrace.plan.node import Node, plan_of
+from headrace.plan.windowing import GroupByWindow, Held, HeldElements, Window
 
-__all__: list[str] = []
+__all__ = ["reduced_plan"]
 
 
 @lower.register
@@ -22,3 +28,31 @@ def _held(node: Held, state: State | None, context: Context) -> Stage:
 def _window(node: Window, state: State | None, context: Context) -> Stage:
     # What a window holds is read again.
     return WindowStage(node, lower(node.input, state, context.replaying()), context.meter(node))
+
+
+def reduced_plan(
+    node: GroupByWindow, key: int, elements: HeldElements, number: int, context: Context
+) -> tuple[Node, Context]:
+    """The plan that the user's function makes of a group, and the context in which it runs."""
+    plan = plan_of(node.reduce_func(key, node.wrap(Held(elements=elements, name=node.name))), stage=node.reduce_label)
+    return plan, context.inside(plan, opener=node, number=number)
+
+
+@lower.register
+def _group_by_window(node: GroupByWindow, state: State | None, context: Context) -> Stage:
+    def open_group(key: int, held: HeldBlock, number: int, saved: State | None) -> InnerReader:
+        def open_stage() -> Stage | Failure:
+            try:
+                plan, inside = reduced_plan(node, key, held, number, context)
+                return lower(plan, saved, inside)
+            except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+                raised = RuntimeError("the function raised StopIteration") if type(error) is StopIteration else error
+                origin = GroupOrigin([(held.origins, len(held))]).describe(0)
+                nowhere = IndexCursor(0)  # the stage knows where it stands
+                return Failure(located(raised, stage=node.reduce_label, origin=origin), nowhere, nowhere)
+
+        return InnerReader(open_stage, None if saved is None else SavedCursor(saved))
+
+    # Elements that are held are read again.
+    above = lower(node.input, input_state(state), context.replaying())
+    return GroupWindowsStage(node, above, context.meter(node), state, open_group)

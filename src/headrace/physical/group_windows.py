@@ -1,0 +1,338 @@
+"""The stage of group_by_window: elements gathered by key, and the datasets that a function makes of full groups.
+
+The order is tf.data's: when a group is full, the elements of its dataset come before anything more is read; at the end the
+groups that are left follow in the order of their keys. A failure of the input, of a key or of a size takes one element
+with it; a failure to make a dataset takes its group.
+
+The state is the place of the oldest element that is held, and for each group the numbers of its elements, counted from
+there: they are read again, and no function is asked again for their keys. A place must cost little, as there is one with
+every block: groups only ever grow until they are full, so it is enough to remember how much had been read and how many
+groups had been full, and to leave the groups themselves to whoever writes the state down.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import DataLossError, HeadraceError
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Failure, Rows
+from headrace.physical.cursor import Cursor, State
+from headrace.physical.failing import located, within
+from headrace.physical.holding import HeldBlock
+from headrace.physical.inner import InnerReader
+from headrace.physical.mapping import call_on
+from headrace.physical.origin import Within
+from headrace.physical.reading import GroupOrigin, Reads, Runs, place_in
+from headrace.physical.stage import Item, Stage
+from headrace.plan.windowing import GroupByWindow
+from headrace.structure import Element
+
+__all__ = ["GroupWindowsStage", "OpenGroup", "SavedCursor", "group_lost", "group_state"]
+
+# Opens the plan that the user's function makes of a group: (key, elements, its number, inner state) -> reader.
+OpenGroup = Callable[[int, HeldBlock, int, State | None], InnerReader]
+
+# What is read at once: enough for as many groups as were asked for, and no more than is quickly read.
+_READ_AT_ONCE = 1024
+
+
+def group_state(
+    read: int,
+    number: int,
+    groups: Sequence[tuple[int, int, Sequence[int]]],
+    current: tuple[int, Sequence[int], State | None] | None,
+    place: Callable[[int], State],
+) -> State:
+    """The state of groups that hold elements with these numbers; numbers in it count from the oldest one held.
+
+    Args:
+        read: how many elements were read.
+        number: how many groups were full.
+        groups: the keys, sizes and numbers of those that are not.
+        current: the key and numbers of the group whose dataset is read, and the place in that.
+        place: the place of an input element.
+    """
+    oldest = min([numbers[0] for _, _, numbers in groups] + ([current[1][0]] if current else []), default=read)
+    return {
+        "read": read - oldest,
+        "number": number,
+        "groups": [[key, size, [held - oldest for held in numbers]] for key, size, numbers in groups],
+        "current": current
+        and {"key": current[0], "numbers": [held - oldest for held in current[1]], "inner": current[2]},
+        "input": place(oldest),
+    }
+
+
+def group_lost(label: str) -> DataLossError:
+    """What is raised where a resumed run does not find the elements that a group had held."""
+    message = "elements that were held are not there any more: the data changed since the state was saved"
+    return DataLossError(message, stage=label)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SavedCursor:
+    """A place that was loaded, and from which nothing was read yet."""
+
+    saved: State
+
+    def advance(self, count: int) -> Cursor:
+        assert count == 0  # once something is read, blocks say where they stand
+        return self
+
+    def state(self) -> State:
+        return self.saved
+
+
+class _Group:
+    """Elements with one key; it only grows until it is full."""
+
+    __slots__ = ("full_at", "key", "numbers", "rows", "size")
+
+    def __init__(self, key: int, size: int) -> None:
+        self.key = key
+        self.size = size
+        self.numbers: list[int] = []
+        self.rows: list[Element] = []
+        self.full_at: int | None = None  # how many groups were full before it
+
+    def add(self, number: int, row: Element) -> None:
+        self.numbers.append(number)
+        self.rows.append(row)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the stage stands: so much was read, and so many groups were full."""
+
+    read: int
+    number: int
+    groups: Sequence[_Group]
+    current: _Group | None
+    runs: Runs
+
+    def state(self, inner: Cursor | None) -> State:
+        groups = [
+            (held.key, held.size, held.numbers[: bisect.bisect_left(held.numbers, self.read)])
+            for held in self.groups
+            if held.full_at is None or held.full_at >= self.number
+        ]
+        group = self.current
+        current = None if group is None else (group.key, group.numbers, None if inner is None else inner.state())
+        return group_state(
+            self.read,
+            self.number,
+            [held for held in groups if held[2]],
+            current,
+            lambda number: place_in(self.runs, number).state(),
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _GroupCursor:
+    """In the dataset of a group; between two groups where there is none."""
+
+    place: _Place
+    inner: Cursor | None = None
+
+    def advance(self, count: int) -> _GroupCursor:
+        return self if self.inner is None else _GroupCursor(self.place, self.inner.advance(count))
+
+    def state(self) -> State:
+        return self.place.state(self.inner)
+
+
+class GroupWindowsStage(Stage):
+    """The elements of datasets that are made of groups of elements."""
+
+    def __init__(
+        self, node: GroupByWindow, input_stage: Stage, meter: Meter, state: State | None, open_group: OpenGroup
+    ) -> None:
+        self._node = node
+        self._open_group = open_group
+        self._saved = state
+        self._reads = Reads(input_stage.cursor)
+        self._block: Block | None = None  # what was read and not looked at yet
+        self._rows: list[Element] = []
+        self._next = 0  # the number of the next element to look at
+        self._full = 0  # how many groups were full
+        self._growing: dict[int, _Group] = {}
+        self._groups: list[_Group] = []  # these, and those that were full not long ago
+        self._current: tuple[_Group, InnerReader, GroupOrigin] | None = None
+        self._left: list[int] | None = None  # the keys that are left at the end, the next one last
+        self._lost = False
+        self._stopped = False
+        cursor = _GroupCursor(self._place(None)) if state is None else SavedCursor(state)
+        super().__init__(meter, (input_stage,), cursor)
+
+    def _pull(self, limit: int) -> Item:
+        if self._saved is not None and not self._restored():
+            return Failure(group_lost(self._node.label), self.cursor, self.cursor)
+        while not self._lost:
+            if self._current is not None:
+                item = self._from_dataset(*self._current, limit)
+                if item is not None:
+                    return item
+                self._current = None
+            group = self._next_group(limit)
+            if not isinstance(group, _Group):
+                return group
+            self._open(group, None)
+        return None
+
+    # ------------------------------------------------------------------ datasets
+
+    def _open(self, group: _Group, inner: State | None) -> None:
+        members = self._reads.origins(np.array(group.numbers))
+        assert group.full_at is not None  # or it would not be opened
+        reader = self._open_group(group.key, HeldBlock(Rows(group.rows), members), group.full_at, inner)
+        self._current = (group, reader, GroupOrigin([(members, len(group.numbers))]))
+        group.rows = []  # the dataset has them
+
+    def _from_dataset(self, group: _Group, reader: InnerReader, origin: GroupOrigin, limit: int) -> Item:
+        """What comes next of the group's dataset; None at its end."""
+        if self._stopped:  # stop() may have come before there was something to stop
+            reader.stop()
+        start = time.perf_counter()
+        item = reader.peek(limit)
+        self._inside_s += time.perf_counter() - start
+        if item is None:
+            reader.close()
+            return None
+        place = self._place(group)
+        if isinstance(item, Block):
+            block = reader.take(min(limit, len(item)))
+            return Block(block.payload, _GroupCursor(place, block.cursor), Within(block.origin, origin, 0))
+        if reader.failed_to_open:
+            self._current = None
+            return Failure(item.error, _GroupCursor(place), _GroupCursor(self._place(None)))
+        reader.drop_failure()
+        error = within(item.error, origin.describe(0))
+        return Failure(error, _GroupCursor(place, item.cursor), _GroupCursor(place, item.after))
+
+    # ------------------------------------------------------------------ groups
+
+    def _next_group(self, limit: int) -> _Group | Failure | None:
+        """The next group that is full, or left at the end; a failure on the way to it."""
+        while True:
+            while self._block is not None:
+                found = self._look_at(self._block)
+                if found is not None:
+                    return found
+            item = self._read(self.inputs[0], self._wanted(limit))
+            if item is None:
+                return self._left_over()
+            self._reads.add(item)
+            if isinstance(item, Failure):
+                return self._passed(item.error)
+            self._block, self._rows = item, item.payload.rows()
+
+    def _left_over(self) -> _Group | None:
+        """At the end, the group with the smallest key."""
+        if self._left is None:
+            self._left = sorted(self._growing, reverse=True)
+        return self._filled(self._growing[self._left.pop()]) if self._left else None
+
+    def _wanted(self, limit: int) -> int:
+        return max(1, min(_READ_AT_ONCE, limit * max(1, self._node.window_size or 1)))
+
+    def _look_at(self, block: Block) -> _Group | Failure | None:
+        """Puts the next element into its group."""
+        number = self._next
+        index = number - (self._reads.number - len(block))
+        if index == len(block) - 1:
+            self._block = None
+        element = self._rows[index]
+        try:
+            group = self._group_of(element)
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+            raised = RuntimeError("the function raised StopIteration") if isinstance(error, StopIteration) else error
+            return self._passed(located(raised, stage=self._node.label, origin=block.origin.describe(index)))
+        group.add(number, element)
+        self._next += 1
+        return self._filled(group) if len(group.numbers) == group.size else None
+
+    def _group_of(self, element: Element) -> _Group:
+        node = self._node
+        key = node.key_of(call_on(node.key_func, element))
+        group = self._growing.get(key)
+        if group is None:
+            group = self._growing[key] = _Group(key, node.size_of(key))
+            self._groups.append(group)
+        return group
+
+    def _passed(self, error: HeadraceError) -> Failure:
+        """The failure of the next element."""
+        before = _GroupCursor(self._place(None))
+        self._next += 1
+        return Failure(error, before, _GroupCursor(self._place(None)))
+
+    def _filled(self, group: _Group) -> _Group:
+        group.full_at, self._full = self._full, self._full + 1
+        del self._growing[group.key]
+        if len(self._groups) > 2 * len(self._growing) + 64:
+            # New lists, because places that are on their way have the old ones.
+            self._groups = list(self._growing.values())
+            oldest = min((other.numbers[0] for other in self._groups), default=self._next)
+            self._reads.forget_before(min(oldest, group.numbers[0]))
+        return group
+
+    def _place(self, current: _Group | None) -> _Place:
+        return _Place(self._next, self._full, self._groups, current, self._reads.runs)
+
+    # ----------------------------------------------------------------- restoring
+
+    def _restored(self) -> bool:
+        """Reads again what was held; False where it is not there any more."""
+        saved, self._saved = self._saved, None
+        assert saved is not None  # who asks has looked
+        holder: dict[int, _Group] = {}
+        for key, size, numbers in saved["groups"]:
+            self._growing[key] = group = _Group(key, size)
+            holder.update(dict.fromkeys(numbers, group))
+        self._groups = list(self._growing.values())
+        self._full = saved["number"]
+        current = saved["current"]
+        opened = None
+        if current is not None:
+            opened = _Group(current["key"], len(current["numbers"]))
+            opened.full_at = self._full - 1
+            holder.update(dict.fromkeys(current["numbers"], opened))
+        self._lost = not self._read_again(saved["read"], holder)
+        if opened is not None and current is not None and not self._lost:
+            self._open(opened, current["inner"])
+        return not self._lost
+
+    def _read_again(self, count: int, holder: dict[int, Any]) -> bool:
+        found = 0
+        while self._next < count:
+            item = self._read(self.inputs[0], min(count - self._next, _READ_AT_ONCE))
+            if item is None:
+                return False
+            rows = item.payload.rows() if isinstance(item, Block) else []
+            self._reads.add(item)
+            for number, row in enumerate(rows, self._next):
+                if number in holder:
+                    holder[number].add(number, row)
+                    found += 1
+            self._next = self._reads.number
+        return found == len(holder)
+
+    # -------------------------------------------------------------------- ending
+
+    def stop(self) -> None:
+        self._stopped = True
+        if self._current is not None:
+            self._current[1].stop()
+        super().stop()
+
+    def close(self) -> None:
+        if self._current is not None:
+            self._current[1].close()
+        super().close()
