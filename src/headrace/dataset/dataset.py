@@ -10,6 +10,7 @@ from headrace.dataset.buffering import Buffering
 from headrace.dataset.combining import Combining
 from headrace.dataset.consuming import Consuming
 from headrace.dataset.elementwise import Elementwise
+from headrace.dataset.feeding import Feeding
 from headrace.dataset.grouping import Grouping
 from headrace.dataset.mixing import Mixing
 from headrace.dataset.nesting import Nesting
@@ -23,7 +24,18 @@ __all__ = ["Dataset"]
 
 
 class Dataset(
-    Sources, Elementwise, Nesting, Grouping, Windowing, Sequencing, Combining, Mixing, Buffering, Storing, Consuming
+    Sources,
+    Elementwise,
+    Nesting,
+    Grouping,
+    Windowing,
+    Sequencing,
+    Combining,
+    Mixing,
+    Buffering,
+    Storing,
+    Feeding,
+    Consuming,
 ):
     """A description of elements and of what is done to them; nothing runs until it is iterated.
 

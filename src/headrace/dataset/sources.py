@@ -11,6 +11,8 @@ import numpy as np
 from headrace.dataset.part import Part
 from headrace.errors import InvalidArgumentError
 from headrace.io.files import match_files
+from headrace.plan.elementwise import Map
+from headrace.plan.fetching import Fetch, length_of
 from headrace.plan.randomness import Randomness
 from headrace.plan.sources import FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.structure import Element, normalize
@@ -98,6 +100,56 @@ class Sources(Part):
         """
         signature = None if output_signature is None else normalize(output_signature)
         return cls._of(FromGenerator(generator=generator, signature=signature, args=tuple(args or ()), name=name))
+
+    @classmethod
+    def source(
+        cls,
+        source: Any,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """What any object gives by number: torch's map-style datasets, Grain's sources, Hugging Face's datasets, a list.
+
+        A shuffle or a ``take`` behind it moves numbers, and only what comes out is fetched. Lists in what it gives are
+        arrays, as in other sources, and tensors of PyTorch's are NumPy arrays on the same memory.
+
+        Args:
+            source: has ``__len__`` and ``__getitem__``, which takes 0 to the length - 1. With parallel calls it is called
+                from several threads at once.
+            num_parallel_calls: how many elements may be fetched at once in the pipeline's workers.
+            deterministic: False lets elements come in the order in which they are there.
+            name: how messages and statistics call the operation.
+
+        Raises:
+            TypeError: it has no length, or nothing to be got by number.
+            DataError: while iterating, in place of each element that it failed to give.
+
+        Example:
+            >>> import headrace as hr
+            >>> class Squares:
+            ...     def __len__(self):
+            ...         return 4
+            ...
+            ...     def __getitem__(self, index):
+            ...         return {"number": index, "square": [index * index]}
+            >>> for batch in hr.Dataset.source(Squares()).batch(4):
+            ...     print(batch)
+            {'number': array([0, 1, 2, 3]), 'square': array([[0],
+                   [1],
+                   [4],
+                   [9]])}
+        """
+        numbers = Range(start=0, stop=length_of(source), step=1, name=name)
+        return cls._of(
+            Map(
+                input=numbers,
+                function=Fetch(source),
+                num_parallel_calls=num_parallel_calls,
+                deterministic=deterministic,
+                name=name,
+            )
+        )
 
     @classmethod
     def range(cls, *args: int, output_type: Any = np.int64, name: str | None = None) -> Dataset:

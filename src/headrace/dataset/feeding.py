@@ -1,0 +1,101 @@
+"""Operations that hand elements to a framework, on its device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.dataset.part import Part
+from headrace.errors import InvalidArgumentError
+from headrace.feed.feeding import Feed
+from headrace.plan.sequencing import check_int
+
+__all__ = ["Feeding"]
+
+
+class Feeding(Part):
+    """Operations that hand elements to a framework, on its device."""
+
+    __slots__ = ()
+
+    def to_torch(
+        self, device: Any = None, dtype: Any = None, pin_memory: bool | str = "auto", buffer_size: int = 2
+    ) -> Feed:
+        """The elements as PyTorch's tensors, on a device before the training loop asks for them.
+
+        On the CPU a tensor shares its memory with the batch, and nothing is copied. On CUDA batches go through pinned
+        memory that is used again, are copied by a stream of their own while the step computes, and are handed over in
+        the order of the loop's stream. Texts and objects stay what they are.
+
+        What is returned is iterated once an epoch. Its iterator has ``state_dict`` and ``load_state_dict``, which count
+        what the loop got and fit those of the dataset; ``stats()``, with the wait of each step and the time of each copy;
+        ``close``; and is a context manager.
+
+        Args:
+            device: where to; the CPU by default.
+            dtype: a ``torch.dtype`` for tensors of floats; None leaves them as they are.
+            pin_memory: ``"auto"`` pins for CUDA; True also for tensors that stay on the CPU; False never.
+            buffer_size: how many elements may lie ready on the device; 0 brings each when it is asked for.
+
+        Raises:
+            MissingExtraError: PyTorch is not installed.
+            InvalidArgumentError: no such device, or another argument that does not fit; while iterating, in place of an
+                element that has a component with no counterpart, such as dates.
+
+        Example:
+            >>> import headrace as hr
+            >>> for batch in hr.Dataset.range(4).batch(2).to_torch():
+            ...     print(batch)
+            tensor([0, 1])
+            tensor([2, 3])
+        """
+        from headrace.feed.torch_feed import torch_transfer
+
+        size = _buffer_size(buffer_size, stage="to_torch")
+        return Feed(self._plan, torch_transfer(device, dtype, pin_memory, size), size)
+
+    def to_jax(self, device: Any = None, sharding: Any = None, buffer_size: int = 2) -> Feed:
+        """The elements as JAX's arrays, on a device, or sharded over several, before the training loop asks for them.
+
+        What is returned is iterated as that of ``to_torch``, with state and statistics.
+
+        Args:
+            device: a ``jax.Device``; JAX's default one otherwise.
+            sharding: a ``jax.sharding.Sharding`` for every array, instead of a device.
+            buffer_size: how many elements may lie ready on the device; 0 brings each when it is asked for.
+
+        Raises:
+            MissingExtraError: JAX is not installed.
+            InvalidArgumentError: a device and a sharding at once, or neither of them; while iterating, in place of an
+                element that has a component with no counterpart, or a shape that cannot be sharded so.
+
+        Example:
+            >>> import headrace as hr
+            >>> [batch.tolist() for batch in hr.Dataset.range(4).batch(2).to_jax()]
+            [[0, 1], [2, 3]]
+        """
+        from headrace.feed.jax_feed import jax_transfer
+
+        size = _buffer_size(buffer_size, stage="to_jax")
+        return Feed(self._plan, jax_transfer(device, sharding), size)
+
+    def to_tensorflow(self) -> Any:
+        """The dataset as a ``tf.data.Dataset``, whose every epoch is an epoch of this one.
+
+        Put it last: what follows in ``tf.data`` has no state and no statistics of headrace's.
+
+        Raises:
+            MissingExtraError: TensorFlow is not installed.
+            InvalidArgumentError: a component that no tensor of TensorFlow's can hold; it is named.
+            OutOfRangeError: the dataset is empty, and only an element could tell what it holds.
+        """
+        from headrace.feed.tensorflow_feed import tensorflow_dataset
+
+        dataset = self._of(self._plan)
+        return tensorflow_dataset(lambda: iter(dataset), dataset.element_spec)
+
+
+def _buffer_size(buffer_size: int, *, stage: str) -> int:
+    size = check_int(buffer_size, field="buffer_size", stage=stage)
+    if size < 0:
+        raise InvalidArgumentError(f"buffer_size must be at least 0, not {size}", stage=stage)
+    return size

@@ -1,0 +1,248 @@
+"""A dataset's elements made a framework's, for a training loop.
+
+A ``Transfer`` knows the framework: ``begin`` starts to bring an element to the device, ``finish`` hands it over in the
+loop's own thread. Where bringing takes time, a thread of the feed begins the next elements while the loop computes, up
+to ``buffer_size`` of them; where it takes none, the loop's thread does it all.
+
+What always holds.
+- The state counts what the loop got, whatever lies ready: each element has a bookmark of the place behind it.
+- An element's error comes in its place, and the next call goes on behind it.
+- ``close`` joins the thread and closes the pipeline; being dropped, the end, and an exception close as well.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from headrace.errors import CancelledError, HeadraceError, OutOfRangeError
+from headrace.feed.stats import FeedStats, StepTimes, own_rank
+from headrace.iterator import DatasetIterator
+from headrace.plan.node import INFINITE_CARDINALITY, Node
+from headrace.queues.channel import Channel
+from headrace.structure import Element
+
+__all__ = ["Feed", "FeedIterator", "Transfer"]
+
+Bookmark = Callable[[], dict[str, Any]]
+
+
+class Transfer(Protocol):
+    """How elements become a framework's."""
+
+    @property
+    def takes_time(self) -> bool:
+        """Whether a thread of its own pays: there is a device to copy to."""
+        ...
+
+    def begin(self, element: Element) -> Any:
+        """Starts to bring an element over; called in the feed's thread."""
+        ...
+
+    def finish(self, begun: Any) -> Any:
+        """The element, safe to use for what the calling thread does next."""
+        ...
+
+    def copies_s(self) -> list[float]:
+        """How long the copies took that have ended since the last call, in seconds."""
+        ...
+
+
+class Feed:
+    """A dataset as a framework's arrays; each ``iter`` is a new epoch.
+
+    Args:
+        plan: the dataset's plan.
+        transfer: makes the transfer of one epoch.
+        buffer_size: how many elements may lie ready on the device.
+    """
+
+    def __init__(self, plan: Node, transfer: Callable[[], Transfer], buffer_size: int) -> None:
+        self._plan = plan
+        self._transfer = transfer
+        self._buffer_size = buffer_size
+
+    def __iter__(self) -> FeedIterator:
+        return FeedIterator(self._plan, self._transfer(), self._buffer_size)
+
+    def __len__(self) -> int:
+        count = self._plan.cardinality()
+        if count < 0:
+            raise TypeError(f"the number of elements is {'infinite' if count == INFINITE_CARDINALITY else 'unknown'}")
+        return count
+
+    def __bool__(self) -> bool:
+        return True  # not len(): it is true even when it is empty or endless
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Ready:
+    """What was begun, or the error in its place, and the place behind it."""
+
+    begun: Any
+    error: HeadraceError | None
+    bookmark: Bookmark
+
+
+class _Reader:
+    """Reads a pipeline ahead in a thread. It knows nothing of the feed's iterator, so that one can be dropped."""
+
+    def __init__(self, iterator: DatasetIterator, transfer: Transfer, buffer_size: int) -> None:
+        self._iterator = iterator
+        self._transfer = transfer
+        self.ready: Channel[_Ready] = Channel(capacity=buffer_size, name="feed")
+        self._stopped = False
+        self._thread = threading.Thread(target=self._work, name="headrace-feed", daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        try:
+            while not self._stopped and (item := self._next()) is not None:
+                self.ready.put(item)
+            self.ready.close()
+        except CancelledError:
+            pass  # stop() closed the channel
+        except BaseException as error:  # noqa: BLE001 - whatever ended the pipeline, the loop must hear of it
+            self.ready.fail(error)
+
+    def _next(self) -> _Ready | None:
+        try:
+            begun, error = self._transfer.begin(next(self._iterator)), None
+        except StopIteration:
+            return None
+        except HeadraceError as failed:
+            begun, error = None, failed.with_traceback(None)
+        return _Ready(begun, error, self._iterator.bookmark())
+
+    def stop(self) -> None:
+        """Ends the thread, and waits for it."""
+        self._stopped = True
+        self.ready.close(cancel_pending_enqueues=True)
+        self._iterator.close()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+
+class FeedIterator:
+    """Delivers the elements of one epoch to a training loop; made by ``iter(feed)``."""
+
+    def __init__(self, plan: Node, transfer: Transfer, buffer_size: int) -> None:
+        self._iterator = DatasetIterator(plan)
+        self._transfer = transfer
+        self._buffer_size = buffer_size
+        self._reader: _Reader | None = None
+        self._finalizer: weakref.finalize[Any, Any] | None = None
+        self._bookmark: Bookmark = self._iterator.bookmark()
+        self._ended = False
+        self._steps = 0
+        self._waits = StepTimes()
+        self._copies = StepTimes()
+        self._began_s = time.perf_counter()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        start = time.perf_counter()
+        if self._ended:
+            raise StopIteration
+        try:
+            item = self._take()
+        except BaseException:
+            self.close()
+            raise
+        if item is None:
+            self.close()
+            raise StopIteration
+        self._bookmark = item.bookmark
+        if item.error is not None:
+            raise item.error
+        element = self._transfer.finish(item.begun)
+        self._steps += 1
+        self._waits.add(time.perf_counter() - start)
+        return element
+
+    def _take(self) -> _Ready | None:
+        if self._transfer.takes_time and self._buffer_size:
+            try:
+                return self._running().ready.get()
+            except OutOfRangeError:
+                return None
+        try:
+            begun, error = self._transfer.begin(next(self._iterator)), None
+        except StopIteration:
+            return None
+        except HeadraceError as failed:
+            begun, error = None, failed
+        return _Ready(begun, error, self._iterator.bookmark())
+
+    def _running(self) -> _Reader:
+        if self._reader is None:
+            self._reader = _Reader(self._iterator, self._transfer, self._buffer_size)
+            self._finalizer = weakref.finalize(self, self._reader.stop)
+        return self._reader
+
+    def get_next(self) -> Any:
+        """The next element.
+
+        Raises:
+            OutOfRangeError: there is none.
+        """
+        try:
+            return next(self)
+        except StopIteration:
+            raise OutOfRangeError("the dataset has no more elements") from None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the training loop stands, as plain data: what lies ready on the device does not count."""
+        return self._bookmark()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continues where the iterator that gave the state stood; of this dataset, fed to any framework or to none.
+
+        Raises:
+            InvalidArgumentError: the state is of another plan, of another version, or damaged.
+        """
+        self._stop()
+        self._iterator.load_state_dict(state)
+        self._bookmark = self._iterator.bookmark()
+        self._ended = False
+
+    def stats(self) -> FeedStats:
+        """What each step waited, what each copy took, and what the pipeline did."""
+        for seconds in self._transfer.copies_s():
+            self._copies.add(seconds)
+        return FeedStats(
+            rank=own_rank(),
+            steps=self._steps,
+            waits_s=self._waits.recent_s,
+            copies_s=self._copies.recent_s,
+            wait=self._waits.summary(),
+            copy=self._copies.summary(),
+            elapsed_s=time.perf_counter() - self._began_s,
+            pipeline=self._iterator.stats(),
+        )
+
+    def close(self) -> None:
+        """Ends the run: the threads are joined. The state stays as it was."""
+        self._ended = True
+        self._stop()
+        self._iterator.close()
+
+    def _stop(self) -> None:
+        if self._finalizer is not None:
+            self._finalizer()
+        self._reader = self._finalizer = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()

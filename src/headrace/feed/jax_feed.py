@@ -1,0 +1,76 @@
+"""Elements as JAX's arrays, put on a device or sharded over several while the step computes."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import Any, Final
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError, MissingExtraError
+from headrace.feed.leaves import made_of_arrays
+from headrace.structure import Element
+
+__all__ = ["JaxTransfer", "jax_transfer"]
+
+_STAGE: Final = "to_jax"
+
+
+def jax_transfer(device: Any, sharding: Any) -> Any:
+    """What makes the transfer of one epoch.
+
+    Raises:
+        MissingExtraError: JAX is not installed.
+        InvalidArgumentError: a device and a sharding at once, or what is neither.
+    """
+    try:
+        import jax
+    except ImportError:
+        raise MissingExtraError("to_jax needs: pip install 'headrace[jax]'") from None
+    if device is not None and sharding is not None:
+        raise InvalidArgumentError("give a device or a sharding, not both", stage=_STAGE)
+    if sharding is not None and not isinstance(sharding, jax.sharding.Sharding):
+        raise InvalidArgumentError(f"sharding must be a jax.sharding.Sharding, not {sharding!r}", stage=_STAGE)
+    if device is not None and not isinstance(device, jax.Device):
+        raise InvalidArgumentError(
+            f"device must be a jax.Device, such as jax.devices()[0], not {device!r}", stage=_STAGE
+        )
+    return lambda: JaxTransfer(device if sharding is None else sharding)
+
+
+class JaxTransfer:
+    """To where ``jax.device_put`` puts things."""
+
+    takes_time = True
+
+    def __init__(self, place: Any) -> None:
+        self._place = place
+        self._copies_s: deque[float] = deque(maxlen=1000)
+
+    def begin(self, element: Element) -> Any:
+        """Puts the arrays on their devices, and waits for it here, where nobody waits."""
+        import jax
+
+        start = time.perf_counter()
+        arrays: list[Any] = []
+
+        def put(array: np.ndarray) -> Any:
+            try:
+                arrays.append(jax.device_put(array, self._place))
+            except ValueError as error:
+                raise InvalidArgumentError(f"an array of shape {array.shape}: {error}", stage=_STAGE) from error
+            return arrays[-1]
+
+        begun = made_of_arrays(element, put, stage=_STAGE)
+        jax.block_until_ready(arrays)
+        self._copies_s.append(time.perf_counter() - start)
+        return begun
+
+    def finish(self, begun: Any) -> Any:
+        """Nothing is left to be done."""
+        return begun
+
+    def copies_s(self) -> list[float]:
+        """How long each element took to be on its devices."""
+        return [self._copies_s.popleft() for _ in range(len(self._copies_s))]

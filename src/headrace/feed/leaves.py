@@ -1,0 +1,50 @@
+"""Which leaves of an element become arrays on a device, and which stay what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.structure import Element, flatten, paths_of, unflatten
+
+__all__ = ["made_of_arrays"]
+
+_NUMBERS: Final = "biufc"
+
+
+def made_of_arrays(element: Element, convert: Callable[[np.ndarray], Any], *, stage: str) -> Element:
+    """The element with ``convert`` applied to its arrays and numbers; texts and objects stay what they are.
+
+    Raises:
+        InvalidArgumentError: a leaf has a dtype that no device knows, such as dates; it is named.
+    """
+    leaves, treedef = flatten(element)
+    try:
+        return unflatten(treedef, [_made(leaf, convert) for leaf in leaves])
+    except InvalidArgumentError:
+        raise
+    except (TypeError, ValueError) as error:
+        for number, leaf in enumerate(leaves):
+            try:
+                _made(leaf, convert)
+            except (TypeError, ValueError) as found:
+                place = paths_of(treedef)[number]
+                component = f"component {place}" if place else "the element"
+                raise InvalidArgumentError(
+                    f"{component}, of dtype {np.asarray(leaf).dtype}, has no counterpart there: {found}. "
+                    "Make it numbers in a map first",
+                    stage=stage,
+                ) from error
+        raise
+
+
+def _made(leaf: Any, convert: Callable[[np.ndarray], Any]) -> Any:
+    if isinstance(leaf, np.ndarray):
+        return leaf if leaf.dtype.kind in "OUS" else convert(leaf)
+    if isinstance(leaf, bool | int | float | complex | np.generic):
+        array = np.asarray(leaf)
+        return leaf if array.dtype.kind in "OUS" else convert(array)
+    return leaf

@@ -1,0 +1,324 @@
+"""Feeds: a framework's arrays, the same elements, states, errors and ends as the dataset's own."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import headrace as hr
+from headrace.errors import InvalidArgumentError, MissingExtraError, OutOfRangeError
+from headrace.feed.feeding import Feed
+from headrace.plan.node import Node
+
+EXECUTORS = ["inline", "thread"]
+
+
+class Doubled:
+    """A transfer that gives an element twice over, so that one sees that it was there; slow ones have a thread."""
+
+    def __init__(self, *, takes_time: bool) -> None:
+        self.takes_time = takes_time
+        self.begun: list[Any] = []
+
+    def begin(self, element: Any) -> Any:
+        self.begun.append(element)
+        return element
+
+    def finish(self, begun: Any) -> Any:
+        return (begun, begun)
+
+    def copies_s(self) -> list[float]:
+        return [0.5] if self.begun else []
+
+
+def feed_of(dataset: hr.Dataset, *, ahead: bool, buffer_size: int = 2) -> Feed:
+    plan: Node = dataset.__headrace_plan__()
+    return Feed(plan, lambda: Doubled(takes_time=ahead), buffer_size)
+
+
+def no_thread_left() -> bool:
+    return not [thread for thread in threading.enumerate() if thread.name.startswith("headrace-")]
+
+
+def twice(elements: list[Any]) -> list[Any]:
+    return [(element, element) for element in elements]
+
+
+ahead = pytest.mark.parametrize("ahead", [False, True])
+executors = pytest.mark.parametrize("executor", EXECUTORS)
+
+
+@ahead
+@executors
+@given(st.integers(0, 9), st.integers(0, 4))
+def test_the_elements_are_the_datasets(ahead: bool, executor: str, count: int, buffer_size: int) -> None:
+    dataset = hr.Dataset.range(count).with_options(hr.Options(executor=executor))
+    feed = feed_of(dataset, ahead=ahead, buffer_size=buffer_size)
+    assert list(feed) == list(feed) == twice(list(range(count)))
+    assert len(feed) == count
+    assert no_thread_left()
+
+
+@ahead
+@executors
+def test_a_state_counts_what_the_loop_got(ahead: bool, executor: str) -> None:
+    dataset = hr.Dataset.range(10).shuffle(10, seed=1).map(lambda x: x + 1, num_parallel_calls=2).batch(3)
+    dataset = dataset.map(lambda batch: batch.tolist()).with_options(hr.Options(executor=executor))
+    feed = feed_of(dataset, ahead=ahead, buffer_size=3)
+    whole = list(feed_of(dataset, ahead=False))
+    with iter(feed) as first:
+        states = [first.state_dict()]
+        epoch_of_first = [next(first)]
+        states.append(first.state_dict())
+        epoch_of_first += [next(first)]
+        states.append(first.state_dict())
+        rest = list(first)
+        states.append(first.state_dict())
+    whole = epoch_of_first + rest
+    for count, state in zip([0, 1, 2, len(whole)], states, strict=True):
+        with iter(feed) as resumed:
+            resumed.load_state_dict(state)
+            assert list(resumed) == whole[count:]
+        with iter(dataset) as plain:  # the dataset's own state
+            plain.load_state_dict(state)
+            assert twice(list(plain)) == whole[count:]
+
+
+@ahead
+def test_an_error_comes_in_its_place_and_the_next_call_goes_on(ahead: bool) -> None:
+    dataset = hr.Dataset.range(4).map(lambda x: 6 // (x - 1))
+    with iter(feed_of(dataset, ahead=ahead)) as iterator:
+        assert next(iterator) == (-6, -6)
+        with pytest.raises(hr.errors.HeadraceError, match="element 1"):
+            next(iterator)
+        state = iterator.state_dict()
+        assert list(iterator) == twice([6, 3])
+        with pytest.raises(OutOfRangeError):
+            iterator.get_next()
+        iterator.load_state_dict(state)
+        assert list(iterator) == twice([6, 3])
+
+
+@ahead
+def test_leaving_early_leaves_no_thread(ahead: bool) -> None:
+    feed = feed_of(hr.Dataset.counter().map(lambda x: x, num_parallel_calls=2), ahead=ahead)
+    for _, element in zip(range(3), feed, strict=False):
+        assert element
+    gc.collect()
+    assert no_thread_left()
+    iterator = iter(feed)
+    next(iterator)
+    iterator.close()
+    iterator.close()
+    assert no_thread_left()
+    assert list(iterator) == []
+
+
+def test_no_more_lies_ready_than_the_buffer_holds() -> None:
+    transfer = Doubled(takes_time=True)
+    feed = Feed(hr.Dataset.counter().__headrace_plan__(), lambda: transfer, 2)
+    with iter(feed) as iterator:
+        for number in range(20):
+            assert next(iterator) == (number, number)
+            # Two are ready, one is in the thread's hands, and one was just taken.
+            assert len(transfer.begun) <= number + 4
+
+
+def test_statistics_count_each_step() -> None:
+    with iter(feed_of(hr.Dataset.range(5), ahead=True)) as iterator:
+        assert iterator.stats().steps == 0
+        assert len(list(iterator)) == 5
+        stats = iterator.stats()
+    assert (stats.steps, len(stats.waits_s), stats.wait.calls) == (5, 5, 5)
+    assert stats.copies_s == (0.5,)
+    assert stats.copy.max_s == 0.5
+    assert stats.pipeline.elements == 5
+    assert 0 <= stats.wait_share <= 1
+    assert stats.rank == 0
+
+
+def test_the_rank_is_what_a_launcher_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "3")
+    assert iter(feed_of(hr.Dataset.range(1), ahead=False)).stats().rank == 3
+
+
+@pytest.mark.parametrize("name", ["to_torch", "to_jax", "to_tensorflow"])
+def test_a_framework_that_is_not_there_is_an_error_with_the_install_line(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    framework = name.removeprefix("to_")
+    monkeypatch.setitem(__import__("sys").modules, framework, None)
+    with pytest.raises(MissingExtraError, match=rf"{name} needs: pip install 'headrace\[{framework}\]'"):
+        getattr(hr.Dataset.range(2), name)()
+
+
+def test_arguments_are_checked() -> None:
+    for call in (hr.Dataset.range(1).to_torch, hr.Dataset.range(1).to_jax):
+        with pytest.raises(InvalidArgumentError, match="buffer_size must be at least 0"):
+            call(buffer_size=-1)
+
+
+# ------------------------------------------------------------------------------- PyTorch
+
+
+@dataclasses.dataclass
+class Sample:
+    image: Any
+    label: Any
+
+
+def elements() -> Iterator[Any]:
+    yield {"x": np.arange(3), "name": "a"}, np.float32(1.5)
+
+
+def test_tensors_share_their_memory_with_the_batch() -> None:
+    torch = pytest.importorskip("torch")
+    batches: list[np.ndarray] = []
+
+    def seen(batch: np.ndarray) -> np.ndarray:
+        batches.append(batch)
+        return batch
+
+    dataset = hr.Dataset.range(6).batch(3).map(seen)
+    tensors = list(dataset.to_torch())
+    assert [tensor.tolist() for tensor in tensors] == [[0, 1, 2], [3, 4, 5]]
+    assert tensors[0].data_ptr() == batches[0].ctypes.data
+    assert isinstance(tensors[0], torch.Tensor)
+
+
+@pytest.mark.parametrize(
+    ("leaf", "kind"),
+    [
+        (3, "int64"),
+        (2.5, "float64"),
+        (True, "bool"),
+        (np.float32(1), "float32"),
+        (np.zeros((2, 0), np.uint8), "uint8"),
+        (np.arange(6)[::-2], "int64"),
+        (np.arange(3, dtype=">i4"), "int32"),
+        (np.zeros(2, np.complex64), "complex64"),
+    ],
+)
+def test_numbers_of_every_kind_are_tensors(leaf: Any, kind: str) -> None:
+    torch = pytest.importorskip("torch")
+    (found,) = hr.Dataset.from_tensors((leaf,)).to_torch()
+    assert found[0].dtype == getattr(torch, kind)
+    assert np.array_equal(found[0].numpy(), np.asarray(leaf))
+
+
+def test_structure_texts_and_classes_stay_and_floats_take_the_dtype() -> None:
+    torch = pytest.importorskip("torch")
+    dataset = hr.Dataset.range(1).map(lambda x: Sample({"a": (np.ones(2), "text", None)}, x))
+    (found,) = dataset.to_torch(dtype=torch.float16)
+    assert isinstance(found, Sample)
+    assert found.image["a"][0].dtype == torch.float16
+    assert found.image["a"][1:] == ("text", None)
+    assert found.label.dtype == torch.int64
+
+
+def test_what_has_no_counterpart_is_an_error_in_its_place() -> None:
+    pytest.importorskip("torch")
+    dataset = hr.Dataset.range(2).map(lambda x: {"when": np.array(["2020-01-01"], "M8[D]")} if x == 0 else {"when": x})
+    with iter(dataset.to_torch()) as iterator:
+        with pytest.raises(InvalidArgumentError, match=r"to_torch.*component \['when'\], of dtype datetime64"):
+            next(iterator)
+        assert next(iterator)["when"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"device": "gpu"}, "no device that PyTorch knows"),
+        ({"dtype": np.float32}, "must be a torch.dtype"),
+        ({"pin_memory": "yes"}, "pin_memory must be"),
+    ],
+)
+def test_torchs_arguments_are_checked(arguments: dict[str, Any], words: str) -> None:
+    pytest.importorskip("torch")
+    with pytest.raises(InvalidArgumentError, match=words):
+        hr.Dataset.range(1).to_torch(**arguments)
+
+
+def _cuda() -> Any:
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("there is no CUDA device here")
+    return torch
+
+
+def test_without_cuda_it_is_said() -> None:
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device here")
+    for arguments in ({"device": "cuda"}, {"pin_memory": True}):
+        with pytest.raises(InvalidArgumentError, match="CUDA"):
+            hr.Dataset.range(1).to_torch(**arguments)
+
+
+@pytest.mark.parametrize("pin_memory", ["auto", False])
+def test_on_cuda_every_batch_arrives_whole_and_in_order(pin_memory: Any) -> None:
+    torch = _cuda()
+    dataset = hr.Dataset.range(50).map(lambda x: np.full((64, 1024), x, np.float32)).batch(3)
+    sums = []
+    feed = dataset.to_torch("cuda", pin_memory=pin_memory)
+    with iter(feed) as iterator:
+        for batch in iterator:
+            assert batch.is_cuda
+            sums.append(batch.sum(dtype=torch.float64))
+        stats = iterator.stats()
+    assert [float(total) for total in sums] == [float(b.sum(dtype=np.float64)) for b in dataset]
+    assert len(stats.copies_s) == len(sums)
+
+
+# ----------------------------------------------------------------------------------- JAX
+
+
+def test_jax_gets_arrays_on_its_device_ahead() -> None:
+    jax = pytest.importorskip("jax")
+    device = jax.devices()[0]
+    with iter(hr.Dataset.range(6).map(lambda x: (np.float32(x), "t")).batch(2).to_jax(device)) as iterator:
+        batches = list(iterator)
+        assert len(iterator.stats().copies_s) == 3
+    assert all(isinstance(numbers, jax.Array) and numbers.device == device for numbers, _ in batches)
+    assert [numbers.tolist() for numbers, _ in batches] == [[0, 1], [2, 3], [4, 5]]
+    assert batches[0][1].tolist() == ["t", "t"]
+    assert no_thread_left()
+
+
+def test_jax_shards_as_it_is_told_and_names_what_cannot_be() -> None:
+    jax = pytest.importorskip("jax")
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("data",))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
+    (found,) = hr.Dataset.range(4).map(np.float32).batch(4).to_jax(sharding=sharding)
+    assert found.sharding == sharding
+    with iter(hr.Dataset.range(1).to_jax(sharding=sharding)) as iterator, pytest.raises(InvalidArgumentError):
+        next(iterator)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"device": "cpu"}, {"sharding": "data"}, {"device": "cpu", "sharding": "data"}], ids=str
+)
+def test_jaxs_arguments_are_checked(arguments: dict[str, Any]) -> None:
+    pytest.importorskip("jax")
+    with pytest.raises(InvalidArgumentError, match=r"device|sharding"):
+        hr.Dataset.range(1).to_jax(**arguments)
+
+
+# ---------------------------------------------------------------------------- TensorFlow
+
+
+def test_tensorflow_gets_a_dataset() -> None:
+    pytest.importorskip("tensorflow")
+    dataset = hr.Dataset.range(4).map(lambda x: (x, {"text": str(x), "row": np.zeros(2, np.float32)})).batch(2)
+    found: Callable[..., Any] = dataset.to_tensorflow()
+    first = next(iter(found))  # type: ignore[call-overload]  # TensorFlow has no types here
+    assert first[0].numpy().tolist() == [0, 1]
+    assert first[1]["text"].numpy().tolist() == [b"0", b"1"]

@@ -1,0 +1,74 @@
+"""Dataset.source: whatever gives elements by number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace.errors import DataError
+from headrace.testing.restoring import check_every_restore_point, same
+
+
+class Rows:
+    """A map-style dataset, as PyTorch's users write them, that counts what is asked of it."""
+
+    def __init__(self, length: int, broken: int = -1) -> None:
+        self.length = length
+        self.broken = broken
+        self.asked: list[int] = []
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, index: int) -> tuple[list[int], str]:
+        self.asked.append(index)
+        if index == self.broken:
+            raise ValueError("broken")
+        return [index, index], str(index)
+
+
+@pytest.mark.parametrize("executor", ["inline", "thread"])
+@pytest.mark.parametrize("length", [0, 1, 7])
+def test_it_gives_each_element_with_lists_as_arrays(executor: str, length: int) -> None:
+    dataset = hr.Dataset.source(Rows(length)).with_options(hr.Options(executor=executor))
+    assert same(list(dataset), [(np.array([i, i]), str(i)) for i in range(length)])
+    assert len(dataset) == length
+    check_every_restore_point(dataset.shuffle(3, seed=1).batch(2))
+
+
+def test_a_shuffle_behind_it_moves_numbers_and_only_what_is_taken_is_fetched() -> None:
+    rows = Rows(1000)
+    taken = list(hr.Dataset.source(rows, num_parallel_calls=2).shuffle(1000, seed=1).take(3).prefetch(0))
+    assert len(taken) == 3
+    assert len(rows.asked) < 200
+
+
+def test_a_failure_names_the_users_method_and_the_number() -> None:
+    with iter(hr.Dataset.source(Rows(3, broken=1))) as iterator:
+        next(iterator)
+        with pytest.raises(DataError, match=r"Rows.__getitem__' \(test_source.py:\d+\).*element 1.*broken"):
+            next(iterator)
+        assert next(iterator)[1] == "2"
+
+
+def test_lists_and_arrays_are_sources_as_well() -> None:
+    assert list(hr.Dataset.source(["a", "b"])) == ["a", "b"]
+    assert same(list(hr.Dataset.source(np.eye(2))), list(np.eye(2)))
+
+
+@pytest.mark.parametrize("source", [3, iter([1]), {1, 2}])
+def test_what_gives_nothing_by_number_is_refused(source: Any) -> None:
+    with pytest.raises(TypeError, match=r"source: an object of type .* has no __"):
+        hr.Dataset.source(source)
+
+
+def test_torchs_tensors_are_arrays_on_their_memory() -> None:
+    torch = pytest.importorskip("torch")
+    data = torch.utils.data.TensorDataset(torch.arange(6).reshape(3, 2), torch.ones(3))
+    first, _ = next(iter(hr.Dataset.source(data)))
+    assert isinstance(first, np.ndarray)
+    batches = list(hr.Dataset.source(data).batch(2))
+    assert [numbers.tolist() for numbers, _ in batches] == [[[0, 1], [2, 3]], [[4, 5]]]
