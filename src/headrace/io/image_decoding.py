@@ -55,7 +55,8 @@ def decode_jpeg(
 
     Raises:
         InvalidArgumentError: an argument does not fit, or the bytes are empty or no image.
-        DataLossError: truncated or corrupt. Where TensorFlow warns of corrupt data and goes on, this is an error, too.
+        DataLossError: truncated or corrupt. Where TensorFlow warns of corrupt data and goes on, this is an error, too,
+            unless all that is wrong is some stray bytes between segments, as many photographs have them.
         ResourceExhaustedError: more than ``max_pixels``, or hundreds of scans.
         MissingExtraError: simplejpeg is not installed.
 
