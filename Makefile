@@ -20,15 +20,16 @@ comma := ,
 DEV := dev,report$(if $(EXTRAS),$(comma)$(EXTRAS))
 RUN_READY := $(VENV)/.ready-to-run
 DEV_READY := $(VENV)/.ready-for-$(subst $(comma),-,$(DEV))
+DOCS_READY := $(VENV)/.ready-for-docs
 BENCH_READY := $(BENCH)/.ready
 NEEDS := pyproject.toml constraints-dev.txt
 
 # Both names: pip before 25.3 reads the first for the build environment, later ones the second.
 PINNED := PIP_CONSTRAINT=constraints-dev.txt PIP_BUILD_CONSTRAINT=constraints-dev.txt PIP_DISABLE_PIP_VERSION_CHECK=1
 
-CODE := src tests $(wildcard benchmarks examples)
+CODE := src tests $(wildcard benchmarks examples docs/building)
 
-.PHONY: help setup demo test check format lint types layers docs thorough stress bench handoff import-time clean
+.PHONY: help setup demo test check format lint types layers doctest docs thorough stress bench handoff import-time clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -49,7 +50,7 @@ thorough: $(DEV_READY)  ## the laws on thousands of random plans instead of doze
 stress: $(DEV_READY)  ## 8 producers and 8 consumers on the queues, 10,000 rounds of closes, cancels and failures
 	$(BIN)/python -m tests.stress.queues $(ARGS)
 
-check: format lint types layers docs  ## formatting, lint, types, layers, docstring examples
+check: format lint types layers doctest  ## formatting, lint, types, layers, docstring examples
 
 format: $(DEV_READY)
 	$(BIN)/ruff format --check .
@@ -64,8 +65,13 @@ layers: $(DEV_READY)
 	$(BIN)/lint-imports --no-logo
 
 # A module that belongs to an extra is skipped where the extra is not installed (.ci/run has them).
-docs: $(DEV_READY)
+doctest: $(DEV_READY)
 	$(BIN)/pytest --doctest-modules --doctest-ignore-import-errors src
+
+# Warnings are errors. The pages of the reference are made by docs/building/hooks.py while it builds.
+docs: $(DOCS_READY)  ## the site with the reference: build/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "build/site/index.html"
 
 bench: $(BENCH_READY)  ## against peers, in an environment of its own (.bench): docs/benchmarks.md
 	$(BENCH)/bin/python benchmarks/run.py $(ARGS)
@@ -95,6 +101,11 @@ $(RUN_READY): $(NEEDS) | $(BIN)/python
 $(DEV_READY): $(NEEDS) | $(BIN)/python
 	@echo "Installing headrace with [$(DEV)] into $(VENV). This happens once and takes a minute or two."
 	@$(PINNED) $(BIN)/python -m pip install --quiet --editable '.[$(DEV)]'
+	@touch $@ $(RUN_READY)
+
+$(DOCS_READY): $(NEEDS) | $(BIN)/python
+	@echo "Installing headrace with [docs] into $(VENV). This happens once and takes a minute."
+	@$(PINNED) $(BIN)/python -m pip install --quiet --editable '.[docs]'
 	@touch $@ $(RUN_READY)
 
 # No constraints here: the peers pin what they need in benchmarks/requirements.txt.
