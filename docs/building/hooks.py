@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,14 +12,17 @@ from mkdocs.structure.files import File, Files
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.pages import Page as MkDocsPage
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # MkDocs loads this file by its path, apart from any package
 
 from docs.building.surface import Page, dataset_members, first_line, pages
 
-__all__ = ["on_config", "on_files"]
+__all__ = ["on_config", "on_files", "on_page_markdown"]
 
 _OVERVIEW = "reference/index.md"
+# The name of an operation at the start of a table's row.
+_OURS = re.compile(r"^\| (?P<code>`(?:ds|a|hr\.Dataset)\.(?P<name>\w+)[^`]*`)", re.MULTILINE)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -54,6 +58,16 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, page.path, content=_content(page)))
     files.append(File.generated(config, _OVERVIEW, content=_overview()))
     return files
+
+
+def on_page_markdown(markdown: str, page: MkDocsPage, **_: Any) -> str:
+    """Makes links of our names in the tables of other libraries' names."""
+    return _OURS.sub(_linked, markdown) if page.file.src_uri == "guide/names.md" else markdown
+
+
+def _linked(found: re.Match[str]) -> str:
+    code, name = found["code"], found["name"]
+    return f"| [{code}](../reference/operations/{name}.md)" if name in dataset_members() else f"| {code}"
 
 
 def _content(page: Page) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import html
 import itertools
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -204,12 +205,16 @@ def _svg(name: str, rows: Sequence[tuple[str, _Box]], call: str, out: _Box) -> s
         y += box.height + 8
     y += 4
     middle = left + 14
-    lines.append(f'<path class="hr-arrow" d="M{middle:g} {y:g} v22 m-5 -6 l5 6 l5 -6"/>')
-    lines.append(f'<text class="hr-call" x="{middle + 16:g}" y="{y + 16:g}">{html.escape(call)}</text>')
-    y += 34
+    code = textwrap.wrap(call, 76, subsequent_indent="    ", break_long_words=False)
+    for number, line in enumerate(code):
+        place = f'x="{middle + 16:g}" y="{y + 16 + 17 * number:g}" xml:space="preserve"'
+        lines.append(f'<text class="hr-call" {place}>{html.escape(line)}</text>')
+    down = 22 + 17 * (len(code) - 1)
+    lines.append(f'<path class="hr-arrow" d="M{middle:g} {y:g} v{down} m-5 -6 l5 6 l5 -6"/>')
+    y += 34 + 17 * (len(code) - 1)
     lines += out.draw(left, y)
     height = y + out.height + 6
     widest = max(out.width, *(box.width for _, box in rows))
-    width = max(left + widest + 6, middle + 24 + 7.3 * len(call))
+    width = max(left + widest + 6, middle + 24 + 7.3 * max(map(len, code)))
     head = f'<svg class="hr-svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" role="img"'
     return f'<figure class="hr-picture">{head} aria-label="{name}: elements in and out">{"".join(lines)}</svg></figure>'

@@ -45,6 +45,7 @@ _FAMILIES = {
     "Combining": "Several datasets",
     "Consuming": "Elements and plan",
     "Elementwise": "Element by element",
+    "Feeding": "To a framework",
     "Grouping": "Batches and windows",
     "Mixing": "Mixtures",
     "Nesting": "Datasets of elements",

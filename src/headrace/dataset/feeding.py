@@ -87,6 +87,13 @@ class Feeding(Part):
             MissingExtraError: TensorFlow is not installed.
             InvalidArgumentError: a component that no tensor of TensorFlow's can hold; it is named.
             OutOfRangeError: the dataset is empty, and only an element could tell what it holds.
+
+        Example:
+            >>> import headrace as hr
+            >>> for batch in hr.Dataset.range(4).batch(2).to_tensorflow():  # doctest: +SKIP
+            ...     print(batch)
+            tf.Tensor([0 1], shape=(2,), dtype=int64)
+            tf.Tensor([2 3], shape=(2,), dtype=int64)
         """
         from headrace.feed.tensorflow_feed import tensorflow_dataset
 
