@@ -16,72 +16,17 @@ import numpy as np
 
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Columns, Failure, Payload, Rows, join, joined_block
+from headrace.physical.block import Block, Failure, Payload, Rows, join, joined_block
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.draws import Key
 from headrace.physical.failing import located
-from headrace.physical.origin import JoinedOrigin, Numbers, as_array, subset
+from headrace.physical.origin import JoinedOrigin, Origin
+from headrace.physical.picked import Picked
 from headrace.physical.selecting import IDLE_LIMIT, choice_of, choices, idle_error, uniforms, weights_of
 from headrace.physical.stage import Item, Stage
 from headrace.plan.mixing import Mixture, SampleFromDatasets
-from headrace.structure import Element
 
-__all__ = ["DrawnChoices", "MixStage", "Picked", "ReadChoices"]
-
-
-class Picked:
-    """Elements of several payloads in an order of their own, none of which has been read or copied yet."""
-
-    __slots__ = ("order", "parts")
-
-    def __init__(self, parts: Sequence[Payload], order: Numbers) -> None:
-        self.parts = parts
-        self.order = order  # numbers into the parts, one behind the other
-
-    def __len__(self) -> int:
-        return len(self.order)
-
-    def subset(self, indices: Numbers) -> Payload:
-        order: np.ndarray = as_array(subset(self.order, indices))
-        starts = np.cumsum([0, *map(len, self.parts)])
-        owners = np.searchsorted(starts, order, side="right") - 1
-        used = np.unique(owners).tolist()
-        if len(used) == 1:
-            part: Payload = self.parts[used[0]]
-            return part.subset(order - starts[used[0]])
-        return Picked([self.parts[part] for part in used], order - _before(starts, used)[owners])
-
-    def rows(self) -> list[Element]:
-        elements = [row for part in self.parts for row in part.rows()]
-        return [elements[index] for index in as_array(self.order).tolist()]
-
-    @property
-    def has_tuples(self) -> bool | None:
-        kinds = {part.has_tuples for part in self.parts}
-        return kinds.pop() if len(kinds) == 1 else None
-
-    def columns(self) -> Columns:
-        try:
-            whole = join([part.columns() for part in self.parts])
-        except InvalidArgumentError:
-            whole = Rows([])
-        if isinstance(whole, Columns):
-            return whole.subset(as_array(self.order))
-        return Rows(self.rows()).columns()  # what differs in shape or dtype is stacked, or refused, one by one
-
-    @property
-    def nbytes(self) -> int:
-        return sum(part.nbytes for part in self.parts)
-
-
-def _before(starts: np.ndarray, used: list[int]) -> np.ndarray:
-    """By how much the numbers of each part shrink when only the used ones stay."""
-    shift = np.zeros(len(starts), dtype=np.int64)
-    kept = 0
-    for part in used:
-        shift[part] = starts[part] - kept
-        kept += int(starts[part + 1] - starts[part])
-    return shift
+__all__ = ["DrawnChoices", "MixStage", "ReadChoices"]
 
 
 class Ahead:
@@ -359,15 +304,16 @@ class MixStage(Stage):
         self.meter.drew(given.tolist())
         if len(parts) == 1:
             return Block(parts[0].payload, cursor, parts[0].origin)
-        # ``order`` says of each element, dataset by dataset, which choice it was: turned round, it is where each lies.
+        return Block(*self._mixed(parts, order, cursor))
+
+    def _mixed(self, parts: list[Block], order: np.ndarray, cursor: Cursor) -> tuple[Payload, Cursor, Origin]:
+        """The elements of the parts where they were chosen: ``order`` lists, part by part, the choice of each."""
+        lengths = [len(part) for part in parts]
         where = np.empty(len(order), dtype=np.int64)
         where[order] = np.arange(len(order))
-        origin = JoinedOrigin.of([len(part) for part in parts], [part.origin for part in parts]).subset(where)
-        return Block(_picked([part.payload for part in parts], where), cursor, origin)
-
-
-def _picked(parts: list[Payload], order: np.ndarray) -> Payload:
-    """The elements of the parts in this order, in the cheapest form."""
-    if all(isinstance(part, Rows) for part in parts):
-        return join(parts).subset(order)
-    return Picked(parts, order)
+        origin = JoinedOrigin.of(lengths, [part.origin for part in parts]).subset(where)
+        payloads = [part.payload for part in parts]
+        if all(isinstance(payload, Rows) for payload in payloads):
+            return join(payloads).subset(where), cursor, origin
+        owners = np.repeat(np.arange(len(parts)), lengths)[where]
+        return Picked(payloads, owners, where - (np.cumsum(lengths) - lengths)[owners]), cursor, origin

@@ -1,0 +1,82 @@
+"""A payload of elements that lie in several others, so that a mixture of datasets stays in index space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.physical.block import Columns, Payload, Rows, join
+from headrace.physical.origin import Numbers
+from headrace.structure import Element
+
+__all__ = ["Picked"]
+
+
+class Picked:
+    """Elements of several payloads in an order of their own, none of which has been read or copied yet.
+
+    Args:
+        parts: the payloads.
+        owners: the number of the part that each element is in (int64).
+        places: its number in that part (int64).
+    """
+
+    __slots__ = ("owners", "parts", "places")
+
+    def __init__(self, parts: Sequence[Payload], owners: np.ndarray, places: np.ndarray) -> None:
+        self.parts = parts
+        self.owners = owners
+        self.places = places
+
+    def __len__(self) -> int:
+        return len(self.owners)
+
+    def subset(self, indices: Numbers) -> Picked:
+        if isinstance(indices, range):
+            chosen = slice(indices.start, indices.stop, indices.step) if len(indices) else slice(0, 0)
+            return Picked(self.parts, self.owners[chosen], self.places[chosen])
+        return Picked(self.parts, self.owners[indices], self.places[indices])
+
+    def _pieces(self) -> Iterator[tuple[np.ndarray, Payload]]:
+        """What is picked of each part, and where it belongs; of a slice no more is read than the slice."""
+        for number, part in enumerate(self.parts):
+            mine = np.flatnonzero(self.owners == number)
+            if len(mine):
+                yield mine, part.subset(_as_run(self.places[mine]))
+
+    def rows(self) -> list[Element]:
+        elements: list[Element] = [None] * len(self)
+        for where, piece in self._pieces():
+            for index, row in zip(where.tolist(), piece.rows(), strict=True):
+                elements[index] = row
+        return elements
+
+    @property
+    def has_tuples(self) -> bool | None:
+        kinds = {part.has_tuples for part in self.parts}
+        return kinds.pop() if len(kinds) == 1 else None
+
+    def columns(self) -> Columns:
+        pieces = list(self._pieces())
+        try:
+            whole = join([piece.columns() for _, piece in pieces])
+        except InvalidArgumentError:
+            whole = Rows([])
+        if not isinstance(whole, Columns):
+            return Rows(self.rows()).columns()  # what differs in shape or dtype is stacked, or refused, one by one
+        order = np.empty(len(self), dtype=np.int64)
+        order[np.concatenate([where for where, _ in pieces])] = np.arange(len(self))
+        return whole.subset(order)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self.parts)
+
+
+def _as_run(places: np.ndarray) -> Numbers:
+    """The numbers as a range, where they are one: a slice copies nothing."""
+    first, last = int(places[0]), int(places[-1])
+    run = last - first + 1 == len(places) and bool((np.diff(places) == 1).all())
+    return range(first, last + 1) if run else places
