@@ -23,6 +23,7 @@ import numpy as np
 from headrace.errors import DataLossError, HeadraceError
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure, Rows
+from headrace.physical.collecting import SavedCursor
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.failing import located, within
 from headrace.physical.holding import HeldBlock
@@ -34,7 +35,7 @@ from headrace.physical.stage import Item, Stage
 from headrace.plan.windowing import GroupByWindow
 from headrace.structure import Element
 
-__all__ = ["GroupWindowsStage", "OpenGroup", "SavedCursor", "group_lost", "group_state"]
+__all__ = ["GroupWindowsStage", "OpenGroup", "group_lost", "group_state"]
 
 # Opens the plan that the user's function makes of a group: (key, elements, its number, inner state) -> reader.
 OpenGroup = Callable[[int, HeldBlock, int, State | None], InnerReader]
@@ -74,20 +75,6 @@ def group_lost(label: str) -> DataLossError:
     """What is raised where a resumed run does not find the elements that a group had held."""
     message = "elements that were held are not there any more: the data changed since the state was saved"
     return DataLossError(message, stage=label)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class SavedCursor:
-    """A place that was loaded, and from which nothing was read yet."""
-
-    saved: State
-
-    def advance(self, count: int) -> Cursor:
-        assert count == 0  # once something is read, blocks say where they stand
-        return self
-
-    def state(self) -> State:
-        return self.saved
 
 
 class _Group:

@@ -7,24 +7,22 @@ there. A failure takes every window with it that would hold the element, as in t
 from __future__ import annotations
 
 import bisect
-import dataclasses
-from collections.abc import Sequence
 
 import numpy as np
 
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure, Payload, Rows, join
-from headrace.physical.cursor import Cursor, State
+from headrace.physical.collecting import Collected
 from headrace.physical.failing import located
 from headrace.physical.holding import HeldBlock, by_leaf, protected
 from headrace.physical.origin import Numbers, Origin
-from headrace.physical.reading import GroupOrigin, ReadOrigin, Reads
+from headrace.physical.reading import GroupOrigin, Reads
 from headrace.physical.stage import Item, Stage
 from headrace.plan.windowing import Held, HeldElements, Window
 from headrace.structure import Element, unflatten
 
-__all__ = ["PlacesCursor", "WindowStage", "window_element"]
+__all__ = ["WindowStage", "window_element"]
 
 
 def window_element(node: Window, elements: HeldElements) -> Element:
@@ -35,34 +33,6 @@ def window_element(node: Window, elements: HeldElements) -> Element:
     """
     treedef, leaves = by_leaf(elements)
     return unflatten(treedef, [node.wrap(Held(elements=leaf, name=node.name)) for leaf in leaves])
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class PlacesCursor:
-    """In a block for each of whose elements the place is known, and that behind the last one."""
-
-    places: Sequence[Cursor]
-    index: int = 0
-
-    def advance(self, count: int) -> PlacesCursor:
-        return PlacesCursor(self.places, self.index + count)
-
-    def state(self) -> State:
-        return self.places[self.index].state()
-
-
-class _WindowRows(Rows):
-    """Windows, which weigh what they hold."""
-
-    __slots__ = ("_held_nbytes",)
-
-    def __init__(self, elements: list[Element], held_nbytes: int) -> None:
-        super().__init__(elements)
-        self._held_nbytes = held_nbytes
-
-    @property
-    def nbytes(self) -> int:
-        return self._held_nbytes
 
 
 class WindowStage(Stage):
@@ -89,16 +59,16 @@ class WindowStage(Stage):
         self._read_up_to(self._first + max((limit - 1) * step + self._node.span, limit * step))
         payload = join(self._payloads) if self._payloads else Rows([])
         begins = range(self._first, self._first + step * min(limit, self._begun()), step)
-        run = _Run(payload.nbytes)
+        made = Collected(payload.nbytes)
         for begin in begins:
             window = self._window(begin, payload)
             place, after = self._reads.place(begin), self._reads.place(min(begin + step, self._reads.number))
             if isinstance(window, HeadraceError):
-                run.fail(Failure(window, place, after))
+                made.fail(Failure(window, place, after))
             else:
-                run.add(*window, place, after)
+                made.add(*window, place, after)
         self._forget_before(begins.stop if begins else self._first, payload)
-        return run.closed()
+        return made.closed()
 
     def _read_up_to(self, end: int) -> None:
         while self._reads.number < end and not self._input_ended:
@@ -119,7 +89,7 @@ class WindowStage(Stage):
             return max(0, (have - node.span) // node.step + 1)
         return max(0, -(-have // node.step))
 
-    def _window(self, begin: int, payload: Payload) -> tuple[Element, ReadOrigin, int] | HeadraceError:
+    def _window(self, begin: int, payload: Payload) -> tuple[Element, tuple[Origin, int]] | HeadraceError:
         """A window, where its elements came from, and how many; the first failure among them, where there is one."""
         node = self._node
         numbers = range(begin, min(begin + node.span, self._reads.number), node.stride)
@@ -129,7 +99,7 @@ class WindowStage(Stage):
         origin = self._reads.origins(numbers)
         held = HeldBlock(payload.subset(self._indices(numbers)), origin)
         try:
-            return window_element(node, held), origin, len(numbers)
+            return window_element(node, held), (origin, len(numbers))
         except InvalidArgumentError as error:
             return located(error, stage=node.label, origin=GroupOrigin([(origin, len(numbers))]).describe(0))
 
@@ -148,33 +118,3 @@ class WindowStage(Stage):
         self._failures = {failed: error for failed, error in self._failures.items() if failed >= number}
         self._reads.forget_before(number)
         self._first = number
-
-
-class _Run:
-    """Collects windows into blocks, and failures between them."""
-
-    def __init__(self, nbytes: int) -> None:
-        self._items: list[Block | Failure] = []
-        self._nbytes = nbytes
-        self._begin()
-
-    def _begin(self) -> None:
-        self._rows: list[Element] = []
-        self._groups: list[tuple[Origin, int]] = []
-        self._places: list[Cursor] = []
-
-    def add(self, window: Element, origin: Origin, count: int, place: Cursor, after: Cursor) -> None:
-        self._rows.append(window)
-        self._groups.append((origin, count))
-        self._places[-1:] = [place, after]
-
-    def fail(self, failure: Failure) -> None:
-        self.closed().append(failure)
-
-    def closed(self) -> list[Block | Failure]:
-        """What was collected."""
-        if self._rows:
-            rows = _WindowRows(self._rows, self._nbytes)
-            self._items.append(Block(rows, PlacesCursor(self._places), GroupOrigin(self._groups)))
-            self._begin()
-        return self._items

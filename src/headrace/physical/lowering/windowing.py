@@ -1,19 +1,22 @@
-"""The stages of operations that make datasets of runs and of groups of elements."""
+"""The stages of operations that make datasets of runs and of groups of elements, and that pack sequences."""
 
 from __future__ import annotations
 
 from headrace.physical.block import Failure
+from headrace.physical.collecting import SavedCursor
 from headrace.physical.context import Context
 from headrace.physical.cursor import IndexCursor, State
 from headrace.physical.failing import located
-from headrace.physical.group_windows import GroupWindowsStage, SavedCursor
+from headrace.physical.group_windows import GroupWindowsStage
 from headrace.physical.holding import HeldBlock, HeldStage
 from headrace.physical.inner import InnerReader
 from headrace.physical.lowering.dispatch import input_state, lower
+from headrace.physical.packing import PackStage
 from headrace.physical.reading import GroupOrigin
 from headrace.physical.stage import Stage
 from headrace.physical.windowing import WindowStage
 from headrace.plan.node import Node, plan_of
+from headrace.plan.packing import Pack
 from headrace.plan.windowing import GroupByWindow, Held, HeldElements, Window
 
 __all__ = ["reduced_plan"]
@@ -56,3 +59,9 @@ def _group_by_window(node: GroupByWindow, state: State | None, context: Context)
     # Elements that are held are read again.
     above = lower(node.input, input_state(state), context.replaying())
     return GroupWindowsStage(node, above, context.meter(node), state, open_group)
+
+
+@lower.register
+def _pack(node: Pack, state: State | None, context: Context) -> Stage:
+    # Sequences that are held are read again.
+    return PackStage(node, lower(node.input, input_state(state), context.replaying()), context.meter(node), state)

@@ -1,0 +1,182 @@
+"""The reference of the operation that packs sequences."""
+
+from __future__ import annotations
+
+from headrace.backends.reference.dispatch import stream_of
+from headrace.backends.reference.stream import Given, Stream, called
+from headrace.errors import HeadraceError
+from headrace.physical.context import Context
+from headrace.physical.cursor import State
+from headrace.physical.lowering.dispatch import input_state
+from headrace.physical.origin import grouped
+from headrace.physical.packing import pack_state, sequences_lost
+from headrace.physical.sequences import TokenSequence, packed_row, sequence_of
+from headrace.plan.packing import Pack
+
+__all__: list[str] = []
+
+Row = list[TokenSequence]
+
+
+def room(row: Row) -> list[int]:
+    """How many tokens more fit into each component of a row."""
+    return [limit - sum(sequence.lengths[index] for sequence in row) for index, limit in enumerate(row[0].limits)]
+
+
+def fits(sequence: TokenSequence, row: Row) -> bool:
+    """Whether the whole sequence may go into the row."""
+    free = zip(sequence.lengths, room(row), strict=True)
+    return sequence.kind == row[0].kind and all(length <= left for length, left in free)
+
+
+class PackStream:
+    """Whole sequences, each in the first or in the fullest open row where there is room."""
+
+    def __init__(self, node: Pack, input_stream: Stream, state: State | None) -> None:
+        self.node = node
+        self.input = input_stream
+        self.read = 0
+        self.rows: list[Row] = []  # open ones, the oldest first
+        self.offset = 0  # how much of the first sequence is out
+        self.places: dict[int, State] = {}
+        self.origins: dict[int, str] = {}
+        self.waiting: TokenSequence | None = None  # for a row to go out
+        self.saved = state
+
+    def next(self) -> Given:
+        if self.saved is not None:
+            self.restore(self.saved)
+        while True:
+            row = self.full_row()
+            if row is not None:
+                return self.out(row)
+            if self.waiting is None:
+                try:
+                    self.waiting = self.next_sequence()
+                except StopIteration:
+                    if not self.rows:
+                        raise
+                    return self.out(self.rows[0])
+            victim = self.victim(self.waiting)
+            if victim is not None:
+                return self.out(victim)
+            self.put(self.waiting)
+            self.waiting = None
+            self.read += 1
+
+    def next_sequence(self) -> TokenSequence:
+        """The next sequence; an element that is none raises, and is passed."""
+        place = self.input.state()
+        try:
+            element, origin = self.input.next()
+            sequence: TokenSequence = called(
+                self.node.label, origin, lambda: sequence_of(self.node, element, self.read)
+            )
+        except HeadraceError:
+            self.read += 1
+            raise
+        self.places[self.read], self.origins[self.read] = place, origin
+        return sequence
+
+    def full_row(self) -> Row | None:
+        """A row without any room."""
+        return next((row for row in self.rows if not any(room(row))), None)
+
+    def victim(self, sequence: TokenSequence) -> Row | None:
+        """The row that has to go out, because the sequence fits none and no other may be opened."""
+        if not any(sequence.lengths) or any(fits(sequence, row) for row in self.rows):
+            return None
+        if len(self.rows) < self.node.open_rows:
+            return None
+        return min(self.rows, key=lambda row: sum(room(row))) if self.node.strategy == "best_fit" else self.rows[0]
+
+    def put(self, sequence: TokenSequence) -> None:
+        """Puts the sequence where it belongs; one without tokens nowhere."""
+        if not any(sequence.lengths):
+            return
+        fitting = [row for row in self.rows if fits(sequence, row)]
+        if not fitting:
+            self.rows.append([sequence])
+        elif self.node.strategy == "best_fit":
+            min(fitting, key=lambda row: sum(room(row))).append(sequence)
+        else:
+            fitting[0].append(sequence)
+
+    def out(self, row: Row) -> Given:
+        """The row as an element; it is open no more."""
+        self.rows = [other for other in self.rows if other is not row]
+        return self.made(row)
+
+    def made(self, row: Row) -> Given:
+        origin = grouped(self.origins[row[0].number], self.origins[row[-1].number], len(row))
+        return called(self.node.label, origin, lambda: packed_row(self.node, row)), origin
+
+    def restore(self, saved: State) -> None:
+        """Reads again what was held."""
+        self.saved = None
+        again: dict[int, TokenSequence] = {}
+        while self.read < saved["read"]:
+            try:
+                again[self.read] = self.next_sequence()
+            except HeadraceError:
+                continue
+            except StopIteration:
+                break
+            self.read += 1
+        try:
+            self.rows = [[again[number] for number in numbers] for numbers in saved["rows"]]
+        except KeyError:
+            raise sequences_lost(self.node.label) from None
+        self.offset = saved["offset"]
+
+    def state(self) -> State:
+        if self.saved is not None:
+            return self.saved
+        rows = tuple(tuple(sequence.number for sequence in row) for row in self.rows)
+        held = {number for row in rows for number in row} | ({self.read} if self.waiting else set())
+        self.places = {number: place for number, place in self.places.items() if number in held}
+        return pack_state(self.read, (rows, self.offset), lambda number: self.places.get(number) or self.input.state())
+
+    def close(self) -> None:
+        self.input.close()
+
+
+class ConcatenatingStream(PackStream):
+    """One sequence after the other in one row, cut where it ends; a sequence of another kind begins another row."""
+
+    def full_row(self) -> Row | None:
+        if self.rows and self.tokens(self.rows[0]) >= self.rows[0][0].limits[0]:
+            return self.rows[0]
+        return None
+
+    def tokens(self, row: Row) -> int:
+        """How many tokens are there that are not out."""
+        return sum(sequence.lengths[0] for sequence in row) - self.offset
+
+    def victim(self, sequence: TokenSequence) -> Row | None:
+        other_kind = any(self.rows) and sequence.lengths[0] and self.rows[0][0].kind != sequence.kind
+        return self.rows[0] if other_kind else None
+
+    def put(self, sequence: TokenSequence) -> None:
+        if sequence.lengths[0]:
+            self.rows = [[*(self.rows[0] if self.rows else []), sequence]]
+
+    def out(self, row: Row) -> Given:
+        pieces, rest, left = [], list(row), row[0].limits[0]
+        while rest and left:
+            piece = rest[0].cut(self.offset, self.offset + left)
+            pieces.append(piece)
+            left -= piece.lengths[0]
+            self.offset += piece.lengths[0]
+            if self.offset == rest[0].lengths[0]:
+                self.offset = 0
+                del rest[0]
+        self.rows = [rest] if rest else []
+        return self.made(pieces)
+
+
+@stream_of.register
+def _pack(node: Pack, state: State | None, context: Context) -> Stream:
+    above = stream_of(node.input, input_state(state), context)
+    kind = ConcatenatingStream if node.strategy == "concat_then_split" else PackStream
+    return kind(node, above, state)

@@ -1,0 +1,92 @@
+"""Elements that a stage makes one by one, collected into blocks, and failures between them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from headrace.physical.block import Block, Failure, Rows
+from headrace.physical.cursor import Cursor, State
+from headrace.physical.origin import Origin
+from headrace.physical.reading import GroupOrigin
+from headrace.structure import Element
+
+__all__ = ["Collected", "PlacesCursor", "SavedCursor"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SavedCursor:
+    """A place that was loaded, and from which nothing was read yet."""
+
+    saved: State
+
+    def advance(self, count: int) -> Cursor:
+        assert count == 0  # once something is read, blocks say where they stand
+        return self
+
+    def state(self) -> State:
+        return self.saved
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlacesCursor:
+    """In a block for each of whose elements the place is known, and that behind the last one."""
+
+    places: Sequence[Cursor]
+    index: int = 0
+
+    def advance(self, count: int) -> PlacesCursor:
+        return PlacesCursor(self.places, self.index + count)
+
+    def state(self) -> State:
+        return self.places[self.index].state()
+
+
+class _WeighedRows(Rows):
+    """Elements that keep more alive than their leaves tell."""
+
+    __slots__ = ("_kept_nbytes",)
+
+    def __init__(self, elements: list[Element], kept_nbytes: int) -> None:
+        super().__init__(elements)
+        self._kept_nbytes = kept_nbytes
+
+    @property
+    def nbytes(self) -> int:
+        return self._kept_nbytes
+
+
+class Collected:
+    """Elements made of several others, in order.
+
+    Args:
+        nbytes: how many bytes the elements of one block keep alive; None to look at them.
+    """
+
+    def __init__(self, nbytes: int | None = None) -> None:
+        self._items: list[Block | Failure] = []
+        self._nbytes = nbytes
+        self._begin()
+
+    def _begin(self) -> None:
+        self._rows: list[Element] = []
+        self._groups: list[tuple[Origin, int]] = []
+        self._places: list[Cursor] = []
+
+    def add(self, element: Element, members: tuple[Origin, int], place: Cursor, after: Cursor) -> None:
+        """An element, the origins and the number of those it was made of, and the places before and behind it."""
+        self._rows.append(element)
+        self._groups.append(members)
+        self._places[-1:] = [place, after]
+
+    def fail(self, failure: Failure) -> None:
+        """A failure in place of an element."""
+        self.closed().append(failure)
+
+    def closed(self) -> list[Block | Failure]:
+        """What was collected."""
+        if self._rows:
+            rows = Rows(self._rows) if self._nbytes is None else _WeighedRows(self._rows, self._nbytes)
+            self._items.append(Block(rows, PlacesCursor(self._places), GroupOrigin(self._groups)))
+            self._begin()
+        return self._items

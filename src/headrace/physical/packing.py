@@ -1,0 +1,182 @@
+"""The stage of pack: sequences put into rows of a fixed length.
+
+Where a sequence goes is decided in ``rows_to_pack``. The state is the place of the oldest sequence that is held, and the numbers
+of those in each open row, counted from there; they are read again. A failure takes one sequence, and no row, with it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from headrace.errors import DataLossError
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Failure
+from headrace.physical.collecting import Collected, SavedCursor
+from headrace.physical.cursor import Cursor, State
+from headrace.physical.failing import located
+from headrace.physical.reading import GroupOrigin, Reads, Runs, place_in
+from headrace.physical.rows_to_pack import Held, open_rows
+from headrace.physical.sequences import TokenSequence, packed_row, sequence_of
+from headrace.physical.stage import Item, Stage
+from headrace.plan.packing import Pack
+from headrace.structure import Element
+
+__all__ = ["PackStage", "pack_state", "sequences_lost"]
+
+_READ_AT_ONCE = 1024
+
+
+def pack_state(read: int, held: Held, place: Callable[[int], State]) -> State:
+    """The state of rows that hold sequences with these numbers; numbers in it count from the oldest one held."""
+    rows, offset = held
+    oldest = min((numbers[0] for numbers in rows), default=read)
+    return {
+        "read": read - oldest,
+        "rows": [[number - oldest for number in numbers] for numbers in rows],
+        "offset": offset,
+        "input": place(oldest),
+    }
+
+
+def sequences_lost(label: str) -> DataLossError:
+    """What is raised where a resumed run does not find the sequences that were held."""
+    message = "sequences that were held are not there any more: the data changed since the state was saved"
+    return DataLossError(message, stage=label)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Place:
+    """Before or behind a row, or a failure."""
+
+    read: int
+    held: Held
+    runs: Runs
+
+    def advance(self, count: int) -> Cursor:
+        assert count == 0  # the rows of a block have a place each
+        return self
+
+    def state(self) -> State:
+        return pack_state(self.read, self.held, lambda number: place_in(self.runs, number).state())
+
+
+class PackStage(Stage):
+    """Rows of sequences."""
+
+    def __init__(self, node: Pack, input_stage: Stage, meter: Meter, state: State | None) -> None:
+        self._node = node
+        self._saved = state
+        self._open = open_rows(node)
+        self._reads = Reads(input_stage.cursor)
+        self._rows: list[Element] = []  # of the block that was read last
+        self._next = 0  # the number of the next sequence to look at
+        self._made = 0
+        self._ready: list[Block | Failure] = []  # reversed: the next one is last
+        self._lost = False
+        super().__init__(meter, (input_stage,), self._place() if state is None else SavedCursor(state))
+
+    def _place(self) -> _Place:
+        return _Place(self._next, self._open.held(), self._reads.runs)
+
+    def _pull(self, limit: int) -> Item:
+        if self._saved is not None and not self._restored(self._saved):
+            return Failure(sequences_lost(self._node.label), self.cursor, self.cursor)
+        if not self._ready and not self._lost:
+            self._ready = self._collect(limit)[::-1]
+        return self._ready.pop() if self._ready else None
+
+    def _collect(self, limit: int) -> list[Block | Failure]:
+        """Up to ``limit`` rows, and perhaps a failure behind them."""
+        made = Collected()
+        place = self._place()
+        for _ in range(limit):
+            row = self._next_row(limit)
+            if row is None:
+                break
+            after = self._place()
+            if isinstance(row, Failure):
+                made.fail(row)
+                break
+            # What was read on the way to a row is read again from the place before it, unless it failed.
+            self._add(made, row, place, after)
+            place = after
+        self._made += 1
+        return made.closed()
+
+    def _add(self, made: Collected, row: Sequence[TokenSequence], place: Cursor, after: Cursor) -> None:
+        numbers = np.array([sequence.number for sequence in row])
+        origin = self._reads.origins(numbers)
+        try:
+            element = packed_row(self._node, row)
+        except (ValueError, TypeError, OverflowError) as error:
+            words = GroupOrigin([(origin, len(numbers))]).describe(0)
+            made.fail(Failure(located(error, stage=self._node.label, origin=words), place, after))
+        else:
+            made.add(element, (origin, len(numbers)), place, after)
+
+    def _next_row(self, limit: int) -> Sequence[TokenSequence] | Failure | None:
+        """The next row that goes out, or a failure on the way to it; None at the end."""
+        while True:
+            row = self._open.full()
+            if row is not None:
+                return row
+            if self._next == self._reads.number:
+                item = self._read(self.inputs[0], min(_READ_AT_ONCE, limit * self._sequences_a_row()))
+                if item is None:
+                    return self._open.left()
+                self._forget()
+                self._reads.add(item)
+                if isinstance(item, Failure):
+                    return self._passed(item)
+                self._rows = item.payload.rows()
+            found = self._take()
+            if found is not None:
+                return found
+
+    def _take(self) -> Sequence[TokenSequence] | Failure | None:
+        """Takes the next sequence; or gives the row that has to go out before, or its failure."""
+        element = self._rows[self._next - self._reads.number]
+        try:
+            sequence = sequence_of(self._node, element, self._next)
+        except (ValueError, TypeError) as error:
+            origin = self._reads.origins(range(self._next, self._next + 1)).describe(0)
+            place = self._place()
+            return self._passed(Failure(located(error, stage=self._node.label, origin=origin), place, place))
+        row = self._open.offer(sequence)
+        if row is None:
+            self._next += 1
+        return row
+
+    def _passed(self, failure: Failure) -> Failure:
+        before = self._place()
+        self._next += 1
+        return Failure(failure.error, before, self._place())
+
+    def _sequences_a_row(self) -> int:
+        return 1 + self._next // (self._made or 1) if self._made else 1
+
+    def _forget(self) -> None:
+        rows, _ = self._open.held()
+        self._reads.forget_before(min((numbers[0] for numbers in rows), default=self._next))
+
+    def _restored(self, saved: State) -> bool:
+        """Reads again what was held; False where it is not there any more."""
+        self._saved = None
+        wanted = {number for numbers in saved["rows"] for number in numbers}
+        found: dict[int, TokenSequence] = {}
+        while self._next < saved["read"] and not self._lost:
+            item = self._read(self.inputs[0], min(saved["read"] - self._next, _READ_AT_ONCE))
+            if item is None:
+                break
+            first = self._reads.add(item)
+            for number, element in enumerate(item.payload.rows() if isinstance(item, Block) else (), first):
+                if number in wanted:
+                    found[number] = sequence_of(self._node, element, number)
+            self._next = self._reads.number
+        self._lost = self._next < saved["read"] or wanted != set(found)
+        if not self._lost:
+            self._open.restore(found, saved["rows"], saved["offset"])
+        return not self._lost

@@ -1,0 +1,108 @@
+"""Sequences to be packed, and the rows that they are put into: the definitions that every way of packing shares."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.plan.packing import Pack
+from headrace.structure import Element, TreeDef, flatten, paths_of
+
+__all__ = ["TokenSequence", "packed_row", "sequence_of"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TokenSequence:
+    """One element: an array of tokens a component.
+
+    Attributes:
+        number: the element's number.
+        arrays: the components.
+        kind: structure, dtypes and shapes behind the first axis; only sequences of one kind share a row.
+        limits: how long each component of a row is.
+    """
+
+    number: int
+    arrays: Sequence[np.ndarray]
+    kind: tuple[TreeDef, tuple[Any, ...]]
+    limits: Sequence[int]
+
+    @property
+    def lengths(self) -> list[int]:
+        """How many tokens each component has."""
+        return [len(array) for array in self.arrays]
+
+    def cut(self, start: int, stop: int) -> TokenSequence:
+        """The tokens from ``start`` to before ``stop``, of each component."""
+        return dataclasses.replace(self, arrays=[array[start:stop] for array in self.arrays])
+
+
+def sequence_of(node: Pack, element: Element, number: int) -> TokenSequence:
+    """An element as a sequence.
+
+    Raises:
+        InvalidArgumentError: a component is a scalar, or too long; to be cut at the same places, components differ in length.
+    """
+    leaves, treedef = flatten(element)
+    arrays = [np.asarray(leaf) for leaf in leaves]
+    limits = node.lengths(treedef)
+    if not arrays:
+        raise InvalidArgumentError("there is no component to pack")
+    paths = paths_of(treedef)
+    for path, array in zip(paths, arrays, strict=True):
+        if not array.ndim:
+            raise InvalidArgumentError(f"a scalar cannot be packed{_component(path)}")
+    kind = (treedef, tuple((array.dtype, array.shape[1:]) for array in arrays))
+    if node.strategy == "concat_then_split":
+        _check_equal(arrays, paths)
+    elif node.truncate:
+        arrays = [array[:limit] for array, limit in zip(arrays, limits, strict=True)]
+    else:
+        _check_short(arrays, limits, paths)
+    return TokenSequence(number, arrays, kind, limits)
+
+
+def _component(path: str) -> str:
+    return f" (component {path})" if path else ""
+
+
+def _check_equal(arrays: Sequence[np.ndarray], paths: Sequence[str]) -> None:
+    for path, array in zip(paths, arrays, strict=True):
+        if len(array) != len(arrays[0]):
+            message = f"component {path} has {len(array)} tokens, the first component has {len(arrays[0])}"
+            raise InvalidArgumentError(f"{message}: they cannot be cut at the same places")
+
+
+def _check_short(arrays: Sequence[np.ndarray], limits: Sequence[int], paths: Sequence[str]) -> None:
+    for path, array, limit in zip(paths, arrays, limits, strict=True):
+        if len(array) > limit:
+            message = f"a sequence of {len(array)} tokens is longer than a row of {limit}{_component(path)}"
+            raise InvalidArgumentError(f"{message}: cut it before, or set truncate=True")
+
+
+def packed_row(node: Pack, sequences: Sequence[TokenSequence]) -> Element:
+    """A row with these sequences, one after the other."""
+    treedef, kinds = sequences[0].kind
+    paddings = node.paddings(treedef)
+    tokens, ids, positions = [], [], []
+    for index, limit in enumerate(sequences[0].limits):
+        arrays = [sequence.arrays[index] for sequence in sequences]
+        lengths = np.array([len(array) for array in arrays])
+        used = int(lengths.sum())
+        dtype, shape = kinds[index]
+        row = np.full((limit, *shape), paddings[index], dtype)
+        np.concatenate(arrays, out=row[:used])
+        tokens.append(row)
+        ids.append(_numbers(limit, np.repeat(np.arange(1, len(arrays) + 1), lengths)))
+        positions.append(_numbers(limit, np.arange(used) - np.repeat(np.cumsum(lengths) - lengths, lengths)))
+    return node.row(treedef, tokens, ids, positions)
+
+
+def _numbers(limit: int, used: np.ndarray) -> np.ndarray:
+    row = np.zeros(limit, dtype=np.int32)
+    row[: len(used)] = used
+    return row
