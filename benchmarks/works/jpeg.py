@@ -118,6 +118,20 @@ def headrace(pictures: Paths) -> Epoch:
     return lambda: dataset
 
 
+def headrace_uint8(pictures: Paths) -> Epoch:
+    """from_tensor_slices, map(read_file, decode_jpeg, resize to uint8, normalize), batch, prefetch."""
+    hr = import_module("headrace")
+
+    def decoded(path: str) -> Picture:
+        pixels = hr.io.decode_jpeg(hr.io.read_file(path), channels=3)
+        normalized: Picture = hr.image.normalize(hr.image.resize(pixels, (SIDE, SIDE), dtype=np.uint8), MEAN)
+        return normalized
+
+    dataset = hr.Dataset.from_tensor_slices(pictures).map(decoded, num_parallel_calls=hr.AUTOTUNE)
+    dataset = dataset.batch(BATCH).prefetch(hr.AUTOTUNE)
+    return lambda: dataset
+
+
 def headrace_kernel(pictures: Paths) -> Epoch:
     """from_tensor_slices, map(the limit's kernel), batch, prefetch: the pipeline alone, with what the peers are given."""
     hr = import_module("headrace")
@@ -201,6 +215,7 @@ WORK: Final[Work[Paths]] = Work(
         Candidate(prepare=limit, library="simplejpeg", module="simplejpeg", program=Program.LIMIT),
         Candidate(prepare=limit_one_core, library="simplejpeg", module="simplejpeg", program=Program.LIMIT),
         Candidate(prepare=headrace, library="headrace", module="headrace"),
+        Candidate(prepare=headrace_uint8, library="headrace", module="headrace"),
         Candidate(prepare=headrace_kernel, library="headrace", module="headrace"),
         Candidate(prepare=tfdata, library="tensorflow-cpu", module="tensorflow"),
         Candidate(prepare=torch_0, library="torch", module="torch"),

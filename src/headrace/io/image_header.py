@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from headrace.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError
 
-__all__ = ["MAX_PIXELS", "ImageHeader", "checked_size", "image_bytes", "image_format", "image_header"]
+__all__ = ["MAX_PIXELS", "ImageHeader", "checked_size", "image_bytes", "image_format", "image_header", "jpeg_scans"]
 
 # Above what cameras make (150 million), and 0.8 GB as RGB. A few kilobytes can claim four billion.
 MAX_PIXELS: Final = 1 << 28
@@ -104,6 +104,29 @@ def image_header(contents: bytes) -> ImageHeader:
         return _READERS[name](contents)
     except (struct.error, IndexError):
         raise DataLossError(f"a truncated {name}: its {len(contents)} bytes end within the header") from None
+
+
+# --- JPEG ----------------------------------------------------------------------------------------------------------
+
+_SCAN: Final = 0xDA
+# Start of a frame whose pixels come in one pass, if its first scan has all components.
+_SEQUENTIAL: Final = frozenset({0xC0, 0xC1, 0xC9})
+
+
+def jpeg_scans(contents: bytes) -> int:
+    """At most so many passes over a JPEG's pixels will be made: 1, or as many as there are marks of a scan."""
+    place, components = 2, 0
+    # Segments are followed to the first scan: marks before it may belong to a thumbnail within a segment.
+    while contents[place : place + 1] == b"\xff" and len(contents) > place + 9:
+        mark = contents[place + 1]
+        if mark == _SCAN:
+            if contents[place + 4] == components:
+                return 1
+            break
+        if mark in _SEQUENTIAL:
+            components = contents[place + 9]
+        place += 2 + int.from_bytes(contents[place + 2 : place + 4], "big")
+    return contents.count(bytes((0xFF, _SCAN)))
 
 
 # --- PNG -----------------------------------------------------------------------------------------------------------

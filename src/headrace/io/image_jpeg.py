@@ -15,8 +15,9 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.errors import DataLossError, InvalidArgumentError, MissingExtraError, ResourceExhaustedError
+from headrace.io.freed_memory import keep_freed_memory
 from headrace.io.image_dtype import Pixels
-from headrace.io.image_header import checked_size
+from headrace.io.image_header import checked_size, jpeg_scans
 
 __all__ = ["RATIOS", "JpegSettings", "decode_jpeg_pixels"]
 
@@ -25,7 +26,6 @@ RATIOS: Final = (1, 2, 4, 8)
 _HARMLESS: Final = ("extraneous bytes", "JFIF", "Adobe")
 # A progressive file has ten scans. Each costs a pass over all coefficients, so a small file could ask for hours.
 _MAX_SCANS: Final = 500
-_START_OF_SCAN: Final = b"\xff\xda"
 _SPACES: Final = {1: "GRAY", 3: "RGB"}
 
 
@@ -82,6 +82,7 @@ def _library() -> Any:
         import simplejpeg
     except ImportError:
         raise MissingExtraError("decoding JPEG needs simplejpeg: pip install 'headrace[image]'") from None
+    keep_freed_memory()
     return simplejpeg
 
 
@@ -91,7 +92,7 @@ def _header(library: Any, contents: bytes, max_pixels: int) -> tuple[int, int, s
     except (ValueError, KeyError) as error:  # KeyError: the header ended before it named a colour space
         raise DataLossError(f"a truncated or corrupt JPEG of {len(contents)} bytes: its header has no end") from error
     checked_size("JPEG", height, width, 1, max_pixels)
-    if contents.count(_START_OF_SCAN) > _MAX_SCANS:
+    if jpeg_scans(contents) > _MAX_SCANS:
         raise ResourceExhaustedError(f"a JPEG of more than {_MAX_SCANS} scans is refused: none needs so many")
     return height, width, space
 

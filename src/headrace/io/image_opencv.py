@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.errors import DataLossError, InvalidArgumentError, MissingExtraError
+from headrace.io.freed_memory import keep_freed_memory
 from headrace.io.image_dtype import Pixels
 from headrace.io.image_header import ImageHeader, checked_size, image_header
 
@@ -30,6 +31,7 @@ def opencv(what: str) -> Any:
         import cv2
     except ImportError:
         raise MissingExtraError(f"{what} needs OpenCV: pip install 'headrace[image]'") from None
+    keep_freed_memory()
     return cv2
 
 
