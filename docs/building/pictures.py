@@ -27,10 +27,12 @@ class Picture:
     Attributes:
         inputs: the datasets that go in, by name, as code.
         call: what is done, as code that names the inputs.
+        made: the class of cells that were in no input.
     """
 
     inputs: dict[str, str]
     call: str
+    made: str = "hr-new"
 
 
 def _range(call: str, count: int = 6) -> Picture:
@@ -45,7 +47,9 @@ _ROWS = "hr.Dataset.range(6).batch({})"
 PICTURES: dict[str, Picture] = {
     "batch": _range("ds.batch(4)"),
     "bucket_by_sequence_length": Picture(
-        {"ds": _RAGGED}, "ds.bucket_by_sequence_length(len, bucket_boundaries=[3], bucket_batch_sizes=[2, 2])"
+        {"ds": _RAGGED},
+        "ds.bucket_by_sequence_length(len, bucket_boundaries=[3], bucket_batch_sizes=[2, 2])",
+        made="hr-padding",
     ),
     "choose_from_datasets": Picture(
         {**_TWO, "choices": "hr.Dataset.from_tensor_slices([0, 1, 1, 0, 1])"},
@@ -68,8 +72,10 @@ PICTURES: dict[str, Picture] = {
         "ds.interleave(lambda x: hr.Dataset.range(10 * x, 10 * x + 3), cycle_length=2)",
     ),
     "map": _range("ds.map(lambda x: 10 * x)", 4),
-    "pack": Picture({"ds": _RAGGED}, "ds.pack(4).map(lambda packed: packed['tokens'])"),
-    "padded_batch": Picture({"ds": _RAGGED}, "ds.padded_batch(3, padded_shapes=[None])"),
+    "pack": Picture(
+        {"ds": _RAGGED}, "ds.pack(5).map(lambda tokens, segment_ids, positions: tokens)", made="hr-padding"
+    ),
+    "padded_batch": Picture({"ds": _RAGGED}, "ds.padded_batch(3, padded_shapes=[None])", made="hr-padding"),
     "ragged_batch": Picture({"ds": _RAGGED}, "ds.ragged_batch(3)"),
     "rebatch": Picture({"ds": _ROWS.format(3)}, "ds.rebatch(2)"),
     "repeat": _range("ds.repeat(2)", 3),
@@ -191,7 +197,7 @@ def picture_of(name: str) -> str | None:
             kinds.setdefault(leaf, f"hr-in{number}")
         rows.append((label, _flow([_boxed(element, lambda leaf: kinds[leaf]) for element in elements])))
     result = list(eval(picture.call, names))
-    out = _flow([_boxed(element, lambda leaf: kinds.get(leaf, "hr-new")) for element in result])
+    out = _flow([_boxed(element, lambda leaf: kinds.get(leaf, picture.made)) for element in result])
     return _svg(name, rows, picture.call, out)
 
 
