@@ -55,6 +55,7 @@ INDEX_SPACE: dict[str, Callable[[hr.Dataset], hr.Dataset]] = {
     "choices": lambda ds: ds.skip(7).shard(3, 1).take(LENGTH).enumerate().batch(2),
     "zip": lambda ds: hr.Dataset.zip((ds, ds.shuffle(100))).batch(10),
     "two": lambda ds: ds.concatenate(ds).batch(10).prefetch(2),
+    "mixture": lambda ds: hr.Dataset.sample_from_datasets([ds, ds.skip(9)], [0.7, 0.3], seed=1, repeat=True).batch(10),
 }
 
 
