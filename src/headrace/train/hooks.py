@@ -1,0 +1,110 @@
+"""What a training job lets others do at its steps, checkpoints and evaluations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+__all__ = ["EarlyStopping", "Hook", "TrainingRun"]
+
+Metrics = Mapping[str, Any]
+
+
+class TrainingRun(Protocol):
+    """What a hook sees of the job."""
+
+    @property
+    def step(self) -> int:
+        """How many steps were made since the job's very first start."""
+        ...
+
+    @property
+    def trainer(self) -> Any:
+        """The trainer."""
+        ...
+
+    @property
+    def wait_share(self) -> float:
+        """The part of the time, since this process began to train, that steps waited for their batches: 0 to 1."""
+        ...
+
+    def request_stop(self) -> None:
+        """Ends training after this step, with a checkpoint and the final evaluation."""
+        ...
+
+
+class Hook:
+    """The base of hooks: each method does nothing.
+
+    Example:
+        >>> import headrace as hr
+        >>> class PrintLoss(hr.train.Hook):
+        ...     def after_step(self, run, metrics):
+        ...         print(run.step, metrics["loss"])
+    """
+
+    def begin(self, run: TrainingRun) -> None:
+        """Before the first step of this process; ``run.step`` is that of the checkpoint."""
+
+    def before_step(self, run: TrainingRun) -> None:
+        """Before each step."""
+
+    def after_step(self, run: TrainingRun, metrics: Metrics) -> None:
+        """After each step, with what ``train_step`` returned."""
+
+    def after_checkpoint(self, run: TrainingRun, path: Path) -> None:
+        """After a checkpoint was written to this folder."""
+
+    def after_evaluation(self, run: TrainingRun, metrics: Metrics) -> None:
+        """After an evaluation, with its metrics."""
+
+    def end(self, run: TrainingRun) -> None:
+        """After everything, also when an error ended it."""
+
+
+class EarlyStopping(Hook):
+    """Ends training when evaluations have not become better for a while.
+
+    Args:
+        metric: the name of the metric that counts.
+        patience: after so many evaluations without a better one.
+        mode: whether smaller (``"min"``) or larger (``"max"``) is better.
+        min_delta: a change that is smaller is none.
+
+    Raises:
+        ValueError: a number or the mode does not fit.
+        KeyError: while training, the evaluations have no such metric.
+
+    Example:
+        >>> import headrace as hr
+        >>> hook = hr.train.EarlyStopping("loss", patience=3)
+    """
+
+    def __init__(
+        self, metric: str, patience: int = 3, mode: Literal["min", "max"] = "min", min_delta: float = 0.0
+    ) -> None:
+        if patience < 1:
+            raise ValueError(f"patience must be at least 1, not {patience}")
+        if mode not in {"min", "max"}:
+            raise ValueError(f"mode must be 'min' or 'max', not {mode!r}")
+        self.metric = metric
+        self.patience = patience
+        self.mode = mode
+        self.min_delta = min_delta
+        self.best = math.inf
+        self.waited = 0
+
+    def after_evaluation(self, run: TrainingRun, metrics: Metrics) -> None:
+        """Counts evaluations without a better one."""
+        if self.metric not in metrics:
+            raise KeyError(f"the evaluation has no metric {self.metric!r}; it has {sorted(metrics)}")
+        value = float(metrics[self.metric])
+        cost = value if self.mode == "min" else -value
+        if cost < self.best - self.min_delta:
+            self.best, self.waited = cost, 0
+            return
+        self.waited += 1
+        if self.waited >= self.patience:
+            run.request_stop()
