@@ -1,0 +1,226 @@
+"""The laws of packing, against a naive oracle, and its edges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import headrace as hr
+from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.testing import check_every_restore_point
+from headrace.testing.restoring import delivered, same
+
+EXECUTORS = ("inline", "thread")
+STRATEGIES = ("first_fit", "best_fit", "concat_then_split")
+
+lengths_lists = st.lists(st.integers(0, 9), max_size=30)
+
+
+def sequences_of(lengths: list[int]) -> list[np.ndarray]:
+    """Sequences of these lengths, no two tokens alike."""
+    ends = np.cumsum(lengths)
+    return [np.arange(end - length, end) for end, length in zip(ends.tolist(), lengths, strict=True)]
+
+
+def dataset_of(sequences: list[Any]) -> hr.Dataset:
+    return hr.Dataset.from_generator(lambda: iter(sequences))
+
+
+def rows_of(packed: hr.Dataset, executor: str = "thread") -> list[list[list[int]]]:
+    """The segments of each row."""
+    rows = []
+    for tokens, ids, positions in packed.with_options(hr.Options(executor=executor)):
+        segments = [tokens[ids == number].tolist() for number in range(1, ids.max() + 1)]
+        used = sum(map(len, segments))
+        assert np.array_equal(ids, np.repeat([*range(1, len(segments) + 1), 0], [*map(len, segments), len(ids) - used]))
+        assert positions.tolist() == [
+            *(p for segment in segments for p in range(len(segment))),
+            *[0] * (len(ids) - used),
+        ]
+        assert ids.dtype == positions.dtype == np.int32
+        assert not tokens[used:].any()
+        rows.append(segments)
+    return rows
+
+
+def oracle(lengths: list[int], length: int, strategy: str, open_rows: int) -> list[list[list[int]]]:
+    """Row by row as the definition says, with nothing but lists."""
+    sequences = [sequence.tolist() for sequence in sequences_of(lengths) if len(sequence)]
+    if strategy == "concat_then_split":
+        marked = [(number, token) for number, sequence in enumerate(sequences) for token in sequence]
+        rows = [marked[start : start + length] for start in range(0, len(marked), length)]
+        return [[[t for n, t in row if n == number] for number in sorted({n for n, _ in row})] for row in rows]
+    out: list[list[list[int]]] = []
+    open_ones: list[list[list[int]]] = []
+
+    def room(row: list[list[int]]) -> int:
+        return length - sum(map(len, row))
+
+    for sequence in sequences:
+        fitting = [row for row in open_ones if room(row) >= len(sequence)]
+        if not fitting:
+            if len(open_ones) == open_rows:
+                gone = min(open_ones, key=room) if strategy == "best_fit" else open_ones[0]
+                open_ones.remove(gone)
+                out.append(gone)
+            open_ones.append([])
+            fitting = [open_ones[-1]]
+        row = min(fitting, key=room) if strategy == "best_fit" else fitting[0]
+        row.append(sequence)
+        if not room(row):
+            open_ones.remove(row)
+            out.append(row)
+    return out + open_ones
+
+
+@given(lengths_lists, st.integers(9, 14), st.sampled_from(STRATEGIES), st.integers(1, 5), st.sampled_from(EXECUTORS))
+def test_every_sequence_goes_where_the_definition_says(
+    lengths: list[int], length: int, strategy: Any, open_rows: int, executor: str
+) -> None:
+    packed = dataset_of(sequences_of(lengths)).pack(length, strategy, open_rows=open_rows)
+    assert rows_of(packed, executor) == oracle(lengths, length, strategy, open_rows)
+
+
+@given(lengths_lists, st.integers(1, 14), st.sampled_from(STRATEGIES), st.integers(1, 5))
+def test_every_token_appears_once_and_in_order_and_no_row_is_too_long(
+    lengths: list[int], length: int, strategy: Any, open_rows: int
+) -> None:
+    sequences = sequences_of(lengths)
+    rows = rows_of(dataset_of(sequences).pack(length, strategy, open_rows=open_rows, truncate=True))
+    segments = [segment for row in rows for segment in row]
+    assert all(sum(map(len, row)) <= length for row in rows)
+    if strategy == "concat_then_split":
+        assert [token for segment in segments for token in segment] == list(range(sum(lengths)))
+        assert all(sum(map(len, row)) == length for row in rows[:-1])
+    else:
+        assert sorted(segments) == [sequence.tolist()[:length] for sequence in sequences if len(sequence)]
+
+
+@given(lengths_lists, st.sampled_from(STRATEGIES), st.integers(1, 3))
+def test_components_stay_together(lengths: list[int], strategy: Any, open_rows: int) -> None:
+    sequences = sequences_of(lengths)
+    data = [{"ids": one, "weights": one.astype(np.float32)} for one in sequences]
+    alone = list(dataset_of(sequences).pack(10, strategy, open_rows=open_rows))
+    rows = list(dataset_of(data).pack(10, strategy, open_rows=open_rows, padding_value={"ids": 0, "weights": -1}))
+    for row, (tokens, ids, positions) in zip(rows, alone, strict=True):
+        names = ["ids", "weights"]
+        assert list(row) == names + [f"{name}_{what}" for what in ("segment_ids", "positions") for name in names]
+        assert same((row["ids"], row["ids_segment_ids"], row["ids_positions"]), (tokens, ids, positions))
+        assert same((row["weights_segment_ids"], row["weights_positions"]), (ids, positions))
+        assert same(row["weights"], np.where(ids > 0, tokens, -1).astype(np.float32))
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_components_of_two_lengths_share_a_row_only_where_both_have_room(executor: str) -> None:
+    pairs = [(np.full(a, i), np.full(b, i)) for i, (a, b) in enumerate([(2, 1), (1, 3), (1, 1), (0, 1)], 1)]
+    packed = dataset_of(pairs).pack((4, 3)).with_options(hr.Options(executor=executor))
+    rows = [[leaf.tolist() for part in row for leaf in part] for row in packed]
+    assert rows == [
+        [[1, 1, 3, 0], [1, 3, 4], [1, 1, 2, 0], [1, 2, 3], [0, 1, 0, 0], [0, 0, 0]],
+        [[2, 0, 0, 0], [2, 2, 2], [1, 0, 0, 0], [1, 1, 1], [0, 0, 0, 0], [0, 1, 2]],
+    ]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_unlike_sequences_never_share_a_row(strategy: Any) -> None:
+    mixed = [np.arange(2), np.arange(2, dtype=np.float32), np.zeros((2, 3)), np.zeros((1, 4))]
+    kinds = [(tokens.dtype.name, tokens.shape) for tokens, _, _ in dataset_of(mixed).pack(4, strategy)]
+    assert kinds == [("int64", (4,)), ("float32", (4,)), ("float64", (4, 3)), ("float64", (4, 4))]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("strategy", STRATEGIES[:2])
+def test_a_sequence_longer_than_a_row_fails_in_its_place_or_is_cut(executor: str, strategy: Any) -> None:
+    dataset = dataset_of(sequences_of([3, 5, 1])).with_options(hr.Options(executor=executor))
+    with iter(dataset.pack(4, strategy)) as rows:
+        with pytest.raises(
+            InvalidArgumentError, match=r"element 1.* 5 tokens is longer than a row of 4.*truncate=True"
+        ):
+            next(rows)
+        assert next(rows)[0].tolist() == [0, 1, 2, 8]
+    assert rows_of(dataset.pack(4, strategy, truncate=True)) == [[[3, 4, 5, 6]], [[0, 1, 2], [8]]]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_what_is_no_sequence_fails_and_nothing_else_is_lost(executor: str) -> None:
+    mixed = [np.arange(2), 7, (), np.arange(2)]
+    packed = dataset_of(mixed).pack(4).with_options(hr.Options(executor=executor))
+    with iter(packed) as iterator:
+        found = list(delivered(iterator, 9))
+    assert [isinstance(one, HeadraceError) for one in found] == [True, True, False]
+    assert found[-1][0].tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_components_that_are_cut_at_the_same_places_must_be_equally_long(executor: str) -> None:
+    pairs = dataset_of([(np.arange(2), np.arange(3))]).pack(4, "concat_then_split")
+    with pytest.raises(InvalidArgumentError, match="cannot be cut at the same places"):
+        list(pairs.with_options(hr.Options(executor=executor)))
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_strings_can_be_packed(executor: str) -> None:
+    words = (
+        hr.Dataset.from_tensors(["a", "b"])
+        .repeat(2)
+        .pack(5, padding_value="")
+        .with_options(hr.Options(executor=executor))
+    )
+    assert [row[0].tolist() for row in words] == [["a", "b", "a", "b", ""]]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_every_state_of_packing_goes_on_everywhere(executor: str, strategy: Any) -> None:
+    dataset = (
+        hr.Dataset.range(40)
+        .shuffle(9, seed=2)
+        .map(lambda n: np.arange(n % 8) if n != 13 else 1 // 0)
+        .pack(9, strategy, open_rows=3)
+    )
+    assert check_every_restore_point(dataset.with_options(hr.Options(executor=executor)), executors=EXECUTORS) > 9
+
+
+def test_a_state_holds_no_tokens() -> None:
+    sequences = dataset_of([np.arange(1_000)] * 20)
+    with iter(sequences.pack(1_999, open_rows=4)) as iterator:
+        next(iterator)
+        assert len(str(iterator.state_dict())) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named", "message"),
+    [
+        ((0,), {}, "length must be at least 1"),
+        (({},), {}, "length must be at least 1"),
+        ((4, "next_fit"), {}, "strategy must be one of"),
+        ((4,), {"open_rows": 0}, "open_rows must be at least 1"),
+        (((4, 5), "concat_then_split"), {}, "need the same length"),
+        (((4, 5),), {}, "another structure"),
+    ],
+)
+def test_what_cannot_be_packed_is_refused_at_once(arguments: Any, named: Any, message: str) -> None:
+    rows = hr.Dataset.from_tensor_slices(np.zeros((3, 2)))
+    with pytest.raises(InvalidArgumentError, match=message):
+        rows.pack(*arguments, **named)
+
+
+def test_a_known_scalar_is_refused_at_once_and_a_known_row_has_its_spec() -> None:
+    with pytest.raises(InvalidArgumentError, match="a scalar cannot be packed"):
+        hr.Dataset.range(3).pack(4)
+    rows = hr.Dataset.from_tensor_slices({"x": np.zeros((3, 2), np.int16)}).pack(4)
+    numbers = hr.TensorSpec((4,), np.int32)
+    assert rows.element_spec == {
+        "x": hr.TensorSpec((4,), np.int16),
+        "x_segment_ids": numbers,
+        "x_positions": numbers,
+    }
+
+
+def test_a_name_that_is_taken_is_said() -> None:
+    with pytest.raises(InvalidArgumentError, match="leave room"):
+        hr.Dataset.from_tensors({"x": [1], "x_positions": [1]}).pack(4)
