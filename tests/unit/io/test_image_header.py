@@ -15,7 +15,8 @@ RECORDED = np.load(Path(__file__).with_name("tensorflow_images.npz"))
 
 
 def file(name: str) -> bytes:
-    return RECORDED[f"file_{name}"].tobytes()
+    contents: bytes = RECORDED[f"file_{name}"].tobytes()
+    return contents
 
 
 @pytest.mark.parametrize(
