@@ -5,8 +5,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from headrace.io.csv import decode_csv
 from headrace.io.files import read_file
-from headrace.io.image_decoding import decode_image, decode_jpeg, decode_png
+
+if TYPE_CHECKING:
+    from headrace.io.image_decoding import decode_image, decode_jpeg, decode_png
 
 __all__ = ["decode_csv", "decode_image", "decode_jpeg", "decode_png", "read_file"]
+
+
+if not TYPE_CHECKING:  # a type checker would take it for a promise that there is any name
+
+    def __getattr__(name: str) -> object:
+        """Images are decoded by those who have images; the others do not wait for the import."""
+        if name in {"decode_image", "decode_jpeg", "decode_png"}:
+            from headrace.io import image_decoding
+
+            return getattr(image_decoding, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

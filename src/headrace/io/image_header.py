@@ -21,6 +21,8 @@ MAX_PIXELS: Final = 1 << 28
 _STARTS: Final = ((b"\xff\xd8\xff", "JPEG"), (b"\x89PNG\r\n\x1a\n", "PNG"), (b"GIF8", "GIF"), (b"BM", "BMP"))
 _PNG_CHANNELS: Final = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}
 _PNG_GRAY, _PNG_PALETTE = 0, 3
+# Transparency takes a byte for each colour of a palette.
+_SMALL_CHUNK: Final = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +139,7 @@ def _png(contents: bytes) -> ImageHeader:
     if contents[12:16] != b"IHDR" or color not in _PNG_CHANNELS:
         raise DataLossError("a corrupt PNG: it does not start with a valid IHDR chunk")
     channels = _PNG_CHANNELS[color]
-    transparency = next((data for kind, data in _png_chunks(contents) if kind == b"tRNS"), None)
+    transparency = dict(_png_chunks(contents)).get(b"tRNS")
     gray = None
     if transparency is not None and color == _PNG_PALETTE:
         channels = 4
@@ -149,14 +151,15 @@ def _png(contents: bytes) -> ImageHeader:
 
 
 def _png_chunks(contents: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The chunks before the pixels."""
-    place = 8
-    while place + 8 <= len(contents):
+    """The chunks of some bytes. All of them are followed: OpenCV would allocate what a chunk's length claims."""
+    place, kind = 8, b""
+    while kind != b"IEND":
         size, kind = struct.unpack_from(">I4s", contents, place)
-        if kind == b"IDAT":
-            return
-        yield kind, contents[place + 8 : place + 8 + size]
         place += 12 + size
+        if place > len(contents):
+            raise DataLossError(f"a truncated or corrupt PNG: chunk {kind!r} claims {size} bytes, which are not there")
+        if size <= _SMALL_CHUNK:
+            yield kind, contents[place - 4 - size : place - 4]
 
 
 # --- GIF -----------------------------------------------------------------------------------------------------------

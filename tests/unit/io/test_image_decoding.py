@@ -147,6 +147,15 @@ def test_a_bomb_is_refused_by_its_header() -> None:
             hr.io.decode_image(bomb)
 
 
+def test_a_length_that_is_not_there_is_refused_before_opencv_believes_it() -> None:
+    whole = FILES["png_rgb"]
+    for kind in (b"IDAT", b"IEND"):
+        place = whole.index(kind) - 4
+        claimed = whole[:place] + b"\x7f" + whole[place + 1 :]
+        with pytest.raises(DataLossError, match="bytes, which are not there"):
+            hr.io.decode_image(claimed)
+
+
 def test_a_bomb_of_frames_is_refused_by_their_number() -> None:
     frame = b"\x2c" + struct.pack("<HHHHB", 0, 0, 1, 1, 0) + b"\x02\x02\x44\x01\x00"
     bomb = b"GIF89a" + struct.pack("<HHB", 1_000, 1_000, 0) + b"\0\0" + frame * 300 + b"\x3b"
