@@ -39,7 +39,10 @@ def _range(call: str, count: int = 6) -> Picture:
     return Picture({"ds": f"hr.Dataset.range({count})"}, call)
 
 
-_RAGGED = "hr.Dataset.from_generator(lambda: ([1], [2, 3, 4], [5, 6], [7], [8, 9])).map(np.array)"
+_RAGGED = (
+    "hr.Dataset.from_generator(lambda: map(np.array, ([1], [2, 3, 4], [5, 6], [7], [8, 9])),"
+    " hr.TensorSpec([None], np.int64))"
+)
 _SLICES = "hr.Dataset.from_tensor_slices([{}])"
 _TWO = {"a": "hr.Dataset.range(4)", "b": "hr.Dataset.range(10, 13)"}
 _ROWS = "hr.Dataset.range(6).batch({})"
@@ -75,7 +78,7 @@ PICTURES: dict[str, Picture] = {
     "pack": Picture(
         {"ds": _RAGGED}, "ds.pack(5).map(lambda tokens, segment_ids, positions: tokens)", made="hr-padding"
     ),
-    "padded_batch": Picture({"ds": _RAGGED}, "ds.padded_batch(3, padded_shapes=[None])", made="hr-padding"),
+    "padded_batch": Picture({"ds": _RAGGED}, "ds.padded_batch(3)", made="hr-padding"),
     "ragged_batch": Picture({"ds": _RAGGED}, "ds.ragged_batch(3)"),
     "rebatch": Picture({"ds": _ROWS.format(3)}, "ds.rebatch(2)"),
     "repeat": _range("ds.repeat(2)", 3),
