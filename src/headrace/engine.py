@@ -103,6 +103,7 @@ class Run:
             buffer_bytes=_buffer_bytes(running, options),
             deterministic=options.deterministic is not False,
             epoch=(epoch,),
+            max_failures=options.max_failures,
         )
         try:
             self._root: Stage = InlineStage(running, state, context) if inline else lower(running, state, context)

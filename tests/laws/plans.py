@@ -39,6 +39,7 @@ from tests.laws.elements import (
     text_file,
 )
 from tests.laws.steps_mixing import mixing
+from tests.laws.steps_stateful import stateful
 from tests.laws.steps_storing import saved, storing
 from tests.laws.steps_windowing import windowing
 
@@ -208,6 +209,7 @@ STEPS: list[Callable[[], st.SearchStrategy[Named]]] = [
     storing,
     mixing,
     windowing,
+    stateful,
 ]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.dataset.part import Part
 from headrace.engine import options_of, physical_plan
-from headrace.errors import OutOfRangeError
+from headrace.errors import InvalidArgumentError, OutOfRangeError
 from headrace.iterator import DatasetIterator
 from headrace.physical.mapping import packed
 from headrace.plan.buffering import WithOptions
@@ -74,6 +74,31 @@ class Consuming(Part):
                 state = packed(reduce_func(state, element))
                 _check_state(spec, state, name or "reduce")
         return state
+
+    def get_single_element(self, name: str | None = None) -> Any:
+        """The one element of a dataset that has one.
+
+        Args:
+            name: how messages call the operation.
+
+        Raises:
+            InvalidArgumentError: there is none, or more than one.
+            HeadraceError: the error of the element, if it failed.
+
+        Example:
+            >>> import headrace as hr
+            >>> hr.Dataset.range(4).batch(4).get_single_element()
+            array([0, 1, 2, 3])
+        """
+        stage = name or "get_single_element"
+        with iter(self) as iterator:
+            try:
+                element = next(iterator)
+            except StopIteration:
+                raise InvalidArgumentError("the dataset is empty", stage=stage) from None
+            for _ in iterator:
+                raise InvalidArgumentError("the dataset has more than one element", stage=stage)
+        return element
 
     def cardinality(self) -> int:
         """How many elements an epoch has; ``hr.INFINITE_CARDINALITY`` or ``hr.UNKNOWN_CARDINALITY`` otherwise.

@@ -6,7 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from headrace.dataset.part import Part
-from headrace.plan.elementwise import Enumerate, Filter, Map
+from headrace.errors import HeadraceError
+from headrace.plan.buffering import Prefetch
+from headrace.plan.elementwise import Enumerate, Filter, Map, RandomMap
+from headrace.plan.randomness import Randomness
+from headrace.plan.stateful import AssertCardinality, IgnoreErrors, Scan, TakeWhile, Unique
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
@@ -24,7 +28,12 @@ class Elementwise(Part):
         map_func: Callable[..., Any],
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
+        synchronous: bool | None = None,
+        use_unbounded_threadpool: bool = False,
         name: str | None = None,
+        *,
+        on_error: str | Callable[[HeadraceError], Any] = "raise",
+        output_buffer_size: int | None = None,
     ) -> Dataset:
         """Each element replaced by what a function makes of it.
 
@@ -34,6 +43,63 @@ class Elementwise(Part):
             num_parallel_calls: how many calls may run at once in the pipeline's workers; ``hr.AUTOTUNE`` takes one
                 a core. None calls it in the thread that reads.
             deterministic: False lets elements come in the order in which they are done.
+            synchronous: as in tf.data: True says that the function is called in the thread that reads, which is so
+                without ``num_parallel_calls`` in any case.
+            use_unbounded_threadpool: taken for tf.data's sake; the pipeline's one pool has as many threads as are needed.
+            name: how messages and statistics call the operation.
+            on_error: what becomes of an element on which the function failed: ``"raise"`` gives its error in its place;
+                ``"skip"`` leaves it out, names it in the log, and counts it in ``stats()`` (``Options(max_failures=…)``
+                bounds how many); a function is called with the error and returns what comes instead.
+            output_buffer_size: how many elements may lie ready behind the map, as in TensorFlow 1: the same as a
+                ``prefetch`` of that size.
+
+        Raises:
+            InvalidArgumentError: ``num_parallel_calls`` is neither positive nor ``hr.AUTOTUNE``, or ``on_error`` is
+                something else.
+            ValueError: ``synchronous`` with ``num_parallel_calls``.
+            DataError: while iterating, in place of each element on which the function failed.
+
+        Example:
+            >>> import headrace as hr
+            >>> list(hr.Dataset.from_tensor_slices(([1, 2], [10, 20])).map(lambda x, y: x + y))
+            [11, 22]
+            >>> list(hr.Dataset.range(4).map(lambda x: 6 // (x - 1), on_error="skip"))
+            [-6, 6, 3]
+            >>> list(hr.Dataset.range(4).map(lambda x: 6 // (x - 1), on_error=lambda error: 0))
+            [-6, 0, 6, 3]
+        """
+        if synchronous and num_parallel_calls is not None:
+            raise ValueError("map: synchronous=True and num_parallel_calls exclude each other")
+        mapped = Map(
+            input=self._plan,
+            function=map_func,
+            num_parallel_calls=num_parallel_calls,
+            deterministic=deterministic,
+            on_error=on_error,
+            name=name,
+        )
+        if output_buffer_size is None:
+            return self._of(mapped)
+        return self._of(Prefetch(input=mapped, buffer_size=output_buffer_size))
+
+    def random_map(
+        self,
+        map_func: Callable[..., Any],
+        seed: int | None = None,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """Each element replaced by what a function makes of it with random numbers of its own.
+
+        The numbers depend on the seed, the epoch, and the element's number alone. So an augmentation is the same whatever
+        runs it: any number of workers, any executor, a run that was stopped and resumed. The next epoch has others.
+
+        Args:
+            map_func: called with a ``numpy.random.Generator`` and the element, a tuple unpacked.
+            seed: makes the numbers reproducible; None draws fresh entropy for this dataset.
+            num_parallel_calls: as in ``map``.
+            deterministic: as in ``map``.
             name: how messages and statistics call the operation.
 
         Raises:
@@ -42,13 +108,18 @@ class Elementwise(Part):
 
         Example:
             >>> import headrace as hr
-            >>> list(hr.Dataset.from_tensor_slices(([1, 2], [10, 20])).map(lambda x, y: x + y))
-            [11, 22]
+            >>> def jittered(rng, x):
+            ...     return x + rng.integers(100)
+            >>> serial = hr.Dataset.range(5).random_map(jittered, seed=1)
+            >>> parallel = hr.Dataset.range(5).random_map(jittered, seed=1, num_parallel_calls=4)
+            >>> list(serial) == list(parallel)
+            True
         """
         return self._of(
-            Map(
+            RandomMap(
                 input=self._plan,
                 function=map_func,
+                randomness=Randomness.of(seed, stage="random_map"),
                 num_parallel_calls=num_parallel_calls,
                 deterministic=deterministic,
                 name=name,
@@ -85,3 +156,100 @@ class Elementwise(Part):
             [(5, 'a'), (6, 'b')]
         """
         return self._of(Enumerate(input=self._plan, start=start, name=name))
+
+    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
+        """The elements before the first for which the predicate is false.
+
+        Args:
+            predicate: called with the element, a tuple unpacked; returns a bool.
+            name: how messages and statistics call the operation.
+
+        Raises:
+            InvalidArgumentError: while iterating, in place of an element for which it returned no bool.
+
+        Example:
+            >>> import headrace as hr
+            >>> list(hr.Dataset.range(10).take_while(lambda x: x < 3))
+            [0, 1, 2]
+        """
+        return self._of(TakeWhile(input=self._plan, predicate=predicate, name=name))
+
+    def scan(
+        self, initial_state: Any, scan_func: Callable[[Any, Any], tuple[Any, Any]], name: str | None = None
+    ) -> Dataset:
+        """What a function makes of each element and of a state, which it hands on to the next.
+
+        A saved state of the iterator holds this one: numbers, texts and arrays of them.
+
+        Args:
+            initial_state: a structure.
+            scan_func: called with the state and an element (not unpacked); returns the new state and an output.
+            name: how messages and statistics call the operation.
+
+        Raises:
+            DataError: while iterating, in place of an element on which the function failed, or returned a state of another
+                structure or dtype (its cause is a TypeError); the next element gets the state that was there before.
+            InvalidArgumentError: from ``state_dict()``, where the state has an object in it.
+
+        Example:
+            >>> import headrace as hr
+            >>> list(hr.Dataset.range(1, 5).scan(0, lambda total, x: (total + x, total + x)))
+            [1, 3, 6, 10]
+        """
+        return self._of(Scan(input=self._plan, initial_state=initial_state, function=scan_func, name=name))
+
+    def unique(self, name: str | None = None) -> Dataset:
+        """Each element when it comes for the first time.
+
+        What was seen is held in memory for the epoch. A saved state does not hold it: a resumed run reads again from the
+        beginning, up to its place.
+
+        Args:
+            name: how messages and statistics call the operation.
+
+        Raises:
+            TypeError: the elements are known not to be single ints or texts.
+            DataError: while iterating, in place of an element that is none (its cause is a TypeError).
+
+        Example:
+            >>> import headrace as hr
+            >>> list(hr.Dataset.from_tensor_slices(["b", "a", "b", "c", "a"]).unique())
+            ['b', 'a', 'c']
+        """
+        return self._of(Unique(input=self._plan, name=name))
+
+    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
+        """The elements that did not fail; how many did is in ``stats()``.
+
+        ``map(..., on_error="skip")`` leaves out the failures of one map alone, and names them.
+
+        Args:
+            log_warning: whether each is named in the log.
+            name: how messages and statistics call the operation.
+
+        Example:
+            >>> import headrace as hr
+            >>> list(hr.Dataset.range(4).map(lambda x: 6 // (x - 1)).ignore_errors())
+            [-6, 6, 3]
+        """
+        return self._of(IgnoreErrors(input=self._plan, log_warning=bool(log_warning), name=name))
+
+    def assert_cardinality(self, expected_cardinality: int, name: str | None = None) -> Dataset:
+        """The same elements, and an error where there are fewer or more than expected.
+
+        Args:
+            expected_cardinality: how many; ``hr.INFINITE_CARDINALITY`` where there must be no end, and
+                ``hr.UNKNOWN_CARDINALITY`` where any number will do.
+            name: how messages and statistics call the operation.
+
+        Raises:
+            InvalidArgumentError: a number below those.
+            FailedPreconditionError: while iterating, at the end where there were fewer, and in place of each that is too many.
+
+        Example:
+            >>> import headrace as hr
+            >>> ds = hr.Dataset.range(10).filter(lambda x: x % 2 == 0).assert_cardinality(5)
+            >>> len(ds), list(ds)
+            (5, [0, 2, 4, 6, 8])
+        """
+        return self._of(AssertCardinality(input=self._plan, expected=expected_cardinality, name=name))

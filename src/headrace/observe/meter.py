@@ -38,6 +38,7 @@ class StageStats:
         wait_s: seconds in which it waited for its own workers or its own buffer.
         buffered: how many elements it holds ready now.
         drawn: what came from each of its datasets, in their order; empty for operations that do not mix any.
+        failed: how many elements it left out because they had failed.
     """
 
     name: str
@@ -46,6 +47,7 @@ class StageStats:
     wait_s: float
     buffered: int
     drawn: tuple[Drawn, ...] = ()
+    failed: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ class Meter:
         "buffered",
         "busy_s",
         "elements",
+        "failed",
         "inside_s",
         "name",
         "span_s",
@@ -94,6 +97,7 @@ class Meter:
         self.busy_s = 0.0  # in workers
         self.wait_s = 0.0  # the part of span_s that was spent waiting
         self.buffered = 0
+        self.failed = 0
         self._sources: list[str] = []  # of an operation that mixes datasets
         self._drawn: list[int] = []
         # A stage inside flat_map or interleave runs in several workers at once, and they share one meter.
@@ -116,6 +120,11 @@ class Meter:
         with self._lock:
             self.wait_s += wait_s
 
+    def forgave(self, count: int) -> None:
+        """Counts elements that were left out because they had failed."""
+        with self._lock:
+            self.failed += count
+
     def draws_from(self, sources: list[str]) -> None:
         """Names the datasets that are mixed; more of the same add to what was counted."""
         with self._lock:
@@ -130,7 +139,9 @@ class Meter:
     def snapshot(self) -> StageStats:
         """What was counted so far."""
         own_s = max(0.0, self.span_s - self.inside_s - self.wait_s)
-        return StageStats(self.name, self.elements, self.busy_s + own_s, self.wait_s, self.buffered, self._mixture())
+        return StageStats(
+            self.name, self.elements, self.busy_s + own_s, self.wait_s, self.buffered, self._mixture(), self.failed
+        )
 
     def _mixture(self) -> tuple[Drawn, ...]:
         with self._lock:

@@ -27,6 +27,7 @@ def _fuse(node: Node) -> Node:
 def _same_settings(one: Map, other: Map) -> bool:
     return (
         one.num_parallel_calls is not None
+        and one.on_error == other.on_error == "raise"  # a failure is judged behind the map that it is of
         and one.num_parallel_calls == other.num_parallel_calls
         and (one.deterministic is False) == (other.deterministic is False)
     )

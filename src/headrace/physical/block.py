@@ -372,8 +372,10 @@ class Failure:
         error: the error as the user will see it.
         cursor: the place before it.
         after: the place from which the run goes on when the error has been delivered.
+        by: the plan node on which the element failed, where somebody asks.
     """
 
     error: HeadraceError
     cursor: Cursor
     after: Cursor
+    by: object | None = None

@@ -117,6 +117,7 @@ class Context:
         within: the names of the operations whose function opened this plan.
         maps_behind: how many maps stand between here and the end of the plan. It tells maps apart in a state; fusing
             maps, or moving one behind a shuffle, changes it for no other.
+        max_failures: how many elements a map that leaves failures out may leave out.
     """
 
     seeds: Seeds
@@ -128,6 +129,7 @@ class Context:
     epoch: tuple[int, ...] = (0,)
     within: tuple[object, ...] = ()
     maps_behind: int = 0
+    max_failures: int | None = None
 
     def turn(self, number: int) -> Context:
         """The context of one turn of a repeat."""

@@ -88,14 +88,27 @@ def map_block(node: Map, block: Block) -> list[Piece]:
             pieces.append(Block(made, block.cursor.advance(start), block.origin.subset(part)))
         start += len(made)
         if error is not None:
-            pieces.append(_failure(error, node.label, block, start))
+            pieces.append(_instead(node, error, block, start))
             start += 1
     return pieces
 
 
-def _failure(error: Exception, stage: str, block: Block, index: int) -> Failure:
-    placed = located(error, stage=stage, origin=block.origin.describe(index))
-    return Failure(placed, block.cursor.advance(index), block.cursor.advance(index + 1))
+def _instead(node: Map, error: Exception, block: Block, index: int) -> Piece:
+    """What comes in place of an element on which a map failed: its failure, or what ``on_error`` makes of that."""
+    failure = _failure(error, node, block, index)
+    if not callable(node.on_error):
+        return failure
+    try:
+        rows = Rows([packed(node.on_error(failure.error))])
+    except Exception as another:  # noqa: BLE001 - a user's function may raise anything
+        return _failure(another, node, block, index)
+    place = range(index, index + 1)
+    return Block(rows, failure.cursor, block.origin.subset(place))
+
+
+def _failure(error: Exception, node: Map | Filter, block: Block, index: int) -> Failure:
+    placed = located(error, stage=node.label, origin=block.origin.describe(index))
+    return Failure(placed, block.cursor.advance(index), block.cursor.advance(index + 1), node)
 
 
 def apply_maps(maps: tuple[Map, ...], block: Block) -> list[Piece]:
@@ -151,7 +164,7 @@ def filter_block(node: Filter, block: Block) -> list[Piece]:
             indices = np.array(kept, dtype=np.int64)
             pieces.append(Block(block.payload.subset(indices), cursor, block.origin.subset(indices)))
         if error is not None:
-            pieces.append(_failure(error, node.label, block, end))
+            pieces.append(_failure(error, node, block, end))
         start = end + (error is not None)
     return pieces
 

@@ -205,7 +205,7 @@ class _Delivery:
         self._deliver(start, start + elements)
         if isinstance(piece, Block):
             return Block(piece.payload, cursor, piece.origin)
-        return Failure(piece.error, cursor, self._cursor(start + elements))
+        return Failure(piece.error, cursor, self._cursor(start + elements), piece.by)
 
     def _deliver(self, start: int, end: int) -> None:
         self._delivered[start] = end
@@ -308,7 +308,7 @@ class UndeliveredStage(Stage):
             if isinstance(item, Block):
                 return Block(item.payload, cursor, item.origin)
             behind = tuple((a - 1, b - 1) for a, b in ahead)
-            return Failure(item.error, cursor, _LeftOverCursor(self._map, behind, item.after))
+            return Failure(item.error, cursor, _LeftOverCursor(self._map, behind, item.after), item.by)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

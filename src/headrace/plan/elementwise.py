@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
+from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.plan.node import AUTOTUNE, UNKNOWN_CARDINALITY, Spec, UnaryNode, function_name
+from headrace.plan.randomness import Randomness
 from headrace.plan.sequencing import check_int
 from headrace.structure import TensorSpec
 
-__all__ = ["Enumerate", "Filter", "Map", "MapChain", "check_function", "check_parallel_calls"]
+__all__ = ["Enumerate", "Filter", "Map", "MapChain", "RandomMap", "check_function", "check_parallel_calls"]
 
 
 def check_function(function: object, *, stage: str) -> None:
@@ -40,6 +41,53 @@ class Map(UnaryNode):
     function: Callable[..., Any]
     num_parallel_calls: int | None = None
     deterministic: bool | None = None
+    on_error: str | Callable[[HeadraceError], Any] = "raise"
+
+    def __post_init__(self) -> None:
+        check_function(self.function, stage=self.op)
+        check_parallel_calls(self.num_parallel_calls, stage=self.op)
+        if not callable(self.on_error) and self.on_error not in ("raise", "skip"):
+            message = f"on_error must be 'raise', 'skip' or a function of the error, not {self.on_error!r}"
+            raise InvalidArgumentError(message, stage=self.op)
+
+    @property
+    def skips(self) -> bool:
+        """Whether elements on which it fails are left out."""
+        return self.on_error == "skip"
+
+    def cardinality(self) -> int:
+        """As many as it reads; only a run could tell where failures are left out."""
+        count = self.input.cardinality()
+        return UNKNOWN_CARDINALITY if self.skips and count >= 0 else count
+
+    def spec(self) -> Spec:
+        """Only the function could tell."""
+        return None
+
+    def functions(self) -> tuple[Callable[..., Any], ...]:
+        """The user's function."""
+        return (self.function,)
+
+    def parameters(self) -> dict[str, Any]:
+        """The function's name, and how it is called."""
+        return {
+            "function": function_name(self.function),
+            "num_parallel_calls": self.num_parallel_calls,
+            "deterministic": self.deterministic,
+            "on_error": None if self.on_error == "raise" else "skip" if self.skips else "a function",
+        }
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RandomMap(UnaryNode):
+    """Each element replaced by what a function makes of it and of random numbers of its own."""
+
+    op: ClassVar[str] = "random_map"
+    tuning: ClassVar[frozenset[str]] = frozenset({"num_parallel_calls", "deterministic"})
+    function: Callable[..., Any]
+    randomness: Randomness
+    num_parallel_calls: int | None = None
+    deterministic: bool | None = None
 
     def __post_init__(self) -> None:
         check_function(self.function, stage=self.op)
@@ -54,9 +102,10 @@ class Map(UnaryNode):
         return (self.function,)
 
     def parameters(self) -> dict[str, Any]:
-        """The function's name, and how it is called."""
+        """The function's name, its seed, and how it is called."""
         return {
             "function": function_name(self.function),
+            "seed": self.randomness.seed,
             "num_parallel_calls": self.num_parallel_calls,
             "deterministic": self.deterministic,
         }

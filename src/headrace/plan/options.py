@@ -22,6 +22,8 @@ class Options:
         executor: ``"thread"``, or ``"inline"``, the reference: element by element in the caller's thread.
         ram_budget: how many bytes all buffers together may hold.
         optimize: False runs the plan as it was written.
+        max_failures: how many elements each map with ``on_error="skip"`` may leave out in an epoch; the next one that fails
+            is an error.
 
     Raises:
         InvalidArgumentError: a number is not positive, or the executor is unknown.
@@ -40,17 +42,20 @@ class Options:
     executor: str | None = None
     ram_budget: int | None = None
     optimize: bool | None = None
+    max_failures: int | None = None
 
     def __post_init__(self) -> None:
         for field in ("deterministic", "optimize"):
             self._check(field, bool)
-        for field in ("seed", "num_workers", "ram_budget"):
+        for field in ("seed", "num_workers", "ram_budget", "max_failures"):
             self._check(field, int)
         for field in ("num_workers", "ram_budget"):
             value = getattr(self, field)
             if value is not None and value < 1:
                 message = f"Options.{field} must be at least 1, not {value}"
                 raise InvalidArgumentError(message)
+        if self.max_failures is not None and self.max_failures < 0:
+            raise InvalidArgumentError(f"Options.max_failures must be at least 0, not {self.max_failures}")
         self._check("executor", str)
         if self.executor is not None and self.executor not in EXECUTORS:
             message = f"Options.executor must be one of {', '.join(map(repr, EXECUTORS))}, not {self.executor!r}"

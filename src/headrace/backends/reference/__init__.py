@@ -17,6 +17,7 @@ from headrace.backends.reference import (
     packing,
     sequencing,
     sources,
+    stateful,
     windowing,
 )
 from headrace.backends.reference.dispatch import stream_of
@@ -31,6 +32,7 @@ __all__ = [
     "packing",
     "sequencing",
     "sources",
+    "stateful",
     "stream_of",
     "windowing",
 ]

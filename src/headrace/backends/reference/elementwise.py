@@ -6,14 +6,16 @@ import contextlib
 import functools
 
 from headrace.backends.reference.dispatch import stream_of
-from headrace.backends.reference.stream import Given, Stream, Unary, called
+from headrace.backends.reference.stream import Given, Stream, Unary, called, log
 from headrace.errors import HeadraceError
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
+from headrace.physical.drawing import drawing_map
 from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.mapping import call_on, is_true, packed
 from headrace.physical.parallel import undelivered
-from headrace.plan.elementwise import Enumerate, Filter, Map
+from headrace.plan.elementwise import Enumerate, Filter, Map, RandomMap
+from headrace.plan.node import Node
 from headrace.structure import Element
 
 __all__: list[str] = []
@@ -28,17 +30,64 @@ class MapStream(Unary):
 
     def next(self) -> Given:
         element, origin = self.input.next()
-        return called(self.node.label, origin, lambda: packed(call_on(self.node.function, element))), origin
+        return self.made(element, origin), origin
+
+    def made(self, element: Element, origin: str) -> Element:
+        node = self.node
+        try:
+            return called(node.label, origin, lambda: packed(call_on(node.function, element)))
+        except HeadraceError as failure:
+            instead = node.on_error
+            if not callable(instead):
+                raise
+            error = failure.with_traceback(None)
+        return called(node.label, origin, lambda: packed(instead(error)))
+
+
+class SkippingMapStream(MapStream):
+    """The same, without the elements on which it fails, up to a number of them."""
+
+    def __init__(self, node: Map, input_stream: Stream, failed: int, most: int | None) -> None:
+        super().__init__(node, input_stream)
+        self.failed = failed
+        self.most = most
+
+    def next(self) -> Given:
+        while True:
+            element, origin = self.input.next()
+            try:
+                return self.made(element, origin), origin
+            except HeadraceError as error:
+                self.failed += 1
+                if self.most is not None and self.failed > self.most:
+                    reason = f"{error.reason} (this is failure {self.failed}, and max_failures is {self.most})"
+                    raise type(error)(reason, stage=error.stage, origin=error.origin) from error.__cause__
+                log.warning("left out: %s", error)
+
+    def state(self) -> State:
+        return {"failed": self.failed, "input": self.input.state()}
 
 
 @stream_of.register
 def _map(node: Map, state: State | None, context: Context) -> Stream:
+    if node.skips:
+        above = _above_map(node.input, input_state(state), context)
+        return SkippingMapStream(node, above, state["failed"] if state else 0, context.max_failures)
+    return MapStream(node, _above_map(node.input, state, context))
+
+
+@stream_of.register
+def _random_map(node: RandomMap, state: State | None, context: Context) -> Stream:
+    numbered = Enumerate(input=node.input)
+    return MapStream(drawing_map(node, numbered, context), _above_map(numbered, state, context))
+
+
+def _above_map(source: Node, state: State | None, context: Context) -> Stream:
+    """What a map reads: without what it had delivered out of order, where it had workers."""
     number = context.maps_behind
     delivered, saved = undelivered(state, range(number, number + 1))
-    above = stream_of(node.input, saved, context.above_maps(1))
-    if delivered:
-        above = UndeliveredStream(above, delivered, number)
-    return MapStream(node, above)
+    above = stream_of(source, saved, context.above_maps(1))
+    return UndeliveredStream(above, delivered, number) if delivered else above
 
 
 class UndeliveredStream(Unary):

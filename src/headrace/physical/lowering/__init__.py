@@ -11,6 +11,7 @@ from headrace.physical.lowering import (
     nesting,
     sequencing,
     sources,
+    stateful,
     windowing,
 )
 from headrace.physical.lowering.dispatch import lower
@@ -32,5 +33,6 @@ __all__ = [
     "sequencing",
     "shuffle_key",
     "sources",
+    "stateful",
     "windowing",
 ]

@@ -7,11 +7,14 @@ import functools
 from headrace.physical.choosing import EnumerateStage
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
+from headrace.physical.drawing import drawing_map
+from headrace.physical.forgiving import BoundedForgivingStage
 from headrace.physical.lowering.dispatch import calls_of, input_state, is_ordered, lower
 from headrace.physical.mapping import PiecewiseStage, filter_block, map_block
 from headrace.physical.parallel import ParallelMapStage, UndeliveredStage, undelivered
 from headrace.physical.stage import Stage
-from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain
+from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap
+from headrace.plan.node import Node
 
 __all__: list[str] = []
 
@@ -30,16 +33,38 @@ def _enumerate(node: Enumerate, state: State | None, context: Context) -> Stage:
 @lower.register(Map)
 @lower.register(MapChain)
 def _map(node: Map | MapChain, state: State | None, context: Context) -> Stage:
-    """The stages of a map; it has a state of its own only after unordered delivery."""
+    """The stages of a map; it has a state of its own only after unordered delivery, or where it leaves failures out."""
+    if isinstance(node, MapChain):
+        return _map_stage(node, node.maps, node.input, state, context)
+    if not node.skips:
+        return _map_stage(node, (node,), node.input, state, context)
+    made = _map_stage(node, (node,), node.input, input_state(state), context)
+    return BoundedForgivingStage(
+        made,
+        context.meter(node),
+        state,
+        is_forgiven=lambda failure: failure.by is node,
+        most=context.max_failures,
+    )
+
+
+@lower.register
+def _random_map(node: RandomMap, state: State | None, context: Context) -> Stage:
+    numbered = Enumerate(input=node.input)
+    return _map_stage(node, (drawing_map(node, numbered, context),), numbered, state, context)
+
+
+def _map_stage(
+    node: Map | MapChain | RandomMap, maps: tuple[Map, ...], source: Node, state: State | None, context: Context
+) -> Stage:
     meter = context.meter(node)
-    maps = node.maps if isinstance(node, MapChain) else (node,)
     parallel = context.pool is not None and node.num_parallel_calls is not None
     ordered = not parallel or is_ordered(node.deterministic, context)
     number = context.maps_behind + len(maps) - 1
     delivered, saved = undelivered(state, range(context.maps_behind, number + 1))
     inside = context.above_maps(len(maps))
     # What is missing is known by its number, so what comes in must come in the same order again.
-    above = lower(node.input, saved, inside if ordered else inside.replaying())
+    above = lower(source, saved, inside if ordered else inside.replaying())
     if delivered:
         above = UndeliveredStage(above, meter, delivered, number)
     if context.pool is None or node.num_parallel_calls is None:

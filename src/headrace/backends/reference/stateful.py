@@ -1,0 +1,124 @@
+"""The reference of operations that go through elements with something in mind."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+
+from headrace.backends.reference.dispatch import stream_of
+from headrace.backends.reference.stream import Given, Stream, Unary, called, log
+from headrace.errors import HeadraceError
+from headrace.physical.context import Context
+from headrace.physical.cursor import State
+from headrace.physical.failing import located
+from headrace.physical.lowering.dispatch import input_state
+from headrace.physical.stepping import DROPPED, END, AssertSteps, ScanSteps, Steps, TakeWhileSteps, UniqueSteps
+from headrace.plan.stateful import AssertCardinality, IgnoreErrors, Scan, TakeWhile, Unique
+
+__all__: list[str] = []
+
+
+class SequentialStream(Unary):
+    """Elements one after the other."""
+
+    def __init__(self, steps: Steps, label: str, input_stream: Stream, *, ended: bool = False) -> None:
+        super().__init__(input_stream)
+        self.steps = steps
+        self.label = label
+        self.ended = ended
+
+    def next(self) -> Given:
+        while not self.ended:
+            try:
+                element, origin = self.input.next()
+            except StopIteration:
+                self.ended = True
+                self.finish()
+                raise
+            output = called(self.label, origin, functools.partial(self.steps.step, element))
+            if output is END:
+                self.ended = True
+            elif output is not DROPPED:
+                return output, origin
+        raise StopIteration
+
+    def finish(self) -> None:
+        try:
+            self.steps.end()
+        except HeadraceError as error:
+            raise located(error, stage=self.label, origin=None) from error
+
+    def state(self) -> State:
+        return {**self.steps.state_of(self.steps.mark()), "input": self.input.state()}
+
+
+@stream_of.register
+def _take_while(node: TakeWhile, state: State | None, context: Context) -> Stream:
+    steps = TakeWhileSteps(node, state)
+    return SequentialStream(steps, node.label, stream_of(node.input, input_state(state), context), ended=steps.ended)
+
+
+@stream_of.register
+def _scan(node: Scan, state: State | None, context: Context) -> Stream:
+    return SequentialStream(ScanSteps(node, state), node.label, stream_of(node.input, input_state(state), context))
+
+
+@stream_of.register
+def _assert_cardinality(node: AssertCardinality, state: State | None, context: Context) -> Stream:
+    return SequentialStream(AssertSteps(node, state), node.label, stream_of(node.input, input_state(state), context))
+
+
+class ForgivingStream(Unary):
+    """The elements that did not fail."""
+
+    def __init__(self, node: IgnoreErrors, input_stream: Stream) -> None:
+        super().__init__(input_stream)
+        self.node = node
+
+    def next(self) -> Given:
+        while True:
+            try:
+                return self.input.next()
+            except HeadraceError as error:
+                if self.node.log_warning:
+                    log.warning("left out: %s", error)
+
+
+@stream_of.register
+def _ignore_errors(node: IgnoreErrors, state: State | None, context: Context) -> Stream:
+    return ForgivingStream(node, stream_of(node.input, state, context))
+
+
+class UniqueStream(Unary):
+    """Each element when it comes for the first time; what was seen is read again."""
+
+    def __init__(self, node: Unique, input_stream: Stream, state: State | None) -> None:
+        super().__init__(input_stream)
+        self.label = node.label
+        self.steps = UniqueSteps()
+        self.start = input_stream.state()
+        self.read = 0
+        for _ in range(state["read"] if state else 0):
+            with contextlib.suppress(HeadraceError, StopIteration, TypeError):
+                self.steps.step(self.input.next()[0])
+            self.read += 1
+
+    def next(self) -> Given:
+        while True:
+            try:
+                element, origin = self.input.next()
+            except HeadraceError:
+                self.read += 1
+                raise
+            self.read += 1
+            output = called(self.label, origin, functools.partial(self.steps.step, element))
+            if output is not DROPPED:
+                return output, origin
+
+    def state(self) -> State:
+        return {"read": self.read, "input": self.start}
+
+
+@stream_of.register
+def _unique(node: Unique, state: State | None, context: Context) -> Stream:
+    return UniqueStream(node, stream_of(node.input, input_state(state), context), state)

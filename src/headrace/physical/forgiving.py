@@ -1,0 +1,100 @@
+"""The stage that leaves failures out: of everything, or of one map that was told to go on."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Failure
+from headrace.physical.cursor import Cursor, State
+from headrace.physical.stage import Item, Stage
+
+__all__ = ["BoundedForgivingStage", "ForgivingStage"]
+
+_log: Final = logging.getLogger("headrace")
+
+
+class ForgivingStage(Stage):
+    """Leaves failures out. It adds nothing to the state: behind a failure lies a place like any other.
+
+    Args:
+        log: whether each is named in the log.
+    """
+
+    def __init__(self, input_stage: Stage, meter: Meter, *, log: bool) -> None:
+        super().__init__(meter, (input_stage,), input_stage.cursor)
+        self._log = log
+
+    def _pull(self, limit: int) -> Item:
+        while True:
+            item = self._read(self.inputs[0], limit)
+            if not isinstance(item, Failure):
+                return item
+            self.cursor = item.after
+            self.meter.forgave(1)
+            if self._log:
+                _log.warning("left out: %s", item.error)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _ForgivenCursor:
+    """Behind so many elements that were left out."""
+
+    failed: int
+    input: Cursor
+
+    def advance(self, count: int) -> _ForgivenCursor:
+        return _ForgivenCursor(self.failed, self.input.advance(count))
+
+    def state(self) -> State:
+        return {"failed": self.failed, "input": self.input.state()}
+
+
+class BoundedForgivingStage(Stage):
+    """Leaves the failures of one map out, up to a number; each is named in the log.
+
+    Args:
+        is_forgiven: whether a failure is that map's.
+        most: how many may be left out; None is without a bound.
+    """
+
+    def __init__(
+        self,
+        input_stage: Stage,
+        meter: Meter,
+        state: State | None,
+        *,
+        is_forgiven: Callable[[Failure], bool],
+        most: int | None,
+    ) -> None:
+        self._failed: int = state["failed"] if state else 0
+        super().__init__(meter, (input_stage,), _ForgivenCursor(self._failed, input_stage.cursor))
+        self._is_forgiven = is_forgiven
+        self._most = most
+
+    def _pull(self, limit: int) -> Item:
+        while True:
+            item = self._read(self.inputs[0], limit)
+            if item is None:
+                return None
+            cursor = _ForgivenCursor(self._failed, item.cursor)
+            if isinstance(item, Block):
+                return Block(item.payload, cursor, item.origin)
+            if not self._is_forgiven(item):
+                return Failure(item.error, cursor, _ForgivenCursor(self._failed, item.after), item.by)
+            self._failed += 1
+            after = _ForgivenCursor(self._failed, item.after)
+            if self._most is not None and self._failed > self._most:
+                error = type(item.error)(
+                    f"{item.error.reason} (this is failure {self._failed}, and max_failures is {self._most})",
+                    stage=item.error.stage,
+                    origin=item.error.origin,
+                )
+                error.__cause__ = item.error.__cause__
+                return Failure(error, cursor, after)
+            self.cursor = after
+            self.meter.forgave(1)
+            _log.warning("left out: %s", item.error)

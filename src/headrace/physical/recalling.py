@@ -1,0 +1,115 @@
+"""The stage of unique: what it has seen is not saved, but seen again.
+
+Its state is the place where the epoch began and how many elements were read since. A restored stage reads them again:
+that takes the time of reading, and no room in a state that would otherwise grow with every new element.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Failure, Rows
+from headrace.physical.cursor import Cursor, State
+from headrace.physical.failing import located
+from headrace.physical.stage import Item, Stage
+from headrace.physical.stepping import DROPPED, UniqueSteps
+
+__all__ = ["RecallingStage"]
+
+_RECALLED_AT_ONCE: Final = 1024
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _RecallCursor:
+    """So many elements behind the beginning, failures among them."""
+
+    start: Cursor
+    read: int
+    offsets: Sequence[int] = (0,)
+    index: int = 0
+
+    def advance(self, count: int) -> _RecallCursor:
+        return dataclasses.replace(self, index=self.index + count)
+
+    def state(self) -> State:
+        offset = self.offsets[min(self.index, len(self.offsets) - 1)]
+        return {"read": self.read + offset, "input": self.start.state()}
+
+
+class RecallingStage(Stage):
+    """Each element when it comes for the first time."""
+
+    def __init__(self, label: str, input_stage: Stage, meter: Meter, state: State | None) -> None:
+        self._start = input_stage.cursor
+        self._recall: int = state["read"] if state else 0
+        super().__init__(meter, (input_stage,), _RecallCursor(self._start, self._recall))
+        self._label = label
+        self._steps = UniqueSteps()
+        self._read_before = 0
+        self._block: Block | None = None
+        self._failure: Failure | None = None
+
+    def _pull(self, limit: int) -> Item:
+        while self._read_before < self._recall:
+            item = self._read(self.inputs[0], min(self._recall - self._read_before, _RECALLED_AT_ONCE))
+            if item is None:
+                return None
+            if isinstance(item, Block):
+                self._see(item)
+            self._read_before += len(item) if isinstance(item, Block) else 1
+        while True:
+            if self._failure is not None:
+                failure, self._failure = self._failure, None
+                return failure
+            item = self._block or self._read(self.inputs[0], limit)
+            self._block = None
+            if item is None:
+                return None
+            if isinstance(item, Failure):
+                return self._passed(item)
+            made = self._new_ones(item)
+            if made is not None:
+                return made
+
+    def _see(self, block: Block) -> None:
+        """Goes through elements that were judged before the state was saved."""
+        for row in block.payload.rows():
+            try:
+                self._steps.step(row)
+            except TypeError:
+                continue  # it was an error then, too
+
+    def _passed(self, failure: Failure) -> Failure:
+        before = _RecallCursor(self._start, self._read_before)
+        self._read_before += 1
+        return Failure(failure.error, before, _RecallCursor(self._start, self._read_before), failure.by)
+
+    def _new_ones(self, block: Block) -> Block | None:
+        """The elements of a block that are new, as far as one that is none of those that can be told apart."""
+        rows = block.payload.rows()
+        kept: list[int] = []
+        judged = 0
+        for row in rows:
+            try:
+                if self._steps.step(row) is not DROPPED:
+                    kept.append(judged)
+            except TypeError as error:
+                origin = block.origin.describe(judged)
+                placed = located(error, stage=self._label, origin=origin)
+                before, after = (_RecallCursor(self._start, self._read_before + n) for n in (judged, judged + 1))
+                self._failure = Failure(placed, before, after)
+                self._block = block.slice(judged + 1, len(block)) if judged + 1 < len(block) else None
+                break
+            judged += 1
+        cursor = _RecallCursor(self._start, self._read_before, [*kept, judged])
+        self._read_before += judged + (self._failure is not None)
+        if not kept:
+            self.cursor = _RecallCursor(self._start, self._read_before)
+            return None
+        indices = np.array(kept, dtype=np.int64)
+        return Block(Rows([rows[index] for index in kept]), cursor, block.origin.subset(indices))

@@ -1,0 +1,128 @@
+"""The stage of operations that go through elements one after the other, with something in mind (``stepping``).
+
+Each block carries what was in mind before each of its elements, so its cursor can be written down anywhere in it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from headrace.errors import HeadraceError
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Failure, Rows
+from headrace.physical.cursor import Cursor, State
+from headrace.physical.failing import located
+from headrace.physical.stage import Item, Stage
+from headrace.physical.stepping import DROPPED, END, Steps
+from headrace.structure import Element, nbytes_of
+
+__all__ = ["SequentialStage"]
+
+# What lies in mind before each element of a block may be large, and is kept with the block.
+_MARKS_BYTES: Final = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _StepCursor:
+    """Before output ``index`` of a block: what was in mind, and at which element of the input it began."""
+
+    steps: Steps
+    marks: Sequence[Any]
+    offsets: Sequence[int]
+    input: Cursor
+    index: int = 0
+
+    def advance(self, count: int) -> _StepCursor:
+        return dataclasses.replace(self, index=self.index + count)
+
+    def state(self) -> State:
+        at = min(self.index, len(self.marks) - 1)
+        return {**self.steps.state_of(self.marks[at]), "input": self.input.advance(self.offsets[at]).state()}
+
+
+class SequentialStage(Stage):
+    """Elements one after the other."""
+
+    def __init__(self, steps: Steps, label: str, input_stage: Stage, meter: Meter, *, ended: bool = False) -> None:
+        super().__init__(meter, (input_stage,), _StepCursor(steps, [steps.mark()], [0], input_stage.cursor))
+        self._steps = steps
+        self._label = label
+        self._block: Block | None = None  # what is left of the one that was read
+        self._failure: Failure | None = None  # comes before that
+        self._ended = ended
+
+    def _pull(self, limit: int) -> Item:
+        while not self._ended:
+            if self._failure is not None:
+                failure, self._failure = self._failure, None
+                return failure
+            item = self._block or self._read(self.inputs[0], self._few(limit))
+            self._block = None
+            if item is None:
+                return self._end()
+            if isinstance(item, Failure):
+                mark = [self._steps.mark()]
+                places = [_StepCursor(self._steps, mark, [0], place) for place in (item.cursor, item.after)]
+                return Failure(item.error, *places)
+            made = self._through(item)
+            if made is not None:
+                return made
+        return None
+
+    def _few(self, limit: int) -> int:
+        """As many elements that what lies in mind before each of them is not much."""
+        return max(1, min(limit, _MARKS_BYTES // max(1, nbytes_of(self._steps.mark()))))
+
+    def _end(self) -> Failure | None:
+        self._ended = True
+        before = self.cursor
+        try:
+            self._steps.end()
+        except HeadraceError as error:
+            after = _StepCursor(self._steps, [self._steps.mark()], [0], self.inputs[0].cursor)
+            return Failure(located(error, stage=self._label, origin=None), before, after)
+        return None
+
+    def _through(self, block: Block) -> Block | None:
+        """What goes out for the block, as far as an element that fails or is the last."""
+        outputs: list[Element] = []
+        offsets: list[int] = []
+        marks: list[Any] = []
+        rows = block.payload.rows()
+        for offset, row in enumerate(rows):
+            mark = self._steps.mark()
+            try:
+                output = self._steps.step(row)
+            except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+                self._failure = self._failed(block, offset, error, mark)
+                self._block = block.slice(offset + 1, len(block)) if offset + 1 < len(block) else None
+                return self._made(block, outputs, [*offsets, offset], [*marks, mark])
+            if output is END:
+                self._ended = True
+                return self._made(block, outputs, [*offsets, offset + 1], [*marks, self._steps.mark()])
+            if output is not DROPPED:
+                outputs.append(output)
+                offsets.append(offset)
+                marks.append(mark)
+        return self._made(block, outputs, [*offsets, len(rows)], [*marks, self._steps.mark()])
+
+    def _failed(self, block: Block, offset: int, error: Exception, mark: Any) -> Failure:
+        if isinstance(error, StopIteration):
+            error = RuntimeError("the function raised StopIteration")
+        placed = located(error, stage=self._label, origin=block.origin.describe(offset))
+        before = _StepCursor(self._steps, [mark], [0], block.cursor.advance(offset))
+        after = _StepCursor(self._steps, [self._steps.mark()], [0], block.cursor.advance(offset + 1))
+        return Failure(placed, before, after)
+
+    def _made(self, block: Block, outputs: list[Element], offsets: list[int], marks: list[Any]) -> Block | None:
+        if not outputs:
+            # Nothing goes out, but the place is behind what was dropped.
+            self.cursor = _StepCursor(self._steps, marks[-1:], offsets[-1:], block.cursor)
+            return None
+        indices = np.array(offsets[:-1], dtype=np.int64)
+        cursor = _StepCursor(self._steps, marks, offsets, block.cursor)
+        return Block(Rows(outputs), cursor, block.origin.subset(indices))

@@ -1,0 +1,161 @@
+"""What take_while, scan, unique and assert_cardinality do with one element: shared by the reference and the stages.
+
+A step is a function of what came before and of the element. It gives what goes out, or says that nothing does, or that
+all is over; it raises where the element fails, and has changed nothing then.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from headrace.errors import FailedPreconditionError
+from headrace.io.element_json import element_from_json, element_to_json
+from headrace.physical.cursor import State
+from headrace.physical.mapping import call_on, is_true, packed
+from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile
+from headrace.structure import Element, flatten, paths_of, read_only, spec_of
+
+__all__ = ["DROPPED", "END", "AssertSteps", "ScanSteps", "Steps", "TakeWhileSteps", "UniqueSteps"]
+
+DROPPED: Final = object()
+END: Final = object()
+
+
+class Steps(Protocol):
+    """What is kept in mind from element to element."""
+
+    def step(self, element: Element) -> Any:
+        """What goes out for the element, or DROPPED, or END."""
+        ...
+
+    def end(self) -> None:
+        """The input has ended; raises where that is too soon."""
+        ...
+
+    def mark(self) -> Any:
+        """What is in mind now, for ``state_of``, as a value that never changes."""
+        ...
+
+    def state_of(self, mark: Any) -> State:
+        """A mark as plain data."""
+        ...
+
+
+class TakeWhileSteps:
+    """Ends at the first element for which the predicate is false."""
+
+    def __init__(self, node: TakeWhile, state: State | None) -> None:
+        self._predicate = node.predicate
+        self._ended: bool = state["ended"] if state else False
+
+    @property
+    def ended(self) -> bool:
+        """Whether it was over when the state was saved."""
+        return self._ended
+
+    def step(self, element: Element) -> Any:
+        if is_true(call_on(self._predicate, element)):
+            return element
+        self._ended = True
+        return END
+
+    def end(self) -> None:
+        pass
+
+    def mark(self) -> bool:
+        return self._ended
+
+    def state_of(self, mark: bool) -> State:
+        return {"ended": mark}
+
+
+class ScanSteps:
+    """Hands a state from element to element."""
+
+    def __init__(self, node: Scan, state: State | None) -> None:
+        self._function = node.function
+        self._label = node.label
+        self._spec = flatten(spec_of(node.initial_state))
+        self._state = node.initial_state if state is None else read_only(element_from_json(state["state"]))
+
+    def step(self, element: Element) -> Any:
+        result = self._function(self._state, element)
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            raise TypeError(f"the function must return a new state and an output, but returned {type(result).__name__}")
+        state, output = packed(result[0]), packed(result[1])
+        self._check(state)
+        self._state = read_only(state)
+        return output
+
+    def _check(self, state: Element) -> None:
+        specs, treedef = flatten(spec_of(state))
+        if treedef != self._spec[1]:
+            raise TypeError("the function changed the structure of the state")
+        for path, wanted, found in zip(paths_of(treedef), self._spec[0], specs, strict=True):
+            if wanted.dtype != found.dtype:
+                component = f" component {path}" if path else ""
+                raise TypeError(f"the function changed the state's{component} dtype from {wanted} to {found}")
+
+    def end(self) -> None:
+        pass
+
+    def mark(self) -> Element:
+        return self._state
+
+    def state_of(self, mark: Element) -> State:
+        return {"state": element_to_json(mark)}
+
+
+class UniqueSteps:
+    """Drops what it has seen. Its state is a number: what was seen is seen again by reading again."""
+
+    def __init__(self) -> None:
+        self._seen: set[Any] = set()
+
+    def step(self, element: Element) -> Any:
+        if not isinstance(element, (int, str, bytes, np.integer)) or isinstance(element, bool):
+            raise TypeError(f"an element must be one int or text, not {spec_of(element)}")
+        if element in self._seen:
+            return DROPPED
+        self._seen.add(element)
+        return element
+
+    def end(self) -> None:
+        pass
+
+    def mark(self) -> None:
+        return None
+
+    def state_of(self, mark: None) -> State:
+        return {}
+
+
+class AssertSteps:
+    """Counts."""
+
+    def __init__(self, node: AssertCardinality, state: State | None) -> None:
+        self._wanted = node.wanted
+        self._count: int = state["seen"] if state else 0
+        self._told: bool = state["told"] if state else False  # that there are too few
+
+    def step(self, element: Element) -> Any:
+        self._count += 1
+        if self._wanted is not None and self._count > self._wanted:
+            raise FailedPreconditionError(
+                f"the dataset was expected to have {self._wanted} elements, and has at least {self._count}"
+            )
+        return element
+
+    def end(self) -> None:
+        if self._wanted is not None and self._count < self._wanted and not self._told:
+            self._told = True
+            wanted = "no end" if self._wanted == float("inf") else f"{self._wanted} elements"
+            raise FailedPreconditionError(f"the dataset was expected to have {wanted}, and has only {self._count}")
+
+    def mark(self) -> tuple[int, bool]:
+        return self._count, self._told
+
+    def state_of(self, mark: tuple[int, bool]) -> State:
+        return {"seen": mark[0], "told": mark[1]}
