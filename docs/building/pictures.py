@@ -28,15 +28,17 @@ class Picture:
         inputs: the datasets that go in, by name, as code.
         call: what is done, as code that names the inputs.
         made: the class of cells that were in no input.
+        all_made: whether that is every cell, also one that is equal to one of an input.
     """
 
     inputs: dict[str, str]
     call: str
     made: str = "hr-new"
+    all_made: bool = False
 
 
-def _range(call: str, count: int = 6) -> Picture:
-    return Picture({"ds": f"hr.Dataset.range({count})"}, call)
+def _range(call: str, count: int = 6, *, all_made: bool = False) -> Picture:
+    return Picture({"ds": f"hr.Dataset.range({count})"}, call, all_made=all_made)
 
 
 _RAGGED = (
@@ -74,7 +76,7 @@ PICTURES: dict[str, Picture] = {
         {"ds": "hr.Dataset.range(1, 4)"},
         "ds.interleave(lambda x: hr.Dataset.range(10 * x, 10 * x + 3), cycle_length=2)",
     ),
-    "map": _range("ds.map(lambda x: 10 * x)", 4),
+    "map": _range("ds.map(lambda x: 10 * x)", 4, all_made=True),
     "pack": Picture(
         {"ds": _RAGGED}, "ds.pack(5).map(lambda tokens, segment_ids, positions: tokens)", made="hr-padding"
     ),
@@ -86,7 +88,7 @@ PICTURES: dict[str, Picture] = {
         {"a": "hr.Dataset.range(6)", "b": "hr.Dataset.range(10, 13)"},
         "hr.Dataset.sample_from_datasets([a, b], weights=[0.7, 0.3], seed=1)",
     ),
-    "scan": _range("ds.scan(0, lambda total, x: (total + x, total + x))", 5),
+    "scan": _range("ds.scan(0, lambda total, x: (total + x, total + x))", 5, all_made=True),
     "shard": _range("ds.shard(num_shards=3, index=1)", 8),
     "shuffle": _range("ds.shuffle(3, seed=1)", 7),
     "skip": _range("ds.skip(2)", 5),
@@ -200,6 +202,8 @@ def picture_of(name: str) -> str | None:
             kinds.setdefault(leaf, f"hr-in{number}")
         rows.append((label, _flow([_boxed(element, lambda leaf: kinds[leaf]) for element in elements])))
     result = list(eval(picture.call, names))
+    if picture.all_made:
+        kinds.clear()
     out = _flow([_boxed(element, lambda leaf: kinds.get(leaf, picture.made)) for element in result])
     return _svg(name, rows, picture.call, out)
 
