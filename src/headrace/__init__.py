@@ -10,6 +10,7 @@ from headrace.iterator import DatasetIterator
 from headrace.labels import one_hot
 from headrace.plan.node import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
 from headrace.plan.options import Options
+from headrace.ragged import RaggedTensor
 from headrace.structure import TensorSpec
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ __all__ = [
     "Dataset",
     "DatasetIterator",
     "Options",
+    "RaggedTensor",
     "TensorSpec",
     "TextLineDataset",
     "audio",

@@ -29,6 +29,7 @@ __all__ = [
     "Element",
     "TensorSpec",
     "TreeDef",
+    "as_arrays",
     "columns_of",
     "flatten",
     "nbytes_of",
@@ -41,6 +42,7 @@ __all__ = [
     "scalars_as_elements",
     "spec_of",
     "stack",
+    "transpose",
     "unflatten",
     "unshared",
 ]
@@ -397,6 +399,11 @@ def stack(leaves: Sequence[Any], kinds: AbstractSet[type] | None = None) -> np.n
         if kind in _NUMPY_SCALARS and not issubclass(kind, _OF_MANY_DTYPES):
             return np.array(leaves)
     return _stack_arrays([_as_array(leaf) for leaf in leaves])
+
+
+def as_arrays(leaves: Sequence[Any]) -> list[np.ndarray]:
+    """Each leaf as an array; a scalar has no axes, and a text or an object is an object array's."""
+    return [_as_array(leaf) for leaf in leaves]
 
 
 def _stack_numbers(leaves: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray:

@@ -38,6 +38,7 @@ from tests.laws.elements import (
     text,
     text_file,
 )
+from tests.laws.steps_grouping import groupings
 from tests.laws.steps_mixing import mixing
 from tests.laws.steps_stateful import stateful
 from tests.laws.steps_storing import saved, storing
@@ -210,6 +211,7 @@ STEPS: list[Callable[[], st.SearchStrategy[Named]]] = [
     mixing,
     windowing,
     stateful,
+    groupings,
 ]
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from headrace.dataset.part import Part
-from headrace.plan.grouping import Batch, Unbatch
+from headrace.plan.grouping import Batch, CyclingBatch, PaddedBatch, RaggedBatch, Unbatch
+from headrace.plan.padding import Padding
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
@@ -18,16 +22,26 @@ class Grouping(Part):
 
     __slots__ = ()
 
-    def batch(self, batch_size: int, drop_remainder: bool = False, name: str | None = None) -> Dataset:
+    def batch(
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
         """Runs of consecutive elements, stacked along a new first axis into arrays of their own.
 
         Args:
             batch_size: how many elements a batch has.
             drop_remainder: whether a last batch with fewer is left out.
+            num_parallel_calls: how many batches may be put together at once in the pipeline's workers; ``hr.AUTOTUNE``
+                takes one a core. It pays where copying is the work: large elements, or a shuffle over arrays.
+            deterministic: taken for tf.data's sake; batches come in order in any case.
             name: how messages and statistics call the operation.
 
         Raises:
-            InvalidArgumentError: the size is below 1; or, while iterating, elements that differ in structure, shape
+            InvalidArgumentError: a number is below 1; or, while iterating, elements that differ in structure, shape
                 or dtype. An element that failed takes its batch with it.
 
         Example:
@@ -35,7 +49,133 @@ class Grouping(Part):
             >>> list(hr.Dataset.range(5).batch(2))
             [array([0, 1]), array([2, 3]), array([4])]
         """
-        return self._of(Batch(input=self._plan, batch_size=batch_size, drop_remainder=bool(drop_remainder), name=name))
+        return self._of(
+            Batch(
+                input=self._plan,
+                batch_size=batch_size,
+                drop_remainder=bool(drop_remainder),
+                num_parallel_calls=num_parallel_calls,
+                deterministic=deterministic,
+                name=name,
+            )
+        )
+
+    def padded_batch(
+        self,
+        batch_size: int,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Dataset:
+        """Runs of consecutive elements, each component padded at its end to one shape, and stacked.
+
+        Args:
+            batch_size: how many elements a batch has.
+            padded_shapes: a structure like the elements' with a shape for each component: a list of sizes, in which None or
+                -1 is the longest of the batch. None takes the longest of every axis.
+            padding_values: one value for all components, or a structure of values; 0 and empty texts by default. Values
+                are of the component's kind; they need not have its very dtype, as in tf.data.
+            drop_remainder: whether a last batch with fewer is left out.
+            name: how messages and statistics call the operation.
+
+        Raises:
+            InvalidArgumentError: the size is below 1; a shape or structure that does not fit, at once where that is known;
+                while iterating, elements that differ in structure, dtype or number of axes.
+            TypeError: a padding value of another kind than its component.
+            DataLossError: while iterating, an element is longer than its shape.
+
+        Example:
+            >>> import headrace as hr
+            >>> rows = hr.Dataset.from_generator(lambda: iter([[1], [2, 2], [3, 3, 3]]))
+            >>> for batch in rows.padded_batch(2):
+            ...     print(batch.tolist())
+            [[1, 0], [2, 2]]
+            [[3, 3, 3]]
+        """
+        return self._of(
+            PaddedBatch(
+                input=self._plan,
+                batch_size=batch_size,
+                padding=Padding(shapes=padded_shapes, values=padding_values),
+                drop_remainder=bool(drop_remainder),
+                name=name,
+            )
+        )
+
+    def ragged_batch(
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        row_splits_dtype: Any = np.int64,
+        name: str | None = None,
+    ) -> Dataset:
+        """Runs of consecutive elements whose first axes differ in length, as ``hr.RaggedTensor``; nothing is padded.
+
+        Components without axes are stacked, as in ``batch``. Axes behind the first must agree (tf.data also makes those
+        ragged whose size it does not know).
+
+        Args:
+            batch_size: how many elements a batch has.
+            drop_remainder: whether a last batch with fewer is left out.
+            row_splits_dtype: int64 or int32.
+            name: how messages and statistics call the operation.
+
+        Raises:
+            InvalidArgumentError: the size is below 1, or another dtype; while iterating, elements that differ in structure,
+                dtype, or more than their first axis.
+
+        Example:
+            >>> import numpy as np
+            >>> import headrace as hr
+            >>> (batch,) = hr.Dataset.range(3).map(np.arange).ragged_batch(3)
+            >>> batch.to_list(), batch.row_splits.tolist()
+            ([[], [0], [0, 1]], [0, 0, 1, 3])
+        """
+        return self._of(
+            RaggedBatch(
+                input=self._plan,
+                batch_size=batch_size,
+                drop_remainder=bool(drop_remainder),
+                row_splits_dtype=row_splits_dtype,
+                name=name,
+            )
+        )
+
+    def rebatch(
+        self, batch_size: int | Sequence[int], drop_remainder: bool = False, name: str | None = None
+    ) -> Dataset:
+        """Batches of another size: the same as ``unbatch`` and ``batch``.
+
+        Args:
+            batch_size: how many elements a batch has; several numbers take turns, and a 0 among them gives an empty batch.
+            drop_remainder: whether a last batch with fewer is left out.
+            name: how messages and statistics call the operation.
+
+        Raises:
+            InvalidArgumentError: a size is negative, or no size is above 0 (tf.data never ends then); an element is a
+                scalar, at once where that is known, else while iterating.
+
+        Example:
+            >>> import headrace as hr
+            >>> batches = hr.Dataset.range(8).batch(4)
+            >>> [batch.tolist() for batch in batches.rebatch(3)]
+            [[0, 1, 2], [3, 4, 5], [6, 7]]
+            >>> [batch.tolist() for batch in batches.rebatch([2, 1])]
+            [[0, 1], [2], [3, 4], [5], [6, 7]]
+        """
+        rows = Unbatch(input=self._plan, name=name or "rebatch")
+        if isinstance(batch_size, (list, tuple, np.ndarray)):
+            sizes = tuple(batch_size)
+            return self._of(CyclingBatch(input=rows, batch_sizes=sizes, drop_remainder=bool(drop_remainder), name=name))
+        return self._of(
+            Batch(
+                input=rows,
+                batch_size=batch_size,  # type: ignore[arg-type]  # a sequence was taken above
+                drop_remainder=bool(drop_remainder),
+                name=name or "rebatch",
+            )
+        )
 
     def unbatch(self, name: str | None = None) -> Dataset:
         """The slices of each element along its first axis.

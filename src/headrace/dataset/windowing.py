@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from headrace.dataset.part import Part
+from headrace.plan.bucketing import Buckets, boundary_shapes
 from headrace.plan.packing import Pack
-from headrace.plan.windowing import GroupByWindow, Window
+from headrace.plan.windowing import GroupByWindow, Held, Window
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
@@ -105,6 +106,66 @@ class Windowing(Part):
                 wrap=self._of,
                 name=name,
             )
+        )
+
+    def bucket_by_sequence_length(
+        self,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Dataset:
+        """Batches of elements of similar lengths: elements are put into buckets by length, and each bucket is batched.
+
+        Bucket i has the lengths from boundary i - 1 to before boundary i. It is ``group_by_window`` over ``padded_batch``.
+
+        Args:
+            element_length_func: called with the element, a tuple unpacked; returns its length, an integer.
+            bucket_boundaries: rising lengths.
+            bucket_batch_sizes: how many elements a batch of each bucket has; one more than boundaries.
+            padded_shapes: as for ``padded_batch``.
+            padding_values: as for ``padded_batch``.
+            pad_to_bucket_boundary: pads axes that are open to the bucket's boundary - 1, instead of to the batch's longest.
+                Where it is not known which axes are open, the first of each component is.
+            no_padding: batches without padding: the elements of a bucket must be equally long.
+            drop_remainder: whether batches with fewer elements are left out.
+            name: how messages and statistics call the operation.
+
+        Raises:
+            InvalidArgumentError: the numbers of boundaries and batch sizes do not fit, or boundaries do not rise; while
+                iterating, a length that is no integer, or, with ``pad_to_bucket_boundary``, not below the last boundary:
+                in place of that element (in tf.data, for ever, when its batch is full).
+
+        Example:
+            >>> import headrace as hr
+            >>> ds = hr.Dataset.from_generator(lambda: iter([[1], [1, 1, 1, 1], [2, 2], [3, 3, 3]]))
+            >>> for batch in ds.bucket_by_sequence_length(len, [3], [2, 2]):
+            ...     print(batch.tolist())
+            [[1, 0], [2, 2]]
+            [[1, 1, 1, 1], [3, 3, 3, 0]]
+        """
+        to_boundary = pad_to_bucket_boundary and not no_padding
+        buckets = Buckets.of(element_length_func, bucket_boundaries, bucket_batch_sizes, bounded=to_boundary)
+        spec = self._plan.spec()
+
+        def batched(bucket: int, group: Dataset) -> Dataset:
+            size = buckets.size_of(bucket)
+            if no_padding:
+                return group.batch(size, drop_remainder=drop_remainder)
+            shapes = padded_shapes
+            if to_boundary:
+                held = group.__headrace_plan__()
+                assert isinstance(held, Held)  # as group_by_window gives it
+                shapes = boundary_shapes(padded_shapes, buckets.padded_length(bucket), spec, held.elements.rows()[0])
+            return group.padded_batch(size, shapes, padding_values, drop_remainder=drop_remainder)
+
+        return self.group_by_window(
+            buckets, batched, window_size_func=buckets.size_of, name=name or "bucket_by_sequence_length"
         )
 
     def pack(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from headrace.physical.stage import Item, Stage
 from headrace.plan.grouping import Batch
 from headrace.structure import Element, flatten, paths_of, unflatten
 
-__all__ = ["BatchStage", "UnbatchStage", "sliced", "stacked"]
+__all__ = ["BatchStage", "ChunkStage", "CombinedBatchStage", "UnbatchStage", "sliced", "stacked", "stacked_chunk"]
 
 
 def stacked(payload: Payload) -> Element:
@@ -88,28 +89,74 @@ class BatchStage(Stage):
 
     def _stacked(self, block: Block, size: int) -> list[Block | Failure]:
         """The batches of a block whose length is a multiple of ``size``."""
-        try:
-            columns = block.payload.columns()
-        except InvalidArgumentError:
-            return [self._one(block.slice(start, start + size)) for start in range(0, len(block), size)]
-        return [self._view(block, columns, size)]
+        return stacked_batches(block, size, stride=self._size, label=self._label)
 
-    def _view(self, block: Block, columns: Columns, size: int) -> Block:
-        count = len(block) // size
-        arrays = [_owned(array).reshape(count, size, *array.shape[1:]) for array in columns.arrays]
-        bounds = tuple((start, start + size) for start in range(0, len(block), size))
-        origin = GroupedOrigin(block.origin, bounds)
-        payload = Columns(columns.treedef, arrays) if arrays else Rows([unflatten(columns.treedef, ())] * count)
-        return Block(payload, StridedCursor(block.cursor, size), origin)
 
-    def _one(self, block: Block) -> Block | Failure:
+def stacked_batches(block: Block, size: int, *, stride: int, label: str) -> list[Block | Failure]:
+    """The batches of a block whose length is a multiple of ``size``; the next one begins a ``stride`` behind each."""
+    try:
+        columns = block.payload.columns()
+    except InvalidArgumentError:
+        parts = [block.slice(start, start + size) for start in range(0, len(block), size)]
+        return [_one(part, stride, label) for part in parts]
+    return [_view(block, columns, size, stride)]
+
+
+def _view(block: Block, columns: Columns, size: int, stride: int) -> Block:
+    count = len(block) // size
+    arrays = [_owned(array).reshape(count, size, *array.shape[1:]) for array in columns.arrays]
+    bounds = tuple((start, start + size) for start in range(0, len(block), size))
+    origin = GroupedOrigin(block.origin, bounds)
+    payload = Columns(columns.treedef, arrays) if arrays else Rows([unflatten(columns.treedef, ())] * count)
+    return Block(payload, StridedCursor(block.cursor, stride), origin)
+
+
+def _one(block: Block, stride: int, label: str) -> Block | Failure:
+    try:
+        return _view(block, block.payload.columns(), len(block), stride)
+    except InvalidArgumentError as error:
+        origin = GroupedOrigin(block.origin, ((0, len(block)),)).describe(0)
+        placed = located(error, stage=label, origin=origin)
+        return Failure(placed, StridedCursor(block.cursor, stride), StridedCursor(block.after, stride))
+
+
+class CombinedBatchStage(BatchStage):
+    """Runs of consecutive elements, made one in a way of their own, a batch at a time."""
+
+    def __init__(
+        self, node: Batch, combine: Callable[[list[Element]], Element], input_stage: Stage, meter: Meter
+    ) -> None:
+        super().__init__(node, input_stage, meter)
+        self._combine = combine
+
+    def _stacked(self, block: Block, size: int) -> list[Block | Failure]:
+        return [self._combined(block.slice(start, start + size)) for start in range(0, len(block), size)]
+
+    def _combined(self, block: Block) -> Block | Failure:
+        origin = GroupedOrigin(block.origin, ((0, len(block)),))
+        cursor = StridedCursor(block.cursor, self._size)
         try:
-            return self._view(block, block.payload.columns(), len(block))
-        except InvalidArgumentError as error:
-            origin = GroupedOrigin(block.origin, ((0, len(block)),)).describe(0)
-            placed = located(error, stage=self._label, origin=origin)
-            after = StridedCursor(block.after, self._size)
-            return Failure(placed, StridedCursor(block.cursor, self._size), after)
+            return Block(Rows([self._combine(block.payload.rows())]), cursor, origin)
+        except (HeadraceError, TypeError) as error:
+            placed = located(error, stage=self._label, origin=origin.describe(0))
+            return Failure(placed, cursor, StridedCursor(block.after, self._size))
+
+
+class ChunkStage(BatchStage):
+    """The elements of whole batches, not stacked yet: a worker does that."""
+
+    def _pull(self, limit: int) -> Item:
+        return super()._pull(max(1, limit // self._size))
+
+    def _stacked(self, block: Block, size: int) -> list[Block | Failure]:
+        return [block]
+
+
+def stacked_chunk(node: Batch, block: Block) -> list[Block | Failure]:
+    """In a worker: the batches of a chunk; its length is that of whole batches, or it is the rest."""
+    size = node.batch_size
+    size = size if len(block) % size == 0 else len(block)
+    return stacked_batches(block, size, stride=node.batch_size, label=node.label)
 
 
 def _owned(array: np.ndarray) -> np.ndarray:

@@ -182,7 +182,8 @@ class _MixCursor:
 
     def state(self) -> State:
         taken = np.bincount(self.sources[: self.count], minlength=len(self.inputs)).tolist()
-        draws = int(self.drawn[self.count - 1]) if self.count else 0
+        # A batch of fewer elements than its size counts as a whole one, so the end is clamped, not passed.
+        draws = int(self.drawn[min(self.count, len(self.drawn)) - 1]) if self.count and len(self.drawn) else 0
         state: State = {
             "draws": self.draws + draws,
             "ended": list(self.ended),

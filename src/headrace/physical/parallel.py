@@ -11,14 +11,14 @@ import dataclasses
 import sys
 import time
 from collections import deque
+from collections.abc import Callable, Sequence
 
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
 from headrace.physical.context import Pool
 from headrace.physical.cursor import Cursor, JoinedCursor, State
-from headrace.physical.mapping import Piece, apply_maps
+from headrace.physical.mapping import Piece
 from headrace.physical.stage import Item, Pace, Stage
-from headrace.plan.elementwise import Map
 from headrace.queues.channel import EMPTY, Channel
 
 __all__ = ["ParallelMapStage", "UndeliveredStage", "undelivered"]
@@ -36,7 +36,7 @@ class _Task:
 
 
 class ParallelMapStage(Stage):
-    """One or several maps in a row, called in workers.
+    """What ``make`` makes of blocks, in workers: one or several maps in a row, or batches.
 
     What always holds: at most ``window`` tasks are in flight or wait to be handed on, and what they are known to
     hold is within ``buffer_bytes``.
@@ -44,7 +44,7 @@ class ParallelMapStage(Stage):
 
     def __init__(
         self,
-        maps: tuple[Map, ...],
+        make: Callable[[Block], Sequence[Piece]],
         input_stage: Stage,
         meter: Meter,
         *,
@@ -55,7 +55,7 @@ class ParallelMapStage(Stage):
         buffer_bytes: int,
     ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
-        self._maps = maps
+        self._make = make
         self._pool = pool
         # Two tasks a worker: while one runs, the next already lies ready.
         self._window = 2 * calls if calls > 1 else 1
@@ -137,18 +137,18 @@ class ParallelMapStage(Stage):
         self._pool.submit(lambda: self._work(task, item))
 
     def _work(self, task: _Task, block: Block) -> None:
-        """In a worker: applies the maps."""
+        """In a worker: makes the pieces of a block."""
         if self._closed:
             return
         start = time.perf_counter()
         try:
-            pieces = apply_maps(self._maps, block)
+            pieces = self._make(block)
             task.nbytes = sum(piece.payload.nbytes for piece in pieces if isinstance(piece, Block))
         except BaseException as error:  # noqa: BLE001 - what is not the user's Exception must still end the run, not a worker
             self._done.fail(error)
             return
         task.seconds = time.perf_counter() - start
-        task.pieces = pieces[::-1]
+        task.pieces = list(reversed(pieces))
         self._done.put_nowait(task)
 
     def _collect(self) -> None:

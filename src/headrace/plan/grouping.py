@@ -1,16 +1,22 @@
-"""Plan nodes that put elements together or take them apart: batch, unbatch."""
+"""Plan nodes that put elements together or take them apart: the batches, unbatch, rebatch."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any, ClassVar
 
+import numpy as np
+
 from headrace.errors import InvalidArgumentError
+from headrace.plan.elementwise import check_parallel_calls
 from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Spec, UnaryNode
+from headrace.plan.padding import Padding
 from headrace.plan.sequencing import check_int
 from headrace.structure import TensorSpec, flatten, unflatten
 
-__all__ = ["Batch", "Unbatch"]
+__all__ = ["Batch", "CyclingBatch", "PaddedBatch", "RaggedBatch", "Unbatch"]
+
+_INT64 = np.dtype(np.int64)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -18,10 +24,14 @@ class Batch(UnaryNode):
     """Runs of consecutive elements, stacked along a new first axis."""
 
     op: ClassVar[str] = "batch"
+    tuning: ClassVar[frozenset[str]] = frozenset({"num_parallel_calls", "deterministic"})
     batch_size: int
     drop_remainder: bool = False
+    num_parallel_calls: int | None = None
+    deterministic: bool | None = None
 
     def __post_init__(self) -> None:
+        check_parallel_calls(self.num_parallel_calls, stage=self.op)
         size = check_int(self.batch_size, field="batch_size", stage=self.op)
         if size < 1:
             raise InvalidArgumentError(f"batch_size must be at least 1, not {size}", stage=self.op)
@@ -44,8 +54,104 @@ class Batch(UnaryNode):
         return unflatten(treedef, [TensorSpec(_behind(size, leaf), leaf.dtype) for leaf in leaves])
 
     def parameters(self) -> dict[str, Any]:
-        """Its size and what becomes of the rest."""
-        return {"batch_size": self.batch_size, "drop_remainder": self.drop_remainder}
+        """Its size, what becomes of the rest, and how it is made."""
+        parallel = {"num_parallel_calls": self.num_parallel_calls} if self.num_parallel_calls is not None else {}
+        return {"batch_size": self.batch_size, "drop_remainder": self.drop_remainder, **parallel}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PaddedBatch(Batch):
+    """Runs of consecutive elements, padded to one shape."""
+
+    op: ClassVar[str] = "padded_batch"
+    padding: Padding
+
+    def __post_init__(self) -> None:
+        # Not super(): a dataclass with slots is another class than the one that is written here.
+        Batch.__post_init__(self)
+        spec = self.input.spec()
+        if spec is not None:
+            self.padding.check(spec, stage=self.op)
+
+    def spec(self) -> Spec:
+        """What it reads, padded, with the batch's axis first."""
+        inner = self.input.spec()
+        if inner is None:
+            return None
+        size = self.batch_size if self.drop_remainder else None
+        leaves, treedef = flatten(inner)
+        shapes = self.padding.shapes_of(treedef, [leaf.shape for leaf in leaves])
+        specs = [TensorSpec((size, *shape), leaf.dtype) for shape, leaf in zip(shapes, leaves, strict=True)]
+        return unflatten(treedef, specs)
+
+    def parameters(self) -> dict[str, Any]:
+        """Its size, the shapes and what they are padded with."""
+        return {
+            "batch_size": self.batch_size,
+            "padded_shapes": self.padding.shapes,
+            "padding_values": self.padding.values,
+            "drop_remainder": self.drop_remainder,
+        }
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RaggedBatch(Batch):
+    """Runs of consecutive elements, rows of different lengths one behind the other."""
+
+    op: ClassVar[str] = "ragged_batch"
+    row_splits_dtype: np.dtype[Any] = _INT64
+
+    def __post_init__(self) -> None:
+        Batch.__post_init__(self)
+        dtype = np.dtype(self.row_splits_dtype)
+        if dtype not in (np.dtype(np.int32), _INT64):
+            raise InvalidArgumentError(f"row_splits_dtype must be int32 or int64, not {dtype}", stage=self.op)
+        object.__setattr__(self, "row_splits_dtype", dtype)
+
+    def spec(self) -> Spec:
+        """Only a batch could tell."""
+        return None
+
+    def parameters(self) -> dict[str, Any]:
+        """Its size and the dtype of where rows end."""
+        return {
+            "batch_size": self.batch_size,
+            "drop_remainder": self.drop_remainder,
+            "row_splits_dtype": self.row_splits_dtype.name,
+        }
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CyclingBatch(UnaryNode):
+    """Runs of consecutive elements, of sizes in turn."""
+
+    op: ClassVar[str] = "rebatch"
+    batch_sizes: tuple[int, ...]
+    drop_remainder: bool = False
+
+    def __post_init__(self) -> None:
+        sizes = tuple(check_int(size, field="batch_size", stage=self.op) for size in self.batch_sizes)
+        if not sizes or min(sizes) < 0 or not any(sizes):
+            message = f"the sizes must be at least 0, and one of them at least 1, not {list(sizes)}"
+            raise InvalidArgumentError(message, stage=self.op)
+        object.__setattr__(self, "batch_sizes", sizes)
+
+    def cardinality(self) -> int:
+        """Only a run could tell, unless it never ends."""
+        count = self.input.cardinality()
+        return count if count == INFINITE_CARDINALITY else UNKNOWN_CARDINALITY
+
+    def spec(self) -> Spec:
+        """What it reads, with the batch's axis first."""
+        inner = self.input.spec()
+        if inner is None:
+            return None
+        leaves, treedef = flatten(inner)
+        return unflatten(treedef, [TensorSpec(_behind(None, leaf), leaf.dtype) for leaf in leaves])
+
+    def parameters(self) -> dict[str, Any]:
+        """Its sizes and what becomes of the rest."""
+        return {"batch_sizes": list(self.batch_sizes), "drop_remainder": self.drop_remainder}
 
 
 def _behind(size: int | None, leaf: TensorSpec) -> tuple[int | None, ...] | None:

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, called
 from headrace.errors import HeadraceError
 from headrace.physical.batching import sliced, stacked
 from headrace.physical.block import Rows
+from headrace.physical.combining import padded_batch, ragged_batch
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.origin import grouped
-from headrace.plan.grouping import Batch, Unbatch
+from headrace.physical.rebatching import emptied
+from headrace.plan.grouping import Batch, CyclingBatch, PaddedBatch, RaggedBatch, Unbatch
 from headrace.structure import Element
 
 __all__: list[str] = []
 
 
 class BatchStream(Unary):
-    """Elements stacked; a failure takes its whole batch with it."""
+    """Elements made one; a failure takes its whole batch with it."""
 
-    def __init__(self, node: Batch, input_stream: Stream) -> None:
+    def __init__(self, node: Batch, combine: Callable[[list[Element]], Element], input_stream: Stream) -> None:
         super().__init__(input_stream)
         self.node = node
+        self.combine = combine
 
     def next(self) -> Given:
         elements, origins, error = self.gathered()
@@ -31,7 +37,7 @@ class BatchStream(Unary):
         if not elements or (self.node.drop_remainder and len(elements) < self.node.batch_size):
             raise StopIteration
         origin = grouped(origins[0], origins[-1], len(origins))
-        return called(self.node.label, origin, lambda: stacked(Rows(elements))), origin
+        return called(self.node.label, origin, lambda: self.combine(elements)), origin
 
     def gathered(self) -> tuple[list[Element], list[str], HeadraceError | None]:
         """The elements of the next batch; if one fails, its error, and the batch's other elements are passed over."""
@@ -51,7 +57,80 @@ class BatchStream(Unary):
 
 @stream_of.register
 def _batch(node: Batch, state: State | None, context: Context) -> Stream:
-    return BatchStream(node, stream_of(node.input, state, context))
+    return BatchStream(node, lambda rows: stacked(Rows(rows)), stream_of(node.input, state, context))
+
+
+@stream_of.register
+def _padded_batch(node: PaddedBatch, state: State | None, context: Context) -> Stream:
+    return BatchStream(node, functools.partial(padded_batch, node), stream_of(node.input, state, context))
+
+
+@stream_of.register
+def _ragged_batch(node: RaggedBatch, state: State | None, context: Context) -> Stream:
+    return BatchStream(node, functools.partial(ragged_batch, node), stream_of(node.input, state, context))
+
+
+class CyclingBatchStream(Unary):
+    """Batches whose sizes come in turn; one of size 0 is like its neighbours."""
+
+    def __init__(self, node: CyclingBatch, input_stream: Stream, state: State | None) -> None:
+        super().__init__(input_stream)
+        self.node = node
+        self.turn = state["turn"] if state else 0
+        self.peeked: tuple[Given, State] | None = None
+        self.last: list[Element] = []
+
+    def take(self) -> Given:
+        if self.peeked is not None:
+            given, self.peeked = self.peeked[0], None
+            return given
+        given = self.input.next()
+        self.last = [given[0]]
+        return given
+
+    def next(self) -> Given:
+        size = self.node.batch_sizes[self.turn]
+        if not size:
+            return self.empty(), "no element"
+        elements, origins, failure = [], [], None
+        count = 0
+        for _ in range(size):
+            try:
+                element, origin = self.take()
+            except StopIteration:
+                break
+            except HeadraceError as error:
+                failure = failure or error
+            else:
+                elements.append(element)
+                origins.append(origin)
+            count += 1
+        if not count or (failure is None and count < size and self.node.drop_remainder):
+            raise StopIteration
+        self.advance()
+        if failure is not None:
+            raise failure
+        origin = grouped(origins[0], origins[-1], len(origins))
+        return called(self.node.label, origin, lambda: stacked(Rows(elements))), origin
+
+    def empty(self) -> Element:
+        if not self.last:
+            before = self.input.state()
+            self.peeked = (self.take(), before)
+        self.advance()
+        return emptied(self.last[0])
+
+    def advance(self) -> None:
+        self.turn = (self.turn + 1) % len(self.node.batch_sizes)
+
+    def state(self) -> State:
+        place = self.input.state() if self.peeked is None else self.peeked[1]
+        return {"turn": self.turn, "input": place}
+
+
+@stream_of.register
+def _rebatch(node: CyclingBatch, state: State | None, context: Context) -> Stream:
+    return CyclingBatchStream(node, stream_of(node.input, input_state(state), context), state)
 
 
 class UnbatchStream(Unary):

@@ -10,7 +10,7 @@ from headrace.physical.cursor import State
 from headrace.physical.drawing import drawing_map
 from headrace.physical.forgiving import BoundedForgivingStage
 from headrace.physical.lowering.dispatch import calls_of, input_state, is_ordered, lower
-from headrace.physical.mapping import PiecewiseStage, filter_block, map_block
+from headrace.physical.mapping import PiecewiseStage, apply_maps, filter_block, map_block
 from headrace.physical.parallel import ParallelMapStage, UndeliveredStage, undelivered
 from headrace.physical.stage import Stage
 from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap
@@ -72,7 +72,7 @@ def _map_stage(
             above = PiecewiseStage(functools.partial(map_block, link), above, meter)
         return above
     return ParallelMapStage(
-        maps,
+        functools.partial(apply_maps, maps),
         above,
         meter,
         pool=context.pool,

@@ -2,19 +2,55 @@
 
 from __future__ import annotations
 
-from headrace.physical.batching import BatchStage, UnbatchStage
+import functools
+
+from headrace.physical.batching import BatchStage, ChunkStage, CombinedBatchStage, UnbatchStage, stacked_chunk
+from headrace.physical.combining import padded_batch, ragged_batch
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
-from headrace.physical.lowering.dispatch import input_state, lower
+from headrace.physical.lowering.dispatch import calls_of, input_state, lower
+from headrace.physical.parallel import ParallelMapStage
+from headrace.physical.rebatching import CyclingBatchStage
 from headrace.physical.stage import Stage
-from headrace.plan.grouping import Batch, Unbatch
+from headrace.plan.grouping import Batch, CyclingBatch, PaddedBatch, RaggedBatch, Unbatch
 
 __all__: list[str] = []
 
 
 @lower.register
 def _batch(node: Batch, state: State | None, context: Context) -> Stage:
-    return BatchStage(node, lower(node.input, state, context), context.meter(node))
+    above = lower(node.input, state, context)
+    meter = context.meter(node)
+    if context.pool is None or node.num_parallel_calls is None:
+        return BatchStage(node, above, meter)
+    # Batches keep their order whatever ``deterministic`` says: in another one the state would be larger, and nothing faster.
+    return ParallelMapStage(
+        functools.partial(stacked_chunk, node),
+        ChunkStage(node, above, meter),
+        meter,
+        pool=context.pool,
+        calls=calls_of(node.num_parallel_calls, context),
+        ordered=True,
+        number=0,
+        buffer_bytes=context.buffer_bytes,
+    )
+
+
+@lower.register
+def _padded_batch(node: PaddedBatch, state: State | None, context: Context) -> Stage:
+    combine = functools.partial(padded_batch, node)
+    return CombinedBatchStage(node, combine, lower(node.input, state, context), context.meter(node))
+
+
+@lower.register
+def _ragged_batch(node: RaggedBatch, state: State | None, context: Context) -> Stage:
+    combine = functools.partial(ragged_batch, node)
+    return CombinedBatchStage(node, combine, lower(node.input, state, context), context.meter(node))
+
+
+@lower.register
+def _rebatch(node: CyclingBatch, state: State | None, context: Context) -> Stage:
+    return CyclingBatchStage(node, lower(node.input, input_state(state), context), context.meter(node), state)
 
 
 @lower.register

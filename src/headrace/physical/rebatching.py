@@ -1,0 +1,133 @@
+"""The stage of rebatch with several sizes: batches whose sizes come in turn."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from headrace.errors import InvalidArgumentError
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Columns, Failure, Rows, joined_block
+from headrace.physical.cursor import Cursor, State
+from headrace.physical.failing import located
+from headrace.physical.origin import GroupedOrigin
+from headrace.physical.stage import Item, Stage
+from headrace.plan.grouping import CyclingBatch
+from headrace.structure import Element, flatten, unflatten
+
+__all__ = ["CyclingBatchStage", "emptied"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _TurnCursor:
+    """Before a batch: whose size it has, where its first element is, and where it ends."""
+
+    sizes: int
+    turn: int
+    input: Cursor
+    after: Cursor
+    count: int = 0
+
+    def advance(self, count: int) -> _TurnCursor:
+        return dataclasses.replace(self, count=self.count + count)
+
+    def state(self) -> State:
+        place = self.after if self.count else self.input
+        return {"turn": (self.turn + self.count) % self.sizes, "input": place.state()}
+
+
+def emptied(element: Element) -> Element:
+    """A batch of the element's kind that has no element."""
+    columns = Rows([element]).columns()
+    leaves = [array[:0] for array in columns.arrays]
+    return unflatten(columns.treedef, leaves) if leaves else unflatten(flatten(element)[1], [])
+
+
+class CyclingBatchStage(Stage):
+    """A batch at a time."""
+
+    def __init__(self, node: CyclingBatch, input_stage: Stage, meter: Meter, state: State | None) -> None:
+        self._turn: int = state["turn"] if state else 0
+        self._sizes = node.batch_sizes
+        place = input_stage.cursor
+        super().__init__(meter, (input_stage,), _TurnCursor(len(self._sizes), self._turn, place, place))
+        self._drop_remainder = node.drop_remainder
+        self._label = node.label
+        self._rest: Block | None = None  # was read, and is no batch's yet
+        self._last: Element | None = None
+
+    def _cursor(self, place: Cursor, after: Cursor) -> _TurnCursor:
+        return _TurnCursor(len(self._sizes), self._turn, place, after)
+
+    def _next(self, limit: int) -> Item:
+        """The next item of the input, of at most so many elements."""
+        item = self._rest or self._read(self.inputs[0], limit)
+        self._rest = None
+        if isinstance(item, Block):
+            if len(item) > limit:
+                self._rest = item.slice(limit, len(item))
+                item = item.slice(0, limit)
+            self._last = item.payload.rows()[-1]
+        return item
+
+    def _pull(self, limit: int) -> Item:
+        size = self._sizes[self._turn]
+        if not size:
+            return self._empty()
+        blocks: list[Block] = []
+        failure: Failure | None = None
+        before = after = None
+        left = size
+        while left and (item := self._next(left)) is not None:
+            if isinstance(item, Block):
+                blocks.append(item)
+            else:
+                failure = failure or item
+            left -= len(item) if isinstance(item, Block) else 1
+            before, after = before or item.cursor, item.after
+        if before is None or after is None or (failure is None and left and self._drop_remainder):
+            return None
+        made = self._made(blocks, failure, self._cursor(before, after))
+        self._turn = (self._turn + 1) % len(self._sizes)
+        return made
+
+    def _made(self, blocks: list[Block], failure: Failure | None, cursor: _TurnCursor) -> Block | Failure:
+        if failure is not None:
+            return Failure(failure.error, cursor, cursor.advance(1))
+        whole = joined_block(blocks)
+        origin = GroupedOrigin(whole.origin, ((0, len(whole)),))
+        try:
+            columns = whole.payload.columns()
+        except InvalidArgumentError as error:
+            placed = located(error, stage=self._label, origin=origin.describe(0))
+            return Failure(placed, cursor, cursor.advance(1))
+        arrays = [array.copy()[None] for array in columns.arrays]
+        payload = Columns(columns.treedef, arrays) if arrays else Rows([unflatten(columns.treedef, ())])
+        return Block(payload, cursor, origin)
+
+    def _empty(self) -> Item:
+        """A batch of no element; what it would hold is known from a neighbour."""
+        place = self._rest.cursor if self._rest is not None else self.inputs[0].cursor
+        if self._last is None:
+            item = self._next(1)
+            if isinstance(item, Failure):
+                return Failure(item.error, self._cursor(item.cursor, item.after), self._cursor(item.after, item.after))
+            if item is None:
+                return None
+            left = self._rest
+            self._rest = item if left is None else joined_block([item, left])
+        cursor = self._cursor(place, place)
+        self._turn = (self._turn + 1) % len(self._sizes)
+        return Block(Rows([emptied(self._last)]), cursor, _NO_ORIGIN)
+
+
+class _NoOrigin:
+    """A batch of no element came from none."""
+
+    def subset(self, indices: object) -> _NoOrigin:
+        return self
+
+    def describe(self, index: int) -> str:
+        return "no element"
+
+
+_NO_ORIGIN = _NoOrigin()

@@ -1,0 +1,95 @@
+"""Rows of different lengths in one array: what ``ragged_batch`` gives."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.structure import object_array
+
+__all__ = ["RaggedTensor"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class RaggedTensor:
+    """Rows of different lengths, one behind the other: row i is ``values[row_splits[i]:row_splits[i + 1]]``.
+
+    The names are TensorFlow's. It is structure, as a tuple is: a function may build another, ``to_torch`` makes tensors of
+    its two arrays, and a cache stores them.
+
+    Attributes:
+        values: all rows, joined along their first axis.
+        row_splits: where each row ends, after a 0: one number more than rows, of dtype int64 or int32.
+
+    Example:
+        >>> import numpy as np
+        >>> import headrace as hr
+        >>> ragged = hr.RaggedTensor(np.array([3, 1, 4, 1, 5]), np.array([0, 2, 2, 5]))
+        >>> ragged.to_list(), len(ragged), ragged[2].tolist()
+        ([[3, 1], [], [4, 1, 5]], 3, [4, 1, 5])
+        >>> ragged.to_tensor(default_value=-1)
+        array([[ 3,  1, -1],
+               [-1, -1, -1],
+               [ 4,  1,  5]])
+    """
+
+    values: Any
+    row_splits: Any
+
+    def __len__(self) -> int:
+        return len(self.row_splits) - 1
+
+    def __getitem__(self, row: int) -> Any:
+        if not -len(self) <= row < len(self):
+            raise IndexError(f"there are {len(self)} rows, and no row {row}")
+        row %= len(self)
+        return self.values[self.row_splits[row] : self.row_splits[row + 1]]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[row] for row in range(len(self)))
+
+    def row_lengths(self) -> Any:
+        """How long each row is."""
+        return np.diff(self.row_splits)
+
+    def to_list(self) -> list[Any]:
+        """The rows as lists."""
+        return [row.tolist() for row in self]
+
+    def to_tensor(self, default_value: Any = None) -> np.ndarray:
+        """One array, rows padded at the end with ``default_value``: 0 or an empty text, if None."""
+        return padded(list(self), (None,) * np.ndim(self.values), default_value)
+
+
+def default_padding(array: np.ndarray) -> Any:
+    """What an array is padded with, if nobody says: 0, or an empty text."""
+    if array.dtype.kind != "O":
+        return array.dtype.type() if array.dtype.kind != "M" else np.datetime64("NaT")
+    first = array.ravel()[0] if array.size else ""
+    return b"" if isinstance(first, bytes) else ""
+
+
+def padded(arrays: list[np.ndarray], shape: tuple[int | None, ...], value: Any = None) -> np.ndarray:
+    """The arrays along a new first axis, each padded at its end to the shape; None is the longest of them.
+
+    Raises:
+        InvalidArgumentError: they differ in dtype or in their number of axes.
+    """
+    first = arrays[0]
+    for other in arrays:
+        if other.dtype != first.dtype:
+            raise InvalidArgumentError(f"dtypes differ: {first.dtype.name} and {other.dtype.name}; make them equal")
+        if other.ndim != first.ndim:
+            raise InvalidArgumentError(f"shapes differ: {list(first.shape)} and {list(other.shape)}")
+    sizes = [max(array.shape[axis] for array in arrays) if size is None else size for axis, size in enumerate(shape)]
+    if not sizes:
+        return object_array([array[()] for array in arrays]) if first.dtype == object else np.array(arrays)
+    wanted = [array for array in arrays if array.size] or arrays
+    whole = np.full((len(arrays), *sizes), default_padding(wanted[0]) if value is None else value, first.dtype)
+    for index, array in enumerate(arrays):
+        whole[index][tuple(slice(size) for size in array.shape)] = array
+    return whole
