@@ -50,9 +50,14 @@ def _leaf_to_json(leaf: Any) -> Any:
         return {"float": leaf.hex()}
     array = np.asarray(leaf)
     if kind.values in ("str", "bytes"):
-        return {"texts": [_leaf_to_json(text) for text in array.ravel().tolist()], "shape": array.shape}
+        return {"texts": [_leaf_to_json(text) for text in array.ravel().tolist()], "shape": list(array.shape)}
     data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
-    return {"array": data, "dtype": array.dtype.str, "shape": array.shape, "scalar": not isinstance(leaf, np.ndarray)}
+    return {
+        "array": data,
+        "dtype": array.dtype.str,
+        "shape": list(array.shape),
+        "scalar": not isinstance(leaf, np.ndarray),
+    }
 
 
 def element_from_json(data: Any) -> Element:

@@ -10,7 +10,7 @@ import numpy as np
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Columns, Failure, Payload, Rows, joined_block
-from headrace.physical.cursor import Cursor, State, StridedCursor
+from headrace.physical.cursor import Cursor, OffsetCursor, State, StridedCursor
 from headrace.physical.failing import located
 from headrace.physical.origin import GroupedOrigin, Origin
 from headrace.physical.stage import Item, Stage
@@ -99,21 +99,26 @@ def stacked_batches(block: Block, size: int, *, stride: int, label: str) -> list
     except InvalidArgumentError:
         parts = [block.slice(start, start + size) for start in range(0, len(block), size)]
         return [_one(part, stride, label) for part in parts]
-    return [_view(block, columns, size, stride)]
+    return [_view(block, columns, size)]
 
 
-def _view(block: Block, columns: Columns, size: int, stride: int) -> Block:
+def _view(block: Block, columns: Columns, size: int) -> Block:
     count = len(block) // size
     arrays = [_owned(array).reshape(count, size, *array.shape[1:]) for array in columns.arrays]
     bounds = tuple((start, start + size) for start in range(0, len(block), size))
     origin = GroupedOrigin(block.origin, bounds)
     payload = Columns(columns.treedef, arrays) if arrays else Rows([unflatten(columns.treedef, ())] * count)
-    return Block(payload, StridedCursor(block.cursor, stride), origin)
+    return Block(payload, _places(block, size), origin)
+
+
+def _places(block: Block, size: int) -> Cursor:
+    """Before each batch of a block; behind the last one lies the block's end, also where it is short."""
+    return OffsetCursor(block.cursor, range(0, len(block) + 1, size) if len(block) % size == 0 else [0, len(block)])
 
 
 def _one(block: Block, stride: int, label: str) -> Block | Failure:
     try:
-        return _view(block, block.payload.columns(), len(block), stride)
+        return _view(block, block.payload.columns(), len(block))
     except InvalidArgumentError as error:
         origin = GroupedOrigin(block.origin, ((0, len(block)),)).describe(0)
         placed = located(error, stage=label, origin=origin)
@@ -134,12 +139,11 @@ class CombinedBatchStage(BatchStage):
 
     def _combined(self, block: Block) -> Block | Failure:
         origin = GroupedOrigin(block.origin, ((0, len(block)),))
-        cursor = StridedCursor(block.cursor, self._size)
         try:
-            return Block(Rows([self._combine(block.payload.rows())]), cursor, origin)
+            return Block(Rows([self._combine(block.payload.rows())]), _places(block, len(block)), origin)
         except (HeadraceError, TypeError) as error:
             placed = located(error, stage=self._label, origin=origin.describe(0))
-            return Failure(placed, cursor, StridedCursor(block.after, self._size))
+            return Failure(placed, StridedCursor(block.cursor, self._size), StridedCursor(block.after, self._size))
 
 
 class ChunkStage(BatchStage):
