@@ -10,6 +10,7 @@ from headrace.iterator import DatasetIterator
 from headrace.labels import one_hot
 from headrace.plan.node import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
 from headrace.plan.options import Options
+from headrace.plan.vectorized import vectorized
 from headrace.ragged import RaggedTensor
 from headrace.structure import TensorSpec
 
@@ -35,6 +36,7 @@ __all__ = [
     "one_hot",
     "queue",
     "train",
+    "vectorized",
 ]
 
 __version__ = "0.1.0.dev0"

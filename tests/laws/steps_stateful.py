@@ -32,6 +32,20 @@ def _drawn(rng: np.random.Generator, *element: Any) -> Any:
     return number, int(rng.integers(1000))
 
 
+@hr.vectorized
+def _doubled(numbers: Any) -> Any:
+    if (numbers % 5 == 3).any():
+        raise ValueError("a three")
+    return {"x": numbers * 2, "t": numbers.astype(str)}
+
+
+@hr.vectorized
+def _even(numbers: Any) -> Any:
+    if (numbers % 7 == 3).any():
+        raise ValueError("a three")
+    return numbers % 2 == 0
+
+
 def _numbers(*element: Any) -> int:
     return total(element) % 6
 
@@ -50,6 +64,11 @@ def stateful() -> st.SearchStrategy[Named]:
         st.integers(-2, 9).map(lambda n: (text("assert_cardinality", n), lambda ds: ds.assert_cardinality(n))),
         parallel.map(lambda p: (text("random_map", p), lambda ds: ds.random_map(_drawn, 7, num_parallel_calls=p))),
         parallel.map(lambda p: (text("unseeded random_map", p), lambda ds: ds.random_map(_drawn, None, p))),
+        parallel.map(
+            lambda p: (text("vectorized map", p), lambda ds: ds.map(_numbers).map(_doubled, num_parallel_calls=p))
+        ),
+        parallel.map(lambda p: (text("vectorized map of anything", p), lambda ds: ds.map(_doubled, p))),
+        st.just(("vectorized filter", lambda ds: ds.map(_numbers).filter(_even))),
         st.tuples(SMALL, parallel).map(
             lambda a: (
                 text("map skipping", *a),

@@ -285,7 +285,7 @@ def bad_calls() -> dict[str, tuple[Callable[[], Any], type[Exception]]]:
         "zip of both forms": (lambda: data.zip(ten, datasets=ten), TypeError),
         "zip of a number": (lambda: data.zip(ten, 3), TypeError),
         "a prefetch of -2": (lambda: ten.prefetch(-2), InvalidArgumentError),
-        "a cache in a file": (lambda: ten.cache("file"), InvalidArgumentError),
+        "a cache of no bytes": (lambda: ten.cache(max_bytes=0), InvalidArgumentError),
         "options that are none": (lambda: ten.with_options({}), TypeError),  # type: ignore[arg-type]  # what is tested
         "apply what gives no dataset": (lambda: ten.apply(lambda ds: 3), TypeError),  # type: ignore[arg-type,return-value]  # tested
         "len of the endless": (lambda: len(endless), TypeError),

@@ -14,14 +14,26 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure, Rows
+from headrace.physical.block import Block, Failure, Payload, Rows
 from headrace.physical.cursor import OffsetCursor
 from headrace.physical.failing import located
 from headrace.physical.stage import Item, Stage
+from headrace.physical.whole_calls import call_whole
 from headrace.plan.elementwise import Filter, Map
+from headrace.plan.vectorized import Vectorized
 from headrace.structure import Element, normalize, normalize_rows
 
-__all__ = ["Piece", "PiecewiseStage", "apply_maps", "call_on", "filter_block", "is_true", "map_block", "packed"]
+__all__ = [
+    "Piece",
+    "PiecewiseStage",
+    "apply_maps",
+    "call_function",
+    "call_on",
+    "filter_block",
+    "is_true",
+    "map_block",
+    "packed",
+]
 
 Piece = Block | Failure
 
@@ -29,6 +41,14 @@ Piece = Block | Failure
 def call_on(function: Callable[..., Any], element: Element) -> Any:
     """Calls the user's function on one element; a tuple is unpacked into its arguments."""
     return function(*element) if type(element) is tuple else function(element)
+
+
+def call_function(function: Callable[..., Any], element: Element) -> Any:
+    """What a function, vectorized or not, gives for one element."""
+    if isinstance(function, Vectorized):
+        (row,) = call_whole(function, Rows([element])).rows()
+        return row
+    return packed(call_on(function, element))
 
 
 def packed(value: Any) -> Element:
@@ -76,6 +96,8 @@ def packed_rows(results: list[Any]) -> tuple[Rows, Exception | None]:
 
 def map_block(node: Map, block: Block) -> list[Piece]:
     """What a map makes of a block: blocks, and a failure for each element on which its function failed."""
+    if isinstance(node.function, Vectorized):
+        return _map_whole(node, node.function, block)
     rows = block.payload.rows()
     pieces: list[Piece] = []
     start = 0
@@ -91,6 +113,44 @@ def map_block(node: Map, block: Block) -> list[Piece]:
             pieces.append(_instead(node, error, block, start))
             start += 1
     return pieces
+
+
+def _map_whole(node: Map, function: Vectorized, block: Block) -> list[Piece]:
+    """The same with one call; where that fails, with a call an element, to find those that it fails on."""
+    try:
+        return [Block(call_whole(function, block.payload), block.cursor, block.origin)]
+    except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+        if len(block) == 1:
+            return [_instead(node, _no_stop(error), block, 0)]
+    parts = (block.slice(index, index + 1) for index in range(len(block)))
+    return [piece for part in parts for piece in _map_whole(node, function, part)]
+
+
+def _no_stop(error: Exception) -> Exception:
+    return RuntimeError("the function raised StopIteration") if isinstance(error, StopIteration) else error
+
+
+def _judge(predicate: Callable[..., Any], payload: Payload, start: int) -> tuple[list[Any], Exception | None]:
+    """What a predicate answers to the elements from ``start`` on, as far as the first on which it fails."""
+    rows = payload.rows()
+    if not isinstance(predicate, Vectorized):
+        return call_each(predicate, rows[start:] if start else rows, payload.has_tuples)
+    rest = payload.subset(range(start, len(rows))) if start else payload
+    try:
+        return _answers(predicate, rest), None
+    except Exception:  # noqa: BLE001 - a user's function may raise anything; found one by one below
+        answers: list[Any] = []
+    try:
+        for index in range(len(rest)):
+            answers += _answers(predicate, rest.subset(range(index, index + 1)))
+    except Exception as error:  # noqa: BLE001 - as above
+        return answers, _no_stop(error)
+    return answers, None
+
+
+def _answers(predicate: Vectorized, payload: Payload) -> list[Any]:
+    columns = call_whole(predicate, payload)
+    return list(columns.rows()) if columns.treedef.is_leaf() else [columns] * len(payload)
 
 
 def _instead(node: Map, error: Exception, block: Block, index: int) -> Piece:
@@ -152,7 +212,7 @@ def filter_block(node: Filter, block: Block) -> list[Piece]:
     pieces: list[Piece] = []
     start = 0
     while start < len(rows):
-        answers, error = call_each(node.predicate, rows[start:] if start else rows, block.payload.has_tuples)
+        answers, error = _judge(node.predicate, block.payload, start)
         truths, unclear = _truths(answers)
         error = unclear or error
         judged = len(truths)

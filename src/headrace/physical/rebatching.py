@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
+
 from headrace.errors import InvalidArgumentError
+from headrace.io.element_json import element_from_json, element_to_json
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Columns, Failure, Rows, joined_block
 from headrace.physical.cursor import Cursor, State
@@ -14,25 +17,47 @@ from headrace.physical.stage import Item, Stage
 from headrace.plan.grouping import CyclingBatch
 from headrace.structure import Element, flatten, unflatten
 
-__all__ = ["CyclingBatchStage", "emptied"]
+__all__ = ["CyclingBatchStage", "element_like", "emptied", "turn_state"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _TurnCursor:
-    """Before a batch: whose size it has, where its first element is, and where it ends."""
+    """Before a batch: whose size it has, where its first element is, and where it ends.
 
-    sizes: int
+    Where there are batches of no element, an element says what they are like: the last one that was read.
+    """
+
+    sizes: tuple[int, ...]
     turn: int
     input: Cursor
     after: Cursor
+    like: Element | None
+    like_after: Element | None
     count: int = 0
 
     def advance(self, count: int) -> _TurnCursor:
         return dataclasses.replace(self, count=self.count + count)
 
     def state(self) -> State:
-        place = self.after if self.count else self.input
-        return {"turn": (self.turn + self.count) % self.sizes, "input": place.state()}
+        place, like = (self.after, self.like_after) if self.count else (self.input, self.like)
+        return turn_state(self.sizes, (self.turn + self.count) % len(self.sizes), place.state(), like)
+
+
+def turn_state(sizes: tuple[int, ...], turn: int, place: State, like: Element | None) -> State:
+    """The state before a batch; ``like`` is an element, or None where none was read yet."""
+    state: State = {"turn": turn, "input": place}
+    if 0 not in sizes:
+        return state
+    return {**state, "like": None if like is None else element_to_json(emptied(like))}
+
+
+def element_like(state: State | None) -> Element | None:
+    """An element like the last one that had been read when a state was saved."""
+    saved = state.get("like") if state else None
+    if saved is None:
+        return None
+    leaves, treedef = flatten(element_from_json(saved))
+    return unflatten(treedef, [np.zeros(leaf.shape[1:], leaf.dtype)[()] for leaf in leaves])
 
 
 def emptied(element: Element) -> Element:
@@ -49,14 +74,14 @@ class CyclingBatchStage(Stage):
         self._turn: int = state["turn"] if state else 0
         self._sizes = node.batch_sizes
         place = input_stage.cursor
-        super().__init__(meter, (input_stage,), _TurnCursor(len(self._sizes), self._turn, place, place))
+        self._last = element_like(state)
+        super().__init__(meter, (input_stage,), self._cursor(place, place, self._last))
         self._drop_remainder = node.drop_remainder
         self._label = node.label
         self._rest: Block | None = None  # was read, and is no batch's yet
-        self._last: Element | None = None
 
-    def _cursor(self, place: Cursor, after: Cursor) -> _TurnCursor:
-        return _TurnCursor(len(self._sizes), self._turn, place, after)
+    def _cursor(self, place: Cursor, after: Cursor, like: Element | None) -> _TurnCursor:
+        return _TurnCursor(self._sizes, self._turn, place, after, like, self._last)
 
     def _next(self, limit: int) -> Item:
         """The next item of the input, of at most so many elements."""
@@ -70,7 +95,7 @@ class CyclingBatchStage(Stage):
         return item
 
     def _pull(self, limit: int) -> Item:
-        size = self._sizes[self._turn]
+        size, like = self._sizes[self._turn], self._last
         if not size:
             return self._empty()
         blocks: list[Block] = []
@@ -86,7 +111,7 @@ class CyclingBatchStage(Stage):
             before, after = before or item.cursor, item.after
         if before is None or after is None or (failure is None and left and self._drop_remainder):
             return None
-        made = self._made(blocks, failure, self._cursor(before, after))
+        made = self._made(blocks, failure, self._cursor(before, after, like))
         self._turn = (self._turn + 1) % len(self._sizes)
         return made
 
@@ -106,16 +131,18 @@ class CyclingBatchStage(Stage):
 
     def _empty(self) -> Item:
         """A batch of no element; what it would hold is known from a neighbour."""
+        like = self._last
         place = self._rest.cursor if self._rest is not None else self.inputs[0].cursor
         if self._last is None:
             item = self._next(1)
             if isinstance(item, Failure):
-                return Failure(item.error, self._cursor(item.cursor, item.after), self._cursor(item.after, item.after))
+                before, after = self._cursor(item.cursor, item.after, like), self._cursor(item.after, item.after, like)
+                return Failure(item.error, before, after)
             if item is None:
                 return None
             left = self._rest
             self._rest = item if left is None else joined_block([item, left])
-        cursor = self._cursor(place, place)
+        cursor = self._cursor(place, place, like)
         self._turn = (self._turn + 1) % len(self._sizes)
         return Block(Rows([emptied(self._last)]), cursor, _NO_ORIGIN)
 

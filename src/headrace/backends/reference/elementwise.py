@@ -12,7 +12,7 @@ from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.drawing import drawing_map
 from headrace.physical.lowering.dispatch import input_state
-from headrace.physical.mapping import call_on, is_true, packed
+from headrace.physical.mapping import call_function, is_true, packed
 from headrace.physical.parallel import undelivered
 from headrace.plan.elementwise import Enumerate, Filter, Map, RandomMap
 from headrace.plan.node import Node
@@ -35,7 +35,7 @@ class MapStream(Unary):
     def made(self, element: Element, origin: str) -> Element:
         node = self.node
         try:
-            return called(node.label, origin, lambda: packed(call_on(node.function, element)))
+            return called(node.label, origin, lambda: call_function(node.function, element))
         except HeadraceError as failure:
             instead = node.on_error
             if not callable(instead):
@@ -129,7 +129,7 @@ class FilterStream(Unary):
                 return element, origin
 
     def judge(self, element: Element) -> bool:
-        return is_true(call_on(self.node.predicate, element))
+        return is_true(call_function(self.node.predicate, element))
 
 
 @stream_of.register

@@ -15,7 +15,7 @@ from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.origin import grouped
-from headrace.physical.rebatching import emptied
+from headrace.physical.rebatching import element_like, emptied, turn_state
 from headrace.plan.grouping import Batch, CyclingBatch, PaddedBatch, RaggedBatch, Unbatch
 from headrace.structure import Element
 
@@ -78,7 +78,8 @@ class CyclingBatchStream(Unary):
         self.node = node
         self.turn = state["turn"] if state else 0
         self.peeked: tuple[Given, State] | None = None
-        self.last: list[Element] = []
+        like = element_like(state)
+        self.last: list[Element] = [] if like is None else [like]
 
     def take(self) -> Given:
         if self.peeked is not None:
@@ -125,7 +126,7 @@ class CyclingBatchStream(Unary):
 
     def state(self) -> State:
         place = self.input.state() if self.peeked is None else self.peeked[1]
-        return {"turn": self.turn, "input": place}
+        return turn_state(self.node.batch_sizes, self.turn, place, self.last[0] if self.last else None)
 
 
 @stream_of.register

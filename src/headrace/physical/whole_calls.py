@@ -1,0 +1,44 @@
+"""How a vectorized function is called: with the columns of a block, whose results are columns again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.physical.block import Columns, Payload
+from headrace.plan.vectorized import Vectorized
+from headrace.structure import flatten, normalize, paths_of, unflatten
+
+__all__ = ["call_whole"]
+
+
+def call_whole(function: Vectorized, payload: Payload) -> Columns:
+    """What the function makes of all elements at once.
+
+    Raises:
+        InvalidArgumentError: the elements are no columns, or what it returned is none of as many elements.
+    """
+    columns = payload.columns()
+    whole = unflatten(columns.treedef, columns.arrays)
+    result = function(*whole) if type(whole) is tuple else function(whole)
+    leaves, treedef = flatten(normalize(tuple(result) if type(result) is list else result))
+    for path, leaf in zip(paths_of(treedef), leaves, strict=True):
+        if not isinstance(leaf, np.ndarray) or leaf.shape[:1] != (len(payload),):
+            raise InvalidArgumentError(
+                f"a vectorized function returns an array of as many elements as it gets: {len(payload)} came, and "
+                f"{f'component {path}' if path else 'the result'} is {_shown(leaf)}"
+            )
+    if not leaves:
+        raise InvalidArgumentError("a vectorized function returns arrays, and it returned nothing")
+    return Columns(treedef, [_without_fixed_texts(leaf) for leaf in leaves])
+
+
+def _shown(leaf: Any) -> str:
+    return f"an array of shape {list(leaf.shape)}" if isinstance(leaf, np.ndarray) else f"of type {type(leaf).__name__}"
+
+
+def _without_fixed_texts(array: np.ndarray) -> np.ndarray:
+    """Texts as objects, as everywhere: no length is fixed, and no trailing NUL is lost."""
+    return array.astype(object) if array.dtype.kind in "US" else array
