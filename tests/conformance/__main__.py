@@ -1,0 +1,174 @@
+"""Random chains in tf.data and in headrace, compared element for element, errors with their kinds and places.
+
+    python -m tests.conformance --chains 20000 --seed 1
+
+It prints how many chains of how many operations agreed; the first that differs is made short and printed, and the exit
+status is 1. The differences that are meant stand in docs/conformance.md, and chains are kept from them where they are drawn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import concurrent.futures
+import itertools
+import logging
+import multiprocessing
+import random
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+from tests.conformance.sides import HEADRACE, Event, Headrace, events_of, tensorflow_side
+from tests.conformance.steps import FINALS, SOURCES, STEPS, Drawn, write_files
+
+LIMIT = 60
+# Behind a failure, other operations differ on purpose (docs/decisions/0009), or TensorFlow never ends.
+_BEHIND_FAILURES = frozenset({"map", "failing map", "filter", "unbatch", "flat_map", "ignore_errors", "prefetch"})
+
+
+def drawn_chain(rng: random.Random, sources: list[Any], most: int) -> list[Drawn]:
+    """A source, and steps that suit what comes before them."""
+    chain = [rng.choice(sources)(rng, None)]
+    fails = chain[0].fails
+    for _ in range(rng.randint(0, most)):
+        if chain[-1].kind is None:
+            return chain
+        name = rng.choice(list(STEPS))
+        if fails and name not in _BEHIND_FAILURES:
+            continue
+        if name == "ignore_errors" and any("absent" in step.text or "assert" in step.text for step in chain):
+            continue  # TensorFlow fails again and again, for ever
+        step = STEPS[name](rng, chain[-1].kind)
+        if step is not None:
+            chain.append(step)
+            fails = (fails or step.fails) and name != "ignore_errors"
+    if chain[-1].kind is not None and not fails and rng.random() < 0.2:
+        final = FINALS[rng.choice(list(FINALS))](rng, chain[-1].kind)
+        if final is not None:
+            chain.append(final)
+    return chain
+
+
+def outcome(side: Headrace, chain: list[Drawn]) -> list[Event]:
+    """What a chain gives on a side."""
+    made: Any = None
+    for step in chain:
+        try:
+            made = step.apply(side, made)
+        except Exception as error:
+            return [("refused", _refusal(side, error))]
+    if chain[-1].is_last:
+        return [("result", side.plain(made))]
+    return list(events_of(side, made, LIMIT))
+
+
+def _refusal(side: Headrace, error: Exception) -> str:
+    """A wrong value or a wrong type; where TensorFlow has two names for a wrong value, they are one."""
+    kind = side.kind_of(error)
+    return "InvalidArgument" if kind in ("ValueError", "InvalidArgument", "IndexError") else kind
+
+
+def agree(wanted: list[Event], found: list[Event]) -> bool:
+    """Whether headrace gives what TensorFlow does, as far as TensorFlow goes.
+
+    An error that TensorFlow gives again and again, for ever, counts once, and what comes behind it is headrace's own. What
+    TensorFlow refuses because its graph knows the elements, headrace may say in place of every element.
+    """
+    if wanted == found:
+        return True
+    if wanted and wanted[0][0] == "refused":
+        return all(event == ("error", wanted[0][1]) for event in found)
+    end = len(wanted)
+    while end > 1 and wanted[end - 1][0] == "error" and wanted[end - 2] == wanted[end - 1]:
+        end -= 1
+    return len(wanted) == LIMIT and end < LIMIT and wanted[:end] == found[:end]
+
+
+def shortened(tf: Headrace, chain: list[Drawn]) -> list[Drawn]:
+    """The chain without the steps that the difference does not need."""
+    for at in range(len(chain) - 1, 0, -1):
+        shorter = chain[:at] + chain[at + 1 :]
+        if _differs(tf, shorter):
+            return shortened(tf, shorter)
+    return chain
+
+
+def _differs(tf: Headrace, chain: list[Drawn]) -> bool:
+    try:
+        return not agree(outcome(tf, chain), outcome(HEADRACE, chain))
+    except Exception:
+        return False
+
+
+def compared(arguments: tuple[int, int, int, str]) -> tuple[int, collections.Counter[str], list[str]]:
+    """Chains of one process: how many agreed, how often each operation took part, and differences in words."""
+    seed, count, most, folder = arguments
+    logging.getLogger("headrace").setLevel(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    tf = tensorflow_side()
+    tf.module.get_logger().setLevel("CRITICAL")
+    rng, sources = random.Random(seed), SOURCES(Path(folder))
+    agreed, taken = 0, collections.Counter[str]()
+    differences: list[str] = []
+    for number in range(count):
+        chain = drawn_chain(rng, sources, most)
+        # Should TensorFlow take its process down, this says where.
+        Path(folder, f"chain of {seed}").write_text(".".join(step.text for step in chain))
+        wanted, found = outcome(tf, chain), outcome(HEADRACE, chain)
+        taken.update(step.text.partition("(")[0] for step in chain)
+        for event in wanted:
+            if event[0] in ("error", "refused"):
+                taken[f"{event[0]} {event[1]}"] += 1
+        if agree(wanted, found):
+            agreed += 1
+        elif len(differences) < 5:
+            differences.append(_words(tf, chain, number))
+        if number % 200 == 199:
+            print(f"  {number + 1} of {count}, {agreed} agreed", file=sys.stderr, flush=True)
+    return agreed, taken, differences
+
+
+def _words(tf: Headrace, chain: list[Drawn], number: int) -> str:
+    short = shortened(tf, chain)
+    lines = [f"chain {number}: " + ".".join(step.text for step in short)]
+    lines += [f"  {side.name}: {outcome(side, short)}" for side in (tf, HEADRACE)]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Compares, and prints what came out."""
+    parser = argparse.ArgumentParser(description="Compare headrace with tf.data on random chains.")
+    parser.add_argument("--chains", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=5, help="at most so many operations behind a source")
+    parser.add_argument("--processes", type=int, default=multiprocessing.cpu_count())
+    options = parser.parse_args()
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
+        write_files(Path(folder))
+        shares = [len(range(i, options.chains, options.processes)) for i in range(options.processes)]
+        work = [(options.seed * 1000 + i, share, options.steps, folder) for i, share in enumerate(shares)]
+        # An executor and no pool: TensorFlow may abort its process, and a pool would wait for it for ever.
+        context = multiprocessing.get_context("spawn")
+        with concurrent.futures.ProcessPoolExecutor(options.processes, mp_context=context) as pool:
+            results = list(pool.map(compared, work))
+    agreed = sum(result[0] for result in results)
+    taken = sum((result[1] for result in results), collections.Counter[str]())
+    differences = list(itertools.chain.from_iterable(result[2] for result in results))
+    operations = sorted((name, count) for name, count in taken.items() if " " not in name)
+    print("\n".join(f"{name:28s} {count:7,}" for name, count in operations))
+    print("\n".join(f"{name:28s} {count:7,}" for name, count in sorted(taken.items()) if " " in name))
+    seconds = time.perf_counter() - start
+    print(
+        f"{agreed:,} of {options.chains:,} chains of {len(operations)} operations agreed ({seconds:.0f} s, seed {options.seed})"
+    )
+    print("\n".join(differences))
+    return 0 if agreed == options.chains else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
