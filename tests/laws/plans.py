@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from tests.laws import sources_text
 from tests.laws.elements import (
     SHAPES,
     Build,
@@ -23,8 +24,6 @@ from tests.laws.elements import (
     add_one,
     counting,
     counting_then_failing,
-    csv_file,
-    csv_of,
     fail_on,
     few,
     few_or_fail,
@@ -36,7 +35,6 @@ from tests.laws.elements import (
     shuffled_few,
     stop_on,
     text,
-    text_file,
 )
 from tests.laws.steps_grouping import groupings
 from tests.laws.steps_mixing import mixing
@@ -74,6 +72,10 @@ def _slices(n: int) -> dict[str, Any]:
     return {"b": np.arange(n, dtype=np.float32), "a": [str(i) for i in range(n)]} if n else {"b": np.zeros(0)}
 
 
+# Sources of files: a module of its own for each family of formats.
+FORMATS = [sources_text.SOURCES]
+
+
 def sources(sizes: st.SearchStrategy[int] | None = None) -> st.SearchStrategy[tuple[str, Build]]:
     lengths = st.integers(0, 13) if sizes is None else sizes
     data = hr.Dataset
@@ -95,15 +97,10 @@ def sources(sizes: st.SearchStrategy[int] | None = None) -> st.SearchStrategy[tu
         of("random.take", lambda n: data.random(seed=3).map(lambda x: x % 100).take(n)),
         of("unseeded random.take", lambda n: data.random().take(n)),
         of("counter.take", lambda n: data.counter(3, 2).take(n)),
-        of("text", lambda n: hr.TextLineDataset([text_file(n), text_file(n // 2)])),
-        of("absent text", lambda n: hr.TextLineDataset([text_file(n), "absent.txt", text_file(2)])),
-        of("csv", lambda n: csv_of(csv_file(n, good=True), csv_file(3, good=True))),
-        of("bad csv", lambda n: csv_of(csv_file(n, good=False), csv_file(2, good=True))),
-        of("csv of files", lambda n: hr.CsvDataset(data.from_tensors(csv_file(n, good=False)), [np.int32, 7.0, ""])),
         of("saved", saved),
         of("list_files", lambda n: listed(1 + n % 4, shuffle=False, seed=None)),
         of("shuffled list_files", lambda n: listed(1 + n % 4, shuffle=None, seed=n)),
-        of("lines of listed files", lambda n: listed(1 + n % 4, None, None).flat_map(hr.TextLineDataset)),
+        *(of(text, build) for family in FORMATS for text, build in family.items()),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.fingerprinting import fingerprint
-from headrace.dataset.formats import CsvDataset, TextLineDataset
+from headrace.dataset.formats.csv import CsvDataset
+from headrace.dataset.formats.text import TextLineDataset
 
 __all__ = ["CsvDataset", "Dataset", "TextLineDataset", "fingerprint"]

@@ -1,4 +1,4 @@
-"""The stage that leaves failures out: of everything, or of one map that was told to go on."""
+"""The stage that leaves failures out: of everything, or of one operation that was told to go on."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ class _ForgivenCursor:
 
 
 class BoundedForgivingStage(Stage):
-    """Leaves the failures of one map out, up to a number; each is named in the log.
+    """Leaves the failures of one operation out, up to a number; each is named in the log.
 
     Args:
-        is_forgiven: whether a failure is that map's.
+        is_forgiven: whether a failure is that operation's.
         most: how many may be left out; None is without a bound.
     """
 

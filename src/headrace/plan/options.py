@@ -22,7 +22,7 @@ class Options:
         executor: ``"thread"``, or ``"inline"``, the reference: element by element in the caller's thread.
         ram_budget: how many bytes all buffers together may hold.
         optimize: False runs the plan as it was written.
-        max_failures: how many elements each map with ``on_error="skip"`` may leave out in an epoch; the next one that fails
+        max_failures: how many elements each operation with ``on_error="skip"`` may leave out in an epoch; the next one that fails
             is an error.
 
     Raises:

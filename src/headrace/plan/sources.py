@@ -218,6 +218,16 @@ class Files(Node):
     op: ClassVar[str] = "files"
     paths: tuple[str, ...]
     format: RecordFormat
+    on_error: str = "raise"
+
+    def __post_init__(self) -> None:
+        if self.on_error not in ("raise", "skip"):
+            raise InvalidArgumentError(f"on_error must be 'raise' or 'skip', not {self.on_error!r}", stage=self.label)
+
+    @property
+    def skips(self) -> bool:
+        """Whether records that cannot be read are left out."""
+        return self.on_error == "skip"
 
     def spec(self) -> Spec:
         """What the format says."""
@@ -225,7 +235,8 @@ class Files(Node):
 
     def parameters(self) -> dict[str, Any]:
         """The files and how they are read."""
-        return {"paths": list(self.paths), **self.format.parameters()}
+        on_error = {"on_error": self.on_error} if self.skips else {}
+        return {"paths": list(self.paths), **self.format.parameters(), **on_error}
 
     @property
     def label(self) -> str:

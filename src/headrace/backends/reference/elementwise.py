@@ -6,7 +6,7 @@ import contextlib
 import functools
 
 from headrace.backends.reference.dispatch import stream_of
-from headrace.backends.reference.stream import Given, Stream, Unary, called, log
+from headrace.backends.reference.stream import Given, Stream, Unary, called, leave_out
 from headrace.errors import HeadraceError
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
@@ -59,10 +59,7 @@ class SkippingMapStream(MapStream):
                 return self.made(element, origin), origin
             except HeadraceError as error:
                 self.failed += 1
-                if self.most is not None and self.failed > self.most:
-                    reason = f"{error.reason} (this is failure {self.failed}, and max_failures is {self.most})"
-                    raise type(error)(reason, stage=error.stage, origin=error.origin) from error.__cause__
-                log.warning("left out: %s", error)
+                leave_out(error, self.failed, self.most)
 
     def state(self) -> State:
         return {"failed": self.failed, "input": self.input.state()}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.backends.reference.dispatch import stream_of
-from headrace.backends.reference.stream import Given, Stream
+from headrace.backends.reference.stream import Given, Stream, Unary, leave_out
 from headrace.errors import HeadraceError
 from headrace.io.reader import Place, RecordReader
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.failing import located
 from headrace.physical.lowering import index_source
+from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.sources import GeneratorRun, record_rows
 from headrace.plan.node import Node
 from headrace.plan.sources import Files, FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
@@ -105,6 +106,26 @@ class FilesStream:
             self.reader.close()
 
 
+class ReadableFilesStream(Unary):
+    """The records that can be read; of the others, up to a number are left out."""
+
+    def __init__(self, input_stream: Stream, failed: int, most: int | None) -> None:
+        super().__init__(input_stream)
+        self.failed = failed
+        self.most = most
+
+    def next(self) -> Given:
+        while True:
+            try:
+                return self.input.next()
+            except HeadraceError as error:
+                self.failed += 1
+                leave_out(error, self.failed, self.most)
+
+    def state(self) -> State:
+        return {"failed": self.failed, "input": self.input.state()}
+
+
 @stream_of.register(FromTensors)
 @stream_of.register(FromTensorSlices)
 @stream_of.register(Range)
@@ -121,4 +142,8 @@ def _generator(node: FromGenerator, state: State | None, context: Context) -> St
 
 @stream_of.register
 def _files(node: Files, state: State | None, context: Context) -> Stream:
-    return FilesStream(node, state)
+    if not node.skips:
+        return FilesStream(node, state)
+    return ReadableFilesStream(
+        FilesStream(node, input_state(state)), state["failed"] if state else 0, context.max_failures
+    )

@@ -11,11 +11,12 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from headrace.errors import HeadraceError
 from headrace.physical.cursor import State
 from headrace.physical.failing import located
 from headrace.structure import Element
 
-__all__ = ["Given", "Stream", "Unary", "called", "log"]
+__all__ = ["Given", "Stream", "Unary", "called", "leave_out", "log"]
 
 log: Final = logging.getLogger("headrace")
 
@@ -53,3 +54,15 @@ def called(label: str, origin: str, function: Callable[[], Any]) -> Any:
         raise located(RuntimeError("the function raised StopIteration"), stage=label, origin=origin) from None
     except Exception as error:
         raise located(error, stage=label, origin=origin) from error
+
+
+def leave_out(error: HeadraceError, failed: int, most: int | None) -> None:
+    """Names in the log what is left out.
+
+    Raises:
+        HeadraceError: ``error`` itself, where it is more than the number of failures that may be left out.
+    """
+    if most is not None and failed > most:
+        reason = f"{error.reason} (this is failure {failed}, and max_failures is {most})"
+        raise type(error)(reason, stage=error.stage, origin=error.origin) from error.__cause__
+    log.warning("left out: %s", error)

@@ -7,7 +7,8 @@ from typing import Any
 from headrace.errors import InternalError
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
-from headrace.physical.lowering.dispatch import lower
+from headrace.physical.forgiving import BoundedForgivingStage
+from headrace.physical.lowering.dispatch import input_state, lower
 from headrace.physical.sources import (
     ArraysSource,
     FilesStage,
@@ -43,7 +44,12 @@ def _generator(node: FromGenerator, state: State | None, context: Context) -> St
 
 @lower.register
 def _files(node: Files, state: State | None, context: Context) -> Stage:
-    return FilesStage(node, context.meter(node), state)
+    if not node.skips:
+        return FilesStage(node, context.meter(node), state)
+    files = FilesStage(node, context.meter(node), input_state(state))
+    return BoundedForgivingStage(
+        files, context.meter(node), state, is_forgiven=lambda _: True, most=context.max_failures
+    )
 
 
 def index_source(node: Node, context: Context) -> tuple[Any, int | None]:

@@ -1,75 +1,16 @@
-"""Datasets of what files hold, one class a format."""
+"""Rows of CSV files."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from headrace.dataset.dataset import Dataset
+from headrace.dataset.formats.files import of_files
 from headrace.io.csv_components import CsvComponents
-from headrace.io.files import path_of
-from headrace.plan.formats import CsvFiles, TextFiles
-from headrace.plan.sources import Files, RecordFormat
+from headrace.plan.formats.csv import CsvFiles
 
-__all__ = ["CsvDataset", "TextLineDataset"]
-
-
-def _of_files(filenames: Any, make: RecordFormat, num_parallel_reads: int | None, name: str | None) -> Dataset:
-    """The records of files that are named, or that a dataset names."""
-    if isinstance(filenames, Dataset):
-
-        def open_one(path: str) -> Dataset:
-            return Dataset(Files(paths=(path,), format=make, name=name))
-
-        if num_parallel_reads is None:
-            return filenames.flat_map(open_one, name=name)
-        return filenames.interleave(open_one, num_parallel_calls=num_parallel_reads, name=name)
-    listed = [filenames] if isinstance(filenames, (str, os.PathLike)) else list(filenames)
-    paths = tuple(path_of(path) for path in listed)
-    if num_parallel_reads is None:
-        return Dataset(Files(paths=paths, format=make, name=name))
-    return _of_files(Dataset.from_tensor_slices(np.array(paths, dtype=object)), make, num_parallel_reads, name)
-
-
-class TextLineDataset(Dataset):
-    r"""The lines of text files, as ``str`` without their line ends, file after file.
-
-    Args:
-        filenames: a path, several, or a dataset of paths.
-        compression_type: ``None``, ``"GZIP"`` or ``"ZLIB"``.
-        buffer_size: how many bytes are read at once; two megabytes by default.
-        num_parallel_reads: how many files are read at once, their lines interleaved; None reads one after the other.
-        name: how messages and statistics call the operation.
-
-    Raises:
-        InvalidArgumentError: an unknown compression; or, while iterating, a line that is not UTF-8.
-        NotFoundError: while iterating, a file that is not there.
-        DataLossError: while iterating, a compressed file that is truncated or corrupt.
-
-    Example:
-        >>> import headrace as hr
-        >>> import pathlib, tempfile
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "lines.txt"
-        >>> _ = path.write_text("one\ntwo\n")
-        >>> list(hr.TextLineDataset(path))
-        ['one', 'two']
-    """
-
-    __slots__ = ()
-
-    def __init__(
-        self,
-        filenames: Any,
-        compression_type: str | None = None,
-        buffer_size: int | None = None,
-        num_parallel_reads: int | None = None,
-        name: str | None = None,
-    ) -> None:
-        text = TextFiles(compression_type=compression_type, buffer_size=buffer_size)
-        super().__init__(_of_files(filenames, text, num_parallel_reads, name).__headrace_plan__())
+__all__ = ["CsvDataset"]
 
 
 class CsvDataset(Dataset):
@@ -90,6 +31,8 @@ class CsvDataset(Dataset):
         select_cols: the numbers of the columns to be read, increasing; all by default.
         exclude_cols: the numbers of the columns not to be read, increasing.
         name: how messages and statistics call the operation.
+        on_error: ``"raise"`` gives the error of a row in its place; ``"skip"`` leaves rows and files out that cannot be
+            read, counts and logs them (``Options(max_failures=)`` bounds how many).
 
     Raises:
         InvalidArgumentError: arguments that do not fit; or, while iterating, in place of each row that has a missing
@@ -121,6 +64,8 @@ class CsvDataset(Dataset):
         select_cols: Sequence[int] | None = None,
         exclude_cols: Sequence[int] | None = None,
         name: str | None = None,
+        *,
+        on_error: str = "raise",
     ) -> None:
         csv = CsvComponents.of(
             record_defaults,
@@ -131,4 +76,4 @@ class CsvDataset(Dataset):
             exclude_cols=exclude_cols,
         )
         files = CsvFiles(csv=csv, header=header, compression_type=compression_type, buffer_size=buffer_size)
-        super().__init__(_of_files(filenames, files, None, name).__headrace_plan__())
+        super().__init__(of_files(filenames, files, on_error=on_error, name=name).__headrace_plan__())

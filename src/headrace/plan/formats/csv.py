@@ -1,4 +1,4 @@
-"""The formats that ``Files`` reads: how a file of each is opened, and what its records are."""
+"""CSV files as a plan reads them."""
 
 from __future__ import annotations
 
@@ -8,51 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
 from headrace.io.compression import checked_compression_type
 from headrace.io.csv_components import CsvComponents
 from headrace.io.csv_reader import CsvReader
 from headrace.io.reader import Chunk, Place, RecordReader
-from headrace.io.text import LineReader
+from headrace.plan.formats.checks import check_buffer_size
 from headrace.plan.node import Spec
-from headrace.structure import TensorSpec
 
-__all__ = ["CsvFiles", "TextFiles"]
-
-
-def _check_buffer_size(buffer_size: int | None) -> None:
-    if buffer_size is not None and (isinstance(buffer_size, bool) or not isinstance(buffer_size, int)):
-        raise TypeError(f"buffer_size must be an int or None, not {type(buffer_size).__name__}")
-    if buffer_size is not None and buffer_size < 1:
-        raise InvalidArgumentError(f"buffer_size must be at least 1 byte, not {buffer_size}")
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class TextFiles:
-    """Text, a record a line."""
-
-    compression_type: str | None = None
-    buffer_size: int | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "compression_type", checked_compression_type(self.compression_type))
-        _check_buffer_size(self.buffer_size)
-
-    @property
-    def op(self) -> str:
-        return "TextLineDataset"
-
-    def spec(self) -> Spec:
-        return TensorSpec((), str)
-
-    def parameters(self) -> dict[str, Any]:
-        return {"compression_type": self.compression_type or None}
-
-    def components(self, chunk: Chunk) -> Sequence[np.ndarray] | None:
-        return chunk.columns
-
-    def open(self, path: str, place: Place) -> RecordReader:
-        return LineReader(path, self.compression_type, self.buffer_size, place)
+__all__ = ["CsvFiles"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +29,7 @@ class CsvFiles:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "compression_type", checked_compression_type(self.compression_type))
-        _check_buffer_size(self.buffer_size)
+        check_buffer_size(self.buffer_size)
 
     @property
     def op(self) -> str:

@@ -1,0 +1,1 @@
+"""Datasets of what files hold, one module a format."""

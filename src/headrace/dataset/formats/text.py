@@ -1,0 +1,54 @@
+"""Lines of text files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.dataset.dataset import Dataset
+from headrace.dataset.formats.files import of_files
+from headrace.plan.formats.text import TextFiles
+
+__all__ = ["TextLineDataset"]
+
+
+class TextLineDataset(Dataset):
+    r"""The lines of text files, as ``str`` without their line ends, file after file.
+
+    Args:
+        filenames: a path, several, or a dataset of paths.
+        compression_type: ``None``, ``"GZIP"`` or ``"ZLIB"``.
+        buffer_size: how many bytes are read at once; two megabytes by default.
+        num_parallel_reads: how many files are read at once, their lines interleaved; None reads one after the other.
+        name: how messages and statistics call the operation.
+        on_error: ``"raise"`` gives the error of a record in its place; ``"skip"`` leaves records and files out that
+            cannot be read, counts and logs them (``Options(max_failures=)`` bounds how many).
+
+    Raises:
+        InvalidArgumentError: an unknown compression; or, while iterating, a line that is not UTF-8.
+        NotFoundError: while iterating, a file that is not there.
+        DataLossError: while iterating, a compressed file that is truncated or corrupt.
+
+    Example:
+        >>> import headrace as hr
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "lines.txt"
+        >>> _ = path.write_text("one\ntwo\n")
+        >>> list(hr.TextLineDataset(path))
+        ['one', 'two']
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: str | None = None,
+        buffer_size: int | None = None,
+        num_parallel_reads: int | None = None,
+        name: str | None = None,
+        *,
+        on_error: str = "raise",
+    ) -> None:
+        text = TextFiles(compression_type=compression_type, buffer_size=buffer_size)
+        made = of_files(filenames, text, num_parallel_reads=num_parallel_reads, on_error=on_error, name=name)
+        super().__init__(made.__headrace_plan__())
