@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.errors import DataError
+from headrace.errors import DataError, InvalidArgumentError
 from headrace.testing.restoring import check_every_restore_point, same
 
 
@@ -72,3 +72,46 @@ def test_torchs_tensors_are_arrays_on_their_memory() -> None:
     assert isinstance(first, np.ndarray)
     batches = list(hr.Dataset.source(data).batch(2))
     assert [numbers.tolist() for numbers, _ in batches] == [[[0, 1], [2, 3]], [[4, 5]]]
+
+
+class Many(Rows):
+    """The same, asked for several at once."""
+
+    def __getitems__(self, indices: list[int]) -> list[tuple[list[int], str]]:
+        assert all(type(index) is int for index in indices)
+        return [self[index] for index in indices]
+
+
+class Short(Rows):
+    """One that gives less than it was asked for."""
+
+    def __getitems__(self, indices: list[int]) -> list[tuple[list[int], str]]:
+        return [self[index] for index in indices[1:]]
+
+
+@pytest.mark.parametrize("calls", [None, 2])
+@pytest.mark.parametrize("length", [0, 1, 7, 500])
+def test_many_are_fetched_at_once_where_the_source_can(length: int, calls: int | None) -> None:
+    dataset = hr.Dataset.source(Many(length), num_parallel_calls=calls)
+    assert same(list(dataset), [(np.array([i, i]), str(i)) for i in range(length)])
+    if length < 10:
+        check_every_restore_point(dataset.shuffle(3, seed=1).batch(2))
+
+
+def test_only_the_element_fails_that_cannot_be_given_among_many() -> None:
+    with iter(hr.Dataset.source(Many(5, broken=2))) as iterator:
+        assert [next(iterator)[1] for _ in range(2)] == ["0", "1"]
+        with pytest.raises(DataError, match=r"__getitems__' \(test_source.py:\d+\).*element 2.*broken"):
+            next(iterator)
+        assert [text for _, text in iterator] == ["3", "4"]
+
+
+def test_a_source_that_gives_less_than_it_was_asked_for_is_told_so() -> None:
+    with pytest.raises(InvalidArgumentError, match="asked for 1 elements, and gave 0"):
+        next(iter(hr.Dataset.source(Short(3))))
+
+
+def test_torchs_subsets_are_fetched_many_at_once() -> None:
+    torch = pytest.importorskip("torch")
+    data = torch.utils.data.Subset(torch.utils.data.TensorDataset(torch.arange(8)), [1, 3, 5])
+    assert [int(number) for (number,) in hr.Dataset.source(data)] == [1, 3, 5]

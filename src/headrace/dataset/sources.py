@@ -12,7 +12,7 @@ from headrace.dataset.part import Part
 from headrace.errors import InvalidArgumentError
 from headrace.io.files import match_files
 from headrace.plan.elementwise import Map
-from headrace.plan.fetching import Fetch, length_of
+from headrace.plan.fetching import fetch_of, length_of
 from headrace.plan.randomness import Randomness
 from headrace.plan.sources import FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.structure import Element, normalize
@@ -115,8 +115,9 @@ class Sources(Part):
         arrays, as in other sources, and tensors of PyTorch's are NumPy arrays on the same memory.
 
         Args:
-            source: has ``__len__`` and ``__getitem__``, which takes 0 to the length - 1. With parallel calls it is called
-                from several threads at once.
+            source: has ``__len__`` and ``__getitem__``, which takes 0 to the length - 1. Where it has ``__getitems__``, which
+                takes a list of numbers and returns a list of elements, many are fetched at once. With parallel calls
+                it is called from several threads at once.
             num_parallel_calls: how many elements may be fetched at once in the pipeline's workers.
             deterministic: False lets elements come in the order in which they are there.
             name: how messages and statistics call the operation.
@@ -144,7 +145,7 @@ class Sources(Part):
         return cls._of(
             Map(
                 input=numbers,
-                function=Fetch(source),
+                function=fetch_of(source),
                 num_parallel_calls=num_parallel_calls,
                 deterministic=deterministic,
                 name=name,

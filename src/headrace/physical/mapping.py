@@ -149,8 +149,7 @@ def _judge(predicate: Callable[..., Any], payload: Payload, start: int) -> tuple
 
 
 def _answers(predicate: Vectorized, payload: Payload) -> list[Any]:
-    columns = call_whole(predicate, payload)
-    return list(columns.rows()) if columns.treedef.is_leaf() else [columns] * len(payload)
+    return list(call_whole(predicate, payload).rows())
 
 
 def _instead(node: Map, error: Exception, block: Block, index: int) -> Piece:

@@ -7,20 +7,23 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
-from headrace.physical.block import Columns, Payload
+from headrace.physical.block import Columns, Payload, Rows
+from headrace.plan.fetching import FetchMany
 from headrace.plan.vectorized import Vectorized
 from headrace.structure import flatten, normalize, paths_of, unflatten
 
 __all__ = ["call_whole"]
 
 
-def call_whole(function: Vectorized, payload: Payload) -> Columns:
+def call_whole(function: Vectorized, payload: Payload) -> Columns | Rows:
     """What the function makes of all elements at once.
 
     Raises:
         InvalidArgumentError: the elements are no columns, or what it returned is none of as many elements.
     """
     columns = payload.columns()
+    if isinstance(function, FetchMany):
+        return _fetched(function, columns)
     whole = unflatten(columns.treedef, columns.arrays)
     result = function(*whole) if type(whole) is tuple else function(whole)
     leaves, treedef = flatten(normalize(tuple(result) if type(result) is list else result))
@@ -33,6 +36,13 @@ def call_whole(function: Vectorized, payload: Payload) -> Columns:
     if not leaves:
         raise InvalidArgumentError("a vectorized function returns arrays, and it returned nothing")
     return Columns(treedef, [_without_fixed_texts(leaf) for leaf in leaves])
+
+
+def _fetched(function: FetchMany, numbers: Columns) -> Rows:
+    elements = function(numbers.arrays[0])
+    if len(elements) != len(numbers):
+        raise InvalidArgumentError(f"__getitems__ was asked for {len(numbers)} elements, and gave {len(elements)}")
+    return Rows(list(elements))
 
 
 def _shown(leaf: Any) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from headrace.plan.vectorized import Vectorized
 from headrace.structure import Element, flatten, normalize, unflatten
 
-__all__ = ["Fetch", "length_of"]
+__all__ = ["Fetch", "FetchColumns", "FetchMany", "fetch_of", "length_of"]
 
 
 class Fetch:
@@ -18,11 +22,53 @@ class Fetch:
         self.func = source.__getitem__
 
     def __call__(self, index: int) -> Element:
-        leaves, treedef = flatten(normalize(self.func(index)))
-        return unflatten(treedef, [_as_array(leaf) for leaf in leaves])
+        return _as_element(self.func(index))
 
     def __headrace_fingerprint__(self) -> Any:
-        return getattr(self.func, "__self__", self.func)
+        return _owner(self.func)
+
+
+class FetchMany(Vectorized):
+    """Gets many elements at once, as a list: ``__getitems__``, by which torch and Hugging Face call it."""
+
+    __slots__ = ()
+
+    def __init__(self, source: Any) -> None:
+        super().__init__(source.__getitems__)
+
+    def __call__(self, numbers: np.ndarray) -> Sequence[Element]:
+        return [_as_element(element) for element in self.func(numbers.tolist())]
+
+    def __headrace_fingerprint__(self) -> Any:
+        return _owner(self.func)
+
+
+class FetchColumns(Vectorized):
+    """Gets many elements at once, as arrays with an axis more: ``columns``, which our own files have."""
+
+    __slots__ = ()
+
+    def __init__(self, source: Any) -> None:
+        super().__init__(source.columns)
+
+    def __headrace_fingerprint__(self) -> Any:
+        return _owner(self.func)
+
+
+def fetch_of(source: Any) -> Fetch | FetchMany | FetchColumns:
+    """The function that gets elements of an object in the fastest way that it offers."""
+    if hasattr(type(source), "__headrace_fingerprint__") and hasattr(type(source), "columns"):
+        return FetchColumns(source)  # ours: ``columns`` of somebody else's object may be anything
+    return FetchMany(source) if hasattr(type(source), "__getitems__") else Fetch(source)
+
+
+def _owner(method: Any) -> Any:
+    return getattr(method, "__self__", method)
+
+
+def _as_element(value: Any) -> Element:
+    leaves, treedef = flatten(normalize(value))
+    return unflatten(treedef, [_as_array(leaf) for leaf in leaves])
 
 
 def _as_array(leaf: Any) -> Any:
