@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from headrace.io.csv import decode_csv
 from headrace.io.files import read_file
+from headrace.io.tfrecord_writer import TFRecordWriter
 
 if TYPE_CHECKING:
     from headrace.io.image_decoding import decode_image, decode_jpeg, decode_png
 
-__all__ = ["decode_csv", "decode_image", "decode_jpeg", "decode_png", "read_file"]
+__all__ = ["TFRecordWriter", "decode_csv", "decode_image", "decode_jpeg", "decode_png", "read_file"]
 
 
 if not TYPE_CHECKING:  # a type checker would take it for a promise that there is any name

@@ -1,0 +1,58 @@
+"""Records of TFRecord files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.dataset.dataset import Dataset
+from headrace.dataset.formats.files import of_files
+from headrace.plan.formats.tfrecord import TFRecordFiles
+
+__all__ = ["TFRecordDataset"]
+
+
+class TFRecordDataset(Dataset):
+    """The records of TFRecord files, as ``bytes``, file after file; both checksums of every record are checked.
+
+    Args:
+        filenames: a path, several, or a dataset of paths.
+        compression_type: ``None``, ``"GZIP"`` or ``"ZLIB"``.
+        buffer_size: how many bytes are read at once; two megabytes by default.
+        num_parallel_reads: how many files are read at once, their records interleaved; None reads one after the other.
+        name: how messages and statistics call the operation.
+        on_error: ``"raise"`` gives the error of a record in its place; ``"skip"`` leaves records and files out that
+            cannot be read, counts and logs them (``Options(max_failures=)`` bounds how many).
+
+    Raises:
+        MissingExtraError: while iterating, google-crc32c is not installed.
+        InvalidArgumentError: an unknown compression.
+        NotFoundError: while iterating, a file that is not there.
+        DataLossError: while iterating, in place of a record whose checksum is wrong, or of the rest of a file that was
+            cut short or has a corrupt length.
+
+    Example:
+        >>> import headrace as hr
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "two.tfrecord"
+        >>> with hr.io.TFRecordWriter(path) as writer:
+        ...     writer.write(b"one")
+        ...     writer.write(b"two")
+        >>> list(hr.TFRecordDataset(path))
+        [b'one', b'two']
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: str | None = None,
+        buffer_size: int | None = None,
+        num_parallel_reads: int | None = None,
+        name: str | None = None,
+        *,
+        on_error: str = "raise",
+    ) -> None:
+        frames = TFRecordFiles(compression_type=compression_type, buffer_size=buffer_size)
+        made = of_files(filenames, frames, num_parallel_reads=num_parallel_reads, on_error=on_error, name=name)
+        super().__init__(made.__headrace_plan__())

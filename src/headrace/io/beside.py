@@ -1,0 +1,146 @@
+"""A file that is whole or not there: written beside its place under a name of its own, and renamed when it is complete.
+
+What always holds.
+- Nobody finds a part of it under its name, whatever ends the writing; what stood there before stays until then.
+- What is not completed is removed: by ``abandon``, by an exception in the ``with`` block, or with the object.
+- Several processes may write the same file: the last one to complete it wins.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, BinaryIO, Self, cast
+
+from headrace.errors import FailedPreconditionError, MissingExtraError
+from headrace.io.files import path_of
+
+__all__ = ["WrittenBeside"]
+
+
+class WrittenBeside:
+    """Writes one file, which appears under its name when it is complete.
+
+    Args:
+        path: where it will stand: a local path, whose folder is made, or an address with ``://`` that fsspec knows.
+
+    Raises:
+        FailedPreconditionError: nothing can be written there.
+        MissingExtraError: a package for the kind of address is missing.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from headrace.io.beside import WrittenBeside
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.bin"
+        >>> with WrittenBeside(path) as file:
+        ...     file.write(b"all of it")
+        ...     path.exists()
+        False
+        >>> path.read_bytes()
+        b'all of it'
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = path_of(path)
+        part = f"{self.path}.{os.getpid()}-{secrets.token_hex(4)}.part"
+        with _says_where(self.path):
+            self._place: _Local | _Remote = _Remote(part) if "://" in part else _Local(part)
+        self._file = self._place.file
+        self._end = weakref.finalize(self, _remove, self._place)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.complete()
+        else:
+            self.abandon()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is neither complete nor abandoned."""
+        return self._end.alive
+
+    def write(self, data: Any) -> None:
+        """Writes bytes, or anything that holds some."""
+        with _says_where(self.path):
+            self._file.write(data)
+
+    def tell(self) -> int:
+        """How many bytes were written."""
+        return self._file.tell()
+
+    def complete(self) -> None:
+        """Gives the file its name; once it was called, or ``abandon`` was, it does nothing."""
+        if not self.is_open:
+            return
+        try:
+            with _says_where(self.path):
+                self._place.rename_to(self.path)
+        except BaseException:
+            self.abandon()
+            raise
+        self._end.detach()
+
+    def abandon(self) -> None:
+        """Leaves nothing behind."""
+        self._end()
+
+
+class _Local:
+    """The part of a local file."""
+
+    def __init__(self, part: str) -> None:
+        self.part = part
+        os.makedirs(os.path.dirname(part) or ".", exist_ok=True)
+        self.file: BinaryIO = open(part, "xb")  # noqa: SIM115 - who made this closes it
+
+    def rename_to(self, path: str) -> None:
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.file.close()
+        os.replace(self.part, path)
+
+    def remove(self) -> None:
+        self.file.close()
+        os.unlink(self.part)
+
+
+class _Remote:
+    """The part of a file of fsspec's."""
+
+    def __init__(self, part: str) -> None:
+        import fsspec
+
+        self._system, self._part = fsspec.core.url_to_fs(part)
+        self.file = cast(BinaryIO, self._system.open(self._part, "wb"))
+
+    def rename_to(self, path: str) -> None:
+        self.file.close()
+        self._system.mv(self._part, self._system._strip_protocol(path))  # noqa: SLF001 - the name that fsspec documents
+
+    def remove(self) -> None:
+        self.file.close()
+        self._system.rm(self._part)
+
+
+@contextmanager
+def _says_where(path: str) -> Iterator[None]:
+    """Turns what the operating system says into ours, which names the file."""
+    try:
+        yield
+    except PermissionError as error:
+        raise FailedPreconditionError(f"no permission to write {path}; look at its folder's owner and mode") from error
+    except ImportError as error:
+        raise MissingExtraError(f"{path} needs a package for its kind of address: {error}") from error
+    except OSError as error:
+        raise FailedPreconditionError(f"{path} cannot be written: {error}") from error
+
+
+def _remove(place: _Local | _Remote) -> None:
+    with suppress(Exception):  # the disk may be full or the network gone: what ended the writing is what is told
+        place.remove()
