@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from headrace.physical import batch_memory
+
 
 @pytest.fixture(autouse=True)
 def no_warnings_of_half_read_plans() -> Iterator[None]:
@@ -15,3 +17,9 @@ def no_warnings_of_half_read_plans() -> Iterator[None]:
     log.setLevel(logging.CRITICAL)
     yield
     log.setLevel(logging.NOTSET)
+
+
+@pytest.fixture(autouse=True)
+def elements_of_any_size_are_stacked_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The elements of generated plans are small; the laws hold for those that are placed in their batch as well."""
+    monkeypatch.setattr(batch_memory, "_FEWEST_BYTES", 0)

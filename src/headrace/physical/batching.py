@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Columns, Failure, Payload, Rows, joined_block
+from headrace.physical.block import Block, Columns, Failure, Payload, Rows, Slots, joined_block
 from headrace.physical.cursor import Cursor, OffsetCursor, State, StridedCursor
 from headrace.physical.failing import located
 from headrace.physical.origin import GroupedOrigin, Origin
@@ -63,6 +63,8 @@ class BatchStage(Stage):
                 return [*self._whole(blocks, have), self._failed(item, blocks, have)]
             blocks.append(item)
             have += len(item)
+            if isinstance(item.payload, Slots) and have % self._size == 0:
+                break  # the batch lies in its memory already: a second one would have to be copied to its side
         made = self._whole(blocks, have)
         rest = have % self._size
         if rest and not self._drop_remainder:

@@ -36,6 +36,8 @@ __all__ = [
     "Indexed",
     "Payload",
     "Rows",
+    "Slab",
+    "Slots",
     "Zipped",
     "join",
     "joined_block",
@@ -182,6 +184,33 @@ class Columns:
         return sum(array.nbytes * (8 if array.dtype.kind == "O" else 1) for array in self.arrays)
 
 
+class Slab:
+    """The arrays of a batch, before all of its elements are there."""
+
+    __slots__ = ("arrays", "treedef")
+
+    def __init__(self, treedef: TreeDef, arrays: Sequence[np.ndarray]) -> None:
+        self.treedef = treedef
+        self.arrays = arrays
+
+
+class Slots(Columns):
+    """Elements that lie in a slab already: to join those that lie side by side costs nothing."""
+
+    __slots__ = ("slab", "start", "stop")
+
+    def __init__(self, slab: Slab, start: int, stop: int) -> None:
+        super().__init__(slab.treedef, [array[start:stop] for array in slab.arrays])
+        self.slab = slab
+        self.start = start
+        self.stop = stop
+
+    def subset(self, indices: Numbers) -> Columns:
+        if isinstance(indices, range) and indices.step == 1:
+            return Slots(self.slab, self.start + indices.start, self.start + indices.stop)
+        return super().subset(indices)
+
+
 class IndexSource(Protocol):
     """What reads any of its elements by number, many at once."""
 
@@ -279,9 +308,21 @@ def join(payloads: Sequence[Payload]) -> Payload:
     first = payloads[0]
     if isinstance(first, Indexed) and all(isinstance(p, Indexed) and p.source is first.source for p in payloads):
         return Indexed(first.source, np.concatenate([as_array(p.indices) for p in payloads]))  # type: ignore[attr-defined]
+    if isinstance(first, Slots) and (whole := _joined_slots(first, payloads)) is not None:
+        return whole
     if isinstance(first, Columns) and all(_alike(first, payload) for payload in payloads):
         return _joined_columns(first, payloads)  # type: ignore[arg-type]  # _alike has looked
     return Rows([row for payload in payloads for row in payload.rows()])
+
+
+def _joined_slots(first: Slots, payloads: Sequence[Payload]) -> Slots | None:
+    """The slots of all, if they lie side by side."""
+    stop = first.start
+    for payload in payloads:
+        if not isinstance(payload, Slots) or payload.slab is not first.slab or payload.start != stop:
+            return None
+        stop = payload.stop
+    return Slots(first.slab, first.start, stop)
 
 
 def _alike(first: Columns, other: Payload) -> bool:

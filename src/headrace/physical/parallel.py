@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from headrace.observe.meter import Meter
+from headrace.physical.batch_memory import BatchMemory
 from headrace.physical.block import Block, Failure
 from headrace.physical.context import Pool
 from headrace.physical.cursor import Cursor, JoinedCursor, State
@@ -53,9 +54,11 @@ class ParallelMapStage(Stage):
         ordered: bool,
         number: int,
         buffer_bytes: int,
+        memory: BatchMemory | None = None,
     ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
         self._make = make
+        self._memory = memory
         self._pool = pool
         # Two tasks a worker: while one runs, the next already lies ready.
         self._window = 2 * calls if calls > 1 else 1
@@ -143,6 +146,8 @@ class ParallelMapStage(Stage):
         start = time.perf_counter()
         try:
             pieces = self._make(block)
+            if self._memory is not None:
+                pieces = self._memory.place(task.start, pieces)
             task.nbytes = sum(piece.payload.nbytes for piece in pieces if isinstance(piece, Block))
         except BaseException as error:  # noqa: BLE001 - what is not the user's Exception must still end the run, not a worker
             self._done.fail(error)

@@ -32,16 +32,21 @@ def check_parallel_calls(calls: int | None, *, stage: str) -> None:
         raise InvalidArgumentError(message, stage=stage)
 
 
+def _stacking(stacked: int | None) -> dict[str, Any]:
+    return {} if stacked is None else {"stacked": stacked}
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Map(UnaryNode):
     """Each element replaced by what a function makes of it."""
 
     op: ClassVar[str] = "map"
-    tuning: ClassVar[frozenset[str]] = frozenset({"num_parallel_calls", "deterministic"})
+    tuning: ClassVar[frozenset[str]] = frozenset({"num_parallel_calls", "deterministic", "stacked"})
     function: Callable[..., Any]
     num_parallel_calls: int | None = None
     deterministic: bool | None = None
     on_error: str | Callable[[HeadraceError], Any] = "raise"
+    stacked: int | None = None  # how many a batch behind it stacks, where its workers may do so; the optimizer says it
 
     def __post_init__(self) -> None:
         check_function(self.function, stage=self.op)
@@ -75,6 +80,7 @@ class Map(UnaryNode):
             "num_parallel_calls": self.num_parallel_calls,
             "deterministic": self.deterministic,
             "on_error": None if self.on_error == "raise" else "skip" if self.skips else "a function",
+            **_stacking(self.stacked),
         }
 
 
@@ -83,11 +89,12 @@ class RandomMap(UnaryNode):
     """Each element replaced by what a function makes of it and of random numbers of its own."""
 
     op: ClassVar[str] = "random_map"
-    tuning: ClassVar[frozenset[str]] = frozenset({"num_parallel_calls", "deterministic"})
+    tuning: ClassVar[frozenset[str]] = frozenset({"num_parallel_calls", "deterministic", "stacked"})
     function: Callable[..., Any]
     randomness: Randomness
     num_parallel_calls: int | None = None
     deterministic: bool | None = None
+    stacked: int | None = None  # as a map's
 
     def __post_init__(self) -> None:
         check_function(self.function, stage=self.op)
@@ -108,6 +115,7 @@ class RandomMap(UnaryNode):
             "seed": self.randomness.seed,
             "num_parallel_calls": self.num_parallel_calls,
             "deterministic": self.deterministic,
+            **_stacking(self.stacked),
         }
 
 
@@ -117,6 +125,7 @@ class MapChain(UnaryNode):
 
     op: ClassVar[str] = "map"
     maps: tuple[Map, ...]
+    stacked: int | None = None  # as a map's
 
     @property
     def num_parallel_calls(self) -> int | None:
@@ -135,7 +144,8 @@ class MapChain(UnaryNode):
         return tuple(node.function for node in self.maps)
 
     def parameters(self) -> dict[str, Any]:
-        return {"num_parallel_calls": self.num_parallel_calls, "deterministic": self.deterministic}
+        calls = {"num_parallel_calls": self.num_parallel_calls, "deterministic": self.deterministic}
+        return calls | _stacking(self.stacked)
 
     @property
     def label(self) -> str:

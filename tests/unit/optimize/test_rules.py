@@ -15,6 +15,7 @@ from headrace.optimize.add_final_prefetch import add_final_prefetch
 from headrace.optimize.fuse_parallel_maps import fuse_parallel_maps
 from headrace.optimize.rules import RULES, optimized
 from headrace.optimize.shuffle_before_map import shuffle_before_map
+from headrace.optimize.stack_in_map import stack_in_map
 from headrace.plan.explain import explain_plan
 from headrace.plan.node import Node
 
@@ -139,6 +140,29 @@ def test_parallel_maps_in_a_row_become_one() -> None:
 )
 def test_maps_that_are_called_in_other_ways_stay_apart(dataset: hr.Dataset) -> None:
     assert_stays(fuse_parallel_maps, dataset)
+
+
+# ------------------------------------------------------------------------- stack_in_map
+
+
+def test_a_parallel_map_is_told_the_size_of_the_batches_directly_behind_it() -> None:
+    assert_becomes(
+        stack_in_map,
+        TEN.map(first, num_parallel_calls=2).batch(3),
+        """
+        batch [batch_size=3, drop_remainder=False]
+          map 'first' [num_parallel_calls=2, stacked=3]
+            range [start=0, stop=10, step=1, dtype=int64]
+        """,
+    )
+
+
+def test_maps_that_are_not_batched_one_for_one_in_order_are_not_told() -> None:
+    assert_stays(stack_in_map, TEN.map(first).batch(3))
+    assert_stays(stack_in_map, TEN.map(first, num_parallel_calls=2, deterministic=False).batch(3))
+    assert_stays(stack_in_map, TEN.map(first, num_parallel_calls=2, on_error="skip").batch(3))
+    assert_stays(stack_in_map, TEN.map(first, num_parallel_calls=2).padded_batch(3))
+    assert_stays(stack_in_map, TEN.map(first, num_parallel_calls=2).take(7).batch(3))
 
 
 # ------------------------------------------------------------------------- add_final_prefetch

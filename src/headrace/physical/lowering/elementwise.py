@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+from headrace.physical.batch_memory import BatchMemory
 from headrace.physical.choosing import EnumerateStage
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
@@ -80,4 +81,5 @@ def _map_stage(
         ordered=ordered,
         number=number,
         buffer_bytes=context.buffer_bytes,
+        memory=BatchMemory(node.stacked, context.buffer_bytes) if ordered and node.stacked else None,
     )

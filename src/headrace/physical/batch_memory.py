@@ -1,0 +1,179 @@
+"""The memory of batches that are not complete yet: workers write what they make where it will lie in its batch.
+
+Nothing depends on it but speed. What a worker could not place travels as it is, and a batch whose elements do not all lie
+in order in one ``Slab`` is stacked as any other.
+
+The arrays of a batch that nobody holds any more become those of a later one: the system hands out fresh pages one by one,
+which for a batch of pictures takes as long as writing them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import threading
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.physical.block import Block, Columns, Failure, Payload, Slab, Slots
+from headrace.structure import TreeDef, stack, transpose
+
+__all__ = ["BatchMemory"]
+
+# Below, a batch is stacked faster in one go than its elements are placed.
+_FEWEST_BYTES: Final = 4096
+# Arrays that wait to be used again: one is being filled while another is at the consumer's.
+_MOST_SPARE: Final = 2
+
+_Leaves = Sequence[Any] | np.ndarray  # one for each element
+_Layout = tuple[TreeDef, tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]]
+
+
+class _Lease:
+    """Memory in use. The arrays on it keep it; when the last of them is gone, it is there for another batch."""
+
+    __slots__ = ("__array_interface__", "_array", "_spare")
+
+    def __init__(self, array: np.ndarray, spare: deque[np.ndarray]) -> None:
+        self._array = array
+        self._spare = spare
+        self.__array_interface__ = array.__array_interface__
+
+    def __del__(self) -> None:
+        self._spare.append(self._array)
+
+
+@dataclasses.dataclass(slots=True)
+class _Batch:
+    """A batch of which elements are still to come."""
+
+    slab: Slab | None
+    missing: int
+
+
+class BatchMemory:
+    """The memory of the batches that one map fills.
+
+    Args:
+        size: how many elements a batch has.
+        most_bytes: how large a batch may be.
+    """
+
+    def __init__(self, size: int, most_bytes: int) -> None:
+        self._size = size
+        self._most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._batches: dict[int, _Batch] = {}
+        self._layout: _Layout | None = None  # of the last slab
+        self._spare: list[deque[np.ndarray]] = []  # for each of its arrays
+
+    def place(self, start: int, pieces: Iterable[Block | Failure]) -> list[Block | Failure]:
+        """The pieces, their elements in the memory of their batches; ``start`` is the number of the first."""
+        placed: list[Block | Failure] = []
+        for piece in pieces:
+            if isinstance(piece, Failure):
+                self._count(start, 1)
+                placed.append(piece)
+                start += 1
+                continue
+            for part in self._cut(piece, start):
+                placed.append(self._placed(part, start))
+                start += len(part)
+        return placed
+
+    def _cut(self, block: Block, start: int) -> list[Block]:
+        """The block in parts that belong to one batch each."""
+        first = self._size - start % self._size
+        bounds = [0, *range(first, len(block), self._size), len(block)]
+        return [block.slice(*pair) for pair in itertools.pairwise(bounds)]
+
+    def _placed(self, block: Block, start: int) -> Block:
+        treedef_and_arrays = _arrays_of(block.payload) if len(block) < self._size else None
+        if treedef_and_arrays is None:
+            self._count(start, len(block))
+            return block
+        treedef, columns = treedef_and_arrays
+        layout = treedef, tuple(map(_kind_of, columns))
+        slab = self._slab(start // self._size, layout)
+        self._count(start, len(block))
+        if slab is None:
+            return block
+        slot = start % self._size
+        for array, column in zip(slab.arrays, columns, strict=True):
+            for number, leaf in enumerate(column, slot):
+                array[number] = leaf
+        return Block(Slots(slab, slot, slot + len(block)), block.cursor, block.origin)
+
+    def _slab(self, number: int, layout: _Layout) -> Slab | None:
+        """The memory of a batch, if elements of this layout fit it."""
+        with self._lock:
+            batch = self._batches.get(number)
+            if batch is None:
+                batch = self._batches[number] = _Batch(self._made(layout), self._size)
+            slab = batch.slab
+        if slab is None or slab.treedef != layout[0]:
+            return None
+        kinds = tuple((array.shape[1:], array.dtype) for array in slab.arrays)
+        return slab if kinds == layout[1] else None
+
+    def _made(self, layout: _Layout) -> Slab | None:
+        treedef, kinds = layout
+        nbytes = sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in kinds)
+        if not _FEWEST_BYTES <= nbytes <= self._most_bytes // self._size:
+            return None
+        if layout != self._layout:
+            self._layout = layout
+            self._spare = [deque(maxlen=_MOST_SPARE) for _ in kinds]
+        pairs = zip(kinds, self._spare, strict=True)
+        return Slab(treedef, [self._array(shape, dtype, spare) for (shape, dtype), spare in pairs])
+
+    def _array(self, shape: tuple[int, ...], dtype: np.dtype[Any], spare: deque[np.ndarray]) -> np.ndarray:
+        if dtype.hasobject:
+            return np.empty((self._size, *shape), dtype)
+        try:
+            array = spare.popleft()
+        except IndexError:
+            array = np.empty((self._size, *shape), dtype)
+        return np.asarray(_Lease(array, spare))
+
+    def _count(self, start: int, count: int) -> None:
+        """So many elements of a batch have come; when all have, it needs no memory here."""
+        number = start // self._size
+        with self._lock:
+            batch = self._batches.setdefault(number, _Batch(None, self._size))
+            batch.missing -= count
+            if not batch.missing:
+                del self._batches[number]
+
+
+def _arrays_of(payload: Payload) -> tuple[TreeDef, Sequence[_Leaves]] | None:
+    """The leaves of the elements, each leaf's alike; None where they are not, or where there is no array among them."""
+    if isinstance(payload, Columns):
+        return (payload.treedef, payload.arrays) if payload.arrays else None
+    try:
+        treedef, columns = transpose(payload.rows())
+        arrays = [_alike(column) for column in columns]
+    except InvalidArgumentError:
+        return None  # who stacks them says what is wrong
+    return (treedef, arrays) if arrays else None
+
+
+def _kind_of(leaves: _Leaves) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and dtype of one leaf."""
+    if isinstance(leaves, np.ndarray):
+        return leaves.shape[1:], leaves.dtype
+    first: np.ndarray = leaves[0]  # _alike has looked
+    return first.shape, first.dtype
+
+
+def _alike(column: Sequence[Any]) -> _Leaves:
+    """The leaves as they are where they are arrays that can be copied, else stacked."""
+    first = column[0]
+    if not isinstance(first, np.ndarray) or first.dtype.kind not in "biufcmM":
+        return stack(column)
+    alike = all(type(leaf) is np.ndarray and leaf.dtype == first.dtype and leaf.shape == first.shape for leaf in column)
+    return column if alike else stack(column)

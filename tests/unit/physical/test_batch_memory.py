@@ -1,0 +1,121 @@
+"""Batches that workers stack: the same arrays as the driver's, in memory of their own, used again when nobody holds it."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.laws.elements import Named, add_one, fail_on, halves
+from tests.laws.running import Way, assert_same, elements_of, ways
+
+import headrace as hr
+from headrace.physical import batch_memory
+from headrace.physical.batch_memory import BatchMemory
+from headrace.physical.block import Block, Failure, Rows, Slots, join
+from headrace.physical.cursor import IndexCursor
+from headrace.physical.origin import NumberedOrigin
+from headrace.testing.restoring import check_every_restore_point
+
+
+@pytest.fixture(autouse=True)
+def _however_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_memory, "_FEWEST_BYTES", 0)
+
+
+def block_of(rows: list[Any], start: int = 0) -> Block:
+    return Block(Rows(rows), IndexCursor(start), NumberedOrigin(range(start, start + len(rows))))
+
+
+def varied(x: int) -> Any:
+    """Arrays and scalars, and for some another structure, shape or dtype."""
+    shape, dtype = ((3,), np.float32) if x % 11 != 7 else ((2,), np.float32)
+    array = np.full(shape, x, np.int8 if x % 13 == 12 else dtype)
+    return (array, x, f"{x}") if x % 17 != 16 else {"array": array}
+
+
+MAPS: list[Named] = [
+    ("arrays", lambda ds: ds.map(lambda x: np.full((4, 2), x), num_parallel_calls=2)),
+    ("varied", lambda ds: ds.map(varied, num_parallel_calls=2)),
+    ("scalars", lambda ds: ds.map(add_one, num_parallel_calls=2)),
+    ("dicts", lambda ds: ds.map(lambda x: {"a": np.arange(x, x + 2), "b": [x]}, num_parallel_calls=hr.AUTOTUNE)),
+    ("failing", lambda ds: ds.map(fail_on(3, 5), num_parallel_calls=2)),
+    ("chain", lambda ds: ds.map(halves, num_parallel_calls=2).map(halves, num_parallel_calls=2)),
+    ("random", lambda ds: ds.random_map(lambda rng, x: rng.integers(0, 9, 3) + x, seed=1, num_parallel_calls=2)),
+    ("vectorized", lambda ds: ds.map(hr.vectorized(lambda x: np.outer(x, np.ones(3))), num_parallel_calls=2)),
+    ("nothing", lambda ds: ds.map(lambda x: (), num_parallel_calls=2)),
+]
+
+
+@settings(deadline=None)
+@given(st.sampled_from(MAPS), st.integers(0, 40), st.integers(1, 9), st.booleans(), ways())
+def test_batches_are_those_of_the_reference(made: Named, length: int, size: int, drop: bool, way: Way) -> None:
+    def build() -> hr.Dataset:
+        return made[1](hr.Dataset.range(length)).batch(size, drop_remainder=drop)
+
+    assert_same(elements_of(build()), elements_of(build(), way))
+
+
+@pytest.mark.parametrize("made", MAPS, ids=[name for name, _ in MAPS])
+def test_every_place_can_be_resumed(made: Named) -> None:
+    check_every_restore_point(made[1](hr.Dataset.range(11)).batch(3))
+
+
+def test_what_lies_side_by_side_is_joined_without_a_copy() -> None:
+    memory = BatchMemory(4, 1 << 20)
+    parts: list[Block | Failure] = []
+    for start in (2, 0):  # in whatever order the workers come
+        parts = memory.place(start, [block_of([np.full(5, start), np.full(5, start + 1)], start)]) + parts
+    first, second = parts
+    assert isinstance(first, Block)
+    assert isinstance(second, Block)
+    whole = join([first.payload, second.payload])
+    assert isinstance(whole, Slots)
+    assert np.shares_memory(whole.arrays[0], first.payload.columns().arrays[0])
+    assert whole.arrays[0][:, 0].tolist() == [0, 1, 2, 3]
+
+
+def test_a_block_over_several_batches_is_cut_between_them() -> None:
+    placed = BatchMemory(4, 1 << 20).place(3, [block_of([np.arange(3) + n for n in range(7)], 3)])
+    assert [len(part) for part in placed if isinstance(part, Block)] == [1, 4, 2]
+
+
+def test_no_memory_is_kept_for_batches_that_are_complete() -> None:
+    memory = BatchMemory(3, 1 << 20)
+    for start in range(0, 12, 2):
+        memory.place(start, [block_of([np.zeros(2), np.ones(2)], start)])
+    assert not memory._batches
+
+
+def test_a_batch_that_would_be_too_large_is_left_to_the_driver() -> None:
+    (block,) = BatchMemory(1 << 20, 1 << 20).place(0, [block_of([np.zeros(2)])])
+    assert isinstance(block, Block)
+    assert not isinstance(block.payload, Slots)
+
+
+@pytest.fixture
+def addresses() -> Callable[[Any], int]:
+    gc.collect()  # what other tests left must not be freed in between
+    return lambda array: array.__array_interface__["data"][0]
+
+
+def test_memory_is_used_again_only_when_nobody_holds_it(addresses: Callable[[Any], int]) -> None:
+    dataset = hr.Dataset.range(64).map(lambda x: np.full(1024, x), num_parallel_calls=2).batch(4)
+    kept = list(dataset)
+    assert len({addresses(batch) for batch in kept}) == len(kept)
+    assert [batch[:, 0].tolist() for batch in kept] == np.arange(64).reshape(16, 4).tolist()
+    views = [batch[1:, :7] for batch in dataset]  # a view holds the whole
+    assert [view[:, 0].tolist() for view in views] == np.arange(64).reshape(16, 4)[:, 1:].tolist()
+    seen = {addresses(batch) for batch in dataset}
+    assert len(seen) < len(kept)
+
+
+def test_a_batch_may_be_changed_by_whoever_gets_it() -> None:
+    dataset = hr.Dataset.range(20).map(lambda x: np.full(600, x), num_parallel_calls=2).batch(5)
+    for number, batch in enumerate(dataset):
+        assert batch[:, 0].tolist() == list(range(5 * number, 5 * number + 5))
+        batch[:] = -1
