@@ -89,6 +89,8 @@ class Work(Generic[DataT]):
     expected_total: Callable[[DataT], float]
     verify_order: Callable[[DataT, list[float]], None]  # by the batches' first values
     candidates: tuple[Candidate[DataT], ...]
+    step: Callable[[Batch], None] | None = None  # what the training does with a batch before it asks for the next
+    filling: int = 0  # batches of each epoch before the clock starts: those in which a pipeline fills
 
     def verify(self, data: DataT, examples: int, receipt: Receipt, program: Program) -> None:
         """Raise WrongResultError unless the receipt is that of a whole, correct epoch."""

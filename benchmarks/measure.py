@@ -2,7 +2,8 @@
 
     python benchmarks/measure.py WORK CANDIDATE --data FOLDER --budget-s 1.5 --result FILE
 
-What is timed: whole epochs, each from asking for a new iterator to its end, with each batch's first value looked at.
+What is timed: whole epochs, each from asking for a new iterator to its end, with each batch's first value looked at, and
+with a step of training behind each where the work has one.
 Not timed: imports, loading what the work gives, building the pipeline, and the epochs before: short ones that tell how
 many examples fit the budget, and a checked one of that size, in which caches fill and workers start that stay.
 """
@@ -16,12 +17,14 @@ import statistics
 import sys
 import time
 import traceback
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from contest import Candidate, Epoch, Receipt, Work, WrongResultError
+from contest import Batch, Candidate, Epoch, Receipt, Work, WrongResultError
 
 MAX_EPOCHS = 50  # beyond this, more epochs no longer move the median
 
@@ -53,18 +56,38 @@ def checked_epoch(work: Work[Any], candidate: Candidate[Any], data: Any, example
 
 
 def timed_epoch_s(work: Work[Any], examples: int, epoch: Epoch) -> float:
-    """Run one epoch, looking at each batch's first value, and return how long it took."""
-    first, size = work.first, work.size
-    seen = 0
+    """Run one epoch, looking at each batch's first value, and return how long it took.
+
+    Where the work has batches that fill the pipeline, it is as if all had taken as long as those behind them.
+    """
     gc.collect()  # what earlier epochs left is not this one's cost
     started_s = time.perf_counter()
-    for batch in epoch():
-        first(batch)
-        seen += size(batch)
+    batches = iter(epoch())
+    before = 0
+    if work.filling:
+        before = _take(work, islice(batches, work.filling))
+        started_s = time.perf_counter()
+    seen = before + _take(work, batches)
     took_s = time.perf_counter() - started_s
     if seen != examples:
         raise WrongResultError(f"{seen} examples instead of {examples}")
-    return took_s
+    return took_s * examples / (examples - before)
+
+
+def _take(work: Work[Any], batches: Iterable[Batch]) -> int:
+    """Take the batches as a training would; how many examples there were."""
+    first, size, step = work.first, work.size, work.step
+    seen = 0
+    if step is None:
+        for batch in batches:
+            first(batch)
+            seen += size(batch)
+        return seen
+    for batch in batches:
+        first(batch)
+        seen += size(batch)
+        step(batch)
+    return seen
 
 
 def measure(work: Work[Any], candidate: Candidate[Any], folder: Path, budget_s: float) -> Figures:
