@@ -8,13 +8,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.io.csv import decode_csv
+from headrace.io.example_features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
+from headrace.io.example_message import serialize_example
 from headrace.io.files import read_file
+from headrace.io.parse_example import parse_example, parse_single_example
+from headrace.io.raw_decoding import decode_raw
 from headrace.io.tfrecord_writer import TFRecordWriter
 
 if TYPE_CHECKING:
     from headrace.io.image_decoding import decode_image, decode_jpeg, decode_png
 
-__all__ = ["TFRecordWriter", "decode_csv", "decode_image", "decode_jpeg", "decode_png", "read_file"]
+__all__ = [
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "TFRecordWriter",
+    "VarLenFeature",
+    "decode_csv",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
+    "decode_raw",
+    "parse_example",
+    "parse_single_example",
+    "read_file",
+    "serialize_example",
+]
 
 
 if not TYPE_CHECKING:  # a type checker would take it for a promise that there is any name
