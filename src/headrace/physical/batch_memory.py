@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.io.freed_memory import keep_freed_memory
 from headrace.physical.block import Block, Columns, Failure, Payload, Slab, Slots
 from headrace.structure import TreeDef, stack, transpose
 
@@ -92,11 +93,12 @@ class BatchMemory:
         return [block.slice(*pair) for pair in itertools.pairwise(bounds)]
 
     def _placed(self, block: Block, start: int) -> Block:
-        treedef_and_arrays = _arrays_of(block.payload) if len(block) < self._size else None
-        if treedef_and_arrays is None:
+        is_batch = isinstance(block.payload, Columns) and len(block) == self._size
+        found = None if is_batch else _arrays_of(block.payload)
+        if found is None:
             self._count(start, len(block))
             return block
-        treedef, columns = treedef_and_arrays
+        treedef, columns = found
         layout = treedef, tuple(map(_kind_of, columns))
         slab = self._slab(start // self._size, layout)
         self._count(start, len(block))
@@ -125,6 +127,7 @@ class BatchMemory:
         nbytes = sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in kinds)
         if not _FEWEST_BYTES <= nbytes <= self._most_bytes // self._size:
             return None
+        keep_freed_memory()  # for the user's function, whose arrays are as large
         if layout != self._layout:
             self._layout = layout
             self._spare = [deque(maxlen=_MOST_SPARE) for _ in kinds]
