@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace import errors, io, queue
-from headrace.dataset import CsvDataset, Dataset, TextLineDataset, TFRecordDataset, fingerprint
+from headrace.dataset import CsvDataset, Dataset, TarDataset, TextLineDataset, TFRecordDataset, fingerprint
 from headrace.iterator import DatasetIterator
 from headrace.labels import one_hot
 from headrace.plan.node import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
@@ -27,6 +27,7 @@ __all__ = [
     "Options",
     "RaggedTensor",
     "TFRecordDataset",
+    "TarDataset",
     "TensorSpec",
     "TextLineDataset",
     "audio",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.fingerprinting import fingerprint
 from headrace.dataset.formats.csv import CsvDataset
+from headrace.dataset.formats.tar import TarDataset
 from headrace.dataset.formats.text import TextLineDataset
 from headrace.dataset.formats.tfrecord import TFRecordDataset
 
-__all__ = ["CsvDataset", "Dataset", "TFRecordDataset", "TextLineDataset", "fingerprint"]
+__all__ = ["CsvDataset", "Dataset", "TFRecordDataset", "TarDataset", "TextLineDataset", "fingerprint"]

@@ -13,6 +13,7 @@ from headrace.io.example_message import serialize_example
 from headrace.io.files import read_file
 from headrace.io.parse_example import parse_example, parse_single_example
 from headrace.io.raw_decoding import decode_raw
+from headrace.io.tar_writer import TarWriter
 from headrace.io.tfrecord_writer import TFRecordWriter
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",
     "TFRecordWriter",
+    "TarWriter",
     "VarLenFeature",
     "decode_csv",
     "decode_image",

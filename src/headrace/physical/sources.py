@@ -13,7 +13,7 @@ import numpy as np
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.io.reader import Chunk, Place, RecordReader
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Columns, Failure, Indexed, IndexSource, Rows
+from headrace.physical.block import Block, Columns, Failure, Indexed, IndexSource, Payload, Rows
 from headrace.physical.cursor import IndexCursor, State
 from headrace.physical.draws import Key, integers
 from headrace.physical.failing import located
@@ -378,9 +378,11 @@ class _FileCursor:
         return {"file": self.file, "place": self.place.to_json(), "skip": self.skip}
 
 
-def record_rows(node: Files, treedef: TreeDef, chunk: Chunk) -> Columns:
-    """The records of a chunk as a payload."""
+def record_rows(node: Files, treedef: TreeDef, chunk: Chunk) -> Payload:
+    """The records of a chunk as a payload; whole elements where the format cannot say of which structure they are."""
     components = node.format.components(chunk)
+    if components is not None and node.spec() is None:
+        return Rows(components[0].tolist())
     return Columns(treedef, components, chunk.matrix if components is None else None)
 
 

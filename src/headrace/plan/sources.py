@@ -195,7 +195,7 @@ class RecordFormat(Protocol):
         ...
 
     def spec(self) -> Spec:
-        """The structure of one record."""
+        """The structure of one record; None where records differ: the one component is then the records themselves."""
         ...
 
     def parameters(self) -> dict[str, Any]:

@@ -1,0 +1,114 @@
+"""Tar archives as a plan reads them, and the handlers that make values of their files."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from headrace.errors import DataError, HeadraceError, InvalidArgumentError
+from headrace.io.compression import checked_compression_type
+from headrace.io.reader import Chunk, Place, RecordReader
+from headrace.io.tar import TarReader
+from headrace.plan.elementwise import Map
+from headrace.plan.node import Spec, function_name, function_place
+from headrace.structure import Element
+
+__all__ = ["Handler", "Handlers", "TarFiles", "TarHandlers"]
+
+Handler = Callable[[bytes], Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TarFiles:
+    """Tar archives, a record a key: a dict, which may have other extensions than the one before."""
+
+    compression_type: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "compression_type", checked_compression_type(self.compression_type))
+
+    @property
+    def op(self) -> str:
+        return "TarDataset"
+
+    def spec(self) -> Spec:
+        return None
+
+    def parameters(self) -> dict[str, Any]:
+        return {"compression_type": self.compression_type or None}
+
+    def components(self, chunk: Chunk) -> Sequence[np.ndarray] | None:
+        return chunk.columns
+
+    def open(self, path: str, place: Place) -> RecordReader:
+        return TarReader(path, self.compression_type, place=place)
+
+
+class Handlers:
+    """Makes values of an element's files, by their extensions.
+
+    Args:
+        by_extension: what is called with the bytes of a file. ``"png"`` is for ``seg.png`` as well, unless that has a
+            handler of its own.
+
+    Raises:
+        InvalidArgumentError: a name that no extension can have.
+        TypeError: a handler cannot be called.
+        DataError: when it is called, a handler failed; shard, key and extension are named.
+    """
+
+    def __init__(self, by_extension: Mapping[str, Handler]) -> None:
+        for extension, handler in by_extension.items():
+            if not extension or extension != extension.lower() or extension[0] == "." or "/" in extension:
+                raise InvalidArgumentError(
+                    f"handlers: {extension!r} is no extension; they are in small letters, without their first dot"
+                )
+            if not callable(handler):
+                raise TypeError(f"handlers: that of {extension!r} is of type {type(handler).__name__}, no function")
+        self.by_extension = dict(by_extension)
+
+    def __call__(self, element: Element) -> Element:
+        return {name: self._value(element, name, content) for name, content in element.items()}
+
+    def _value(self, element: Element, extension: str, content: Any) -> Any:
+        handler = self._handler(extension)
+        if handler is None or extension.startswith("__"):
+            return content
+        try:
+            return handler(content)
+        except Exception as error:
+            raise _failed(error, handler, element, extension) from error
+
+    def _handler(self, extension: str) -> Handler | None:
+        """Of ``left.seg.png`` that of ``left.seg.png``, ``seg.png`` or ``png``."""
+        while extension not in self.by_extension and "." in extension:
+            extension = extension.partition(".")[2]
+        return self.by_extension.get(extension)
+
+
+def _failed(error: Exception, handler: Handler, element: Element, extension: str) -> HeadraceError:
+    place = function_place(handler)
+    called = f"{function_name(handler)} ({place})" if place else function_name(handler)
+    what = error.reason if isinstance(error, HeadraceError) else f"{type(error).__name__}: {error}"
+    reason = f"{element['__url__']}, key {element['__key__']!r}: {extension!r} by {called}: {what}"
+    return (type(error) if isinstance(error, HeadraceError) else DataError)(reason)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TarHandlers(Map):
+    """A map by ``Handlers``; it goes by the name of the dataset that it belongs to."""
+
+    op: ClassVar[str] = "TarDataset"
+    function: Handlers
+
+    def functions(self) -> tuple[Callable[..., Any], ...]:
+        """None: where one failed is said by ``Handlers``, and nobody else's line would help."""
+        return ()
+
+    def parameters(self) -> dict[str, Any]:
+        """For which extensions there is a handler, and which."""
+        handlers = {name: function_name(handler) for name, handler in sorted(self.function.by_extension.items())}
+        return {**Map.parameters(self), "function": handlers}
