@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from headrace.errors import DataLossError
-from headrace.io.compression import ByteStream, compression_of, open_stream
+from headrace.io.compression import ByteStream, open_stream
 from headrace.io.tar_header import (
     BLOCK_BYTES,
     END_BLOCK,
@@ -70,9 +70,9 @@ class TarMembers:
 
     def __init__(self, path: str, compression_type: str, buffer_size: int, offset: int = 0) -> None:
         self._path = path
-        self._compression_type = compression_of(path) if compression_type == "INFER" else compression_type
+        self._compression_type = compression_type
         self._buffer_size = buffer_size
-        self._stream: ByteStream = open_stream(path, self._compression_type, offset)
+        self._stream: ByteStream = open_stream(path, compression_type, offset)
         self._data = b""
         self._at = 0  # where in _data the next byte is
         self.offset = offset  # of that byte in the archive

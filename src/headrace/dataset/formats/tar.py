@@ -10,7 +10,7 @@ from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
 from headrace.dataset.formats.tar_handlers import AUTO
 from headrace.errors import InvalidArgumentError
-from headrace.io.compression import checked_compression_type, compression_of
+from headrace.io.compression import checked_compression_type
 from headrace.io.files import path_of
 from headrace.io.tar_elements import TarElements
 from headrace.plan.elementwise import Map
@@ -105,8 +105,7 @@ def _by_number(
         raise InvalidArgumentError("TarDataset: random_access needs the names of the shards, not a dataset of them")
     listed = [filenames] if isinstance(filenames, (str, os.PathLike)) else list(filenames)
     paths = [path_of(path) for path in listed]
-    compression = checked_compression_type(compression_type)
-    if any(map(compression_of, paths)) if compression == "INFER" else compression:
+    if checked_compression_type(compression_type):
         raise InvalidArgumentError(
             "TarDataset: a compressed shard is read in order: without random_access, or unpack it"
         )
