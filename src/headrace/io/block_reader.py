@@ -102,7 +102,7 @@ class BlockReader:
     Args:
         path: the file, local or with ``://``.
         record_format: what its records are.
-        compression_type: None, "", "GZIP" or "ZLIB".
+        compression_type: how the file is compressed, one of ``compression.COMPRESSION_TYPES``; None is none.
         buffer_size: bytes to read at once, or None for a good size.
         place: where to begin.
         max_record_bytes: the longest record that is read, 1 GiB at most.

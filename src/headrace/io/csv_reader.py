@@ -26,7 +26,7 @@ class CsvReader(BlockReader):
         path: the file, local or with ``://``.
         fmt: its columns, and how fields are told apart.
         header: whether the first record is none, and is passed over.
-        compression_type: None, "", "GZIP" or "ZLIB".
+        compression_type: how the file is compressed, one of ``compression.COMPRESSION_TYPES``; None is none.
         buffer_size: bytes to read at once, or None for a good size.
         place: where to begin.
         max_record_bytes: the longest record that is read.

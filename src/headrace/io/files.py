@@ -22,8 +22,9 @@ from headrace.errors import (
     MissingExtraError,
     NotFoundError,
 )
+from headrace.io.http_file import HttpFile, is_http
 
-__all__ = ["match_files", "open_at", "path_of", "read_file", "says_which_file", "version_of"]
+__all__ = ["match_files", "open_at", "path_of", "read_file", "says_which_file", "size_when_opened", "version_of"]
 
 _WILDCARDS = frozenset("*?[")
 
@@ -49,6 +50,8 @@ def open_at(path: str, offset: int = 0) -> BinaryIO:
         DataLossError: when it ends before ``offset``, so it is not the file that it was.
     """
     with says_which_file(path):
+        if is_http(path):
+            return _open_http(path, offset)
         file = _open_remote(path) if _is_remote(path) else cast(BinaryIO, io.FileIO(path))
         try:
             if offset:
@@ -83,6 +86,14 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
         return file.read()
 
 
+def size_when_opened(file: BinaryIO) -> int | None:
+    """How many bytes an open file has, or had when it was opened; None where nobody knows."""
+    if isinstance(file, io.FileIO):
+        return os.fstat(file.fileno()).st_size
+    size = getattr(file, "size", None)
+    return size if isinstance(size, int) else None
+
+
 def version_of(path: str) -> tuple[int, str]:
     """A file's size in bytes, and what changes when its content does: when it was written, or what its store calls that.
 
@@ -98,7 +109,7 @@ def version_of(path: str) -> tuple[int, str]:
 
         system, inner = fsspec.core.url_to_fs(path)
         about = system.info(inner)
-    for name in ("ETag", "etag", "mtime", "last_modified", "LastModified", "updated", "created"):
+    for name in ("ETag", "etag", "mtime", "last_modified", "LastModified", "Last-Modified", "updated", "created"):
         if about.get(name) is not None:
             return int(about.get("size") or 0), str(about[name])
     raise InvalidArgumentError(f"{path}: its file system does not say when a file was written")
@@ -158,15 +169,24 @@ def _is_remote(path: str) -> bool:
     return "://" in path
 
 
+def _open_http(path: str, offset: int) -> BinaryIO:
+    try:
+        return cast(BinaryIO, HttpFile(path, offset))
+    except ImportError as error:
+        raise MissingExtraError(f"{path} needs aiohttp: pip install 'headrace[http]'") from error
+
+
 def _open_remote(path: str) -> BinaryIO:
     import fsspec
 
     try:
-        return cast(BinaryIO, fsspec.open(path, "rb").open())
+        file = fsspec.open(path, "rb").open()
     except ImportError as error:
         raise MissingExtraError(f"{path} needs a package for its kind of address: {error}") from error
     except ValueError as error:
         raise InvalidArgumentError(f"{path} is no address that fsspec knows: {error}") from error
+    # Everybody who opens a file in memory gets the same object, with one place for all.
+    return io.BytesIO(file.getvalue()) if isinstance(file, io.BytesIO) else cast(BinaryIO, file)
 
 
 def _seek(file: BinaryIO, path: str, offset: int) -> None:

@@ -34,7 +34,7 @@ class FixedLengthReader(BlockReader):
         header_bytes: what stands before the first record.
         footer_bytes: what stands behind the last record.
         hop_bytes: from one record's beginning to the next one's; 0 for ``record_bytes``.
-        compression_type: None, "", "GZIP" or "ZLIB".
+        compression_type: how the file is compressed, one of ``compression.COMPRESSION_TYPES``; None is none.
         buffer_size: bytes to read at once, or None for a good size.
         place: where to begin.
 

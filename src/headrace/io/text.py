@@ -22,7 +22,7 @@ class LineReader(BlockReader):
 
     Args:
         path: the file, local or with ``://``.
-        compression_type: None, "", "GZIP" or "ZLIB".
+        compression_type: how the file is compressed, one of ``compression.COMPRESSION_TYPES``; None is none.
         buffer_size: bytes to read at once, or None for a good size.
         place: where to begin.
         max_record_bytes: the longest line that is read.

@@ -104,7 +104,7 @@ class FixedLengthRecordReader(ReaderBase):
         footer_bytes: what stands behind the last one.
         hop_bytes: from one record's beginning to the next one's; None or 0 for ``record_bytes``.
         name: how messages call it.
-        encoding: how the files are compressed: None, "", "GZIP" or "ZLIB".
+        encoding: how the files are compressed: None, or a name as ``TextLineDataset`` takes it.
 
     Raises:
         InvalidArgumentError: an argument does not fit.
@@ -157,7 +157,7 @@ class TFRecordReader(ReaderBase):
 
     Args:
         name: how messages call it.
-        options: how the files are compressed: None, "", "GZIP" or "ZLIB" (TensorFlow has an object around it).
+        options: how the files are compressed: None, or a name as ``TextLineDataset`` takes it (TensorFlow wraps it).
 
     Raises:
         MissingExtraError: google-crc32c is not installed.

@@ -22,7 +22,8 @@ class CsvDataset(Dataset):
             float is float32, an int is int32, as in TensorFlow), or a type for a field that must be there. An array
             of n defaults reads the next n columns as one array: ``[np.zeros(1024, np.float32), 0.0]`` makes pairs of
             1,024 features and a label out of rows of 1,025 numbers.
-        compression_type: ``None``, ``"GZIP"`` or ``"ZLIB"``.
+        compression_type: ``None`` for none, ``"GZIP"``, ``"ZLIB"``, ``"BZ2"``, ``"XZ"``, ``"ZSTD"`` or ``"LZ4"``;
+            ``"INFER"`` goes by each file's suffix.
         buffer_size: how many bytes are read at once; two megabytes by default.
         header: whether the first line of each file is left out.
         field_delim: the character between fields.

@@ -16,7 +16,8 @@ class TextLineDataset(Dataset):
 
     Args:
         filenames: a path, several, or a dataset of paths.
-        compression_type: ``None``, ``"GZIP"`` or ``"ZLIB"``.
+        compression_type: ``None`` for none, ``"GZIP"``, ``"ZLIB"``, ``"BZ2"``, ``"XZ"``, ``"ZSTD"`` or ``"LZ4"``;
+            ``"INFER"`` goes by each file's suffix.
         buffer_size: how many bytes are read at once; two megabytes by default.
         num_parallel_reads: how many files are read at once, their lines interleaved; None reads one after the other.
         name: how messages and statistics call the operation.
