@@ -22,6 +22,8 @@ RUN_READY := $(VENV)/.ready-to-run
 DEV_READY := $(VENV)/.ready-for-$(subst $(comma),-,$(DEV))
 DOCS_READY := $(VENV)/.ready-for-docs
 BENCH_READY := $(BENCH)/.ready
+# What the examples that train a network need: make wav.
+EXAMPLES_READY := $(VENV)/.ready-for-examples
 NEEDS := pyproject.toml constraints-dev.txt
 
 # Both names: pip before 25.3 reads the first for the build environment, later ones the second.
@@ -29,7 +31,7 @@ PINNED := PIP_CONSTRAINT=constraints-dev.txt PIP_BUILD_CONSTRAINT=constraints-de
 
 CODE := src tests $(wildcard benchmarks examples docs/building)
 
-.PHONY: help setup demo test check format lint types layers doctest docs thorough stress conformance bench handoff import-time clean
+.PHONY: help setup demo wav test check format lint types layers doctest docs thorough stress conformance bench handoff import-time clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -39,6 +41,9 @@ setup: $(DEV_READY)  ## make the development environment (.venv); the targets be
 
 demo: $(RUN_READY)  ## a training job on CSV files becomes faster, and why: headrace-report.html
 	$(BIN)/headrace demo $(ARGS)
+
+wav: $(EXAMPLES_READY)  ## a classifier of sounds, its input in two forms, and what the steps of each waited for
+	$(BIN)/python -m examples.wav_classifier $(ARGS)
 
 test: $(DEV_READY)  ## all tests, in parallel, warnings as errors
 	$(BIN)/pytest -n $(JOBS) --maxprocesses=8 --dist=worksteal $(ARGS)
@@ -104,6 +109,11 @@ $(RUN_READY): $(NEEDS) | $(BIN)/python
 $(DEV_READY): $(NEEDS) | $(BIN)/python
 	@echo "Installing headrace with [$(DEV)] into $(VENV). This happens once and takes a minute or two."
 	@$(PINNED) $(BIN)/python -m pip install --quiet --editable '.[$(DEV)]'
+	@touch $@ $(RUN_READY)
+
+$(EXAMPLES_READY): $(NEEDS) | $(BIN)/python
+	@echo "Installing headrace with [image,report,torch] into $(VENV). This happens once and takes some minutes."
+	@$(PINNED) $(BIN)/python -m pip install --quiet --editable '.[image,report,torch]'
 	@touch $@ $(RUN_READY)
 
 $(DOCS_READY): $(NEEDS) | $(BIN)/python
