@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +16,9 @@ from headrace.physical.failing import located
 from headrace.physical.origin import GroupedOrigin
 from headrace.physical.stage import Item, Stage
 from headrace.plan.grouping import CyclingBatch
-from headrace.structure import Element, flatten, unflatten
+from headrace.structure import Element, TensorSpec, flatten, unflatten
 
-__all__ = ["CyclingBatchStage", "element_like", "emptied", "turn_state"]
+__all__ = ["CyclingBatchStage", "element_like", "emptied", "specified", "turn_after", "turn_state"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class _TurnCursor:
 
     sizes: tuple[int, ...]
     turn: int
+    next_turn: int
     input: Cursor
     after: Cursor
     like: Element | None
@@ -39,8 +41,9 @@ class _TurnCursor:
         return dataclasses.replace(self, count=self.count + count)
 
     def state(self) -> State:
-        place, like = (self.after, self.like_after) if self.count else (self.input, self.like)
-        return turn_state(self.sizes, (self.turn + self.count) % len(self.sizes), place.state(), like)
+        if not self.count:
+            return turn_state(self.sizes, self.turn, self.input.state(), self.like)
+        return turn_state(self.sizes, self.next_turn, self.after.state(), self.like_after)
 
 
 def turn_state(sizes: tuple[int, ...], turn: int, place: State, like: Element | None) -> State:
@@ -51,6 +54,22 @@ def turn_state(sizes: tuple[int, ...], turn: int, place: State, like: Element | 
     return {**state, "like": None if like is None else element_to_json(emptied(like))}
 
 
+def turn_after(sizes: tuple[int, ...], turn: int, *, short: bool) -> int:
+    """Whose turn it is behind a batch. Behind a short one nothing comes, so it is not the turn of one without elements."""
+    turn = (turn + 1) % len(sizes)
+    while short and not sizes[turn]:
+        turn = (turn + 1) % len(sizes)
+    return turn
+
+
+def specified(node: CyclingBatch) -> Element | None:
+    """An element as they are said to be, if that is known. What is not known of its shape is 0, as in tf.data."""
+    leaves, treedef = flatten(node.input.spec())
+    if not leaves or any(leaf.shape is None for leaf in leaves):
+        return None
+    return unflatten(treedef, [_zeros(leaf) for leaf in leaves])
+
+
 def element_like(state: State | None) -> Element | None:
     """An element like the last one that had been read when a state was saved."""
     saved = state.get("like") if state else None
@@ -58,6 +77,13 @@ def element_like(state: State | None) -> Element | None:
         return None
     leaves, treedef = flatten(element_from_json(saved))
     return unflatten(treedef, [np.zeros(leaf.shape[1:], leaf.dtype)[()] for leaf in leaves])
+
+
+def _zeros(spec: TensorSpec) -> Any:
+    shape = [size or 0 for size in spec.shape or ()]
+    if isinstance(spec.dtype, np.dtype):
+        return np.zeros(shape, spec.dtype)[()]
+    return np.full(shape, spec.dtype(), object)[()]
 
 
 def emptied(element: Element) -> Element:
@@ -74,14 +100,16 @@ class CyclingBatchStage(Stage):
         self._turn: int = state["turn"] if state else 0
         self._sizes = node.batch_sizes
         place = input_stage.cursor
-        self._last = element_like(state)
+        self._specified = specified(node)
+        self._last = element_like(state)  # of those that were read
         super().__init__(meter, (input_stage,), self._cursor(place, place, self._last))
         self._drop_remainder = node.drop_remainder
         self._label = node.label
         self._rest: Block | None = None  # was read, and is no batch's yet
 
-    def _cursor(self, place: Cursor, after: Cursor, like: Element | None) -> _TurnCursor:
-        return _TurnCursor(self._sizes, self._turn, place, after, like, self._last)
+    def _cursor(self, place: Cursor, after: Cursor, like: Element | None, *, short: bool = False) -> _TurnCursor:
+        turn_behind = turn_after(self._sizes, self._turn, short=short)
+        return _TurnCursor(self._sizes, self._turn, turn_behind, place, after, like, self._last)
 
     def _next(self, limit: int) -> Item:
         """The next item of the input, of at most so many elements."""
@@ -91,7 +119,8 @@ class CyclingBatchStage(Stage):
             if len(item) > limit:
                 self._rest = item.slice(limit, len(item))
                 item = item.slice(0, limit)
-            self._last = item.payload.rows()[-1]
+            if self._specified is None:
+                self._last = item.payload.rows()[-1]
         return item
 
     def _pull(self, limit: int) -> Item:
@@ -111,8 +140,8 @@ class CyclingBatchStage(Stage):
             before, after = before or item.cursor, item.after
         if before is None or after is None or (failure is None and left and self._drop_remainder):
             return None
-        made = self._made(blocks, failure, self._cursor(before, after, like))
-        self._turn = (self._turn + 1) % len(self._sizes)
+        made = self._made(blocks, failure, self._cursor(before, after, like, short=left > 0))
+        self._turn = turn_after(self._sizes, self._turn, short=left > 0)
         return made
 
     def _made(self, blocks: list[Block], failure: Failure | None, cursor: _TurnCursor) -> Block | Failure:
@@ -133,7 +162,7 @@ class CyclingBatchStage(Stage):
         """A batch of no element; what it would hold is known from a neighbour."""
         like = self._last
         place = self._rest.cursor if self._rest is not None else self.inputs[0].cursor
-        if self._last is None:
+        if self._specified is None and self._last is None:
             item = self._next(1)
             if isinstance(item, Failure):
                 before, after = self._cursor(item.cursor, item.after, like), self._cursor(item.after, item.after, like)
@@ -142,9 +171,10 @@ class CyclingBatchStage(Stage):
                 return None
             left = self._rest
             self._rest = item if left is None else joined_block([item, left])
+        known = self._last if self._specified is None else self._specified
         cursor = self._cursor(place, place, like)
-        self._turn = (self._turn + 1) % len(self._sizes)
-        return Block(Rows([emptied(self._last)]), cursor, _NO_ORIGIN)
+        self._turn = turn_after(self._sizes, self._turn, short=False)
+        return Block(Rows([emptied(known)]), cursor, _NO_ORIGIN)
 
 
 class _NoOrigin:

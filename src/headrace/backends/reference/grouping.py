@@ -15,7 +15,7 @@ from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.origin import grouped
-from headrace.physical.rebatching import element_like, emptied, turn_state
+from headrace.physical.rebatching import element_like, emptied, specified, turn_after, turn_state
 from headrace.plan.grouping import Batch, CyclingBatch, PaddedBatch, RaggedBatch, Unbatch
 from headrace.structure import Element
 
@@ -79,6 +79,7 @@ class CyclingBatchStream(Unary):
         self.turn = state["turn"] if state else 0
         self.peeked: tuple[Given, State] | None = None
         like = element_like(state)
+        self.specified = specified(node)
         self.last: list[Element] = [] if like is None else [like]
 
     def take(self) -> Given:
@@ -86,7 +87,8 @@ class CyclingBatchStream(Unary):
             given, self.peeked = self.peeked[0], None
             return given
         given = self.input.next()
-        self.last = [given[0]]
+        if self.specified is None:
+            self.last = [given[0]]
         return given
 
     def next(self) -> Given:
@@ -108,21 +110,21 @@ class CyclingBatchStream(Unary):
             count += 1
         if not count or (failure is None and count < size and self.node.drop_remainder):
             raise StopIteration
-        self.advance()
+        self.advance(short=count < size)
         if failure is not None:
             raise failure
         origin = grouped(origins[0], origins[-1], len(origins))
         return called(self.node.label, origin, lambda: stacked(Rows(elements))), origin
 
     def empty(self) -> Element:
-        if not self.last:
+        if self.specified is None and not self.last:
             before = self.input.state()
             self.peeked = (self.take(), before)
-        self.advance()
-        return emptied(self.last[0])
+        self.advance(short=False)
+        return emptied(self.last[0] if self.specified is None else self.specified)
 
-    def advance(self) -> None:
-        self.turn = (self.turn + 1) % len(self.node.batch_sizes)
+    def advance(self, *, short: bool) -> None:
+        self.turn = turn_after(self.node.batch_sizes, self.turn, short=short)
 
     def state(self) -> State:
         place = self.input.state() if self.peeked is None else self.peeked[1]
