@@ -73,8 +73,14 @@ def _as_bytes(value: Any) -> bytes:
     return value
 
 
+class Feature:
+    """What the three have in common: a dict of several of them is a dict of these."""
+
+    __slots__ = ()
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
-class FixedLenFeature:
+class FixedLenFeature(Feature):
     """So many values in every example, as ``tf.io.FixedLenFeature``.
 
     Args:
@@ -109,7 +115,7 @@ class FixedLenFeature:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class VarLenFeature:
+class VarLenFeature(Feature):
     """Any number of values, as ``tf.io.VarLenFeature``.
 
     An example's values are a one-dimensional array; those of a batch are an ``hr.RaggedTensor``, where TensorFlow gives a
@@ -138,7 +144,7 @@ class VarLenFeature:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class FixedLenSequenceFeature:
+class FixedLenSequenceFeature(Feature):
     """Any number of entries of one shape, as ``tf.io.FixedLenSequenceFeature``.
 
     An example's entries are stacked; those of a batch are padded to the longest of them.
@@ -146,7 +152,7 @@ class FixedLenSequenceFeature:
     Args:
         shape: of one entry; ``()`` for a single value.
         dtype: ``np.float32``, ``np.int64``, ``bytes``, or ``str`` for text in UTF-8.
-        allow_missing: whether an example may lack the feature, and then has no entries. Batches need True.
+        allow_missing: must be True: an example that lacks the feature has no entries.
         default_value: what shorter ones are padded with; None is 0 or an empty text.
 
     Raises:
@@ -179,9 +185,6 @@ class FixedLenSequenceFeature:
         _set(self, padding=_default_array(default, self.dtype, ()).item())
 
 
-Feature = FixedLenFeature | VarLenFeature | FixedLenSequenceFeature
-
-
-def _set(feature: Any, **fields: Any) -> None:
+def _set(feature: Feature, **fields: Any) -> None:
     for name, value in fields.items():
         object.__setattr__(feature, name, value)

@@ -101,8 +101,9 @@ def _fill(feature: Any, value: Any) -> None:
     if isinstance(values, list):
         feature.bytes_list.value.extend([one.encode() if isinstance(one, str) else one for one in values])
     elif values.dtype.kind in "biu":
+        whole = values.view(np.uint8) if values.dtype == bool else values
         feature.int64_list.SetInParent()
-        feature.int64_list.value.extend(values.tolist())
+        feature.int64_list.value.extend(whole.tolist())
     elif values.dtype.kind == "f":
         feature.float_list.SetInParent()
         feature.float_list.value.extend(_as_float32(values).tolist())

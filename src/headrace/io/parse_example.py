@@ -91,7 +91,7 @@ def parse_single_example(
         >>> hr.io.parse_single_example(record, features)
         {'label': 7, 'words': array([b'a', b'b'], dtype=object)}
     """
-    _check(features, single=True)
+    _check(features)
     if not isinstance(serialized, bytes):
         raise InvalidArgumentError(
             f"a record is bytes, and not {type(serialized).__name__}; see parse_example for several"
@@ -100,16 +100,14 @@ def parse_single_example(
     return {name: _single_columns[type(feature)](batch, name, feature) for name, feature in features.items()}
 
 
-def _check(features: Mapping[str, Feature], *, single: bool = False) -> None:
+def _check(features: Mapping[str, Feature]) -> None:
     if not features:
         raise InvalidArgumentError("features is a dict of at least one FixedLenFeature, VarLenFeature or the like")
     for name, feature in features.items():
         if type(feature) not in _batch_columns:
             raise InvalidArgumentError(f"feature {name!r} is described by {feature!r}, which is no description of one")
-        if isinstance(feature, FixedLenSequenceFeature) and not (feature.allow_missing or single):
-            raise InvalidArgumentError(
-                f"feature {name!r}: in a batch, a FixedLenSequenceFeature needs allow_missing=True"
-            )
+        if isinstance(feature, FixedLenSequenceFeature) and not feature.allow_missing:
+            raise InvalidArgumentError(f"feature {name!r}: a FixedLenSequenceFeature needs allow_missing=True")
 
 
 def _listed(serialized: Any) -> list[bytes]:
@@ -273,8 +271,6 @@ def _sequence_batch(batch: _Batch, name: str, feature: FixedLenSequenceFeature) 
 
 
 def _sequence_single(batch: _Batch, name: str, feature: FixedLenSequenceFeature) -> np.ndarray:
-    if not feature.allow_missing and batch.values(name, feature.list_name)[0] is None:
-        raise batch.fault(0, name, "is missing, and allow_missing is False")
     return _sequences(batch, name, feature)[0]
 
 
