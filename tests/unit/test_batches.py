@@ -1,0 +1,174 @@
+"""padded_batch, ragged_batch, rebatch: their edges, on both backends, resumed at every place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace.errors import DataError, DataLossError, InvalidArgumentError
+from headrace.testing.restoring import check_every_restore_point, same
+
+Build = Any
+
+
+def given(dataset: hr.Dataset) -> list[Any]:
+    """What both backends give, from any place on."""
+    found = list(dataset.with_options(hr.Options(executor="inline", optimize=False)))
+    assert same(list(dataset), found)
+    check_every_restore_point(dataset)
+    return found
+
+
+def lengths(*counts: int) -> hr.Dataset:
+    """Vectors of these lengths, each full of its length."""
+    rows = [np.full(count, count) for count in counts]
+    return hr.Dataset.range(len(rows)).map(lambda number: rows[number])
+
+
+def values(batches: list[Any]) -> list[Any]:
+    return [batch.tolist() for batch in batches]
+
+
+# ------------------------------------------------------------------------- padded_batch
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((), []),
+        ((2,), [[[2, 2]]]),
+        ((1, 2), [[[1, 0], [2, 2]]]),
+        ((1, 2, 0, 1, 3), [[[1, 0], [2, 2]], [[0], [1]], [[3, 3, 3]]]),
+        ((0, 0), [[[], []]]),
+    ],
+)
+def test_padding_goes_to_the_longest_of_each_batch(counts: tuple[int, ...], expected: list[Any]) -> None:
+    assert values(given(lengths(*counts).padded_batch(2))) == expected
+
+
+def test_the_remainder_of_padded_batches_may_be_dropped() -> None:
+    assert values(given(lengths(1, 2, 3).padded_batch(2, drop_remainder=True))) == [[[1, 0], [2, 2]]]
+
+
+@pytest.mark.parametrize("shape", [[4], (4,), np.array([4])])
+def test_padding_goes_to_the_shape_that_is_given(shape: Any) -> None:
+    assert values(given(lengths(1, 0).padded_batch(2, padded_shapes=shape, padding_values=-1))) == [
+        [[1, -1, -1, -1], [-1, -1, -1, -1]]
+    ]
+
+
+def test_an_element_longer_than_its_shape_is_an_error_in_place_of_its_batch() -> None:
+    with iter(lengths(1, 3, 1, 1).padded_batch(2, padded_shapes=[2])) as iterator:
+        with pytest.raises(DataLossError, match="padded_batch"):
+            next(iterator)
+        assert next(iterator).tolist() == [[1, 0], [1, 0]]
+
+
+def test_nested_components_are_padded_each_with_its_own_value() -> None:
+    dataset = hr.Dataset.range(1, 4).map(lambda x: {"text": np.array(["t"] * x, object), "pair": (x, np.ones((1, x)))})
+    (batch,) = given(
+        dataset.padded_batch(
+            3,
+            padded_shapes={"text": [None], "pair": ([], [2, -1])},
+            padding_values={"text": "-", "pair": (0, 9.0)},
+        )
+    )
+    assert batch["text"].tolist() == [["t", "-", "-"], ["t", "t", "-"], ["t", "t", "t"]]
+    assert batch["pair"][0].tolist() == [1, 2, 3]
+    assert batch["pair"][1][0].tolist() == [[1, 9, 9], [9, 9, 9]]
+
+
+@pytest.mark.parametrize("value", ["text", b"bytes"])
+def test_a_padding_value_of_another_kind_is_refused(value: Any) -> None:
+    dataset = hr.Dataset.from_tensor_slices(np.zeros((4, 2)))
+    with pytest.raises(TypeError):
+        list(dataset.padded_batch(2, padding_values=value))
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_sizes_below_one_are_refused(size: int) -> None:
+    for make in (hr.Dataset.batch, hr.Dataset.padded_batch, hr.Dataset.ragged_batch):
+        with pytest.raises(InvalidArgumentError, match="batch_size must be at least 1"):
+            make(hr.Dataset.range(3), size)
+
+
+# ------------------------------------------------------------------------- ragged_batch
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [((), []), ((2,), [[[2, 2]]]), ((0, 2), [[[], [2, 2]]]), ((1, 0, 3), [[[1], []], [[3, 3, 3]]])],
+)
+def test_ragged_batches_keep_each_length(counts: tuple[int, ...], expected: list[Any]) -> None:
+    batches = list(lengths(*counts).ragged_batch(2))
+    assert [batch.to_list() for batch in batches] == expected
+    assert [batch.row_splits.dtype for batch in batches] == [np.int64] * len(expected)
+    check_every_restore_point(lengths(*counts).ragged_batch(2))
+
+
+def test_row_splits_are_of_the_dtype_that_is_asked_for() -> None:
+    (batch,) = lengths(1, 2).ragged_batch(2, row_splits_dtype=np.int32)
+    assert batch.row_splits.dtype == np.int32
+    with pytest.raises(InvalidArgumentError, match="row_splits_dtype"):
+        lengths(1).ragged_batch(1, row_splits_dtype=np.float32)
+
+
+def test_components_that_differ_in_more_than_their_first_axis_are_an_error() -> None:
+    dataset = hr.Dataset.range(1, 4).map(lambda x: np.zeros((2, x)))
+    with pytest.raises(InvalidArgumentError, match="ragged_batch"):
+        list(dataset.ragged_batch(2))
+
+
+# ------------------------------------------------------------------------- rebatch
+
+
+def batches(count: int) -> hr.Dataset:
+    return hr.Dataset.range(count).batch(3)
+
+
+@pytest.mark.parametrize(
+    ("count", "sizes", "drop", "expected"),
+    [
+        (0, 2, False, []),
+        (1, 2, False, [[0]]),
+        (4, 2, False, [[0, 1], [2, 3]]),
+        (5, 2, False, [[0, 1], [2, 3], [4]]),
+        (5, 2, True, [[0, 1], [2, 3]]),
+        (5, [2, 1], False, [[0, 1], [2], [3, 4]]),
+        (5, (2, 2), False, [[0, 1], [2, 3], [4]]),
+        # As tf.data, in each of these: nothing follows a short batch, and empty ones follow a whole one.
+        (0, [0, 2], False, [[]]),
+        (0, [0, 0, 2], False, [[], []]),
+        (0, [2, 0], False, []),
+        (1, [0, 2], False, [[], [0]]),
+        (1, [0, 2], True, [[]]),
+        (2, [2, 0, 0], False, [[0, 1], [], []]),
+        (1, [2, 0, 0], False, [[0]]),
+        (2, [0, 1, 0, 2], False, [[], [0], [], [1]]),
+        (3, [0, 1, 0, 2], False, [[], [0], [], [1, 2], []]),
+    ],
+)
+def test_sizes_take_turns_up_to_the_end(count: int, sizes: Any, drop: bool, expected: list[Any]) -> None:
+    assert values(given(batches(count).rebatch(sizes, drop_remainder=drop))) == expected
+
+
+def test_empty_batches_are_like_their_neighbours_where_nothing_says_what_they_are() -> None:
+    dataset = hr.Dataset.range(2).map(lambda x: np.zeros((1, 3), np.int8)).rebatch([0, 2])
+    assert [(batch.shape, batch.dtype) for batch in given(dataset)] == [((size, 3), np.int8) for size in (0, 2, 0)]
+    assert given(dataset.take(0)) == []
+
+
+@pytest.mark.parametrize("sizes", [[], [0], [0, 0], [-1, 2]])
+def test_sizes_that_never_end_are_refused(sizes: list[int]) -> None:
+    with pytest.raises(InvalidArgumentError, match="the sizes must be at least 0, and one of them at least 1"):
+        batches(3).rebatch(sizes)
+
+
+def test_scalars_cannot_be_rebatched() -> None:
+    with pytest.raises(InvalidArgumentError, match="scalar"):
+        hr.Dataset.range(3).rebatch(2)
+    with pytest.raises((InvalidArgumentError, DataError), match="scalar"):
+        next(iter(hr.Dataset.range(3).map(lambda x: x).rebatch(2)))
