@@ -186,12 +186,20 @@ class TarMembers:
             )
         return piece
 
+    def _seek(self, offset: int) -> None:
+        self._stream.close()
+        try:
+            self._stream = open_stream(self._path, "", offset)
+        except DataLossError as error:
+            raise DataLossError(
+                f"the content at byte {self.offset} should end at byte {offset}, behind the archive's end; it was cut short"
+            ) from error
+        self._data, self._at, self.offset = b"", 0, offset
+
     def _pass_over(self, nbytes: int) -> None:
         self._content = 0
         ahead = self.offset + nbytes
         if nbytes > _WORTH_A_SEEK_BYTES and not self._compression_type and self._at + nbytes > len(self._data):
-            self._stream.close()
-            self._stream = open_stream(self._path, "", ahead)
-            self._data, self._at, self.offset = b"", 0, ahead
+            self._seek(ahead)
         while self.offset < ahead:
             self._exactly(min(ahead - self.offset, self._buffer_size))
