@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace import errors, io, queue
-from headrace.dataset import CsvDataset, Dataset, TarDataset, TextLineDataset, TFRecordDataset, fingerprint
+from headrace.dataset import (
+    ArrowDataset,
+    CsvDataset,
+    Dataset,
+    ParquetDataset,
+    TarDataset,
+    TextLineDataset,
+    TFRecordDataset,
+    fingerprint,
+)
 from headrace.iterator import DatasetIterator
 from headrace.labels import one_hot
 from headrace.plan.node import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
@@ -21,10 +30,12 @@ __all__ = [
     "AUTOTUNE",
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
+    "ArrowDataset",
     "CsvDataset",
     "Dataset",
     "DatasetIterator",
     "Options",
+    "ParquetDataset",
     "RaggedTensor",
     "TFRecordDataset",
     "TarDataset",

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.fingerprinting import fingerprint
+from headrace.dataset.formats.arrow import ArrowDataset
 from headrace.dataset.formats.csv import CsvDataset
+from headrace.dataset.formats.parquet import ParquetDataset
 from headrace.dataset.formats.tar import TarDataset
 from headrace.dataset.formats.text import TextLineDataset
 from headrace.dataset.formats.tfrecord import TFRecordDataset
 
-__all__ = ["CsvDataset", "Dataset", "TFRecordDataset", "TarDataset", "TextLineDataset", "fingerprint"]
+__all__ = [
+    "ArrowDataset",
+    "CsvDataset",
+    "Dataset",
+    "ParquetDataset",
+    "TFRecordDataset",
+    "TarDataset",
+    "TextLineDataset",
+    "fingerprint",
+]

@@ -11,13 +11,14 @@ A reader belongs to one thread at a time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Protocol, Self
 
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.structure import Element, TreeDef
 
 __all__ = ["Array", "Chunk", "Place", "RecordReader"]
 
@@ -75,12 +76,16 @@ class Chunk:
             numbers of one dtype; a gather of rows is then one copy.
         place: of the first record.
         lines: the line at which each record begins, from 1; a range where they are consecutive.
+        structure: of each record, where the file itself says it and not the format.
+        rows: the records one by one, where no arrays hold them.
     """
 
     arrays: tuple[Array, ...]
     matrix: Array | None
     place: Place
     lines: range | Array
+    structure: TreeDef | None = None
+    rows: Sequence[Element] | None = None
 
     @property
     def columns(self) -> tuple[Array, ...]:

@@ -380,7 +380,11 @@ class _FileCursor:
 
 def record_rows(node: Files, treedef: TreeDef, chunk: Chunk) -> Payload:
     """The records of a chunk as a payload; whole elements where the format cannot say of which structure they are."""
+    if chunk.rows is not None:
+        return Rows(list(chunk.rows))
     components = node.format.components(chunk)
+    if chunk.structure is not None:
+        return Columns(chunk.structure, components)
     if components is not None and node.spec() is None:
         return Rows(components[0].tolist())
     return Columns(treedef, components, chunk.matrix if components is None else None)

@@ -1,0 +1,109 @@
+"""What is wanted of files of columns, and what such a file must offer to be read; nothing here needs Arrow yet."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from headrace.errors import InvalidArgumentError
+
+__all__ = ["Expected", "Filters", "RowGroups", "Selection", "checked_columns", "checked_filters"]
+
+# Alternatives of conditions that hold together: (column, operator, value).
+Filters = tuple[tuple[tuple[str, str, Any], ...], ...]
+_OPERATORS: Final = ("=", "==", "!=", "<", ">", "<=", ">=", "in", "not in")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Expected:
+    """What the columns of all files are, and the file that says so.
+
+    Attributes:
+        path: the first file that could be read.
+        spec: the structure of ``TensorSpec`` of one row, by column.
+    """
+
+    path: str
+    spec: Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which columns and rows are wanted.
+
+    Attributes:
+        columns: their names, in the order of the elements; None is all of them.
+        filters: which rows, None is all of them.
+        record_defaults: what stands for a null, by column.
+        expected: what the columns are; None takes each file as it is.
+    """
+
+    columns: tuple[str, ...] | None = None
+    filters: Filters | None = None
+    record_defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    expected: Expected | None = None
+
+
+class RowGroups(Protocol):
+    """A file of columns that is open: rows in groups, each of which can be read without those before it."""
+
+    def batches(self, row: int) -> Iterator[tuple[Any, Any]]:
+        """What is wanted of the rows from this one on: record batches, and the number of each row in the file."""
+        ...
+
+    def behind(self, row: int) -> int | None:
+        """The first row of the group behind that in which a row is; None behind the last."""
+        ...
+
+    def close(self) -> None:
+        """Closes the file."""
+        ...
+
+
+def checked_columns(columns: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The names of columns, once each.
+
+    Raises:
+        TypeError: they are no sequence of names.
+        InvalidArgumentError: there is none, or one comes twice.
+    """
+    if columns is None:
+        return None
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        raise TypeError(f"columns must be a list of names, not {columns!r}")
+    names = tuple(columns)
+    if not names or len(set(names)) != len(names):
+        raise InvalidArgumentError(f"columns must name at least one column, and each once; {list(names)} does not")
+    return names
+
+
+def checked_filters(filters: Any) -> Filters | None:
+    """Conditions in the form that pyarrow takes, as plain data.
+
+    Args:
+        filters: a list of conditions that all hold, or a list of such lists, of which one holds.
+
+    Raises:
+        InvalidArgumentError: it is something else.
+    """
+    if filters is None:
+        return None
+    groups = [filters] if filters and all(_is_condition(part) for part in filters) else filters
+    if not groups or not all(group and all(_is_condition(part) for part in group) for group in groups):
+        raise InvalidArgumentError(
+            f"filters must be a list of (column, operator, value), or a list of such lists, with an operator of "
+            f"{', '.join(_OPERATORS)}; not {filters!r}"
+        )
+    return tuple(tuple((column, operator, _plain(value)) for column, operator, value in group) for group in groups)
+
+
+def _is_condition(part: Any) -> bool:
+    return isinstance(part, (tuple, list)) and len(part) == 3 and isinstance(part[0], str) and part[1] in _OPERATORS
+
+
+def _plain(value: Any) -> Any:
+    """A value that stays as it is: of a set, the order is made one that another process would give as well."""
+    if isinstance(value, (set, frozenset)):
+        return tuple(sorted(value, key=repr))
+    return tuple(value) if isinstance(value, list) else value

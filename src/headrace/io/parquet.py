@@ -1,0 +1,165 @@
+"""Parquet files: row groups, of which those are read that the filters cannot rule out, a few megabytes at a time.
+
+What always holds. A row group is decoded from its start, as its encodings ask for, and in batches whose size depends
+on the file alone: so a failure is at the same row whoever reads. The numbers of rows are the file's.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
+
+from headrace.errors import DataLossError
+from headrace.io.arrow_selection import BoundSelection, bound, says_what_arrow_says
+from headrace.io.arrow_source import native_file
+from headrace.io.arrow_specs import storage_of
+from headrace.io.columnar import Selection
+from headrace.io.files import version_of
+from headrace.io.reader import Array
+
+__all__ = ["ParquetGroups"]
+
+# What is decoded at once: enough that a call for each column does not count (a quarter of it takes a third longer, four
+# times as much gains nothing), little enough that two such batches are no memory to speak of.
+_BATCH_BYTES: Final = 4 << 20
+# Below this, handing columns to Arrow's threads costs more than they save.
+_THREADED_BYTES: Final = 1 << 20
+# How much of a column is read from the disk at once; without it, a column of a whole row group is.
+_READ_BYTES: Final = 1 << 20
+# What a text, or anything of no fixed width, is taken for beside its bytes: a Python object.
+_OBJECT_BYTES: Final = 64
+
+
+class ParquetGroups:
+    """One open file: a ``RowGroups``.
+
+    Args:
+        path: the file.
+        selection: what is wanted of it.
+
+    Raises:
+        NotFoundError: there is no such file.
+        DataLossError: it is no Parquet file, or not a whole one.
+        InvalidArgumentError: its columns are not those that are wanted.
+    """
+
+    def __init__(self, path: str, selection: Selection) -> None:
+        self.path = path
+        self._is_remote = "://" in path
+        with self._reading():
+            self._source = native_file(path)
+            self._version = None if self._is_remote else version_of(path)
+        try:
+            self._open(selection)
+        except BaseException:
+            self._source.close()
+            raise
+
+    def _open(self, selection: Selection) -> None:
+        with self._reading():
+            self._file = pq.ParquetFile(
+                self._source,
+                pre_buffer=self._is_remote,
+                buffer_size=0 if self._is_remote else _READ_BYTES,
+                page_checksum_verification=True,
+            )
+            metadata = self._file.metadata
+            counts = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+            self.schema = self._file.schema_arrow
+        self.starts: list[int] = np.cumsum([0, *counts]).tolist()
+        self.selection: BoundSelection = bound(selection, self.schema, self.path)
+        self._chosen = self._groups_that_may_fit()
+
+    def _reading(self) -> Any:
+        return says_what_arrow_says(self.path, "Parquet")
+
+    def _groups_that_may_fit(self) -> list[int]:
+        """The row groups whose statistics do not exclude that a row passes the filters."""
+        everything = list(range(len(self.starts) - 1))
+        if self.selection.expression is None or not everything:
+            return everything
+        with self._reading():
+            fragment = pads.ParquetFileFormat().make_fragment(self._source)
+            left = fragment.subset(self.selection.expression, schema=self.schema)
+            return sorted(group.id for group in left.row_groups)
+
+    def batches(self, row: int) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
+        """What is wanted of the rows from this one on."""
+        for number in self._chosen:
+            if self.starts[number + 1] > row:
+                yield from self._batches_of(number, row)
+
+    def _batches_of(self, number: int, row: int) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
+        self._check_unchanged()
+        rows, threads = self._batch_rows(number)
+        first = self.starts[number]
+        with self._reading():
+            for batch in self._file.iter_batches(
+                batch_size=rows, row_groups=[number], columns=self.selection.read, use_threads=threads
+            ):
+                start, first = first, first + batch.num_rows
+                if first > row:
+                    dropped = max(0, row - start)
+                    yield self.selection.wanted(batch.slice(dropped), start + dropped)
+        if first != self.starts[number + 1]:
+            raise DataLossError(f"{self.path}: row group {number} ends before row {self.starts[number + 1]}")
+
+    def group(self, number: int) -> pa.RecordBatch:
+        """All rows of a row group, of the wanted columns."""
+        self._check_unchanged()
+        with self._reading():
+            table = self._file.read_row_group(number, columns=self.selection.read).select(self.selection.names)
+            batches = table.combine_chunks().to_batches()
+            return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+
+    def _batch_rows(self, number: int) -> tuple[int, bool]:
+        """How many rows of a row group are decoded at once, and whether by several threads."""
+        count = max(1, self.starts[number + 1] - self.starts[number])
+        each = max(1, self._nbytes(number) // count)
+        rows = min(count, max(1, _BATCH_BYTES // each))
+        return rows, len(self.selection.read) > 1 and rows * each >= _THREADED_BYTES
+
+    def _nbytes(self, number: int) -> int:
+        """About how many bytes the wanted columns of a row group have when they are decoded."""
+        metadata = self._file.metadata.row_group(number)
+        wanted = set(self.selection.read)
+        chunks = [metadata.column(index) for index in range(metadata.num_columns)]
+        widths = {name: _width(self.schema.field(name).type) for name in wanted}
+        return sum(
+            max(chunk.total_uncompressed_size, chunk.num_values * widths.get(chunk.path_in_schema, _OBJECT_BYTES))
+            for chunk in chunks
+            if chunk.path_in_schema in wanted or chunk.path_in_schema.partition(".")[0] in wanted
+        )
+
+    def _check_unchanged(self) -> None:
+        if self._is_changed():
+            raise DataLossError(f"{self.path} was changed while it was read")
+
+    def _is_changed(self) -> bool:
+        return self._version is not None and version_of(self.path) != self._version
+
+    def behind(self, row: int) -> int | None:
+        """The first row of the group behind that in which a row is; None behind the last."""
+        following = bisect.bisect_right(self.starts, row)
+        return self.starts[following] if following < len(self.starts) - 1 and not self._is_changed() else None
+
+    def __len__(self) -> int:
+        return self.starts[-1]
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close(force=True)
+        self._source.close()
+
+
+def _width(kind: pa.DataType) -> int:
+    try:
+        return max(1, int(storage_of(kind).bit_width) // 8)
+    except ValueError:  # of no fixed width
+        return _OBJECT_BYTES
