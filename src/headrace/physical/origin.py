@@ -31,7 +31,8 @@ def subset(numbers: Numbers, indices: Numbers) -> Numbers:
     if isinstance(indices, range):
         return numbers[indices.start : indices.stop : indices.step] if len(indices) else numbers[:0]
     if isinstance(numbers, range):
-        return numbers.start + numbers.step * indices
+        # Of a whole dataset in index space, the most common case, the numbers are the indices.
+        return indices if numbers.start == 0 and numbers.step == 1 else numbers.start + numbers.step * indices
     return numbers[indices]
 
 
