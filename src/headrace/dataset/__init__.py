@@ -6,6 +6,7 @@ from headrace.dataset.dataset import Dataset
 from headrace.dataset.fingerprinting import fingerprint
 from headrace.dataset.formats.arrow import ArrowDataset
 from headrace.dataset.formats.csv import CsvDataset
+from headrace.dataset.formats.numpy import NumpyDataset
 from headrace.dataset.formats.parquet import ParquetDataset
 from headrace.dataset.formats.tar import TarDataset
 from headrace.dataset.formats.text import TextLineDataset
@@ -15,6 +16,7 @@ __all__ = [
     "ArrowDataset",
     "CsvDataset",
     "Dataset",
+    "NumpyDataset",
     "ParquetDataset",
     "TFRecordDataset",
     "TarDataset",

@@ -50,7 +50,7 @@ def of_columns(
         selection = _expecting(paths, selection, open_groups)
     if random_access:
         rows = _by_number(paths, selection, open_groups, on_error=on_error, cache_bytes=cache_bytes)
-        return Dataset.source(rows, num_parallel_calls=num_parallel_reads, name=name)
+        return Dataset.source(rows, num_parallel_calls=num_parallel_reads, name=name or make(selection=selection).op)
     if cache_bytes is not None:
         raise InvalidArgumentError("cache_bytes is for random_access=True: what is read in order is not kept")
     files = make(selection=selection)
