@@ -31,7 +31,7 @@ PINNED := PIP_CONSTRAINT=constraints-dev.txt PIP_BUILD_CONSTRAINT=constraints-de
 
 CODE := src tests $(wildcard benchmarks examples docs/building)
 
-.PHONY: help setup demo wav test check format lint types layers doctest docs thorough stress conformance bench handoff import-time clean
+.PHONY: help setup demo wav test check format lint types layers doctest docs thorough stress fuzz conformance bench handoff import-time clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -54,6 +54,9 @@ thorough: $(DEV_READY)  ## the laws on thousands of random plans instead of doze
 
 stress: $(DEV_READY)  ## 8 producers and 8 consumers on the queues, 10,000 rounds of closes, cancels and failures
 	$(BIN)/python -m tests.stress.queues $(ARGS)
+
+fuzz: $(DEV_READY)  ## damaged files of every format: ten minutes each
+	$(BIN)/python -m tests.fuzz $(ARGS)
 
 check: format lint types layers doctest  ## formatting, lint, types, layers, docstring examples
 

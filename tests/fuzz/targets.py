@@ -1,0 +1,145 @@
+"""What is fuzzed: for each format a few good files, and how a program reads one."""
+
+from __future__ import annotations
+
+import bz2
+import dataclasses
+import gzip
+import io
+import lzma
+import tarfile
+import wave
+import zlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+import headrace as hr
+
+__all__ = ["TARGETS", "Target"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """One format.
+
+    Attributes:
+        suffix: of its files.
+        good: the contents of a few good files.
+        read: the elements of a file; only what it raises under ``HeadraceError`` is an answer.
+        most_answers: for each byte of the file; a compressed one may hold many records in one.
+    """
+
+    suffix: str
+    good: Callable[[], list[bytes]]
+    read: Callable[[str], Iterable[Any]]
+    most_answers: int = 1
+
+
+def _text() -> list[bytes]:
+    return [b"", b"one\ntwo\r\n\nvier \xc3\xa4\n", b"\n".join(b"line %d" % n for n in range(40))]
+
+
+def _csv() -> list[bytes]:
+    return [
+        b"1,2.5,a\n2,,b\n",
+        b'7,"1.5","a ""quoted"", text"\r\n8,-3e4,"two\nlines"\r\n',
+        b"\n".join(b"%d,%d.25,text %d" % (n, n, n) for n in range(60)),
+    ]
+
+
+def _pictures() -> list[bytes]:
+    import cv2
+
+    rng = np.random.default_rng(0)
+    small, wide = rng.integers(0, 255, (9, 7, 3), np.uint8), rng.integers(0, 255, (16, 40, 3), np.uint8)
+    return [bytes(cv2.imencode(kind, pixels)[1]) for kind in (".jpg", ".png", ".bmp") for pixels in (small, wide)]
+
+
+def _sounds() -> list[bytes]:
+    found = []
+    for width, channels in ((1, 1), (2, 1), (2, 2), (4, 1)):
+        with io.BytesIO() as file:
+            with wave.open(file, "wb") as writer:
+                writer.setparams((channels, width, 8000, 0, "NONE", ""))
+                writer.writeframes(bytes(range(240)))
+            found.append(file.getvalue())
+    return found
+
+
+def _tar() -> list[bytes]:
+    found = []
+    for kind in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+        with io.BytesIO() as file:
+            with tarfile.open(fileobj=file, mode="w", format=kind) as archive:
+                for name in ("a/0.txt", "a/0.cls", "a/1.txt", "long/" * 30 + "2.txt", "ä.txt"):
+                    member = tarfile.TarInfo(name)
+                    member.size = len(name)
+                    archive.addfile(member, io.BytesIO(name.encode()[: member.size].ljust(member.size)))
+            found.append(file.getvalue())
+    return found
+
+
+def _tfrecords() -> list[bytes]:
+    import tempfile
+    from pathlib import Path
+
+    found = []
+    for records in ([], [b""], [b"a", b"bc" * 100, b""], [bytes([n]) * n for n in range(30)]):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "a.tfrecord")
+            with hr.io.TFRecordWriter(path) as writer:
+                for record in records:
+                    writer.write(record)
+            found.append(path.read_bytes())
+    return found
+
+
+def _examples() -> list[bytes]:
+    return [
+        hr.io.serialize_example({"a": [1, 2, 3], "b": [0.5], "c": ["text"]}),
+        hr.io.serialize_example({"a": [7], "b": [1.0, 2.0], "c": []}),
+    ]
+
+
+def _parse_example(path: str) -> Iterable[Any]:
+    io_ = hr.io
+    features = {
+        "a": io_.VarLenFeature(np.int64),
+        "b": io_.FixedLenSequenceFeature((), np.float32, allow_missing=True),
+        "c": io_.FixedLenFeature((), str, default_value=""),
+    }
+    yield io_.parse_single_example(io_.read_file(path), features)
+
+
+def _one(function: Callable[[bytes], Any]) -> Callable[[str], Iterable[Any]]:
+    def read(path: str) -> Iterable[Any]:
+        yield function(hr.io.read_file(path))
+
+    return read
+
+
+def _lines(suffix: str, name: str, compress: Callable[[bytes], bytes]) -> Target:
+    """Compressed text; two streams one after the other are one."""
+    return Target(
+        suffix,
+        lambda: [compress(text) for text in _text()] + [compress(b"one\n") + compress(b"two\n")],
+        lambda path: hr.TextLineDataset(path, name),
+        most_answers=10_000,
+    )
+
+
+TARGETS: dict[str, Target] = {
+    "text": Target(".txt", _text, hr.TextLineDataset),
+    "gzip": _lines(".gz", "GZIP", gzip.compress),
+    "zlib": _lines(".zz", "ZLIB", zlib.compress),
+    "bz2": _lines(".bz2", "BZ2", bz2.compress),
+    "xz": _lines(".xz", "XZ", lzma.compress),
+    "csv": Target(".csv", _csv, lambda path: hr.CsvDataset(path, [np.int32, 7.0, "none"])),
+    "tfrecord": Target(".tfrecord", _tfrecords, hr.TFRecordDataset),
+    "example": Target(".example", _examples, _parse_example),
+    "tar": Target(".tar", _tar, hr.TarDataset),
+    "image": Target(".image", _pictures, _one(hr.io.decode_image)),
+    "wav": Target(".wav", _sounds, _one(hr.audio.decode_wav)),
+}
