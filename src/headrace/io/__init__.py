@@ -11,6 +11,7 @@ from headrace.io.csv import decode_csv
 from headrace.io.example_features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 from headrace.io.example_message import serialize_example
 from headrace.io.files import read_file
+from headrace.io.indexed_records import build_index
 from headrace.io.parse_example import parse_example, parse_single_example
 from headrace.io.raw_decoding import decode_raw
 from headrace.io.tar_writer import TarWriter
@@ -25,6 +26,7 @@ __all__ = [
     "TFRecordWriter",
     "TarWriter",
     "VarLenFeature",
+    "build_index",
     "decode_csv",
     "decode_image",
     "decode_jpeg",

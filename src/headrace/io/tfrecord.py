@@ -34,13 +34,24 @@ from headrace.io.files import path_of
 from headrace.io.reader import Chunk, Place
 from headrace.structure import object_array
 
-__all__ = ["FRAME_BYTES", "FrameReader", "crc32c_function", "masked"]
+__all__ = [
+    "FRAME_BYTES",
+    "HEAD_BYTES",
+    "FrameReader",
+    "corrupt_length",
+    "crc32c_function",
+    "cut_off",
+    "length_in",
+    "masked",
+    "wrong_checksum",
+]
 
 _LENGTH: Final = struct.Struct("<Q")
 _CRC: Final = struct.Struct("<I")
-_HEAD_BYTES: Final = _LENGTH.size + _CRC.size
+# What a record has before its bytes: their number, and its checksum.
+HEAD_BYTES: Final = _LENGTH.size + _CRC.size
 # What a record has around its bytes.
-FRAME_BYTES: Final = _HEAD_BYTES + _CRC.size
+FRAME_BYTES: Final = HEAD_BYTES + _CRC.size
 # A checksum of data that holds checksums is weak, so the format rotates it and adds this.
 _MASK: Final = 0xA282EAD8
 # Lengths whose checksums were found right: so many that most files have no more, and of no size to speak of.
@@ -65,6 +76,15 @@ def crc32c_function() -> Callable[[bytes], int]:
 def masked(crc: int) -> bytes:
     """A checksum as it stands in the file."""
     return _CRC.pack(((crc >> 15 | crc << 17) + _MASK) & 0xFFFFFFFF)
+
+
+def length_in(head: bytes, crc32c: Callable[[bytes], int]) -> int:
+    """The length that stands in the twelve bytes before a record, or -1 where they are fewer or corrupt."""
+    length = head[: _LENGTH.size]
+    if len(head) < HEAD_BYTES or head[_LENGTH.size :] != masked(crc32c(length)):
+        return -1
+    claimed: int = _LENGTH.unpack(length)[0]
+    return claimed
 
 
 def _count_of_good(data: bytes, ends: list[int], crcs: list[int]) -> int:
@@ -184,9 +204,9 @@ class FrameReader:
         payloads: list[bytes] = []
         ends: list[int] = []
         while len(payloads) < most:
-            head = data[at : at + _HEAD_BYTES]
+            head = data[at : at + HEAD_BYTES]
             length = lengths[head] if head in lengths else length_of(head)
-            begin = at + _HEAD_BYTES
+            begin = at + HEAD_BYTES
             end = begin + length
             if length < 0 or end > last_end:
                 break
@@ -200,10 +220,8 @@ class FrameReader:
 
     def _length_of(self, head: bytes) -> int:
         """The length that stands before a record, or -1 where it is corrupt, incomplete or above the limit."""
-        if len(head) < _HEAD_BYTES or head[_LENGTH.size :] != masked(self._crc32c(head[: _LENGTH.size])):
-            return -1
-        length: int = _LENGTH.unpack_from(head)[0]
-        if length > self._max_record_bytes:
+        length = length_in(head, self._crc32c)
+        if not 0 <= length <= self._max_record_bytes:
             return -1
         if len(self._lengths) == _KNOWN_LENGTHS:
             self._lengths.clear()
@@ -217,26 +235,25 @@ class FrameReader:
             if self._failure is not None:
                 return _Frame(left, fault=self._failure, is_last=True)
             if self._ended:
-                return self._cut_off(left) if left else None
+                return _Frame(left, fault=cut_off(left), is_last=True) if left else None
             self._extend()
         return frame
 
     def _frame(self) -> _Frame | None:
         """The record that begins at ``_at``, or None where it is not complete."""
-        body = self._at + _HEAD_BYTES
+        body = self._at + HEAD_BYTES
         if len(self._data) < body:
             return None
-        length_bytes = self._data[self._at : self._at + _LENGTH.size]
-        if self._data[body - _CRC.size : body] != masked(self._crc32c(length_bytes)):
-            return _Frame(0, fault=_corrupt_length(), is_last=True)
-        length = _LENGTH.unpack(length_bytes)[0]
+        length = length_in(self._data[self._at : body], self._crc32c)
+        if length < 0:
+            return _Frame(0, fault=corrupt_length(), is_last=True)
         if length > self._max_record_bytes:
             return _Frame(FRAME_BYTES + length, fault=self._too_long(length))
         end = body + length
         if len(self._data) < end + _CRC.size:
             return None
         if self._data[end : end + _CRC.size] != masked(self._crc32c(self._data[body:end])):
-            return _Frame(FRAME_BYTES + length, fault=DataLossError("the record is corrupt: its checksum is wrong"))
+            return _Frame(FRAME_BYTES + length, fault=wrong_checksum())
         return _Frame(FRAME_BYTES + length)
 
     def _step_over(self, nbytes: int, count: int = 1) -> None:
@@ -285,12 +302,19 @@ class FrameReader:
             f"the record has {length} bytes, and the limit is {self._max_record_bytes}; it is passed over"
         )
 
-    def _cut_off(self, left: int) -> _Frame:
-        fault = DataLossError(f"the file ends {left} bytes into a record; it was cut short")
-        return _Frame(left, fault=fault, is_last=True)
+
+def wrong_checksum() -> HeadraceError:
+    """The error of a record whose checksum is wrong."""
+    return DataLossError("the record is corrupt: its checksum is wrong")
 
 
-def _corrupt_length() -> HeadraceError:
+def cut_off(left: int) -> HeadraceError:
+    """The error of a record of which so many bytes are there."""
+    return DataLossError(f"the file ends {left} bytes into a record; it was cut short")
+
+
+def corrupt_length() -> HeadraceError:
+    """The error of a length whose checksum is wrong."""
     return DataLossError(
         "the length of a record is corrupt, so that the rest cannot be read; is it a TFRecord file, and is "
         "compression_type right?"

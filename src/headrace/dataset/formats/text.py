@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.dataset.dataset import Dataset
+from headrace.dataset.formats.by_number import by_number
 from headrace.dataset.formats.files import of_files
+from headrace.io.indexed_records import INDEXED_FORMATS
 from headrace.plan.formats.text import TextFiles
 
 __all__ = ["TextLineDataset"]
@@ -23,6 +25,10 @@ class TextLineDataset(Dataset):
         name: how messages and statistics call the operation.
         on_error: ``"raise"`` gives the error of a record in its place; ``"skip"`` leaves records and files out that
             cannot be read, counts and logs them (``Options(max_failures=)`` bounds how many).
+        random_access: True reads by number: ``shuffle`` moves numbers and needs no buffer of records, and ``take``,
+            ``skip``, ``shard`` and a resumed run read nothing in vain. Where no index lies beside a file, the file is
+            looked through once to build it (``hr.io.build_index``). The files are named and not compressed, and ``num_parallel_reads``
+            is how many blocks are fetched at once, in order.
 
     Raises:
         InvalidArgumentError: an unknown compression; or, while iterating, a line that is not UTF-8.
@@ -49,7 +55,18 @@ class TextLineDataset(Dataset):
         name: str | None = None,
         *,
         on_error: str = "raise",
+        random_access: bool = False,
     ) -> None:
         text = TextFiles(compression_type=compression_type, buffer_size=buffer_size)
-        made = of_files(filenames, text, num_parallel_reads=num_parallel_reads, on_error=on_error, name=name)
+        if random_access:
+            made = by_number(
+                filenames,
+                text,
+                INDEXED_FORMATS["text"],
+                num_parallel_reads=num_parallel_reads,
+                on_error=on_error,
+                name=name,
+            )
+        else:
+            made = of_files(filenames, text, num_parallel_reads=num_parallel_reads, on_error=on_error, name=name)
         super().__init__(made.__headrace_plan__())

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.dataset.dataset import Dataset
+from headrace.dataset.formats.by_number import by_number
 from headrace.dataset.formats.files import of_files
+from headrace.io.indexed_records import INDEXED_FORMATS
 from headrace.plan.formats.tfrecord import TFRecordFiles
 
 __all__ = ["TFRecordDataset"]
@@ -22,6 +24,10 @@ class TFRecordDataset(Dataset):
         name: how messages and statistics call the operation.
         on_error: ``"raise"`` gives the error of a record in its place; ``"skip"`` leaves records and files out that
             cannot be read, counts and logs them (``Options(max_failures=)`` bounds how many).
+        random_access: True reads by number: ``shuffle`` moves numbers and needs no buffer of records, and ``take``,
+            ``skip``, ``shard`` and a resumed run read nothing in vain. Where no index lies beside a file, the file is
+            looked through once to build it (``hr.io.build_index``). The files are named and not compressed, and ``num_parallel_reads``
+            is how many blocks are fetched at once, in order.
 
     Raises:
         MissingExtraError: while iterating, google-crc32c is not installed.
@@ -52,7 +58,18 @@ class TFRecordDataset(Dataset):
         name: str | None = None,
         *,
         on_error: str = "raise",
+        random_access: bool = False,
     ) -> None:
         frames = TFRecordFiles(compression_type=compression_type, buffer_size=buffer_size)
-        made = of_files(filenames, frames, num_parallel_reads=num_parallel_reads, on_error=on_error, name=name)
+        if random_access:
+            made = by_number(
+                filenames,
+                frames,
+                INDEXED_FORMATS["tfrecord"],
+                num_parallel_reads=num_parallel_reads,
+                on_error=on_error,
+                name=name,
+            )
+        else:
+            made = of_files(filenames, frames, num_parallel_reads=num_parallel_reads, on_error=on_error, name=name)
         super().__init__(made.__headrace_plan__())

@@ -1,0 +1,48 @@
+"""What the datasets of indexed formats have in common: records that are read by their number."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from headrace.dataset.dataset import Dataset
+from headrace.errors import InvalidArgumentError
+from headrace.io.files import path_of
+from headrace.io.indexed_records import IndexedFormat, IndexedRecords
+from headrace.plan.elementwise import Map
+from headrace.plan.fetching import fetch_of
+from headrace.plan.sources import Range, RecordFormat
+
+__all__ = ["by_number"]
+
+
+def by_number(
+    filenames: Any,
+    files: RecordFormat,
+    record_format: IndexedFormat,
+    *,
+    num_parallel_reads: int | None = None,
+    on_error: str = "raise",
+    name: str | None = None,
+) -> Dataset:
+    """The records of files that are named, by their number.
+
+    Raises:
+        InvalidArgumentError: a dataset of names, which only a run could count, or compressed files.
+    """
+    if isinstance(filenames, Dataset):
+        raise InvalidArgumentError(f"{files.op}: random_access=True needs the names themselves, not a dataset of names")
+    listed = [filenames] if isinstance(filenames, (str, os.PathLike)) else list(filenames)
+    paths = [path_of(path) for path in listed]
+    stage = f"{files.op} '{name}'" if name else files.op
+    compression = files.parameters().get("compression_type")
+    records = IndexedRecords(paths, record_format, compression_type=compression, stage=stage)
+    return Dataset(
+        Map(
+            input=Range(start=0, stop=len(records), step=1, name=name),
+            function=fetch_of(records),
+            num_parallel_calls=num_parallel_reads,
+            on_error=on_error,
+            name=name or files.op,
+        )
+    )
