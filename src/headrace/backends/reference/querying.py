@@ -1,0 +1,42 @@
+"""The reference of queries."""
+
+from __future__ import annotations
+
+from headrace.backends.reference.dispatch import stream_of
+from headrace.backends.reference.stream import Given, Stream
+from headrace.errors import HeadraceError
+from headrace.io.sql import RowReader
+from headrace.physical.context import Context
+from headrace.physical.cursor import State
+from headrace.physical.querying import place_from, rows_payload
+from headrace.plan.querying import QueryRows
+
+__all__: list[str] = []
+
+
+class QueryStream:
+    """The rows of a query."""
+
+    def __init__(self, node: QueryRows, state: State | None) -> None:
+        self.label = node.label
+        self.reader = RowReader(node.query, place_from(state))
+
+    def next(self) -> Given:
+        try:
+            chunk = self.reader.read(1)
+        except HeadraceError as error:
+            raise error.located(stage=self.label, origin=None) from error.__cause__
+        if chunk is None:
+            raise StopIteration
+        return rows_payload(chunk).rows()[0], f"element {chunk.place.row}"
+
+    def state(self) -> State:
+        return self.reader.place.to_json()
+
+    def close(self) -> None:
+        self.reader.close()
+
+
+@stream_of.register
+def _query(node: QueryRows, state: State | None, context: Context) -> Stream:
+    return QueryStream(node, state)

@@ -1,0 +1,84 @@
+"""The stage that reads the rows of a query."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from headrace.errors import HeadraceError
+from headrace.io.sql import RowChunk, RowPlace, RowReader
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Columns, Failure, Payload, Rows
+from headrace.physical.cursor import State
+from headrace.physical.origin import NumberedOrigin
+from headrace.physical.stage import Item, Stage
+from headrace.plan.querying import QueryRows
+from headrace.structure import flatten
+
+__all__ = ["QueryStage", "place_from", "rows_payload"]
+
+
+def place_from(state: State | None) -> RowPlace:
+    """Where a query is read on."""
+    return RowPlace() if state is None else RowPlace.from_json(state)
+
+
+def rows_payload(chunk: RowChunk) -> Payload:
+    """The rows of a chunk."""
+    if chunk.elements is not None:
+        return Rows(chunk.elements)
+    arrays, treedef = flatten(chunk.arrays)
+    return Columns(treedef, arrays)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _PlaceCursor:
+    """Behind a failure, or at the start."""
+
+    place: RowPlace
+
+    def advance(self, count: int) -> _PlaceCursor:
+        return _PlaceCursor(dataclasses.replace(self.place, row=self.place.row + count))
+
+    def state(self) -> State:
+        return self.place.to_json()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _RowCursor:
+    """At a row of a chunk, or behind its last."""
+
+    chunk: RowChunk
+    index: int = 0
+
+    def advance(self, count: int) -> _RowCursor:
+        return _RowCursor(self.chunk, self.index + count)
+
+    def state(self) -> State:
+        return self.chunk.place_of(self.index).to_json()
+
+
+class QueryStage(Stage):
+    """The rows of a query."""
+
+    def __init__(self, node: QueryRows, meter: Meter, state: State | None) -> None:
+        place = place_from(state)
+        super().__init__(meter, (), _PlaceCursor(place))
+        self._label = node.label
+        self._reader = RowReader(node.query, place)
+
+    def _pull(self, limit: int) -> Item:
+        try:
+            chunk = self._reader.read(limit)
+        except HeadraceError as error:
+            placed = error.located(stage=self._label, origin=None)
+            return Failure(placed, self.cursor, _PlaceCursor(self._reader.place))
+        if chunk is None:
+            return None
+        numbers = range(chunk.place.row, chunk.place.row + len(chunk))
+        return Block(rows_payload(chunk), _RowCursor(chunk), NumberedOrigin(numbers))
+
+    def stop(self) -> None:
+        self._reader.stop()
+
+    def close(self) -> None:
+        self._reader.close()
