@@ -17,6 +17,7 @@ import typer
 from headrace import __version__
 from headrace.cli.cache.command import app as cache
 from headrace.cli.demo.command import demo
+from headrace.cli.inspect.command import inspect
 from headrace.errors import HeadraceError, InternalError
 
 __all__ = ["main"]
@@ -32,6 +33,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(demo)
+app.command()(inspect)
 app.add_typer(cache, name="cache")
 
 

@@ -1,0 +1,1 @@
+"""``headrace inspect``: what is in a file."""
