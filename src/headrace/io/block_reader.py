@@ -11,7 +11,7 @@ What always holds: ``place`` is exact whatever the size of the buffer, and each 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
@@ -21,6 +21,7 @@ from headrace.errors import HeadraceError, InvalidArgumentError, ResourceExhaust
 from headrace.io.compression import ByteStream, checked_compression_type, open_stream
 from headrace.io.files import path_of
 from headrace.io.reader import Array, Chunk, Place
+from headrace.structure import Element
 
 __all__ = ["DEFAULT_BUFFER_BYTES", "MAX_RECORD_BYTES", "BlockReader", "Header", "RecordFormat", "Records"]
 
@@ -43,6 +44,8 @@ class Records:
         lines: for each record, the line breaks of the buffer before it.
         line_breaks: those up to the end of the last one.
         faults: what is wrong with the bad ones, by their index.
+        rows: the records one by one, where they are no columns.
+        blank_bytes: where there are no records: how many bytes of the buffer, with ``line_breaks``, belong to none.
     """
 
     arrays: tuple[Array, ...]
@@ -51,6 +54,8 @@ class Records:
     lines: range | Array
     line_breaks: int
     faults: Mapping[int, HeadraceError]
+    rows: Sequence[Element] | None = None
+    blank_bytes: int = 0
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -64,6 +69,7 @@ class Records:
             self.lines[:count],
             int(self.lines[count]),
             {index: fault for index, fault in self.faults.items() if index < count},
+            None if self.rows is None else self.rows[:count],
         )
 
 
@@ -189,6 +195,7 @@ class BlockReader:
             matrix=None if records.matrix is None else records.matrix[start:stop],
             place=self._place_of(start),
             lines=_shifted(lines, self._base.line),
+            rows=None if records.rows is None else records.rows[start:stop],
         )
 
     def _place_of(self, index: int) -> Place:
@@ -225,6 +232,9 @@ class BlockReader:
         if (self._header_due and not self._skip_header()) or not self._data:
             return False
         records = self._format.parse(self._data, last=self._ended)
+        if records.blank_bytes:
+            self._drop(records.blank_bytes, records.line_breaks)
+            return False
         if len(self._data) > self._max_record_bytes:
             records = self._until_too_long(records)
         self._take(records)

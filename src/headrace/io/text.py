@@ -12,7 +12,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.io.block_reader import MAX_RECORD_BYTES, NO_RECORDS, BlockReader, Header, Records
 from headrace.io.reader import Array, Place
 
-__all__ = ["LineReader", "LinesFormat", "not_utf8"]
+__all__ = ["LineReader", "LinesFormat", "line_ends", "not_utf8", "whole_lines"]
 
 _LINE_FEED = ord("\n")
 
@@ -69,7 +69,7 @@ class LinesFormat:
 
     def parse(self, data: bytes, *, last: bool) -> Records:
         """The lines, all decoded at once; one by one only where that fails."""
-        body = data if last else data[: data.rfind(b"\n") + 1]
+        body = whole_lines(data, last=last)
         if not body:
             return NO_RECORDS
         faults: dict[int, InvalidArgumentError] = {}
@@ -79,8 +79,13 @@ class LinesFormat:
             lines = _decodable_lines(body, faults)
         column = np.empty(len(lines), object)
         column[:] = lines
-        ends = _ends(body)
+        ends = line_ends(body)
         return Records((column,), None, ends, range(len(ends)), body.count(b"\n"), faults)
+
+
+def whole_lines(data: bytes, *, last: bool) -> bytes:
+    """The lines that are complete; all of it when nothing follows."""
+    return data if last else data[: data.rfind(b"\n") + 1]
 
 
 def not_utf8(error: UnicodeDecodeError) -> InvalidArgumentError:
@@ -116,6 +121,7 @@ def _decodable_lines(body: bytes, faults: dict[int, InvalidArgumentError]) -> li
     return decoded
 
 
-def _ends(body: bytes) -> Array:
+def line_ends(body: bytes) -> Array:
+    """Where each line ends, line break included."""
     ends = np.flatnonzero(np.frombuffer(body, np.uint8) == _LINE_FEED) + 1
     return ends if body.endswith(b"\n") else np.append(ends, len(body))

@@ -46,8 +46,10 @@ def _told(reader: RecordReader, size: int) -> Iterator[tuple[Any, ...] | None]:
         yield None
         return
     assert 1 <= len(chunk) <= size
-    assert place in {chunk.place, Place()}  # a header, if there is one, is passed over with the first record
-    rows = list(zip(*chunk.columns, strict=True))
+    # What is no record, a header or blank lines, is passed over with the record behind it.
+    assert place.record == chunk.place.record
+    assert place.offset <= chunk.place.offset
+    rows = list(zip(*chunk.columns, strict=True)) if chunk.rows is None else [(row,) for row in chunk.rows]
     assert len(rows) == len(chunk)
     for index, (line, row) in enumerate(zip(chunk.lines, rows, strict=True)):
         # Only the first record of a run has a place of its own.
