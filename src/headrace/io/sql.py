@@ -2,14 +2,15 @@
 
 The promise of ``RecordReader`` holds for rows as it does for records, with two differences. A place is the number of a
 row, and, where the query has an ``order_key``, the value of that key in the row before: reading then goes on with a query
-for what is behind it. Without a key the query is executed again, and as many rows are passed over, which is right as long
+for what comes from there on. Without a key the query is executed again, and as many rows are passed over, which is right as long
 as it gives the same rows in the same order.
 
 What always holds, beside it.
 - Connection and cursor are made, used and closed in one thread of the reader's own, since most drivers' belong to the
   thread that made them; they are closed at the end of the rows, behind an error, and by ``close``, and nothing is
   committed.
-- An error of the driver ends the reading: what a cursor gives behind one, no driver says.
+- An error of the driver ends the reading: what a cursor gives behind one, no driver says. It stands at its own row: where
+  fetching fails, the query is executed once more behind the rows that were given, and then fetched row by row.
 - So much is held as ``arraysize`` rows need, and what the driver itself holds.
 """
 
@@ -137,6 +138,7 @@ class RowReader:
         self._rows: list[Row] = []  # fetched, and not given yet
         self._keys: list[Any] | None = None  # theirs
         self._failure: HeadraceError | None = None  # what is behind them
+        self._one_by_one = query.arraysize == 1
 
     @property
     def place(self) -> RowPlace:
@@ -217,11 +219,7 @@ class RowReader:
     def _fetch(self) -> None:
         """Fetches rows, or notes that there are none, or why."""
         try:
-            if self._open is None:
-                self._open = _OpenQuery(self._query)
-                self._thread.call(lambda: self._opened().execute(self._place.key))
-                self._pass_over()
-            self._rows = self._thread.call(self._opened().fetch)
+            self._rows = self._fetched()
         except CancelledError:
             self._ended = True  # somebody closes this; ``close`` does the rest
             return
@@ -233,6 +231,39 @@ class RowReader:
         elif self._query.statement.order_key is not None:
             self._take_keys()
 
+    def _fetched(self) -> list[Row]:
+        """The next rows of the cursor; where it fails among them, those before come one by one."""
+        if self._open is None and (rows := self._executed()):
+            return rows
+        try:
+            return self._call_fetch(1 if self._one_by_one else None)
+        except HeadraceError:
+            raise
+        except Exception:
+            if self._one_by_one:
+                raise
+        # A driver does not say at which row it failed, and keeps none of those before: what is told should not depend on
+        # how many were fetched at once.
+        self._one_by_one = True
+        self._thread.call(self._opened().close)
+        return self._executed() or self._call_fetch(1)
+
+    def _executed(self) -> list[Row]:
+        """Executes the query behind the last row; the first row, where it was fetched to see whether it is that one."""
+        self._open = _OpenQuery(self._query)
+        self._thread.call(functools.partial(self._open.execute, self._place.key))
+        if self._place.row == 0:
+            return []
+        if self._query.statement.order_key is None:
+            self._pass_over()
+            return []
+        # From the last key on, and not behind it: a row that shares it is an error, and should not be lost in silence.
+        first = self._call_fetch(1)
+        return first if first and first[0][self._open.key_place] != self._place.key else []
+
+    def _call_fetch(self, most: int | None) -> list[Row]:
+        return self._thread.call(functools.partial(self._opened().fetch, most))
+
     def _opened(self) -> _OpenQuery:
         assert self._open is not None  # who calls this has opened it
         return self._open
@@ -240,12 +271,10 @@ class RowReader:
     def _pass_over(self) -> None:
         """Passes the rows over that were read before, where no key leads behind them."""
         left = self._place.row
-        if self._query.statement.order_key is not None or not left:
-            return
         message = "the query is executed again, and its first %d rows are passed over; with an order_key it would go on there: %s"
         _log.warning(message, left, self._query.statement.shown)
         while left:
-            passed = len(self._thread.call(functools.partial(self._opened().fetch, left)))
+            passed = len(self._call_fetch(left))
             if not passed:
                 reason = f"the query gave {self._place.row - left} rows, and reading is to go on behind row {self._place.row}"
                 raise DataLossError(f"{reason}: the data has changed; the query is {self._query.statement.shown}")
@@ -291,11 +320,11 @@ class _OpenQuery:
         self.reading: RowReading
         self.key_place = 0
 
-    def execute(self, after: Any) -> None:
+    def execute(self, since: Any) -> None:
         query = self._query
         self._connection = query.connect()
         self._cursor = self._connection.cursor() if query.cursor is None else query.cursor(self._connection)
-        sql, parameters = query.statement.executed(self._connection, after)
+        sql, parameters = query.statement.executed(self._connection, since)
         # No parameters is not the same as an empty list of them: a percent sign is itself then.
         self._cursor.execute(sql, *([parameters] if parameters else []))
         if self._cursor.description is None:

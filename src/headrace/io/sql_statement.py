@@ -1,4 +1,4 @@
-"""The text of a query as it is executed: as the user wrote it, or ordered by a key and from behind a value of it."""
+"""The text of a query as it is executed: as the user wrote it, or ordered by a key and from a value of it on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PARAMSTYLES: Final = ("qmark", "numeric", "named", "format", "pyformat")
 # A name as SQL has it without quotes, or in the quotes of the standard or of MySQL.
 _IDENTIFIER: Final = re.compile(r'[^\W\d][\w$]*|"[^"]+"|`[^`]+`')
 # What the value of the key is called where parameters have names.
-_AFTER: Final = "headrace_after"
+_SINCE: Final = "headrace_since"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,31 +57,31 @@ class Statement:
         line = " ".join(self.query.split())
         return line if len(line) <= 200 else f"{line[:197]}..."
 
-    def executed(self, connection: Any, after: Any) -> tuple[str, Sequence[Any] | Mapping[str, Any]]:
+    def executed(self, connection: Any, since: Any) -> tuple[str, Sequence[Any] | Mapping[str, Any]]:
         """What is executed, and with which parameters.
 
         Args:
             connection: to the database, which says how it writes parameters.
-            after: the value of the key behind which rows are wanted; None for all of them.
+            since: the value of the key from which on rows are wanted, itself included; None for all of them.
         """
         if self.order_key is None:
             return self.query, self.parameters
-        if after is None:
+        if since is None:
             return self._ordered(self.query, ""), self.parameters
         style = self.paramstyle or paramstyle_of(connection)
         query = self.query
         if style in ("format", "pyformat") and not self.parameters:
             query = query.replace("%", "%%")  # a percent sign was itself, as long as there were no parameters
         if isinstance(self.parameters, Mapping):
-            mark = f"%({_AFTER})s" if style == "pyformat" else f":{_AFTER}"
-            return self._ordered(query, mark), {**self.parameters, _AFTER: after}
-        marks = {"qmark": "?", "numeric": f":{len(self.parameters) + 1}", "named": f":{_AFTER}"}
-        return self._ordered(query, marks.get(style, "%s")), (*self.parameters, after)
+            mark = f"%({_SINCE})s" if style == "pyformat" else f":{_SINCE}"
+            return self._ordered(query, mark), {**self.parameters, _SINCE: since}
+        marks = {"qmark": "?", "numeric": f":{len(self.parameters) + 1}", "named": f":{_SINCE}"}
+        return self._ordered(query, marks.get(style, "%s")), (*self.parameters, since)
 
     def _ordered(self, query: str, mark: str) -> str:
         # On lines of its own, for the sake of a comment at its end; a name for the inner rows is what some databases want.
         inner = f"SELECT * FROM (\n{query.rstrip().rstrip(';')}\n) headrace_rows"  # noqa: S608 - SQL is what the user writes
-        where = f" WHERE {self.order_key} > {mark}" if mark else ""
+        where = f" WHERE {self.order_key} >= {mark}" if mark else ""
         return f"{inner}{where} ORDER BY {self.order_key}"
 
 
