@@ -226,13 +226,19 @@ def _write(file: WrittenBeside, path: str, kind: str, version: tuple[int, str], 
 def _runs(scanned: Iterable[Any]) -> Iterable[Array]:
     """What a scan gives as arrays of some length, so that pairs are not written one by one."""
     pairs: list[Any] = []
-    for given in scanned:
-        if isinstance(given, np.ndarray):  # a scan gives arrays or pairs, not both
-            yield np.ascontiguousarray(given, "<i8")
-            continue
-        pairs.append(given)
-        if len(pairs) == _AT_ONCE:
-            yield np.array(pairs, "<i8")
-            pairs = []
+    fault: DataLossError | None = None
+    try:
+        for given in scanned:
+            if isinstance(given, np.ndarray):  # a scan gives arrays or pairs, not both
+                yield np.ascontiguousarray(given, "<i8")
+                continue
+            pairs.append(given)
+            if len(pairs) == _AT_ONCE:
+                yield np.array(pairs, "<i8")
+                pairs = []
+    except DataLossError as error:
+        fault = error
     if pairs:
         yield np.array(pairs, "<i8")
+    if fault is not None:
+        raise fault
