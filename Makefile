@@ -22,7 +22,7 @@ RUN_READY := $(VENV)/.ready-to-run
 DEV_READY := $(VENV)/.ready-for-$(subst $(comma),-,$(DEV))
 DOCS_READY := $(VENV)/.ready-for-docs
 BENCH_READY := $(BENCH)/.ready
-# What the examples that train a network need: make wav.
+# What the examples that train a network need: make wav, make alexnet.
 EXAMPLES_READY := $(VENV)/.ready-for-examples
 NEEDS := pyproject.toml constraints-dev.txt
 
@@ -31,7 +31,7 @@ PINNED := PIP_CONSTRAINT=constraints-dev.txt PIP_BUILD_CONSTRAINT=constraints-de
 
 CODE := src tests $(wildcard benchmarks examples docs/building)
 
-.PHONY: help setup demo wav test check format lint types layers doctest docs thorough stress fuzz conformance bench handoff import-time clean
+.PHONY: help setup demo wav alexnet test check format lint types layers doctest docs thorough stress fuzz conformance bench handoff import-time clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -44,6 +44,9 @@ demo: $(RUN_READY)  ## a training job on CSV files becomes faster, and why: head
 
 wav: $(EXAMPLES_READY)  ## a classifier of sounds, its input in two forms, and what the steps of each waited for
 	$(BIN)/python -m examples.wav_classifier $(ARGS)
+
+alexnet: $(EXAMPLES_READY)  ## fine-tune AlexNet on images, loaded sequentially and in parallel: build/alexnet.png
+	$(BIN)/python -m examples.alexnet_finetune $(ARGS)
 
 test: $(DEV_READY)  ## all tests, in parallel, warnings as errors
 	$(BIN)/pytest -n $(JOBS) --maxprocesses=8 --dist=worksteal $(ARGS)
