@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from tests.laws import sources_columnar, sources_tar, sources_text, sources_tfrecord
+from tests.laws import sources_columnar, sources_sql, sources_tar, sources_text, sources_tfrecord
 from tests.laws.elements import (
     SHAPES,
     Build,
@@ -73,7 +73,13 @@ def _slices(n: int) -> dict[str, Any]:
 
 
 # Sources of files: a module of its own for each family of formats.
-FORMATS = [sources_columnar.SOURCES, sources_tar.SOURCES, sources_text.SOURCES, sources_tfrecord.SOURCES]
+FORMATS = [
+    sources_columnar.SOURCES,
+    sources_sql.SOURCES,
+    sources_tar.SOURCES,
+    sources_text.SOURCES,
+    sources_tfrecord.SOURCES,
+]
 
 
 def sources(sizes: st.SearchStrategy[int] | None = None) -> st.SearchStrategy[tuple[str, Build]]:
