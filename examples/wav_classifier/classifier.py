@@ -9,7 +9,7 @@ from torch import nn
 
 import headrace as hr
 
-CHANNELS: Final = 48
+CHANNELS: Final = 64
 
 
 class Classifier(nn.Module):  # type: ignore[misc]  # torch is not read by mypy

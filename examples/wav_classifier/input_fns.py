@@ -43,18 +43,13 @@ class Sounds:
 
     @property
     def frame(self) -> int:
-        """Samples in a frame of 25 ms."""
-        return self.rate // 40
-
-    @property
-    def spectrum(self) -> int:
-        """Samples of a frame's transform: the next power of two, which is fastest."""
-        return 1 << (self.frame - 1).bit_length()
+        """Samples in a frame of about 64 ms: the power of two, whose transform is fastest."""
+        return 1 << (self.rate // 16 - 1).bit_length()
 
     @property
     def bands(self) -> npt.NDArray[np.intp]:
         """Where each band of frequencies begins, among those of a frame: low ones narrow, high ones wide."""
-        return np.unique(np.geomspace(1, self.spectrum // 2, 41).astype(np.intp)[:-1])
+        return np.unique(np.geomspace(1, self.frame // 2, 41).astype(np.intp)[:-1])
 
     def read(self, path: str, label: int) -> tuple[Array, int]:
         """The samples of a file.
@@ -70,10 +65,10 @@ class Sounds:
         return samples[:, 0], label
 
     def transform(self, wav: Array, label: int) -> tuple[Array, int]:
-        """The loudness of each band (rows) in frames of 25 ms, one every 10 ms (columns), as logarithms."""
-        frames = np.lib.stride_tricks.sliding_window_view(wav, self.frame)[:: self.rate // 100]
+        """The loudness of each band (rows) in frames of 64 ms, one every 5 ms (columns), as logarithms."""
+        frames = np.lib.stride_tricks.sliding_window_view(wav, self.frame)[:: self.rate // 200]
         windowed = frames * np.hanning(self.frame).astype(np.float32)
-        power = np.abs(np.fft.rfft(windowed, self.spectrum)) ** 2
+        power = np.abs(np.fft.rfft(windowed)) ** 2
         # Sums over bands, and no product with a filter matrix: NumPy's would start threads that fight with the workers.
         return np.log(np.add.reduceat(power, self.bands, axis=1).T + 1e-3).astype(np.float32), label
 
