@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Final
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from headrace.plan.grouping import Batch
 from headrace.structure import Element, flatten, paths_of, unflatten
 
 __all__ = ["BatchStage", "ChunkStage", "CombinedBatchStage", "UnbatchStage", "sliced", "stacked", "stacked_chunk"]
+
+# A block of so many batches is cut into them where it lies: a piece more costs about what copying two batches does.
+_LONG_BATCHES: Final = 4
 
 
 def stacked(payload: Payload) -> Element:
@@ -73,7 +77,28 @@ class BatchStage(Stage):
 
     def _whole(self, blocks: list[Block], have: int) -> list[Block | Failure]:
         whole = have - have % self._size
-        return self._stacked(joined_block(blocks).slice(0, whole), self._size) if whole else []
+        if not whole:
+            return []
+        return [made for run in self._runs(blocks, whole) for made in self._stacked(run, self._size)]
+
+    def _runs(self, blocks: list[Block], whole: int) -> Iterator[Block]:
+        """The first elements of blocks in pieces of whole batches; a long block is not joined, which would copy it."""
+        seam: list[Block] = []
+        left = whole
+        for block in blocks:
+            start, stop = 0, min(left, len(block))
+            left -= stop
+            if stop >= self._size * _LONG_BATCHES:
+                start = -sum(map(len, seam)) % self._size
+                if seam:
+                    yield joined_block([*seam, block.slice(0, start)] if start else seam)
+                begun = (stop - start) % self._size
+                yield block.slice(start, stop - begun)
+                seam, start = [], stop - begun
+            if start < stop:
+                seam.append(block.slice(start, stop))
+        if seam:
+            yield joined_block(seam)
 
     def _failed(self, failure: Failure, blocks: list[Block], have: int) -> Failure:
         """The failure of a batch; what is left of it is read and dropped."""
