@@ -71,8 +71,9 @@ def bound(selection: Selection, schema: pa.Schema, path: str) -> BoundSelection:
             f"{path}: column '{other}' is {spec[other]}, and in {expected.path} it is {expected.spec[other]}"
         )
     _check_defaults(selection.record_defaults, schema, names)
-    read = [name for name in schema.names if name in {*names, *judged}]
-    return BoundSelection(names, read, _expression(selection, schema.empty_table().select(judged)), judged, spec)
+    wanted = {*names, *judged}
+    read = [name for name in schema.names if name in wanted]
+    return BoundSelection(names, read, _expression(selection, schema, judged), judged, spec)
 
 
 def _names(selection: Selection, schema: pa.Schema) -> list[str]:
@@ -105,12 +106,12 @@ def _check_defaults(defaults: Mapping[str, Any], schema: pa.Schema, names: list[
             raise InvalidArgumentError(message) from error
 
 
-def _expression(selection: Selection, judged: pa.Table) -> Any:
+def _expression(selection: Selection, schema: pa.Schema, judged: list[str]) -> Any:
     if selection.filters is None:
         return None
     try:
         expression = pq.filters_to_expression([list(group) for group in selection.filters])
-        judged.filter(expression)  # of no rows: it only tells whether the types fit
+        schema.empty_table().select(judged).filter(expression)  # of no rows: it only tells whether the types fit
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InvalidArgumentError(f"the filters {list(selection.filters)} do not fit: {error}") from error
     return expression

@@ -23,9 +23,14 @@ from headrace.errors import InvalidArgumentError
 from headrace.ragged import RaggedTensor
 from headrace.structure import TensorSpec, flatten, normalize, unflatten
 
-__all__ = ["TEMPORAL", "difference", "dtype_of", "is_list", "spec_of_type", "storage_of", "temporal_dtype"]
+__all__ = ["NUMBERS", "TEMPORAL", "difference", "dtype_of", "is_list", "spec_of_type", "storage_of", "temporal_dtype"]
 
 _types: Final = pa.types
+# Most columns are of these, and are known by a look.
+NUMBERS: Final[Mapping[pa.DataType, np.dtype[Any]]] = {
+    pa.from_numpy_dtype(code): np.dtype(code)
+    for code in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
+}
 _TEXTS: Final = (_types.is_string, _types.is_large_string, _types.is_string_view)
 _BYTES: Final = (_types.is_binary, _types.is_large_binary, _types.is_binary_view, _types.is_fixed_size_binary)
 _LISTS: Final = (_types.is_list, _types.is_large_list, _types.is_list_view, _types.is_large_list_view)
@@ -44,14 +49,13 @@ def spec_of_type(kind: pa.DataType, column: str) -> Any:
     Raises:
         InvalidArgumentError: there is nothing that its values could be in an element.
     """
-    return normalize(_spec_of(kind, column))  # structures within it are known as such from now on
-
-
-def _spec_of(kind: pa.DataType, column: str) -> Any:
-    kind = storage_of(kind)
-    dtype = dtype_of(kind)
+    dtype = NUMBERS.get(kind) or dtype_of(kind := storage_of(kind))
     if dtype is not None:
         return TensorSpec((), dtype)
+    return normalize(_nested_spec(kind, column))  # structures within it are known as such from now on
+
+
+def _nested_spec(kind: pa.DataType, column: str) -> Any:
     if _types.is_struct(kind) and kind.num_fields:
         return {field.name: spec_of_type(field.type, f"{column}.{field.name}") for field in kind}
     if _types.is_fixed_size_list(kind):
@@ -78,9 +82,10 @@ def storage_of(kind: pa.DataType) -> pa.DataType:
 
 def dtype_of(kind: pa.DataType) -> np.dtype[Any] | type | None:
     """The type of a leaf: a dtype, str, bytes or object; None for what has an axis or fields of its own."""
-    if _types.is_integer(kind) or _types.is_floating(kind) or _types.is_boolean(kind):
-        number: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
-        return number
+    if kind in NUMBERS:
+        return NUMBERS[kind]
+    if _types.is_boolean(kind):
+        return np.dtype(bool)
     families: dict[tuple[Callable[[pa.DataType], bool], ...], type] = {_TEXTS: str, _BYTES: bytes, _OBJECTS: object}
     for family, leaf in families.items():
         if any(belongs(kind) for belongs in family):
@@ -127,5 +132,7 @@ def difference(spec: Mapping[str, Any], other: Mapping[str, Any]) -> str | None:
 
 
 def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, TensorSpec) and isinstance(other, TensorSpec):
+        return one == other
     (mine, treedef), (theirs, wanted) = flatten(normalize(one)), flatten(normalize(other))
     return bool(treedef == wanted and mine == theirs)

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.io.arrow_specs import TEMPORAL, dtype_of, is_list, storage_of, temporal_dtype
+from headrace.io.arrow_specs import NUMBERS, TEMPORAL, dtype_of, is_list, storage_of, temporal_dtype
 from headrace.io.reader import Array
 from headrace.ragged import RaggedTensor
 from headrace.structure import Element, TreeDef, flatten, normalize, object_array, rows_of, unflatten
@@ -143,6 +143,9 @@ def values_of(batch: pa.RecordBatch, defaults: Mapping[str, Any]) -> Values:
 
 def _converted(array: pa.Array, column: str, faults: _Faults) -> Any:
     """A column, or a dict of the columns of its fields."""
+    kind = array.type
+    if kind in NUMBERS and not array.null_count:
+        return _memory_of(array, NUMBERS[kind])
     array = _filled(array, column, faults.defaults)
     kind = array.type
     if _types.is_dictionary(kind):
@@ -212,7 +215,7 @@ def _memory_of(array: pa.Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _floats(array: pa.Array) -> Array:
-    values = _memory_of(array, np.dtype(array.type.to_pandas_dtype()))
+    values = _memory_of(array, NUMBERS[array.type])
     return _with(values, array, np.nan) if array.null_count else values
 
 
@@ -261,7 +264,7 @@ def _looked_up(array: pa.Array, column: str, faults: _Faults) -> Any:
         return _converted(array.dictionary_decode(), column, faults)
     local: dict[int, str] = {}
     values = _converted(known, column, _Faults(local, {}))
-    numbers = _memory_of(array.indices, np.dtype(array.indices.type.to_pandas_dtype()))
+    numbers = _memory_of(array.indices, NUMBERS[array.indices.type])
     for position, reason in local.items():
         rows = faults.row_of(np.flatnonzero(numbers == position)).tolist()
         faults.found.update((row, reason) for row in rows if row not in faults.found)

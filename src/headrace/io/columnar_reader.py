@@ -93,6 +93,7 @@ class ColumnarReader:
             if self._groups is None:
                 self._groups = self._open_groups(self._path, self._selection)
                 self._batches = self._groups.batches(self._row)
+            self._values = None  # its memory is for what is decoded now, if nobody else holds it
             batch, self._numbers = next(self._batches, (None, range(0)))
             if batch is None:
                 return False

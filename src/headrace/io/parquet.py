@@ -107,6 +107,7 @@ class ParquetGroups:
                 if first > row:
                     dropped = max(0, row - start)
                     yield self.selection.wanted(batch.slice(dropped), start + dropped)
+                del batch  # its memory is for the next one, if nobody else holds it
         if first != self.starts[number + 1]:
             raise DataLossError(f"{self.path}: row group {number} ends before row {self.starts[number + 1]}")
 
@@ -132,7 +133,8 @@ class ParquetGroups:
         chunks = [metadata.column(index) for index in range(metadata.num_columns)]
         widths = {name: _width(self.schema.field(name).type) for name in wanted}
         return sum(
-            max(chunk.total_uncompressed_size, chunk.num_values * widths.get(chunk.path_in_schema, _OBJECT_BYTES))
+            chunk.num_values * (widths.get(chunk.path_in_schema) or _OBJECT_BYTES)
+            + (0 if widths.get(chunk.path_in_schema) else chunk.total_uncompressed_size)
             for chunk in chunks
             if chunk.path_in_schema in wanted or chunk.path_in_schema.partition(".")[0] in wanted
         )
@@ -159,7 +161,8 @@ class ParquetGroups:
 
 
 def _width(kind: pa.DataType) -> int:
+    """How many bytes a value takes; 0 where they differ."""
     try:
         return max(1, int(storage_of(kind).bit_width) // 8)
-    except ValueError:  # of no fixed width
-        return _OBJECT_BYTES
+    except ValueError:
+        return 0
