@@ -12,6 +12,7 @@ from headrace.io.example_features import FixedLenFeature, FixedLenSequenceFeatur
 from headrace.io.example_message import serialize_example
 from headrace.io.files import read_file
 from headrace.io.indexed_records import build_index
+from headrace.io.parquet_writer import ParquetWriter
 from headrace.io.parse_example import parse_example, parse_single_example
 from headrace.io.raw_decoding import decode_raw
 from headrace.io.tar_writer import TarWriter
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",
+    "ParquetWriter",
     "TFRecordWriter",
     "TarWriter",
     "VarLenFeature",
