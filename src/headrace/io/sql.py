@@ -63,6 +63,10 @@ class Query:
         if self.arraysize < 1:
             raise InvalidArgumentError(f"arraysize must be at least 1, not {self.arraysize}")
 
+    def __headrace_fingerprint__(self) -> Any:
+        """What the rows depend on; not how many come at once, nor through which cursor."""
+        return self.statement, self.connect, self.form
+
 
 @dataclass(frozen=True, slots=True)
 class RowPlace:
@@ -299,7 +303,8 @@ class RowReader:
             self._failure = error.located(stage=None, origin=f"element {self._place.row}")
             return
         shown = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        reason = f"{shown}, at row {self._place.row + 1} of the query {self._query.statement.shown}"
+        # Not "at the next row": SQLite's driver steps ahead, and fails with the row before in its hands.
+        reason = f"{shown}, behind row {self._place.row} of the query {self._query.statement.shown}"
         self._failure = DataError(reason, origin=f"element {self._place.row}")
         self._failure.__cause__ = error
 

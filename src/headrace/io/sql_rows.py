@@ -171,6 +171,8 @@ def _numbers(values: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray:
     if dtype.kind in "mM":
         return np.array(values, dtype)
     array = np.array([float(value) if isinstance(value, Decimal) else value for value in values])
+    if array.ndim > 1:
+        raise TypeError(f"{values[0]!r} is an array")
     if array.dtype.kind not in "biuf":
         odd = next((value for value in values if not isinstance(value, (bool, int, float, Decimal))), None)
         raise OverflowError("a number is too large") if odd is None else TypeError(f"{odd!r} is a {type(odd).__name__}")
