@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from tests.laws import sources_columnar, sources_sql, sources_tar, sources_text, sources_tfrecord
+from tests.laws import sources_columnar, sources_records, sources_sql, sources_tar, sources_text, sources_tfrecord
 from tests.laws.elements import (
     SHAPES,
     Build,
@@ -75,6 +75,7 @@ def _slices(n: int) -> dict[str, Any]:
 # Sources of files: a module of its own for each family of formats.
 FORMATS = [
     sources_columnar.SOURCES,
+    sources_records.SOURCES,
     sources_sql.SOURCES,
     sources_tar.SOURCES,
     sources_text.SOURCES,
