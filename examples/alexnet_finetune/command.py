@@ -7,6 +7,7 @@ the arguments themselves), before anything is timed wherever it can be known; a 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -39,6 +40,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise
     except HeadraceError as error:
         print("alexnet_finetune: error: " + " ".join(str(error).split()), file=sys.stderr)
+        return 1
+    except OSError as error:  # a full disk, a folder that may not be written
+        print(f"alexnet_finetune: error: {error.strerror or error}: {error.filename}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("alexnet_finetune: interrupted", file=sys.stderr)
@@ -199,7 +203,7 @@ def _add_pipeline(group: argparse._ArgumentGroup) -> None:
 def _add_training(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--no-train", action="store_true", help="time the loading alone; needs no PyTorch")
     group.add_argument("--epochs", type=_at_least(0), default=4, metavar="N", help="epochs of fine-tuning")
-    group.add_argument("--learning-rate", type=float, default=0.003, metavar="X", help="of gradient descent")
+    group.add_argument("--learning-rate", type=_positive, default=0.003, metavar="X", help="of gradient descent")
     group.add_argument(
         "--train-layers", nargs="+", choices=LAYERS, default=["fc6", "fc7", "fc8"], metavar="LAYER", help="what learns"
     )
@@ -207,6 +211,13 @@ def _add_training(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--narrower", type=int, choices=(1, 2, 4, 8, 16), default=1, help="divides channels and units")
     group.add_argument("--device", metavar="NAME", help="cpu, cuda, … (a GPU when there is one)")
     group.add_argument("--model-dir", type=Path, metavar="FOLDER", help="keep checkpoints there, and go on from them")
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError("must be a positive number")
+    return value
 
 
 def _at_least(least: int) -> Callable[[str], int]:
