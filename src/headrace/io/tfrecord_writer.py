@@ -59,7 +59,7 @@ class TFRecordWriter:
         else:
             self._file.abandon()
 
-    def write(self, record: bytes) -> None:
+    def write(self, record: bytes | bytearray | memoryview) -> None:
         """Writes a record."""
         if not isinstance(record, bytes | bytearray | memoryview):
             raise TypeError(f"a record is bytes, and not {type(record).__name__}")

@@ -25,13 +25,14 @@ class TextLineDataset(Dataset):
         name: how messages and statistics call the operation.
         on_error: ``"raise"`` gives the error of a record in its place; ``"skip"`` leaves records and files out that
             cannot be read, counts and logs them (``Options(max_failures=)`` bounds how many).
-        random_access: True reads by number: ``shuffle`` moves numbers and needs no buffer of records, and ``take``,
-            ``skip``, ``shard`` and a resumed run read nothing in vain. Where no index lies beside a file, the file is
-            looked through once to build it (``hr.io.build_index``). The files are named and not compressed, and ``num_parallel_reads``
-            is how many blocks are fetched at once, in order.
+        random_access: True reads by number: the number of records is known, ``shuffle`` moves numbers and needs no buffer of
+            records, and a resumed run reads nothing in vain. Where no index lies beside a file, the file is looked through
+            once to build it (``hr.io.build_index``). The files are named and not compressed, and
+            ``num_parallel_reads`` is how many blocks of records are fetched at once, in order.
 
     Raises:
-        InvalidArgumentError: an unknown compression; or, while iterating, a line that is not UTF-8.
+        InvalidArgumentError: an unknown compression; with ``random_access``, compressed files or a dataset of paths; or, while
+            iterating, a line that is not UTF-8.
         NotFoundError: while iterating, a file that is not there.
         DataLossError: while iterating, a compressed file that is truncated or corrupt.
 

@@ -18,20 +18,21 @@ class TFRecordDataset(Dataset):
 
     Args:
         filenames: a path, several, or a dataset of paths.
-        compression_type: ``None``, ``"GZIP"`` or ``"ZLIB"``.
+        compression_type: ``None`` for none, ``"GZIP"``, ``"ZLIB"``, ``"BZ2"``, ``"XZ"``, ``"ZSTD"`` or ``"LZ4"``;
+            ``"INFER"`` goes by each file's suffix.
         buffer_size: how many bytes are read at once; two megabytes by default.
         num_parallel_reads: how many files are read at once, their records interleaved; None reads one after the other.
         name: how messages and statistics call the operation.
         on_error: ``"raise"`` gives the error of a record in its place; ``"skip"`` leaves records and files out that
             cannot be read, counts and logs them (``Options(max_failures=)`` bounds how many).
-        random_access: True reads by number: ``shuffle`` moves numbers and needs no buffer of records, and ``take``,
-            ``skip``, ``shard`` and a resumed run read nothing in vain. Where no index lies beside a file, the file is
-            looked through once to build it (``hr.io.build_index``). The files are named and not compressed, and ``num_parallel_reads``
-            is how many blocks are fetched at once, in order.
+        random_access: True reads by number: the number of records is known, ``shuffle`` moves numbers and needs no buffer of
+            records, and a resumed run reads nothing in vain. Where no index lies beside a file, the file is looked through
+            once to build it (``hr.io.build_index``). The files are named and not compressed, and
+            ``num_parallel_reads`` is how many blocks of records are fetched at once, in order.
 
     Raises:
         MissingExtraError: while iterating, google-crc32c is not installed.
-        InvalidArgumentError: an unknown compression.
+        InvalidArgumentError: an unknown compression; or, with ``random_access``, compressed files or a dataset of paths.
         NotFoundError: while iterating, a file that is not there.
         DataLossError: while iterating, in place of a record whose checksum is wrong, or of the rest of a file that was
             cut short or has a corrupt length.
