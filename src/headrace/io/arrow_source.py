@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from headrace.errors import InvalidArgumentError, MissingExtraError
 from headrace.io.files import open_at
+from headrace.io.http_file import HttpFile, is_http
 
 __all__ = ["native_file"]
 
@@ -34,6 +35,10 @@ def _remote(path: str) -> Any:
 
     try:
         file = fsspec.open(path, "rb").open()
+    except FileNotFoundError:
+        if is_http(path):
+            HttpFile(path).close()  # which says what the server answered
+        raise
     except ImportError as error:
         raise MissingExtraError(f"{path} needs a package for its kind of address: {error}") from error
     except ValueError as error:

@@ -52,6 +52,8 @@ def spec_of_type(kind: pa.DataType, column: str) -> Any:
     dtype = NUMBERS.get(kind) or dtype_of(kind := storage_of(kind))
     if dtype is not None:
         return TensorSpec((), dtype)
+    if _depth(kind) > 2:
+        raise InvalidArgumentError(f"column '{column}' has lists in lists in lists; leave it out with columns=")
     return normalize(_nested_spec(kind, column))  # structures within it are known as such from now on
 
 
@@ -59,12 +61,12 @@ def _nested_spec(kind: pa.DataType, column: str) -> Any:
     if _types.is_struct(kind) and kind.num_fields:
         return {field.name: spec_of_type(field.type, f"{column}.{field.name}") for field in kind}
     if _types.is_fixed_size_list(kind):
-        return _inside(spec_of_type(kind.value_type, column), kind.list_size, column)
+        return _inside(spec_of_type(kind.value_type, column), kind.list_size)
     if is_list(kind):
-        return _inside(spec_of_type(kind.value_type, column), None, column)
+        return _inside(spec_of_type(kind.value_type, column), None)
     if _types.is_map(kind):
         pair = {"key": kind.key_type, "value": kind.item_type}
-        return {name: _inside(spec_of_type(part, f"{column}.{name}"), None, column) for name, part in pair.items()}
+        return {name: _inside(spec_of_type(part, f"{column}.{name}"), None) for name, part in pair.items()}
     if isinstance(kind, pa.FixedShapeTensorType):
         inner = spec_of_type(kind.value_type, column)
         return TensorSpec((*_logical_shape(kind), *inner.shape), inner.dtype)
@@ -111,18 +113,25 @@ def _logical_shape(kind: pa.FixedShapeTensorType) -> tuple[int, ...]:
     return tuple(kind.shape if order is None else (kind.shape[axis] for axis in order))
 
 
-def _inside(spec: Any, size: int | None, column: str) -> Any:
+def _depth(kind: pa.DataType) -> int:
+    """How many lists of varying length lie within each other."""
+    inner = [_depth(kind.field(index).type) for index in range(kind.num_fields)]
+    deepest = max(inner, default=0)
+    if _types.is_map(kind) or is_list(kind):
+        return deepest + 1
+    return deepest + 1 if deepest and _types.is_fixed_size_list(kind) else deepest
+
+
+def _inside(spec: Any, size: int | None) -> Any:
     """What a list of such values is; its leaves have an axis more."""
     leaves, treedef = flatten(spec)
-    return unflatten(treedef, [_with_axis(leaf, size, column) for leaf in leaves])
+    return unflatten(treedef, [_with_axis(leaf, size) for leaf in leaves])
 
 
-def _with_axis(spec: TensorSpec, size: int | None, column: str) -> Any:
+def _with_axis(spec: TensorSpec, size: int | None) -> Any:
     assert spec.shape is not None  # a column knows its rank
     if None not in spec.shape:
         return TensorSpec((size, *spec.shape), spec.dtype)
-    if spec.shape[0] is not None or spec.shape.count(None) > 1:
-        raise InvalidArgumentError(f"column '{column}' has lists in lists in lists; leave it out with columns=")
     return RaggedTensor(spec, TensorSpec((None if size is None else size + 1,), np.int64))
 
 

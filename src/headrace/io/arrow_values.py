@@ -295,8 +295,9 @@ def _tensors(array: pa.Array, column: str, faults: _Faults) -> Array:
 
 def _lists(array: pa.Array, column: str, faults: _Faults) -> Any:
     kind = array.type
-    if _types.is_list_view(kind) or _types.is_large_list_view(kind):
-        array = array.cast(pa.large_list(kind.value_type))
+    if _types.is_list_view(kind) or _types.is_large_list_view(kind):  # which lie in any order
+        lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+        return _cut(array, pa.array(np.cumsum([0, *lengths])), {None: array.flatten()}, column, faults)
     return _cut(array, array.offsets, {None: array.values}, column, faults)
 
 
