@@ -28,7 +28,7 @@ def cells(standing: Standing, row: Row) -> tuple[str, ...]:
     return (
         row.name,
         written,
-        f"{row.rate:,.0f}",
+        f"{row.rate:,.0f}" if row.rate >= 1_000 else f"{row.rate:.1f}",
         f"{(max(row.rates) - min(row.rates)) / row.rate:.0%}" if len(row.rates) > 1 else "",
         "" if share is None else f"{share:.2g}" if share < 0.1 else f"{share:.2f}",
         "" if times is None else f"{times:.2f} ×" if times < 10 else f"{times:,.0f} ×",
