@@ -31,9 +31,9 @@ class FixedLengthRecordDataset(Dataset):
     Raises:
         InvalidArgumentError: a length that is none, or an unknown compression.
         NotFoundError: while iterating, a file that is not there.
-        DataLossError: while iterating, behind the last whole record: a file that ends inside a record (an
-            InvalidArgumentError in tf.data, which tells it before the first one), is shorter than header and footer, or
-            is compressed and truncated or corrupt.
+        DataLossError: while iterating, behind the last whole record: a file that ends inside a record, is shorter than
+            header and footer, or is compressed and truncated or corrupt. (For files that are not compressed, tf.data tells
+            the first two before any record, as an InvalidArgumentError.)
 
     Example:
         >>> import headrace as hr
