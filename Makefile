@@ -130,7 +130,7 @@ $(DOCS_READY): $(NEEDS) | $(BIN)/python
 # No constraints here: the peers pin what they need in benchmarks/requirements.txt.
 $(BENCH_READY): pyproject.toml benchmarks/requirements.txt | $(BENCH)/bin/python
 	@echo "Installing headrace and its peers into $(BENCH). This happens once and takes some minutes."
-	@$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/requirements.txt --editable '.[report]'
+	@$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/requirements.txt --editable '.[report,tfrecord]'
 	@touch $@
 
 %/bin/python:

@@ -86,6 +86,14 @@ class Headrace:
         """A dataset of lines."""
         return hr.TextLineDataset(paths)
 
+    def records(self, paths: Any, compression: str) -> Any:
+        """A dataset of framed records."""
+        return hr.TFRecordDataset(paths, compression)
+
+    def fixed_records(self, paths: Any, record_bytes: int, header_bytes: int, footer_bytes: int) -> Any:
+        """A dataset of records of one length."""
+        return hr.FixedLengthRecordDataset(paths, record_bytes, header_bytes, footer_bytes)
+
     def kind_of(self, error: BaseException) -> str:
         """What is compared of an error."""
         if isinstance(error, hr.errors.HeadraceError):
@@ -159,6 +167,12 @@ class TensorFlow(Headrace):
 
     def text_lines(self, paths: Any) -> Any:
         return self.module.data.TextLineDataset(paths)
+
+    def records(self, paths: Any, compression: str) -> Any:
+        return self.module.data.TFRecordDataset(paths, compression)
+
+    def fixed_records(self, paths: Any, record_bytes: int, header_bytes: int, footer_bytes: int) -> Any:
+        return self.module.data.FixedLengthRecordDataset(paths, record_bytes, header_bytes, footer_bytes)
 
     def kind_of(self, error: BaseException) -> str:
         return type(error).__name__.removesuffix("Error") if isinstance(error, self.errors) else type(error).__name__

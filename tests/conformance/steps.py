@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 from tests.conformance.kinds import DICT, INT, PAIR, TEXT, VECTOR, Leaf, leaves_of, mapped
 from tests.conformance.sides import Headrace
+
+from headrace.io import TFRecordWriter
 
 __all__ = ["FINALS", "SOURCES", "STEPS", "Drawn"]
 
@@ -88,6 +91,12 @@ def sources(folder: Path) -> list[Draw]:
 
         return _drawn("from_generator", n, apply, VECTOR)
 
+    return [ranged, ranged, slices, slices, tensors, generated, *_files(folder)]
+
+
+def _files(folder: Path) -> list[Draw]:
+    """Every source that reads files."""
+
     def lines(rng: random.Random, _: Any) -> Drawn:
         paths = [
             str(folder / f"{rng.choice(['three', 'none', 'five', 'absent'])}.txt") for _ in range(rng.randint(1, 2))
@@ -99,7 +108,35 @@ def sources(folder: Path) -> list[Draw]:
         defaults = [np.array([7], np.int64), np.array(["none"])]
         return _drawn("CsvDataset", paths, lambda side, _: side.csv(paths, _defaults(side, defaults)), PAIR, fails=True)
 
-    return [ranged, ranged, slices, slices, tensors, generated, lines, csv]
+    def records(rng: random.Random, _: Any) -> Drawn:
+        names = rng.choice(
+            [["three.records"], ["none.records", "three.records"], ["broken.records"], ["absent.records"]]
+        )
+        paths, compression = [str(folder / name) for name in names], ""
+        if rng.random() < 0.3:
+            paths, compression = [str(folder / "three.records.gz")], "GZIP"
+        return _drawn(
+            "TFRecordDataset",
+            f"{paths}, {compression!r}",
+            lambda side, _: side.records(paths, compression),
+            TEXT,
+            fails=True,
+        )
+
+    def fixed(rng: random.Random, _: Any) -> Drawn:
+        paths = [
+            str(folder / f"{rng.choice(['none', 'three', 'five', 'absent'])}.txt") for _ in range(rng.randint(1, 2))
+        ]
+        sizes = rng.choice([(1, 0, 0), (2, 0, 0), (3, 1, 0), (4, 2, 3), (13, 0, 0), (5, 4, 0)])
+        return _drawn(
+            "FixedLengthRecordDataset",
+            f"{paths}, {sizes}",
+            lambda side, _: side.fixed_records(paths, *sizes),
+            TEXT,
+            fails=True,
+        )
+
+    return [lines, csv, records, fixed]
 
 
 def _defaults(side: Headrace, defaults: Any) -> Any:
@@ -114,6 +151,13 @@ def write_files(folder: Path) -> None:
     (folder / "three.txt").write_text("one\ntwo\r\nthree")
     (folder / "five.txt").write_text("a\n\nb\nc\nd\n")
     (folder / "none.txt").write_text("")
+    with TFRecordWriter(folder / "three.records") as writer:
+        for record in (b"one", b"", b"three" * 9):
+            writer.write(record)
+    whole = (folder / "three.records").read_bytes()
+    (folder / "three.records.gz").write_bytes(gzip.compress(whole))
+    (folder / "none.records").write_bytes(b"")
+    (folder / "broken.records").write_bytes(whole[:-20])
     (folder / "good.csv").write_text('1,a\n,"b,c"\n3,\n')
     (folder / "bad.csv").write_text("1,a\nx,b\n2\n3,c,d\n4,e\n")
 
