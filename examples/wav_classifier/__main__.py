@@ -11,6 +11,7 @@ improved form has kept stays in DATA/cache, so the next time that you call this 
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -61,6 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whatever is the data's fault, or the machine's, ends in one line.
         print(f"wav_classifier: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130  # as a shell reports it
     return 0
 
 
@@ -86,7 +89,7 @@ def check_installed() -> None:
     """Sees that PyTorch and matplotlib are there, before anything is made."""
     for module, extra in (("torch", "torch"), ("matplotlib", "report")):
         try:
-            __import__(module)
+            importlib.import_module(module)
         except ImportError:
             message = f"this example needs: pip install 'headrace[{extra}]' (make wav does it)"
             raise hr.errors.MissingExtraError(message) from None

@@ -150,6 +150,16 @@ def test_a_mistake_in_the_data_ends_in_one_line_that_names_it(
     assert re.search(words, line), line
 
 
+@pytest.mark.parametrize(("module", "extra"), [("torch", "torch"), ("matplotlib", "report")])
+def test_what_is_not_installed_is_named_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], module: str, extra: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    assert main([*SMALL, "--data", str(tmp_path / "data")]) == 1
+    assert f"pip install 'headrace[{extra}]'" in capsys.readouterr().err
+    assert not (tmp_path / "data").exists()
+
+
 # ------------------------------------------------------------------------------ going on
 
 
