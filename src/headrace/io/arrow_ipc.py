@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.errors import DataLossError, InvalidArgumentError
-from headrace.io.arrow_selection import BoundSelection, bound, says_what_arrow_says
+from headrace.io.arrow_selection import BoundSelection, bound, check_reaches, says_what_arrow_says
 from headrace.io.arrow_source import native_file
 from headrace.io.arrow_specs import dtype_of
 from headrace.io.columnar import RowGroups, Selection
@@ -78,6 +78,7 @@ class _Mapped:
             stop = min(start + _ROWS_AT_ONCE, batch.num_rows)
             begin = max(start, row - first)
             if begin < stop:
+                self._check_unchanged()
                 yield self.selection.wanted(batch.slice(begin, stop - begin), first + begin)
 
     def close(self) -> None:
@@ -114,6 +115,8 @@ class ArrowFileGroups(_Mapped):
 
     def batches(self, row: int) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
         """What is wanted of the rows from this one on."""
+        if row:  # to count the rows, every record batch is opened
+            check_reaches(self.path, len(self), row)
         number = bisect.bisect_right(self.starts, row) - 1 if row else 0
         first = self.starts[number] if row else 0
         for index in range(number, self._reader.num_record_batches):
@@ -160,6 +163,7 @@ class ArrowStreamGroups(_Mapped):
                 if first + batch.num_rows > row:
                     yield from self._cut(self._checked(batch), first, row)
                 first += batch.num_rows
+        check_reaches(self.path, first, row)
 
     def _next(self, reader: Any) -> pa.RecordBatch | None:
         self._check_unchanged()

@@ -17,7 +17,7 @@ from headrace.io.columnar import Selection
 from headrace.io.files import says_which_file
 from headrace.io.reader import Array
 
-__all__ = ["BoundSelection", "bound", "says_what_arrow_says"]
+__all__ = ["BoundSelection", "bound", "check_reaches", "says_what_arrow_says"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -115,6 +115,16 @@ def _expression(selection: Selection, schema: pa.Schema, judged: list[str]) -> A
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InvalidArgumentError(f"the filters {list(selection.filters)} do not fit: {error}") from error
     return expression
+
+
+def check_reaches(path: str, rows: int, row: int) -> None:
+    """Refuses to go on in a file at a row that it has not.
+
+    Raises:
+        DataLossError: the file has fewer rows.
+    """
+    if row > rows:
+        raise DataLossError(f"{path} has {rows} rows, and reading is to go on at row {row}: the file has changed")
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
 from headrace.errors import DataLossError
-from headrace.io.arrow_selection import BoundSelection, bound, says_what_arrow_says
+from headrace.io.arrow_selection import BoundSelection, bound, check_reaches, says_what_arrow_says
 from headrace.io.arrow_source import native_file
 from headrace.io.arrow_specs import storage_of
 from headrace.io.columnar import Selection
@@ -91,6 +91,7 @@ class ParquetGroups:
 
     def batches(self, row: int) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
         """What is wanted of the rows from this one on."""
+        check_reaches(self.path, len(self), row)
         for number in self._chosen:
             if self.starts[number + 1] > row:
                 yield from self._batches_of(number, row)
