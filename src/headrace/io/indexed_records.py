@@ -33,6 +33,7 @@ from headrace.io.files import open_at, path_of, says_which_file, version_of
 from headrace.io.reader import Array
 from headrace.io.record_index import Scan, index_of
 from headrace.io.record_scans import scan_frames, scan_lines
+from headrace.io.tar_elements import decode_element, scan_elements
 from headrace.io.text import not_utf8
 from headrace.io.tfrecord import crc32c_function, masked, wrong_checksum
 from headrace.structure import object_array
@@ -80,6 +81,7 @@ def _checked_record(data: bytes, _: str) -> bytes:
 
 
 INDEXED_FORMATS: Final = {
+    "tar": IndexedFormat("tar", scan_elements, decode_element),
     "text": IndexedFormat("text", scan_lines, _decoded_line),
     "tfrecord": IndexedFormat("tfrecord", scan_frames, _checked_record, behind_bytes=4),
 }
@@ -94,7 +96,7 @@ def build_index(paths: Any, format: str) -> list[int]:
 
     Args:
         paths: a path, or several; not compressed.
-        format: ``"text"`` or ``"tfrecord"``.
+        format: ``"tar"``, ``"text"`` or ``"tfrecord"``.
 
     Returns:
         How many records each file has.

@@ -1,36 +1,26 @@
-"""WebDataset shards: tar archives in which consecutive files of one key are one element.
+"""Reads WebDataset shards in order: tar archives in which consecutive files of one key are one element.
 
-    0001.jpg 0001.cls | 0002.jpg 0002.cls | …      → {"__key__": "0001", "__url__": "shard.tar", "jpg": b"…", "cls": b"3"}
-
-A key is a file's path up to the first dot of its base name, and what is behind that dot, in small letters, is its name in
-the element. Folders, and files that have no such dot, are passed over.
-
-What always holds, beside the promise of ``RecordReader``:
-- An element is whole: a key with a file that cannot be read (a link, a sparse file, one extension twice) is one bad
-  record, not an element that lacks something. Where an archive breaks off, so does the key before the break.
-- Behind a corrupt header nobody knows where the next one is, or whose file was lost: the archive is then at its end.
+What is an element, and what is wrong with one, stands in ``tar_elements``. Behind a corrupt header nobody knows where the
+next one is, or whose file was lost: the archive is then at its end.
 
 The "line" of an element is its number, from 1.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any
 
-from headrace.errors import HeadraceError, InvalidArgumentError, ResourceExhaustedError
-from headrace.io.block_reader import DEFAULT_BUFFER_BYTES
+from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.io.block_reader import DEFAULT_BUFFER_BYTES, MAX_RECORD_BYTES
 from headrace.io.compression import checked_compression_type
 from headrace.io.files import path_of
 from headrace.io.reader import Chunk, Place
-from headrace.io.tar_header import BLOCK_BYTES
-from headrace.io.tar_members import Member, TarMembers, split_name
+from headrace.io.tar_elements import ElementRun
+from headrace.io.tar_members import TarMembers
 from headrace.structure import object_array
 
-__all__ = ["MAX_ELEMENT_BYTES", "TarReader"]
-
-# Clips of video have hundreds of megabytes; what is longer belongs into a file of its own.
-MAX_ELEMENT_BYTES: Final = 1 << 30
+__all__ = ["TarReader"]
 
 
 class TarReader:
@@ -64,7 +54,7 @@ class TarReader:
         compression_type: str | None = None,
         buffer_size: int | None = None,
         place: Place | None = None,
-        max_element_bytes: int = MAX_ELEMENT_BYTES,
+        max_element_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
         self._path = path_of(path)
         self._compression_type = checked_compression_type(compression_type)
@@ -75,8 +65,7 @@ class TarReader:
         self._place = place or Place()
         self._closed = self._place.ended
         self._members: TarMembers | None = None
-        self._next: _Named | None = None  # the first file of the next key
-        self._nbytes = 0  # of the element that is gathered, headers included
+        self._run: ElementRun | None = None
         self._fault: tuple[HeadraceError, Place] | None = None  # of the next record, and the place behind it
 
     @property
@@ -104,7 +93,7 @@ class TarReader:
             if element is None:
                 break
             elements.append(element)
-            nbytes += self._nbytes
+            nbytes += sum(map(len, element.values()))
         if elements:
             lines = range(place.line, place.line + len(elements))
             return Chunk(arrays=(object_array(elements),), matrix=None, place=place, lines=lines)
@@ -127,80 +116,31 @@ class TarReader:
         """The next element; None at the end, or where ``_fault`` says what is wrong with it."""
         if self._closed or self._fault is not None:
             return None
-        was_open = self._members is not None
+        place = self._place
         try:
-            return self._gathered(self._opened())
+            run = self._opened()
+            given = run.next()
+            if given is None:
+                run.members.drain()
+                self.close()
+                return None
         except HeadraceError as error:
-            was_open = was_open or self._members is not None
+            told = error if self._run is None and self._members is None else self._located(error)
             self.close()
-            told = error.located(stage=None, origin=self._origin) if was_open else error
-            self._fault = told, replace(self._place, ended=True)
+            self._fault = told, replace(place, ended=True)
             return None
-
-    def _opened(self) -> TarMembers:
-        if self._members is None:
-            self._members = TarMembers(self._path, self._compression_type, self._buffer_size, self._place.offset)
-            self._next = _next_named(self._members)
-        return self._members
-
-    def _gathered(self, members: TarMembers) -> dict[str, Any] | None:
-        """The files of the next key; reads the headers of the key behind it, as nothing else says that it is whole."""
-        if self._next is None:
-            members.drain()
-            self.close()
-            return None
-        key, problem = self._next.key, None
-        element: dict[str, Any] = {"__key__": key, "__url__": self._path}
-        self._nbytes = 0
-        while self._next is not None and self._next.key == key:
-            problem = problem or self._add(element, self._next, members)
-            self._next = _next_named(members)
-        offset = members.offset if self._next is None else self._next.member.offset
-        after = Place(offset, self._place.line + 1, self._place.record + 1)
-        if problem is not None:
-            self._fault = problem.located(stage=None, origin=self._origin), after
+        after = Place(run.offset, place.line + 1, place.record + 1)
+        if isinstance(given, HeadraceError):
+            self._fault = self._located(given), after
             return None
         self._place = after
-        return element
+        return given
 
-    def _add(self, element: dict[str, Any], file: _Named, members: TarMembers) -> HeadraceError | None:
-        """Adds a file to its element, or says why it cannot be."""
-        header = file.member.header
-        if not header.is_plain:
-            return InvalidArgumentError(
-                f"{header.name} is {header.kind}, and archives are read in order, once: write it as a plain file "
-                "(GNU tar: --dereference --hard-dereference, without --sparse)"
-            )
-        if file.extension in element:
-            return InvalidArgumentError(
-                f"key {file.key!r} has two files {file.extension!r}: {header.name} is the second"
-            )
-        self._nbytes += BLOCK_BYTES + header.nbytes
-        if self._nbytes > self._max_element_bytes:
-            return ResourceExhaustedError(
-                f"key {file.key!r} has {self._nbytes} bytes or more, and the limit is {self._max_element_bytes}; it is "
-                "passed over"
-            )
-        element[file.extension] = members.content(file.member)
-        return None
+    def _opened(self) -> ElementRun:
+        if self._run is None:
+            self._members = TarMembers(self._path, self._compression_type, self._buffer_size, self._place.offset)
+            self._run = ElementRun(self._members, self._path, self._max_element_bytes)
+        return self._run
 
-    @property
-    def _origin(self) -> str:
-        return f"{self._path}:{self._place.line}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Named:
-    """A file that belongs to an element."""
-
-    key: str
-    extension: str
-    member: Member
-
-
-def _next_named(members: TarMembers) -> _Named | None:
-    while (member := members.next()) is not None:
-        names = split_name(member.header.name)
-        if names is not None and not member.header.is_folder:
-            return _Named(*names, member)
-    return None
+    def _located(self, error: HeadraceError) -> HeadraceError:
+        return error.located(stage=None, origin=f"{self._path}:{self._place.line}")

@@ -1,149 +1,141 @@
-"""The elements of tar archives by number: where each begins is found by one pass over the headers.
+"""The elements of tar archives as WebDataset writes them: consecutive files of one key.
 
-What always holds: an archive that was changed since is noticed before an element of it is given (by size and time of the
-last change), and the error of an element names the archive and the element's number in it, from 1.
+    0001.jpg 0001.cls | 0002.jpg 0002.cls | …      → {"__key__": "0001", "__url__": "shard.tar", "jpg": b"…", "cls": b"3"}
+
+A key is a file's path up to the first dot of its base name, and what is behind that dot, in small letters, is its name in
+the element. Folders, and files that have no such dot, are passed over.
+
+What always holds: an element is whole. A key with a file that cannot be read (a link, a sparse file, one extension twice)
+is one bad element, not one that lacks something; where an archive breaks off, so does the key before the break.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from typing import Any, Final, SupportsIndex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
 
-import numpy as np
+from headrace.errors import HeadraceError, InvalidArgumentError, ResourceExhaustedError
+from headrace.io.block_reader import MAX_RECORD_BYTES
+from headrace.io.tar_header import BLOCK_BYTES, END_BLOCK, padded
+from headrace.io.tar_members import Member, TarMembers, split_name
 
-from headrace.errors import DataLossError
-from headrace.io.block_reader import DEFAULT_BUFFER_BYTES
-from headrace.io.files import path_of, version_of
-from headrace.io.reader import Place
-from headrace.io.tar import TarReader
-from headrace.io.tar_header import BLOCK_BYTES
-from headrace.io.tar_members import TarMembers, split_name
-
-__all__ = ["TarElements", "offsets_of"]
+__all__ = ["ElementRun", "decode_element", "scan_elements"]
 
 # Headers are small and far apart.
 _HEADER_BUFFER_BYTES: Final = 1 << 16
-# The header behind an element is read as well, since it says that the element has no further file; a long name needs three.
-_BEHIND_BYTES: Final = 4 * BLOCK_BYTES
 
 
-class TarElements:
-    """Elements of uncompressed archives, to be got by number.
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A member that belongs to an element."""
+
+    key: str
+    extension: str
+    member: Member
+
+
+class ElementRun:
+    """Gathers the elements of an archive from a member on, one after the other.
 
     Args:
-        paths: the archives; their elements are counted through in this order.
+        members: of the archive.
+        url: what elements call it.
+        max_element_bytes: the longest element that is read, headers included.
 
     Raises:
-        NotFoundError: an archive is not there.
-        DataLossError: an archive is cut short or corrupt.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> import headrace as hr
-        >>> from headrace.io.tar_elements import TarElements
-        >>> path = str(pathlib.Path(tempfile.mkdtemp(), "a.tar"))
-        >>> with hr.io.TarWriter(path) as writer:
-        ...     for number in range(3):
-        ...         writer.write({"__key__": f"{number:04}", "cls": number})
-        >>> elements = TarElements([path])
-        >>> len(elements), elements[2]["cls"]
-        (3, b'2')
+        DataLossError: the archive is cut short or corrupt.
     """
 
-    def __init__(self, paths: Sequence[str]) -> None:
-        self._paths = [path_of(path) for path in paths]
-        self._versions = [version_of(path) for path in self._paths]
-        # One more than the elements: the end of the last one.
-        self._bounds = [offsets_of(path) for path in self._paths]
-        self._starts = np.cumsum([0, *(len(bounds) - 1 for bounds in self._bounds)])
+    def __init__(self, members: TarMembers, url: str, max_element_bytes: int = MAX_RECORD_BYTES) -> None:
+        self.members = members
+        self._url = url
+        self._max_element_bytes = max_element_bytes
+        self._nbytes = 0  # of the element that is gathered
+        self._file = _next_file(members)  # the first one of the next element
 
-    def __len__(self) -> int:
-        return int(self._starts[-1])
+    @property
+    def offset(self) -> int:
+        """Where the next element begins, or the archive ends."""
+        return self.members.offset if self._file is None else self._file.member.offset
 
-    def __getitem__(self, index: SupportsIndex) -> dict[str, Any]:
-        """One element.
+    def next(self) -> dict[str, Any] | HeadraceError | None:
+        """The next element, or what is wrong with it; None at the end.
 
-        Raises:
-            IndexError: there is no such element.
-            HeadraceError: it cannot be read.
-        """
-        return self.__getitems__([operator.index(index)])[0]
-
-    def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
-        """Several elements; those that follow each other are read in one go.
+        The header behind an element is read as well, since nothing else says that it has no further file.
 
         Raises:
-            IndexError: there is no such element.
-            HeadraceError: one of them cannot be read.
+            DataLossError: the archive is cut short or corrupt; nothing behind can be read.
         """
-        given: list[dict[str, Any]] = []
-        for run in _runs(indices, len(self)):
-            for shard in range(self._shard_of(run.start), self._shard_of(run.stop - 1) + 1):
-                first = int(self._starts[shard])
-                part = range(max(run.start, first), min(run.stop, int(self._starts[shard + 1])))
-                given += self._read(shard, part.start - first, len(part)) if part else []
-        return given
+        if self._file is None:
+            return None
+        key, fault = self._file.key, None
+        element: dict[str, Any] = {"__key__": key, "__url__": self._url}
+        self._nbytes = 0
+        while self._file is not None and self._file.key == key:
+            fault = fault or self._add(element, self._file)
+            self._file = _next_file(self.members)
+        return fault or element
 
-    def __headrace_fingerprint__(self) -> Any:
-        return list(zip(self._paths, self._versions, strict=True))
+    def _add(self, element: dict[str, Any], file: _File) -> HeadraceError | None:
+        """Adds a file to its element, or says why it cannot be."""
+        header = file.member.header
+        if not header.is_plain:
+            return InvalidArgumentError(
+                f"{header.name} is {header.kind}, and archives are read in order, once: write it as a plain file "
+                "(GNU tar: --dereference --hard-dereference, without --sparse)"
+            )
+        if file.extension in element:
+            return InvalidArgumentError(
+                f"key {file.key!r} has two files {file.extension!r}: {header.name} is the second"
+            )
+        self._nbytes += BLOCK_BYTES + padded(header.nbytes)
+        if self._nbytes > self._max_element_bytes:
+            return ResourceExhaustedError(
+                f"key {file.key!r} has {self._nbytes} bytes or more, and the limit is {self._max_element_bytes}; it is "
+                "passed over"
+            )
+        element[file.extension] = self.members.content(file.member)
+        return None
 
-    def _shard_of(self, index: int) -> int:
-        # To the right: a shard without elements begins where the next one does.
-        return int(np.searchsorted(self._starts, index, side="right")) - 1
 
-    def _read(self, shard: int, start: int, count: int) -> list[dict[str, Any]]:
-        path, bounds = self._paths[shard], self._bounds[shard]
-        if version_of(path) != self._versions[shard]:
-            raise DataLossError(f"{path} was changed after its elements were counted; make the dataset anew")
-        begin, end = int(bounds[start]), int(bounds[start + count])
-        buffer_size = min(end - begin + _BEHIND_BYTES, DEFAULT_BUFFER_BYTES)
-        reader = TarReader(path, buffer_size=buffer_size, place=Place(begin, start + 1, start))
-        try:
-            return list(_elements(reader, count))
-        finally:
-            reader.close()
+def _next_file(members: TarMembers) -> _File | None:
+    while (member := members.next()) is not None:
+        names = split_name(member.header.name)
+        if names is not None and not member.header.is_folder:
+            return _File(*names, member)
+    return None
 
 
-def offsets_of(path: str) -> np.ndarray:
-    """Where each element of an uncompressed archive begins, and where the last one ends (int64).
+def scan_elements(path: str) -> Iterator[tuple[int, int]]:
+    """Where the elements of an uncompressed archive lie: for each its offset and its length.
 
     Raises:
-        HeadraceError: the archive cannot be read to its end.
+        DataLossError: behind the last whole one, where the archive is cut short or corrupt.
     """
     members = TarMembers(path, "", _HEADER_BUFFER_BYTES)
-    offsets: list[int] = []
-    last = None
     try:
-        while (member := members.next()) is not None:
-            names = split_name(member.header.name)
-            if names is None or member.header.is_folder:
-                continue
-            if names[0] != last:
-                offsets.append(member.offset)
-                last = names[0]
-    except DataLossError as error:
-        raise error.located(stage=None, origin=f"{path}:{len(offsets) or 1}") from None
+        key, begin, end = None, 0, 0
+        while (file := _next_file(members)) is not None:
+            if file.key != key:
+                if key is not None:
+                    yield begin, end - begin
+                key, begin = file.key, file.member.offset
+            end = members.offset + padded(file.member.header.nbytes)
+        if key is not None:
+            yield begin, end - begin
     finally:
         members.close()
-    return np.array([*offsets, members.offset], np.int64)
 
 
-def _elements(reader: TarReader, count: int) -> Iterator[dict[str, Any]]:
-    while count:
-        chunk = reader.read(count)
-        assert chunk is not None  # the archive is the one that was counted
-        yield from chunk.columns[0].tolist()
-        count -= len(chunk)
+def decode_element(data: bytes, path: str) -> dict[str, Any]:
+    """The element that these bytes of an archive are.
 
-
-def _runs(indices: Sequence[int], length: int) -> Iterator[range]:
-    """Numbers as runs of consecutive ones."""
-    for index in indices:
-        if not 0 <= index < length:
-            raise IndexError(f"element {index} of {length}")
-    breaks = [at for at, (one, other) in enumerate(pairwise(indices), 1) if other != one + 1]
-    for begin, end in pairwise([0, *breaks, len(indices)]):
-        if end > begin:
-            yield range(indices[begin], indices[begin] + end - begin)
+    Raises:
+        InvalidArgumentError: it has a file that cannot be read.
+    """
+    given = ElementRun(TarMembers(path, "", 1, content=data + END_BLOCK), path).next()
+    assert given is not None  # it was found by a scan
+    if isinstance(given, HeadraceError):
+        raise given
+    return given

@@ -9,11 +9,13 @@ What always holds.
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass, replace
 from typing import Final
 
 from headrace.errors import DataLossError
 from headrace.io.compression import ByteStream, open_stream
+from headrace.io.files import version_of
 from headrace.io.tar_header import (
     BLOCK_BYTES,
     END_BLOCK,
@@ -63,17 +65,20 @@ class TarMembers:
         compression_type: its compression, "" for none.
         buffer_size: bytes to read at once.
         offset: where a member's first header, or the end, stands.
+        content: the archive itself, where it was read already; the file is not opened then.
 
     Raises:
         HeadraceError: the file cannot be opened.
     """
 
-    def __init__(self, path: str, compression_type: str, buffer_size: int, offset: int = 0) -> None:
+    def __init__(
+        self, path: str, compression_type: str, buffer_size: int, offset: int = 0, content: bytes | None = None
+    ) -> None:
         self._path = path
         self._compression_type = compression_type
         self._buffer_size = buffer_size
-        self._stream: ByteStream = open_stream(path, compression_type, offset)
-        self._data = b""
+        self._stream: ByteStream = io.BytesIO() if content is not None else open_stream(path, compression_type, offset)
+        self._data = content or b""
         self._at = 0  # where in _data the next byte is
         self.offset = offset  # of that byte in the archive
         self._content = 0  # how many bytes of content come before the next header, padding included
@@ -180,10 +185,7 @@ class TarMembers:
     def _more(self, wanted: int) -> bytes:
         piece = self._stream.read(self._buffer_size)
         if not piece:
-            raise DataLossError(
-                f"the archive ends at byte {self.offset - wanted}, where {wanted} bytes or more should follow; it was cut "
-                "short, or written without its end (two blocks of zeros)"
-            )
+            raise _cut_short(self.offset - wanted)
         return piece
 
     def _seek(self, offset: int) -> None:
@@ -191,9 +193,7 @@ class TarMembers:
         try:
             self._stream = open_stream(self._path, "", offset)
         except DataLossError as error:
-            raise DataLossError(
-                f"the content at byte {self.offset} should end at byte {offset}, behind the archive's end; it was cut short"
-            ) from error
+            raise _cut_short(version_of(self._path)[0]) from error
         self._data, self._at, self.offset = b"", 0, offset
 
     def _pass_over(self, nbytes: int) -> None:
@@ -203,3 +203,10 @@ class TarMembers:
             self._seek(ahead)
         while self.offset < ahead:
             self._exactly(min(ahead - self.offset, self._buffer_size))
+
+
+def _cut_short(at: int) -> DataLossError:
+    return DataLossError(
+        f"the archive ends at byte {at}, where more should follow; it was cut short, or written without its end (two blocks "
+        "of zeros)"
+    )

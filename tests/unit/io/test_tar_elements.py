@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -10,61 +9,84 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.io.tar_files import archive_of, elements_in, member
 
-from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError
-from headrace.io.tar_elements import TarElements
+import headrace as hr
+from headrace.errors import DataLossError, HeadraceError
+from headrace.io.indexed_records import INDEXED_FORMATS, IndexedRecords
+from headrace.io.tar import TarReader
+from headrace.io.tar_elements import scan_elements
+
+TAR = INDEXED_FORMATS["tar"]
 
 
-def shard(folder: Path, name: str, count: int, nbytes: int = 40) -> tuple[str, list[dict[str, Any]]]:
-    path = folder / name
-    listed = [member(f"{number}.{letter}", bytes([number]) * nbytes) for number in range(count) for letter in "ab"]
-    path.write_bytes(archive_of([member("x" * 200 + "/", kind=tarfile.DIRTYPE), *listed]))
-    return str(path), elements_in(listed, str(path))
+def told(error: HeadraceError) -> tuple[Any, ...]:
+    return type(error), error.reason, error.origin
 
 
-@given(data=st.data(), counts=st.lists(st.integers(0, 4), max_size=4), nbytes=st.sampled_from([0, 40, 300_000]))
+def in_order(path: str) -> list[Any]:
+    reader, came = TarReader(path), list[Any]()
+    while True:
+        try:
+            chunk = reader.read(3)
+        except HeadraceError as error:
+            came.append(told(error))
+            continue
+        if chunk is None:
+            return came
+        came += chunk.columns[0].tolist()
+
+
+def by_number(path: str) -> list[Any]:
+    records, came = IndexedRecords([path], TAR), list[Any]()
+    for number in range(len(records)):
+        try:
+            came.append(records[number])
+        except HeadraceError as error:
+            came.append(told(error))
+    return came
+
+
+names = st.sampled_from(["1.a", "1.b", "2.a", "2.b", "x" * 200 + "/3.a", "README", "folder.d", "link.a"])
+
+
+def made(name: str, nbytes: int) -> tuple[Any, bytes]:
+    if name == "folder.d":
+        return member(name, kind=tarfile.DIRTYPE)
+    if name == "link.a":
+        return member(name, kind=tarfile.SYMTYPE, linkname="1.a")
+    return member(name, b"x" * nbytes)
+
+
+@given(
+    listed=st.lists(st.builds(made, names, st.sampled_from([0, 3, 600, 300_000])), max_size=7),
+    format_=st.sampled_from([tarfile.PAX_FORMAT, tarfile.GNU_FORMAT]),
+    cut=st.one_of(st.none(), st.integers(0, 1_000_000)),
+)
 def test_elements_by_number_are_those_in_order(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, counts: list[int], nbytes: int
+    tmp_path_factory: pytest.TempPathFactory, listed: list[Any], format_: int, cut: int | None
 ) -> None:
-    shards = [shard(tmp_path_factory.getbasetemp(), f"{n}.tar", count, nbytes) for n, count in enumerate(counts)]
-    whole = [element for _, elements in shards for element in elements]
-    elements = TarElements([path for path, _ in shards])
-    assert len(elements) == len(whole)
-    assert elements.__getitems__(range(len(whole))) == whole
-    assert elements.__getitems__([]) == []
-    wanted = data.draw(st.lists(st.integers(0, max(0, len(whole) - 1)), max_size=6 if whole else 0))
-    assert elements.__getitems__(wanted) == [whole[number] for number in wanted]
+    path = tmp_path_factory.getbasetemp() / "both.tar"
+    path.with_suffix(".tar.index").unlink(missing_ok=True)
+    path.write_bytes(archive_of(listed, format_)[:cut])
+    assert by_number(str(path)) == in_order(str(path))
 
 
-def test_a_number_that_there_is_not_is_an_index_error(tmp_path: Path) -> None:
-    elements = TarElements([shard(tmp_path, "a.tar", 2)[0]])
-    for number in (-1, 2):
-        with pytest.raises(IndexError, match=f"element {number} of 2"):
-            elements[number]
-
-
-def test_the_error_of_an_element_is_its_own(tmp_path: Path) -> None:
+def test_a_scan_finds_elements_without_what_lies_between(tmp_path: Path) -> None:
     path = tmp_path / "a.tar"
-    path.write_bytes(archive_of([member("1.a"), member("2.a"), member("2.a"), member("3.a", b"x")]))
-    elements = TarElements([str(path)])
-    with pytest.raises(InvalidArgumentError, match=r"a\.tar:2: key '2' has two files"):
-        elements[1]
-    assert elements[2]["a"] == b"x"
+    path.write_bytes(
+        archive_of([member("README", b"r" * 9_000), member("1.a", b"x"), member("1.b"), member("d/"), member("2.a")])
+    )
+    # The text takes a header and 18 blocks.
+    assert list(scan_elements(str(path))) == [(9_728, 1_536), (11_776, 512)]
 
 
-def test_a_shard_that_is_absent_or_broken_is_told_at_once(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match=r"absent\.tar"):
-        TarElements([str(tmp_path / "absent.tar")])
-    path = Path(shard(tmp_path, "a.tar", 2)[0])
-    path.write_bytes(path.read_bytes()[:3_000])
-    with pytest.raises(DataLossError, match=r"a\.tar:1: the archive ends at byte 3000"):
-        TarElements([str(path)])
-
-
-def test_a_shard_that_was_changed_since_is_noticed(tmp_path: Path) -> None:
-    path, _ = shard(tmp_path, "a.tar", 2)
-    elements = TarElements([path])
-    print_before = elements.__headrace_fingerprint__()
-    os.utime(path, ns=(1, 1))
-    with pytest.raises(DataLossError, match="was changed after its elements were counted"):
-        elements[0]
-    assert TarElements([path]).__headrace_fingerprint__() != print_before
+def test_an_index_is_built_when_it_is_asked_for(tmp_path: Path) -> None:
+    path, listed = tmp_path / "a.tar", [member(f"{number}.{letter}") for number in range(5) for letter in "ab"]
+    path.write_bytes(archive_of(listed))
+    assert hr.io.build_index(path, format="tar") == [5]
+    assert (tmp_path / "a.tar.index").exists()
+    records = IndexedRecords([str(path)], TAR)
+    assert records.__getitems__([4, 0]) == [elements_in(listed, str(path))[number] for number in (4, 0)]
+    path.write_bytes(archive_of(listed[:4]))
+    with pytest.raises(DataLossError, match="changed since its records were counted"):
+        records[0]
+    assert len(IndexedRecords([str(path)], TAR)) == 2

@@ -10,11 +10,10 @@ from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
 from headrace.dataset.formats.tar_handlers import AUTO
 from headrace.errors import InvalidArgumentError
-from headrace.io.compression import checked_compression_type
 from headrace.io.files import path_of
-from headrace.io.tar_elements import TarElements
+from headrace.io.indexed_records import INDEXED_FORMATS, IndexedRecords
 from headrace.plan.elementwise import Map
-from headrace.plan.fetching import fetch_of
+from headrace.plan.fetching import FetchMany
 from headrace.plan.formats.tar import Handler, Handlers, TarFiles, TarHandlers
 from headrace.plan.node import AUTOTUNE, Node
 from headrace.plan.sources import Range
@@ -40,8 +39,8 @@ class TarDataset(Dataset):
         on_error: ``"raise"`` gives the error of an element in its place; ``"skip"`` leaves elements and shards out that
             cannot be read, or whose handler fails, counts and logs them (``Options(max_failures=)`` bounds how many).
         random_access: whether elements are read by number, so that a shuffle is one of all elements, and moves numbers
-            only. The shards are uncompressed, their headers are read when the dataset is made, and
-            ``num_parallel_reads`` is how many elements are read at once.
+            only. The shards are named and uncompressed; where their elements lie is written beside each when it is first
+            asked for (``hr.io.build_index``), and ``num_parallel_reads`` is how many elements are read at once.
 
     Raises:
         InvalidArgumentError: an unknown compression, or arguments that exclude each other; or, while iterating, in place
@@ -102,18 +101,17 @@ def _by_number(
     filenames: Any, compression_type: str | None, calls: int | None, on_error: str, name: str | None
 ) -> Node:
     if isinstance(filenames, Dataset):
-        raise InvalidArgumentError("TarDataset: random_access needs the names of the shards, not a dataset of them")
+        raise InvalidArgumentError("TarDataset: random_access=True needs the names themselves, not a dataset of names")
     listed = [filenames] if isinstance(filenames, (str, os.PathLike)) else list(filenames)
-    paths = [path_of(path) for path in listed]
-    if checked_compression_type(compression_type):
-        raise InvalidArgumentError(
-            "TarDataset: a compressed shard is read in order: without random_access, or unpack it"
-        )
-    elements = TarElements(paths)
-    numbers = Range(start=0, stop=len(elements), step=1, name=name)
+    records = IndexedRecords(
+        [path_of(path) for path in listed],
+        INDEXED_FORMATS["tar"],
+        compression_type=compression_type,
+        stage=f"TarDataset '{name}'" if name else "TarDataset",
+    )
     return Map(
-        input=numbers,
-        function=fetch_of(elements),
+        input=Range(start=0, stop=len(records), step=1, name=name),
+        function=FetchMany(records),  # one by one: elements have unlike extensions, so no column holds them
         num_parallel_calls=calls,
         on_error=on_error,
         name=name or "TarDataset",

@@ -69,8 +69,9 @@ def test_any_element_is_resumed(tmp_path: Path, executor: str) -> None:
     cut.write_bytes(archive_of(listed)[:3_600])
     for on_error in ("raise", "skip"):
         for options in ({}, {"num_parallel_reads": 2}, {"random_access": True}):
-            files = [good] if options.get("random_access") else [good, cut, tmp_path / "absent.tar", good]
-            dataset = hr.TarDataset(files, {"a": int}, on_error=on_error, **options)
+            dataset = hr.TarDataset(
+                [good, cut, tmp_path / "absent.tar", good], {"a": int}, on_error=on_error, **options
+            )
             check_every_restore_point(dataset, executors=(executor,))
 
 
@@ -186,12 +187,12 @@ def test_random_access_shuffles_all_elements_and_reads_only_what_is_asked_for(tm
 
 def test_random_access_needs_names_and_plain_shards(tmp_path: Path) -> None:
     path = shard(tmp_path / "a.tar", 1)
-    with pytest.raises(InvalidArgumentError, match="not a dataset of them"):
+    with pytest.raises(InvalidArgumentError, match="not a dataset of names"):
         hr.TarDataset(hr.Dataset.from_tensors(str(path)), random_access=True)
-    with pytest.raises(InvalidArgumentError, match="is read in order"):
+    with pytest.raises(InvalidArgumentError, match="GZIP"):
         hr.TarDataset(path, compression_type="GZIP", random_access=True)
     with pytest.raises(NotFoundError):
-        hr.TarDataset(tmp_path / "absent.tar", random_access=True)
+        list(hr.TarDataset(tmp_path / "absent.tar", random_access=True))
 
 
 # ------------------------------------------------------------------------------------ skipping
