@@ -231,7 +231,7 @@ def test_an_index_is_built_for_each_file(tmp_path: Path) -> None:
     paths = [written(tmp_path, b"x\n" * count, f"{count}.txt") for count in (0, 1, 5)]
     assert hr.io.build_index(paths, format="text") == [0, 1, 5]
     assert hr.io.build_index(Path(paths[2]), format="text") == [5]
-    with pytest.raises(InvalidArgumentError, match="format is one of 'text', 'tfrecord'"):
+    with pytest.raises(InvalidArgumentError, match="format is one of 'tar', 'text', 'tfrecord'"):
         hr.io.build_index(paths, format="csv")
     with pytest.raises(NotFoundError, match="no such file"):
         hr.io.build_index(tmp_path / "none", format="text")
