@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.unit.io.http_server import serving
 from tests.unit.io.reading import everything_of
 from tests.unit.io.tfrecord_files import file_of, frame_of, use_slow_crc32c
 
@@ -215,6 +216,18 @@ def test_files_that_are_not_local_are_read_by_number() -> None:
     assert lines.__getitems__([2, 0]) == ["three", "one"]
     assert list(IndexedRecords(["memory://indexed/data.tfrecord"], TFRECORD)) == [b"x" * 50, b"y"]  # type: ignore[call-overload]  # by numbers, until an IndexError
     system.rm("/indexed", recursive=True)
+
+
+def test_files_on_a_web_server_are_read_by_number() -> None:
+    pytest.importorskip("aiohttp")
+    with serving() as server:
+        lines = server.put("a.txt", b"one\ntwo\nthree\n")
+        frames = server.put("a.tfrecord", file_of([b"x" * 50, b"y"]))
+        assert IndexedRecords([lines], TEXT).__getitems__([2, 0]) == ["three", "one"]
+        assert IndexedRecords([frames], TFRECORD)[1] == b"y"
+        gone = IndexedRecords([f"{server.address}/none"], TEXT)
+        with pytest.raises(NotFoundError, match="no such file"):
+            gone[0]
 
 
 def test_a_remote_file_cut_short_is_an_error_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
