@@ -11,15 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from headrace.errors import MissingExtraError
-
-try:
-    import torch
-    from torch import nn
-except ImportError:
-    raise MissingExtraError(
-        "AlexNet needs PyTorch: pip install 'headrace[torch]' (or time the loading alone with --no-train)"
-    ) from None
+from examples.alexnet_finetune.pytorch import nn, torch
 
 __all__ = ["AlexNet", "freeze_all_but"]
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -22,6 +23,9 @@ from examples.alexnet_finetune.image_lists import Images, images_in_folder, imag
 from examples.alexnet_finetune.made_images import SHAPES, Recipe, make_images
 from examples.alexnet_finetune.table import print_table
 from headrace.errors import HeadraceError, InternalError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    from examples.alexnet_finetune.training import Learning
 
 __all__ = ["main"]
 
@@ -58,29 +62,36 @@ def run(args: argparse.Namespace, console: Console) -> None:
     """
     if args.plot is not None and args.steps:
         box_plot.check_can_be_drawn(args.plot)
+    device = None if args.no_train else _device(args.device)
     say = partial(console.print, highlight=False)
     images = _images(args, say)
-    say(
-        f"{len(images.training):,} images to learn from and {len(images.validation):,} to be judged on: "
-        + ", ".join(images.classes)
-    )
-    if args.no_train:
+    counts = f"{len(images.training):,} images to learn from and {len(images.validation):,} to be judged on"
+    say(f"{counts}: {', '.join(images.classes)}")
+    if device is None:
         _compare(args, images, [], console)
-        return
-    _train(args, images, console)
+    else:
+        _train(args, images, _learning(args, len(images.classes), device, say), console)
 
 
-def _train(args: argparse.Namespace, images: Images, console: Console) -> None:
-    # Needs PyTorch, which --no-train does without.
+# ---- what needs PyTorch, which --no-train does without
+
+
+def _device(name: str | None) -> str:
+    from examples.alexnet_finetune.training import device_named
+
+    return device_named(name)
+
+
+def _learning(args: argparse.Namespace, num_classes: int, device: str, say: Callable[[str], None]) -> Learning:
     from examples.alexnet_finetune.alexnet import AlexNet
-    from examples.alexnet_finetune.fine_tuning import FineTuning, fine_tune
-    from examples.alexnet_finetune.training import Learning, device_named, make_trainer, name_of_device
+    from examples.alexnet_finetune.training import Learning
     from examples.alexnet_finetune.weights import load_weights
 
-    say = partial(console.print, highlight=False)
-    device = device_named(args.device)
-    learning = Learning(
-        num_classes=len(images.classes),
+    if args.weights is not None:
+        filled = load_weights(AlexNet(num_classes, args.narrower), args.weights)
+        say(f"weights of {', '.join(filled)} from {args.weights}; the others are random")
+    return Learning(
+        num_classes=num_classes,
         train_layers=tuple(args.train_layers),
         learning_rate=args.learning_rate,
         weights=args.weights,
@@ -88,18 +99,25 @@ def _train(args: argparse.Namespace, images: Images, console: Console) -> None:
         seed=args.seed,
         device=device,
     )
-    if args.weights is not None:
-        filled = load_weights(AlexNet(learning.num_classes, learning.narrower), args.weights)
-        say(f"weights of {', '.join(filled)} from {args.weights}; the others are random")
+
+
+def _train(args: argparse.Namespace, images: Images, learning: Learning, console: Console) -> None:
+    from examples.alexnet_finetune.fine_tuning import FineTuning, fine_tune
+    from examples.alexnet_finetune.training import a_core_left_for_loading, make_trainer, name_of_device
+
+    device, where = learning.device, name_of_device(learning.device)
 
     def time_training(sequential: ImageDataGenerator, parallel: ImageDataGenerator) -> timing.Comparison:
-        task = f"training on {name_of_device(device)}"
         make = partial(make_trainer, learning)
-        return timing.time_training(sequential, parallel, args.steps, make, device, task)
+        return timing.time_training(sequential, parallel, args.steps, make, device, f"training on {where}")
 
-    _compare(args, images, [time_training], console)
-    if args.epochs:
-        say(f"fine-tuning {', '.join(learning.train_layers)} on {name_of_device(device)}, {args.epochs} epochs:")
+    with a_core_left_for_loading(device):
+        _compare(args, images, [time_training], console)
+        if not args.epochs:
+            return
+        console.print(
+            f"fine-tuning {', '.join(learning.train_layers)} on {where}; epochs: {args.epochs}", highlight=False
+        )
         job = FineTuning(
             training=_generator(args, images, parallel=True),
             validation=_generator(args, images, parallel=True, validation=True),
@@ -107,7 +125,10 @@ def _train(args: argparse.Namespace, images: Images, console: Console) -> None:
             device=device,
             model_dir=args.model_dir,
         )
-        fine_tune(job, make_trainer(learning), say)
+        fine_tune(job, make_trainer(learning), partial(console.print, highlight=False))
+
+
+# ---- images and pipelines
 
 
 def _images(args: argparse.Namespace, say: Callable[[str], None]) -> Images:
@@ -163,6 +184,9 @@ def _compare(
     if args.plot is not None:
         box_plot.draw(comparisons, args.plot)
         console.print(f"the box plot: {args.plot}", highlight=False)
+
+
+# ---- arguments
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import torch
-
 import headrace as hr
 from examples.alexnet_finetune.alexnet import AlexNet, freeze_all_but
+from examples.alexnet_finetune.pytorch import torch
 from examples.alexnet_finetune.weights import load_weights
 from headrace.errors import FailedPreconditionError, InvalidArgumentError
 
-__all__ = ["AlexNetTrainer", "Learning", "device_named", "make_trainer", "name_of_device"]
+__all__ = ["AlexNetTrainer", "Learning", "a_core_left_for_loading", "device_named", "make_trainer", "name_of_device"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +94,22 @@ def device_named(name: str | None) -> str:
     except (RuntimeError, AssertionError, NotImplementedError) as error:  # a build without CUDA asserts
         raise InvalidArgumentError(f"--device {name}: {str(error).splitlines()[0]}") from error
     return name
+
+
+@contextlib.contextmanager
+def a_core_left_for_loading(device: str) -> Iterator[None]:
+    """Computes on all cores but one, where it is the CPU that computes.
+
+    The threads of one operation wait for each other: on two cores, a step took half as long again when loading kept one of
+    them from its core.
+    """
+    threads = torch.get_num_threads()
+    if device == "cpu":
+        torch.set_num_threads(max(1, threads - 1))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def name_of_device(device: str) -> str:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import torch
 
 from examples.alexnet_finetune.alexnet import AlexNet
+from examples.alexnet_finetune.pytorch import torch
 from headrace.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 
 __all__ = ["load_weights"]

@@ -199,7 +199,7 @@ def test_a_missing_extra_is_named_with_the_line_that_installs_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)  # how Python marks what cannot be imported
-    for module in ("alexnet", "training", "fine_tuning", "weights"):
+    for module in ("pytorch", "alexnet", "training", "weights"):
         monkeypatch.delitem(sys.modules, f"examples.alexnet_finetune.{module}", raising=False)
     assert run("--images", 4, "--steps", 1) == 1
     extra = {"torch": "torch", "matplotlib": "report", "simplejpeg": "image"}[missing]
