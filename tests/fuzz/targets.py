@@ -130,16 +130,100 @@ def _lines(suffix: str, name: str, compress: Callable[[bytes], bytes]) -> Target
     )
 
 
+def _json_lines() -> list[bytes]:
+    return [
+        b'{"a": 1, "b": "x"}\n\n{"a": 2.5}\n',
+        b"".join(b'{"a": %d, "b": "text %d", "c": [1, 2], "d": {"e": null}}\n' % (n, n) for n in range(40)),
+    ]
+
+
+def _tables() -> list[Any]:
+    import pyarrow as pa
+
+    rng = np.random.default_rng(0)
+    wide = {
+        "number": pa.array(rng.integers(0, 9, 50)),
+        "text": pa.array([f"text {n}" if n % 7 else None for n in range(50)]).dictionary_encode(),
+        "list": pa.array([list(range(n % 4)) for n in range(50)]),
+        "vector": pa.FixedSizeListArray.from_arrays(pa.array(rng.standard_normal(100)), 2),
+        "nested": pa.array([{"x": n, "y": b"bytes"} for n in range(50)]),
+    }
+    return [pa.table({"a": [1, 2, 3], "b": [0.5, None, 1.5]}), pa.table(wide), pa.table({"a": pa.array([], pa.int8())})]
+
+
+def _parquet() -> list[bytes]:
+    import pyarrow.parquet as pq
+
+    def written(table: Any, **options: Any) -> bytes:
+        with io.BytesIO() as file:
+            pq.write_table(table, file, **options)
+            return file.getvalue()
+
+    options: list[dict[str, Any]] = [{"row_group_size": 20}, {"compression": "zstd"}, {"compression": "none"}]
+    return [written(table, **more) for table in _tables() for more in options]
+
+
+def _arrow() -> list[bytes]:
+    import pyarrow as pa
+
+    found = []
+    for table in _tables():
+        for make in (pa.ipc.new_file, pa.ipc.new_stream):
+            with pa.BufferOutputStream() as sink:
+                with make(sink, table.schema) as writer:
+                    writer.write_table(table, max_chunksize=20)
+                found.append(sink.getvalue().to_pybytes())
+    return found
+
+
+def _npy() -> list[bytes]:
+    found = []
+    for array in (np.arange(6).reshape(3, 2), np.zeros((2, 5), "<f4", order="F"), np.array(["a", "bc"]), np.zeros(0)):
+        with io.BytesIO() as file:
+            np.save(file, array)
+            found.append(file.getvalue())
+    return found
+
+
+def _npz() -> list[bytes]:
+    found = []
+    for save in (np.savez, np.savez_compressed):
+        with io.BytesIO() as file:
+            save(file, x=np.arange(12).reshape(4, 3), y=np.arange(4, dtype=np.int8))
+            found.append(file.getvalue())
+    return found
+
+
+def _arrow_codec(name: str) -> Callable[[bytes], bytes]:
+    def compress(content: bytes) -> bytes:
+        import pyarrow as pa
+
+        with pa.BufferOutputStream() as sink:
+            with pa.CompressedOutputStream(sink, name) as stream:
+                stream.write(content)
+            return bytes(sink.getvalue().to_pybytes())
+
+    return compress
+
+
 TARGETS: dict[str, Target] = {
     "text": Target(".txt", _text, hr.TextLineDataset),
     "gzip": _lines(".gz", "GZIP", gzip.compress),
     "zlib": _lines(".zz", "ZLIB", zlib.compress),
     "bz2": _lines(".bz2", "BZ2", bz2.compress),
     "xz": _lines(".xz", "XZ", lzma.compress),
+    "zstd": _lines(".zst", "ZSTD", _arrow_codec("zstd")),
+    "lz4": _lines(".lz4", "LZ4", _arrow_codec("lz4")),
     "csv": Target(".csv", _csv, lambda path: hr.CsvDataset(path, [np.int32, 7.0, "none"])),
+    "json_lines": Target(".jsonl", _json_lines, hr.JsonLinesDataset),
+    "fixed_length": Target(".bin", _text, lambda path: hr.FixedLengthRecordDataset(path, 3, 1, 2)),
     "tfrecord": Target(".tfrecord", _tfrecords, hr.TFRecordDataset),
     "example": Target(".example", _examples, _parse_example),
     "tar": Target(".tar", _tar, hr.TarDataset),
+    "parquet": Target(".parquet", _parquet, hr.ParquetDataset, most_answers=10_000),
+    "arrow": Target(".arrow", _arrow, hr.ArrowDataset, most_answers=10_000),
+    "npy": Target(".npy", _npy, hr.NumpyDataset),
+    "npz": Target(".npz", _npz, hr.NumpyDataset),
     "image": Target(".image", _pictures, _one(hr.io.decode_image)),
     "wav": Target(".wav", _sounds, _one(hr.audio.decode_wav)),
 }
