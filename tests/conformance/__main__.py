@@ -29,6 +29,7 @@ from tests.conformance.sides import HEADRACE, Event, Headrace, events_of, tensor
 from tests.conformance.steps import FINALS, SOURCES, STEPS, Drawn, write_files
 
 LIMIT = 60
+_SHOWN = 12  # events of a chain that differs
 # Chains of one process: enough that starting TensorFlow does not count, and few to lose when it crashes.
 _JOB = 500
 # Behind a failure, other operations differ on purpose (docs/decisions/0009), or TensorFlow never ends.
@@ -162,7 +163,10 @@ def in_a_process(options: argparse.Namespace, number: int, count: int) -> Any:
 def _words(tf: Headrace, chain: list[Drawn], number: int) -> str:
     short = shortened(tf, chain)
     lines = [f"chain {number}: " + ".".join(step.text for step in short)]
-    lines += [f"  {side.name}: {outcome(side, short)}" for side in (tf, HEADRACE)]
+    for side in (tf, HEADRACE):
+        events = outcome(side, short)
+        more = f" and {len(events) - _SHOWN} more" if len(events) > _SHOWN else ""
+        lines.append(f"  {side.name}: {events[:_SHOWN]}{more}")
     return "\n".join(lines)
 
 

@@ -124,10 +124,16 @@ def _files(folder: Path) -> list[Draw]:
         )
 
     def fixed(rng: random.Random, _: Any) -> Drawn:
-        paths = [
-            str(folder / f"{rng.choice(['none', 'three', 'five', 'absent'])}.txt") for _ in range(rng.randint(1, 2))
-        ]
-        sizes = rng.choice([(1, 0, 0), (2, 0, 0), (3, 1, 0), (4, 2, 3), (13, 0, 0), (5, 4, 0)])
+        # Of sizes that divide the file: where they do not, TensorFlow refuses what headrace reads as far as it goes.
+        name, choices = rng.choice(
+            [
+                ("three", [(1, 0, 0), (2, 0, 0), (3, 1, 1), (14, 0, 0), (5, 4, 0)]),
+                ("five", [(1, 0, 0), (3, 0, 0), (4, 1, 0), (2, 2, 1), (9, 0, 0)]),
+                ("none", [(1, 0, 0), (3, 0, 0)]),
+                ("absent", [(1, 0, 0), (3, 1, 1)]),
+            ]
+        )
+        paths, sizes = [str(folder / f"{name}.txt")] * rng.randint(1, 2), rng.choice(choices)
         return _drawn(
             "FixedLengthRecordDataset",
             f"{paths}, {sizes}",
