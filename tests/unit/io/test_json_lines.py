@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.unit.io.compressing import COMPRESS
 from tests.unit.io.json_texts import texts
@@ -67,6 +67,7 @@ def told(records: Records, fields: JsonFields | None) -> list[Any]:
 
 
 @given(body=texts, schema=schemas)
+@example(b'{"v": []}\n', {"v": hr.TensorSpec((0,), np.int64)})
 def test_the_fast_way_gives_what_the_careful_one_gives_or_nothing(body: bytes, schema: Fields) -> None:
     fields = JsonFields.of(schema)
     if body:
