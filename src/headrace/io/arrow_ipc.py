@@ -172,6 +172,17 @@ class ArrowStreamGroups(_Mapped):
         except StopIteration:
             return None
 
+    @property
+    def starts(self) -> list[int]:
+        """Only a reading of the whole file would tell.
+
+        Raises:
+            InvalidArgumentError: always.
+        """
+        raise InvalidArgumentError(
+            f"{self.path} is a stream, which does not say where a row stands; write it anew with pyarrow.ipc.new_file"
+        )
+
     def behind(self, row: int) -> int | None:
         """None: what stands behind a broken record batch cannot be found."""
         return None

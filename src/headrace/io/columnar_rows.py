@@ -69,8 +69,10 @@ class RaggedRows:
         starts, files = [0], []
         for file, path in enumerate(self._paths):
             groups = self._open_groups(path, selection)
-            inner = groups.starts
-            groups.close()
+            try:
+                inner = groups.starts
+            finally:
+                groups.close()
             starts += [starts[-1] + end - inner[0] for end in inner[1:]]
             files += [(file, number) for number in range(len(inner) - 1)]
         self._starts = np.array(starts)

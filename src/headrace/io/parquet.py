@@ -123,22 +123,20 @@ class ParquetGroups:
     def _batch_rows(self, number: int) -> tuple[int, bool]:
         """How many rows of a row group are decoded at once, and whether by several threads."""
         count = max(1, self.starts[number + 1] - self.starts[number])
-        each = max(1, self._nbytes(number) // count)
+        with self._reading():  # of the footer: names may be damaged
+            each = max(1, self._nbytes(number) // count)
         rows = min(count, max(1, _BATCH_BYTES // each))
         return rows, len(self.selection.read) > 1 and rows * each >= _THREADED_BYTES
 
     def _nbytes(self, number: int) -> int:
-        """About how many bytes the wanted columns of a row group have when they are decoded."""
-        metadata = self._file.metadata.row_group(number)
-        wanted = set(self.selection.read)
-        chunks = [metadata.column(index) for index in range(metadata.num_columns)]
-        widths = {name: _width(self.schema.field(name).type) for name in wanted}
-        return sum(
-            chunk.num_values * (widths.get(chunk.path_in_schema) or _OBJECT_BYTES)
-            + (0 if widths.get(chunk.path_in_schema) else chunk.total_uncompressed_size)
-            for chunk in chunks
-            if chunk.path_in_schema in wanted or chunk.path_in_schema.partition(".")[0] in wanted
-        )
+        """About how many bytes the wanted columns of a row group have when they are decoded, and no fewer.
+
+        The sizes of its columns are in the footer as well, but pyarrow aborts the process where they are corrupt.
+        """
+        group = self._file.metadata.row_group(number)
+        widths = [_width(self.schema.field(name).type) for name in self.selection.read]
+        nbytes = group.num_rows * sum(width or _OBJECT_BYTES for width in widths)
+        return nbytes if all(widths) else nbytes + max(0, group.total_byte_size)
 
     def _check_unchanged(self) -> None:
         if self._is_changed():

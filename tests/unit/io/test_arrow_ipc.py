@@ -69,7 +69,7 @@ def test_rows_come_in_order_from_any_row_on(tmp_path: Path, form: str, compressi
 @COMPRESSIONS
 def test_only_the_wanted_columns_are_looked_at(tmp_path: Path, form: str, compression: str | None) -> None:
     path = written(tmp_path, 12, form, compression)
-    wanted = {"columns": ("x", "kind"), "filters": ((("text", "in", ("é3", "é11")),),)}
+    wanted: dict[str, Any] = {"columns": ("x", "kind"), "filters": ((("text", "in", ("é3", "é11")),),)}
     rows = list(_rows(reader(path, **wanted), 9))
     assert rows == [{"x": 3, "kind": "é3"}, {"x": 11, "kind": "é11"}]
     assert [list(row) for row in rows] == [["x", "kind"]] * 2
