@@ -5,21 +5,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from headrace.io.csv import decode_csv
-from headrace.io.example_features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
-from headrace.io.example_message import serialize_example
 from headrace.io.files import read_file
-from headrace.io.indexed_records import build_index
-from headrace.io.parquet_writer import ParquetWriter
-from headrace.io.parse_example import parse_example, parse_single_example
-from headrace.io.raw_decoding import decode_raw
-from headrace.io.tar_writer import TarWriter
-from headrace.io.tfrecord_writer import TFRecordWriter
 
 if TYPE_CHECKING:
+    from headrace.io.example_features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
+    from headrace.io.example_message import serialize_example
+    from headrace.io.example_parsing import parse_example, parse_single_example
     from headrace.io.image_decoding import decode_image, decode_jpeg, decode_png
+    from headrace.io.indexed_records import build_index
+    from headrace.io.parquet_writer import ParquetWriter
+    from headrace.io.raw_decoding import decode_raw
+    from headrace.io.tar_writer import TarWriter
+    from headrace.io.tfrecord_writer import TFRecordWriter
 
 __all__ = [
     "FixedLenFeature",
@@ -41,12 +41,30 @@ __all__ = [
 ]
 
 
+# Imported when it is first used: nobody waits for a format that is not read.
+_LATER: Final = {
+    "FixedLenFeature": "example_features",
+    "FixedLenSequenceFeature": "example_features",
+    "ParquetWriter": "parquet_writer",
+    "TFRecordWriter": "tfrecord_writer",
+    "TarWriter": "tar_writer",
+    "VarLenFeature": "example_features",
+    "build_index": "indexed_records",
+    "decode_image": "image_decoding",
+    "decode_jpeg": "image_decoding",
+    "decode_png": "image_decoding",
+    "decode_raw": "raw_decoding",
+    "parse_example": "example_parsing",
+    "parse_single_example": "example_parsing",
+    "serialize_example": "example_message",
+}
+
+
 if not TYPE_CHECKING:  # a type checker would take it for a promise that there is any name
 
     def __getattr__(name: str) -> object:
-        """Images are decoded by those who have images; the others do not wait for the import."""
-        if name in {"decode_image", "decode_jpeg", "decode_png"}:
-            from headrace.io import image_decoding
+        if name in _LATER:
+            import importlib
 
-            return getattr(image_decoding, name)
+            return getattr(importlib.import_module(f"headrace.io.{_LATER[name]}"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,7 +8,7 @@ from typing import Any
 from headrace.dataset.dataset import Dataset
 from headrace.errors import InvalidArgumentError
 from headrace.io.files import path_of
-from headrace.io.indexed_records import IndexedFormat, IndexedRecords
+from headrace.io.indexed_records import INDEXED_FORMATS, IndexedRecords
 from headrace.plan.elementwise import Map
 from headrace.plan.fetching import fetch_of
 from headrace.plan.sources import Range, RecordFormat
@@ -19,7 +19,7 @@ __all__ = ["by_number"]
 def by_number(
     filenames: Any,
     files: RecordFormat,
-    record_format: IndexedFormat,
+    kind: str,
     *,
     num_parallel_reads: int | None = None,
     on_error: str = "raise",
@@ -36,7 +36,7 @@ def by_number(
     paths = [path_of(path) for path in listed]
     stage = f"{files.op} '{name}'" if name else files.op
     compression = files.parameters().get("compression_type")
-    records = IndexedRecords(paths, record_format, compression_type=compression, stage=stage)
+    records = IndexedRecords(paths, INDEXED_FORMATS[kind], compression_type=compression, stage=stage)
     return Dataset(
         Map(
             input=Range(start=0, stop=len(records), step=1, name=name),

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.dataset.dataset import Dataset
-from headrace.dataset.formats.by_number import by_number
 from headrace.dataset.formats.files import of_files
-from headrace.io.indexed_records import INDEXED_FORMATS
 from headrace.plan.formats.text import TextFiles
 
 __all__ = ["TextLineDataset"]
@@ -60,10 +58,12 @@ class TextLineDataset(Dataset):
     ) -> None:
         text = TextFiles(compression_type=compression_type, buffer_size=buffer_size)
         if random_access:
+            from headrace.dataset.formats.by_number import by_number
+
             made = by_number(
                 filenames,
                 text,
-                INDEXED_FORMATS["text"],
+                "text",
                 num_parallel_reads=num_parallel_reads,
                 on_error=on_error,
                 name=name,
