@@ -133,6 +133,7 @@ def _lines(suffix: str, name: str, compress: Callable[[bytes], bytes]) -> Target
 def _json_lines() -> list[bytes]:
     return [
         b'{"a": 1, "b": "x"}\n\n{"a": 2.5}\n',
+        b"".join(b'{"a": %d.5, "b": "\\u00e9", "c": [%d]}\n' % (n, n) for n in range(40)),
         b"".join(b'{"a": %d, "b": "text %d", "c": [1, 2], "d": {"e": null}}\n' % (n, n) for n in range(40)),
     ]
 
@@ -206,6 +207,8 @@ def _arrow_codec(name: str) -> Callable[[bytes], bytes]:
     return compress
 
 
+_JSON_FIELDS = {"a": 0.0, "b": "none", "c": hr.TensorSpec((None,), np.int32)}
+
 TARGETS: dict[str, Target] = {
     "text": Target(".txt", _text, hr.TextLineDataset),
     "gzip": _lines(".gz", "GZIP", gzip.compress),
@@ -216,6 +219,7 @@ TARGETS: dict[str, Target] = {
     "lz4": _lines(".lz4", "LZ4", _arrow_codec("lz4")),
     "csv": Target(".csv", _csv, lambda path: hr.CsvDataset(path, [np.int32, 7.0, "none"])),
     "json_lines": Target(".jsonl", _json_lines, hr.JsonLinesDataset),
+    "json_fields": Target(".jsonl", _json_lines, lambda path: hr.JsonLinesDataset(path, record_defaults=_JSON_FIELDS)),
     "fixed_length": Target(".bin", _text, lambda path: hr.FixedLengthRecordDataset(path, 3, 1, 2)),
     "tfrecord": Target(".tfrecord", _tfrecords, hr.TFRecordDataset),
     "example": Target(".example", _examples, _parse_example),
