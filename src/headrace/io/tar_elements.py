@@ -134,7 +134,7 @@ def decode_element(data: bytes, path: str) -> dict[str, Any]:
     Raises:
         InvalidArgumentError: it has a file that cannot be read.
     """
-    given = ElementRun(TarMembers(path, "", 1, content=data + END_BLOCK), path).next()
+    given = ElementRun(TarMembers(path, "", BLOCK_BYTES, content=data + END_BLOCK), path).next()
     assert given is not None  # it was found by a scan
     if isinstance(given, HeadraceError):
         raise given

@@ -199,7 +199,11 @@ class TarMembers:
     def _pass_over(self, nbytes: int) -> None:
         self._content = 0
         ahead = self.offset + nbytes
-        if nbytes > _WORTH_A_SEEK_BYTES and not self._compression_type and self._at + nbytes > len(self._data):
+        if self._at + nbytes <= len(self._data):
+            self._at += nbytes
+            self.offset = ahead
+            return
+        if nbytes > _WORTH_A_SEEK_BYTES and not self._compression_type:
             self._seek(ahead)
         while self.offset < ahead:
             self._exactly(min(ahead - self.offset, self._buffer_size))
