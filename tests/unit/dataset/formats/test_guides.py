@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -38,4 +39,5 @@ def test_a_page_prints_what_it_says(
     said = run_page(page, given)
     printed = capsys.readouterr().out.splitlines()
     assert said
-    assert [line for line in printed if line in said] == said
+    # In a loop the same comes several times.
+    assert [line for line, _ in itertools.groupby(line for line in printed if line in said)] == said
