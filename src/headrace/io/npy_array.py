@@ -1,14 +1,14 @@
 """The arrays in one of NumPy's files: mapped into memory where they lie in it as they are, and never a pickle.
 
 What always holds. Nothing is allocated that the file's own size does not cover, however large an array a header claims;
-a compressed member of an archive is decompressed as far as it goes before its header is believed.
+a compressed member of an archive is decompressed in portions, as far as it goes, and no further than its header says.
 """
 
 from __future__ import annotations
 
 import io
-import math
 import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -19,11 +19,14 @@ import numpy as np
 
 from headrace.errors import DataLossError, HeadraceError, InvalidArgumentError
 from headrace.io.files import open_at, read_file, says_which_file
+from headrace.io.npy_header import Header, read_header
 from headrace.io.reader import Array
 
 __all__ = ["arrays_of_file"]
 
 _ZIP_MARK: Final = b"PK"
+_PACKED: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_PORTION_BYTES: Final = 1 << 20
 _OBJECTS: Final = "holds Python objects, which only a pickle could bring back; save numbers, or texts of a fixed length"
 
 
@@ -61,12 +64,13 @@ def _says_what_is_wrong(path: str) -> Iterator[None]:
     # What NumPy and zipfile raise for bytes that mean nothing.
     except (
         ValueError,
+        OverflowError,
         EOFError,
+        struct.error,
         zipfile.BadZipFile,
         zlib.error,
         NotImplementedError,
         RuntimeError,
-        SyntaxError,
     ) as error:
         raise DataLossError(f"{path} cannot be read as NumPy's: {error}") from error
 
@@ -76,14 +80,21 @@ def _archived(path: str, file: Any, *, is_mapped: bool) -> dict[str, Array]:
         members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
         if not members:
             raise InvalidArgumentError(f"{path} has no arrays in it")
+        _check_sizes(path, members, file.seek(0, os.SEEK_END))
         arrays: dict[str, Array] = {}
         for member in members:
             name = member.filename.removesuffix(".npy")
-            found = _mapped_member(path, file, member) if is_mapped else None
             where = f"{path}, '{name}'"
-            # Decompressed in portions, so a claim of its size alone takes no memory.
-            arrays[name] = _checked(_parsed(archive.read(member), where) if found is None else found, where)
+            found = _mapped_member(path, file, member) if is_mapped else None
+            arrays[name] = _checked(_unpacked(archive, member, where) if found is None else found, where)
         return arrays
+
+
+def _check_sizes(path: str, members: list[zipfile.ZipInfo], size: int) -> None:
+    """Refuses members that lie in one another: each would be decompressed, out of the same few bytes."""
+    claimed = sum(member.compress_size for member in members)
+    if claimed > size:
+        raise DataLossError(f"{path} is corrupt: its arrays are to have {claimed} bytes in it, and it has {size}")
 
 
 def _mapped_member(path: str, file: Any, member: zipfile.ZipInfo) -> Array | None:
@@ -99,58 +110,61 @@ def _mapped_member(path: str, file: Any, member: zipfile.ZipInfo) -> Array | Non
     return _mapped(path, file, begin + member.file_size)
 
 
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str) -> Array:
+    """A member's array; of what is decompressed, no more is kept than its header asks for."""
+    if member.compress_type not in _PACKED:  # of the others, a few bytes become gigabytes at once
+        raise InvalidArgumentError(f"{where} is compressed in a way that is not NumPy's; save it with savez_compressed")
+    with archive.open(member) as stream:
+        header = _header(stream, where)
+        content = bytearray()
+        while len(content) < header.nbytes:
+            portion = stream.read(min(header.nbytes - len(content), _PORTION_BYTES))
+            if not portion:
+                raise DataLossError(f"{where} is truncated: it has {len(content)} of {header.nbytes} bytes")
+            content += portion
+        if stream.read(1):  # at the end, its checksum is looked at
+            raise DataLossError(f"{where} is corrupt: more follows than the {header.nbytes} bytes of its array")
+    return _array(header, content)
+
+
 def _mapped(path: str, file: Any, end: int | None = None) -> Array:
     """The array whose header the file stands at, in the file's memory, which must not reach beyond ``end``."""
-    shape, is_fortran, dtype = _header(file)
-    _refuse_objects(path, dtype)
+    header = _header(file, path)
     begin = file.tell()
-    nbytes = math.prod(shape) * dtype.itemsize
     end = file.seek(0, os.SEEK_END) if end is None else min(end, file.seek(0, os.SEEK_END))
+    _check_reaches(path, begin, header.nbytes, end)
+    if not header.nbytes:  # nothing cannot be mapped
+        return _array(header, b"")
+    order: Any = "F" if header.is_fortran else "C"
+    return np.memmap(path, header.dtype, "r", begin, header.shape, order).view(np.ndarray)
+
+
+def _parsed(content: bytes, path: str) -> Array:
+    """The array that these bytes are, header and all."""
+    stream = io.BytesIO(content)
+    header = _header(stream, path)
+    _check_reaches(path, stream.tell(), header.nbytes, len(content))
+    return _array(header, memoryview(content)[stream.tell() :])
+
+
+def _check_reaches(path: str, begin: int, nbytes: int, end: int) -> None:
     if begin + nbytes > end:
         raise DataLossError(
             f"{path} is truncated: {nbytes} bytes of an array begin at byte {begin}, and it ends at {end}"
         )
-    order: Any = "F" if is_fortran else "C"
-    if not nbytes:  # nothing cannot be mapped
-        return np.zeros(shape, dtype, order)
-    return np.memmap(path, dtype, "r", begin, shape, order).view(np.ndarray)
 
 
-def _parsed(content: bytes, where: str) -> Array:
-    """The array that these bytes are, header and all."""
-    stream = io.BytesIO(content)
-    shape, _, dtype = _header(stream)
-    _refuse_objects(where, dtype)
-    if stream.tell() + math.prod(shape) * dtype.itemsize > len(content):
-        raise DataLossError(
-            f"{where} is truncated: an array of shape {shape} of {dtype} is not in {len(content)} bytes"
-        )
-    stream.seek(0)
-    array: Array = np.lib.format.read_array(stream, allow_pickle=False)
-    return array
+def _array(header: Header, content: Any) -> Array:
+    """These bytes as an array, which is no copy."""
+    # Of texts without a character, np.zeros would make texts of one.
+    return np.ndarray(header.shape, header.dtype, content or b"\0", order="F" if header.is_fortran else "C")
 
 
-def _header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """The shape, whether it is in Fortran's order, and the dtype; what follows is the array."""
-    version = np.lib.format.read_magic(stream)
-    if version == (1, 0):
-        return np.lib.format.read_array_header_1_0(stream)
-    # The third version differs from the second in names of fields alone, which are UTF-8 and not Latin-1.
-    shape, is_fortran, dtype = np.lib.format.read_array_header_2_0(stream)
-    return shape, is_fortran, _as_utf8(dtype) if version == (3, 0) else dtype
-
-
-def _as_utf8(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    if dtype.names is None:
-        return dtype
-    names = [name.encode("latin1").decode() for name in dtype.names]
-    fields = [(name, _as_utf8(dtype[index])) for index, name in enumerate(names)]
-    return np.dtype(fields)
-
-
-def _refuse_objects(path: str, dtype: np.dtype[Any]) -> None:
-    if dtype.hasobject:
-        raise InvalidArgumentError(f"{path} {_OBJECTS}")
+def _header(stream: Any, where: str) -> Header:
+    header = read_header(stream)
+    if header.dtype.hasobject:
+        raise InvalidArgumentError(f"{where} {_OBJECTS}")
+    return header
 
 
 def _checked(array: Array, where: str) -> Array:

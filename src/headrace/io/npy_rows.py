@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -113,6 +114,10 @@ class NumpyRows:
         first, last = int(indices[0]), int(indices[-1])
         is_run = last - first + 1 == len(indices) and bool((np.diff(indices) == 1).all())
         picked = [leaf[first : last + 1] if is_run else leaf.take(indices, axis=0) for leaf in self._files[file]]
+        for leaf in picked:
+            if leaf.dtype.kind == "U" and len(wrong := _rows_without_characters(leaf)):
+                row = int(indices[wrong[0]])
+                raise DataLossError("it has a text of numbers that are no characters", origin=f"{path}:{row}")
         return [leaf.astype(_delivered(leaf.dtype), copy=False) for leaf in picked]
 
 
@@ -123,6 +128,14 @@ def _by_field(arrays: Any) -> Any:
     if arrays.dtype.names is None:
         return arrays
     return {name: _by_field(arrays[name]) for name in arrays.dtype.names}
+
+
+def _rows_without_characters(texts: Array) -> Array:
+    """The rows in which a text has a number behind the last of Unicode's, of which Python makes no ``str``."""
+    if not texts.size or not texts.dtype.itemsize:
+        return np.zeros(0, np.int64)
+    numbers = np.ascontiguousarray(texts).view(np.dtype(np.uint32).newbyteorder(texts.dtype.byteorder))
+    return np.flatnonzero(numbers.reshape(len(texts), -1).max(axis=1) > sys.maxunicode)
 
 
 def _delivered(dtype: np.dtype[Any]) -> np.dtype[Any]:
