@@ -21,6 +21,7 @@ from headrace.io.arrow_source import native_file
 from headrace.io.arrow_specs import storage_of
 from headrace.io.columnar import Selection
 from headrace.io.files import version_of
+from headrace.io.parquet_footer import check_column_types
 from headrace.io.reader import Array
 
 __all__ = ["ParquetGroups"]
@@ -85,6 +86,7 @@ class ParquetGroups:
         if self.selection.expression is None or not everything:
             return everything
         with self._reading():
+            check_column_types(self.path, self._source)
             fragment = pads.ParquetFileFormat().make_fragment(self._source)
             left = fragment.subset(self.selection.expression, schema=self.schema)
             return sorted(group.id for group in left.row_groups)
@@ -135,7 +137,7 @@ class ParquetGroups:
         """
         group = self._file.metadata.row_group(number)
         widths = [_width(self.schema.field(name).type) for name in self.selection.read]
-        nbytes = group.num_rows * sum(width or _OBJECT_BYTES for width in widths)
+        nbytes: int = group.num_rows * sum(width or _OBJECT_BYTES for width in widths)
         return nbytes if all(widths) else nbytes + max(0, group.total_byte_size)
 
     def _check_unchanged(self) -> None:
