@@ -68,7 +68,8 @@ def parse_single_example(
 ) -> dict[str, Any]:
     r"""Parses one serialized ``tf.train.Example`` message, as ``tf.io.parse_single_example``.
 
-    Batches are faster: ``ds.batch(n).map(lambda records: hr.io.parse_example(records, features))``.
+    Batches are faster: ``ds.batch(n).map(lambda records: hr.io.parse_example(records, features))``; for elements one by one, with
+    features of fixed length alone, ``ds.map(hr.vectorized(lambda records: hr.io.parse_example(records, features)))``.
 
     Args:
         serialized: the message.
