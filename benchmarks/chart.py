@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from contest import Program
 from standing import OURS, Standing
+from table import rate_text
 
 OURS_COLOUR: Final = "#0f766e"
 PEER_COLOUR: Final = "#94a3b8"
@@ -61,7 +62,15 @@ def _draw_bars(axes: Any, drawn: list[tuple[str, str, float, float]]) -> None:
         best = max(elements, batches)
         axes.barh(place, best, height=0.62, color=colour, alpha=0.4, linewidth=0)
         axes.barh(place, elements, height=0.62, color=colour, linewidth=0)
-        axes.annotate(f"{best:,.0f}", (best, place), (4, 0), textcoords="offset points", va="center", color=TEXT_COLOUR)
+        axes.annotate(
+            rate_text(best),
+            (best, place),
+            (4, 0),
+            textcoords="offset points",
+            va="center",
+            color=TEXT_COLOUR,
+            bbox={"facecolor": "white", "linewidth": 0, "pad": 1},  # legible on the line of a limit that is near
+        )
 
 
 def _draw_limit(axes: Any, standing: Standing) -> None:
@@ -70,7 +79,7 @@ def _draw_limit(axes: Any, standing: Standing) -> None:
         return
     axes.axvline(limit.rate, color=TEXT_COLOUR, linewidth=1.0, linestyle=(0, (4, 3)))
     axes.annotate(
-        f"limit {limit.rate:,.0f} ",
+        f"limit {rate_text(limit.rate)} ",
         (limit.rate, 1.0),
         xycoords=("data", "axes fraction"),
         ha="right",

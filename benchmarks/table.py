@@ -19,6 +19,11 @@ WRITTEN: Final = {
 }
 
 
+def rate_text(rate: float) -> str:
+    """A rate for people: small ones with a decimal."""
+    return f"{rate:,.0f}" if rate >= 1_000 else f"{rate:.1f}"
+
+
 def cells(standing: Standing, row: Row) -> tuple[str, ...]:
     """One row as text; a failure stands where the figures would."""
     written = WRITTEN[row.candidate.program]
@@ -28,7 +33,7 @@ def cells(standing: Standing, row: Row) -> tuple[str, ...]:
     return (
         row.name,
         written,
-        f"{row.rate:,.0f}" if row.rate >= 1_000 else f"{row.rate:.1f}",
+        rate_text(row.rate),
         f"{(max(row.rates) - min(row.rates)) / row.rate:.0%}" if len(row.rates) > 1 else "",
         "" if share is None else f"{share:.2g}" if share < 0.1 else f"{share:.2f}",
         "" if times is None else f"{times:.2f} ×" if times < 10 else f"{times:,.0f} ×",
