@@ -48,7 +48,7 @@ class Images:
     classes: tuple[str, ...]
 
 
-def read_list(path: Path, num_classes: int | None = None) -> ImageList:
+def read_list(path: str | Path, num_classes: int | None = None) -> ImageList:
     """Reads a list file: in each line the path of an image, white space, and the number of its class, from 0.
 
     Args:
@@ -64,7 +64,9 @@ def read_list(path: Path, num_classes: int | None = None) -> ImageList:
     except UnicodeDecodeError:
         raise InvalidArgumentError(f"{path} is no list of 'path label' lines: it is no text") from None
     entries = [
-        _entry(line, path, f"{path}:{number}", num_classes) for number, line in enumerate(lines, 1) if line.strip()
+        _entry(line, Path(path), f"{path}:{number}", num_classes)
+        for number, line in enumerate(lines, 1)
+        if line.strip()
     ]
     if not entries:
         raise InvalidArgumentError(

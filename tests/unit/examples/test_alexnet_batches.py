@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,18 @@ def test_a_file_that_is_no_image_is_named(
     images = ImageList(paths=(str(tmp_path / "text.jpg"),), labels=(0,))
     with pytest.raises(HeadraceError, match=message):
         list(generator(images, mode="inference", num_parallel_calls=calls).data())
+
+
+def test_the_guides_two_pipelines_give_the_same_batches(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Path(__file__).parents[3] / "docs/guide/alexnet.md"
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    monkeypatch.chdir(folder)
+    names: dict[str, Any] = {}
+    exec("\n".join(blocks), names)
+    (images, labels), others = (next(iter(names[way].take(1))) for way in ("sequential", "parallel"))
+    assert images.shape == (128, 227, 227, 3)
+    assert np.array_equal(images, others[0])
+    assert np.array_equal(labels, others[1])
 
 
 def test_a_truncated_image_is_named(folder: Path, tmp_path: Path) -> None:
