@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 from typing import BinaryIO, Final
-from urllib.parse import urlsplit
 
 from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.io.decoding import PORTION_BYTES, ByteStream, decoded
 from headrace.io.files import open_at, says_which_file, size_when_opened
+from headrace.io.http_file import is_http
 
 __all__ = ["COMPRESSION_TYPES", "ByteStream", "checked_compression_type", "compression_of", "open_stream"]
 
@@ -54,8 +54,13 @@ def compression_of(path: str) -> str:
         >>> compression_of("rows.csv.zst"), compression_of("https://host/rows.csv.GZ?part=1"), compression_of("a.csv")
         ('ZSTD', 'GZIP', '')
     """
-    name = urlsplit(path).path if path.startswith(("http://", "https://")) else path
+    name = _path_on_server(path) if is_http(path) else path
     return _BY_SUFFIX.get(os.path.splitext(name)[1].lower(), "")
+
+
+def _path_on_server(address: str) -> str:
+    without_query = address.partition("#")[0].partition("?")[0]
+    return "/".join(without_query.split("/")[3:])  # behind "https:", "" and the host
 
 
 def open_stream(path: str, compression_type: str = "", offset: int = 0) -> ByteStream:

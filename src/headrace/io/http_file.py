@@ -9,15 +9,15 @@ have the file.
 from __future__ import annotations
 
 import io
-from http import HTTPStatus
 from typing import Any, Final
 
 from headrace.errors import DataLossError, FailedPreconditionError, HeadraceError, NotFoundError
 
 __all__ = ["HttpFile", "is_http"]
 
-_GONE: Final = {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}
-_REFUSED: Final = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
+# HTTP's own numbers: Not Found and Gone, Unauthorized and Forbidden.
+_GONE: Final = {404, 410}
+_REFUSED: Final = {401, 403}
 # What is passed over at once where a server sends a file only from its beginning.
 _PORTION_BYTES: Final = 1 << 20
 
