@@ -4,36 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from headrace.io.compression import checked_compression_type
 from headrace.io.csv_components import CsvComponents
 from headrace.io.csv_reader import CsvReader
 from headrace.io.reader import Chunk, Place, RecordReader
-from headrace.plan.formats.checks import check_buffer_size
+from headrace.plan.formats.streamed import StreamedFiles
 from headrace.plan.node import Spec
 
 __all__ = ["CsvFiles"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class CsvFiles:
+class CsvFiles(StreamedFiles):
     """CSV, a record a row."""
 
+    op: ClassVar[str] = "CsvDataset"
     csv: CsvComponents
     header: bool = False
-    compression_type: str | None = None
-    buffer_size: int | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "compression_type", checked_compression_type(self.compression_type))
-        check_buffer_size(self.buffer_size)
-
-    @property
-    def op(self) -> str:
-        return "CsvDataset"
 
     def spec(self) -> Spec:
         return self.csv.spec()
@@ -55,7 +45,7 @@ class CsvFiles:
             "na_value": csv.na_value,
             "select_cols": csv.select_cols,
             "exclude_cols": csv.exclude_cols,
-            "compression_type": self.compression_type or None,
+            **StreamedFiles.parameters(self),
         }
 
     def open(self, path: str, place: Place) -> RecordReader:

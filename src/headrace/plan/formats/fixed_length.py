@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
-
-from headrace.io.compression import checked_compression_type
 from headrace.io.fixed_length import FixedLengthFormat, FixedLengthReader
-from headrace.io.reader import Chunk, Place, RecordReader
-from headrace.plan.formats.checks import check_buffer_size
+from headrace.io.reader import Place, RecordReader
+from headrace.plan.formats.streamed import StreamedFiles
 from headrace.plan.node import Spec
 from headrace.structure import TensorSpec
 
@@ -19,20 +15,11 @@ __all__ = ["FixedLengthFiles"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class FixedLengthFiles:
+class FixedLengthFiles(StreamedFiles):
     """Bytes, a record so many of them."""
 
+    op: ClassVar[str] = "FixedLengthRecordDataset"
     layout: FixedLengthFormat
-    compression_type: str | None = None
-    buffer_size: int | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "compression_type", checked_compression_type(self.compression_type))
-        check_buffer_size(self.buffer_size)
-
-    @property
-    def op(self) -> str:
-        return "FixedLengthRecordDataset"
 
     def spec(self) -> Spec:
         return TensorSpec((), bytes)
@@ -42,11 +29,8 @@ class FixedLengthFiles:
             "record_bytes": self.layout.record_bytes,
             "header_bytes": self.layout.header_bytes,
             "footer_bytes": self.layout.footer_bytes,
-            "compression_type": self.compression_type or None,
+            **StreamedFiles.parameters(self),
         }
-
-    def components(self, chunk: Chunk) -> Sequence[np.ndarray] | None:
-        return chunk.columns
 
     def open(self, path: str, place: Place) -> RecordReader:
         layout = self.layout

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-import numpy as np
-
 from headrace.errors import DataError, HeadraceError, InvalidArgumentError
-from headrace.io.compression import checked_compression_type
-from headrace.io.reader import Chunk, Place, RecordReader
+from headrace.io.reader import Place, RecordReader
 from headrace.io.tar import TarReader
 from headrace.plan.elementwise import Map
+from headrace.plan.formats.streamed import StreamedFiles
 from headrace.plan.node import Spec, function_name, function_place
 from headrace.structure import Element
 
@@ -22,26 +20,13 @@ Handler = Callable[[bytes], Any]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class TarFiles:
+class TarFiles(StreamedFiles):
     """Tar archives, a record a key: a dict, which may have other extensions than the one before."""
 
-    compression_type: str | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "compression_type", checked_compression_type(self.compression_type))
-
-    @property
-    def op(self) -> str:
-        return "TarDataset"
+    op: ClassVar[str] = "TarDataset"
 
     def spec(self) -> Spec:
         return None
-
-    def parameters(self) -> dict[str, Any]:
-        return {"compression_type": self.compression_type or None}
-
-    def components(self, chunk: Chunk) -> Sequence[np.ndarray] | None:
-        return chunk.columns
 
     def open(self, path: str, place: Place) -> RecordReader:
         return TarReader(path, self.compression_type, place=place)
