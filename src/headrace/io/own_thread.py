@@ -3,15 +3,19 @@
 What always holds.
 - Calls run one after the other in the same thread, whichever threads ask.
 - ``stop`` ends the wait of whoever asked, at once and for ever; what runs goes on until it is done or cancelled.
-- ``end`` returns when the thread has ended.
+- ``end`` returns when the thread has ended; at the interpreter's exit every thread is ended that was not, or given up
+  after some seconds.
 """
 
 from __future__ import annotations
 
+import atexit
 import threading
+import time
+import weakref
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from headrace.errors import CancelledError
 
@@ -20,7 +24,9 @@ __all__ = ["OwnThread"]
 T = TypeVar("T")
 
 # How often what still runs is cancelled again: a statement that had not begun when it was cancelled runs all the same.
-_AGAIN_S = 0.05
+_AGAIN_S: Final = 0.05
+# How long what cannot be cancelled may go on at the interpreter's exit before the process ends without it.
+_EXIT_PATIENCE_S: Final = 5.0
 
 
 class OwnThread:
@@ -28,6 +34,8 @@ class OwnThread:
 
     Args:
         name: the thread's name.
+        last: what the thread does before it ends; it raises nothing.
+        cancel: cancels what the thread does; it is called from other threads, more than once, and raises nothing.
 
     Example:
         >>> import threading
@@ -38,7 +46,11 @@ class OwnThread:
         >>> thread.end()
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(
+        self, name: str, *, last: Callable[[], object] | None = None, cancel: Callable[[], object] | None = None
+    ) -> None:
+        self._last = last
+        self._cancel = cancel
         # Daemonic, so that a server that does not answer keeps no interpreter from its exit.
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._calls: SimpleQueue[tuple[Callable[[], Any], SimpleQueue[Any]] | None] = SimpleQueue()
@@ -58,6 +70,7 @@ class OwnThread:
             raise CancelledError("the thread was told to stop")
         if self._thread.ident is None:
             self._thread.start()
+            _end_at_exit(self)
         self._calls.put((function, answer))
         returned, raised = answer.get()
         if raised is not None:
@@ -71,23 +84,21 @@ class OwnThread:
         if self._answer is not None:
             self._answer.put((None, CancelledError("the thread was told to stop")))
 
-    def end(self, last: Callable[[], object] | None = None, cancel: Callable[[], object] | None = None) -> None:
+    def end(self, limit_s: float | None = None) -> None:
         """Ends the thread, if it was started; may be called twice.
 
         Args:
-            last: what the thread does at the end; it raises nothing.
-            cancel: called, from here, for as long as the thread has not come to its end.
+            limit_s: for how long to wait, in seconds; None waits until it has ended.
         """
         self.stop()
         if self._thread.ident is None:
             return
-        if last is not None:
-            self._calls.put((last, SimpleQueue()))
         self._calls.put(None)
+        until_s = None if limit_s is None else time.monotonic() + limit_s
         self._thread.join(_AGAIN_S)
-        while self._thread.is_alive():
-            if cancel is not None:
-                cancel()
+        while self._thread.is_alive() and (until_s is None or time.monotonic() < until_s):
+            if self._cancel is not None:
+                self._cancel()
             self._thread.join(_AGAIN_S)
 
     def _work(self) -> None:
@@ -97,3 +108,24 @@ class OwnThread:
                 answer.put((function(), None))
             except BaseException as error:  # noqa: BLE001 - whoever asked is told, whatever it is
                 answer.put((None, error))
+        if self._last is not None:
+            self._last()
+
+
+_started: Final[weakref.WeakSet[OwnThread]] = weakref.WeakSet()
+_starting: Final = threading.Lock()
+
+
+def _end_at_exit(thread: OwnThread) -> None:
+    with _starting:
+        if not _started:
+            # Not at the import: what is registered later is called earlier, and whoever waits for threads comes then.
+            atexit.unregister(_end_all)
+            atexit.register(_end_all)
+        _started.add(thread)
+
+
+def _end_all() -> None:
+    until_s = time.monotonic() + _EXIT_PATIENCE_S
+    for thread in list(_started):
+        thread.end(max(0.0, until_s - time.monotonic()))

@@ -136,8 +136,8 @@ class RowReader:
     def __init__(self, query: Query, place: RowPlace) -> None:
         self._query = query
         self._place = place
-        self._thread = OwnThread("headrace-sql")
         self._open: _OpenQuery | None = None
+        self._thread = OwnThread("headrace-sql", last=self._close_open, cancel=self._cancel_open)
         self._ended = place.ended
         self._rows: list[Row] = []  # fetched, and not given yet
         self._keys: list[Any] | None = None  # theirs
@@ -173,11 +173,7 @@ class RowReader:
         """Closes cursor and connection, whatever they do; ``read`` then returns None. May be called twice."""
         self._ended = True
         self._rows, self._failure = [], None
-        opened = self._open
-        if opened is None:
-            self._thread.end()
-        else:
-            self._thread.end(opened.close, opened.cancel)
+        self._thread.end()
 
     # --- giving -------------------------------------------------------------------------------------------------
 
@@ -311,8 +307,15 @@ class RowReader:
     def _finish(self) -> None:
         """Gives the connection back; rows that were fetched stay."""
         self._ended = True
+        self._thread.end()
+
+    def _close_open(self) -> None:
         if self._open is not None:
-            self._thread.end(self._open.close, self._open.cancel)
+            self._open.close()
+
+    def _cancel_open(self) -> None:
+        if self._open is not None:
+            self._open.cancel()
 
 
 class _OpenQuery:
