@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["columns_of_lines"]
 
-# pyarrow takes Inf for a number, Python only Infinity; so both are left to Python.
-_NOT_FINITE: Final = re.compile(rb"[:\[,][ \t]*-?(?:Inf|NaN)")
+# pyarrow takes Inf for a number, Python only Infinity, so both are left to Python; and what is not quite NaN.
+_NOT_FINITE: Final = re.compile(rb"[:\[,][ \t]*(?:-?Inf|-NaN|NaN(?![ \t\r\n,}\]]))")
 _SECOND_LETTERS: Final = np.frombuffer(b"na", np.uint8)
 _LINE_FEED, _CARRIAGE_RETURN, _BRACKET, _BRACE, _CLOSING_BRACE = b"\n\r[{}"
 
@@ -165,8 +165,10 @@ def _nulls(column: Any) -> Array:
 
 def _narrowed(wide: Array, dtype: np.dtype[Any]) -> Array | None:
     """The numbers in their own dtype, as an array that nobody else has; None where one does not fit."""
-    if dtype.kind == "f" and not _are_pythons(wide, dtype):
-        return None
+    if dtype.kind == "f":
+        if not _are_pythons(wide, dtype):
+            return None
+        wide = np.where(np.isnan(wide), np.nan, wide)  # of all that are none, Python has this one
     if dtype.kind in "iu" and len(wide):
         info = np.iinfo(dtype)
         if wide.min() < info.min or wide.max() > info.max:
@@ -176,7 +178,8 @@ def _narrowed(wide: Array, dtype: np.dtype[Any]) -> Array | None:
 
 def _are_pythons(wide: Array, dtype: np.dtype[Any]) -> bool:
     """Whether Python has the same floats: pyarrow takes -0 for a float, and a long whole number for infinity."""
-    return bool(np.isfinite(wide).all()) and not (np.signbit(wide) & (wide == 0)).any() and fits_float(wide, dtype)
+    odd = np.isinf(wide) | (np.signbit(wide) & (wide == 0))
+    return not odd.any() and fits_float(wide, dtype)
 
 
 def _lists(column: Any, field: JsonField) -> Array | None:

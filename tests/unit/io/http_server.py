@@ -49,7 +49,7 @@ class WebServer:
 def serving() -> Iterator[WebServer]:
     """A server as long as the block lasts."""
     served = WebServer()
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"served": served}))
+    server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"served": served}))
     served.address = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -59,6 +59,11 @@ def serving() -> Iterator[WebServer]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A reader may hang up in the middle of an answer; that is no news."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):

@@ -83,6 +83,7 @@ def test_the_fast_way_gives_what_the_careful_one_gives_or_nothing(body: bytes, s
         '{"a": 1, "s": "\\ud83d\\ude00 é"}\r\n{"v": [3, 4], "zz": {"deep": [[[]]]}}\r\n',
         '{"a":-7,"b":7,"s":null}\n{}',
         '{"s":"Information on NaN and Infinity"}\n',
+        '{"b":NaN,"other":[NaN]}\n{"b": NaN}\n',
         '{"v":[1,2],"w":' + str([[1, 2]] * 60) + "}\n",
     ],
 )
