@@ -193,7 +193,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="alexnet_finetune",
         description="Times AlexNet's input, sequential and parallel, and fine-tunes its last layers.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     _add_data(parser.add_argument_group("images"))
     _add_pipeline(parser.add_argument_group("pipeline"))
@@ -205,35 +204,81 @@ def _add_data(group: argparse._ArgumentGroup) -> None:
     source = group.add_mutually_exclusive_group()
     source.add_argument("--data", type=Path, metavar="FOLDER", help="your images: a subfolder for each class")
     source.add_argument("--train-list", type=Path, metavar="FILE", help="your images: lines of 'path label'")
-    group.add_argument("--val-list", type=Path, metavar="FILE", help="the list to be judged on (a fifth of the other)")
-    group.add_argument("--num-classes", type=_at_least(2), metavar="N", help="how many classes there are, or are made")
-    group.add_argument("--images", type=_at_least(1), default=720, metavar="N", help="how many images to make")
+    group.add_argument(
+        "--val-list", type=Path, metavar="FILE", help="images to be judged on (default: a fifth of the others)"
+    )
+    group.add_argument(
+        "--num-classes",
+        type=_at_least(2),
+        metavar="N",
+        help="how many classes there are (default: as the list says), or are made (default: 2)",
+    )
+    group.add_argument(
+        "--images", type=_at_least(1), default=720, metavar="N", help="how many images to make (default: 720)"
+    )
 
 
 def _add_pipeline(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--steps", type=_at_least(0), default=40, metavar="N", help="steps to time in each way")
-    group.add_argument("--batch-size", type=_at_least(1), default=32, metavar="N", help="images in a batch")
     group.add_argument(
-        "--num-parallel-calls", type=_at_least(1), metavar="N", help="images decoded at once (headrace chooses)"
+        "--steps",
+        type=_at_least(0),
+        default=40,
+        metavar="N",
+        help="steps to time in each way; 0 times nothing (default: 40)",
     )
     group.add_argument(
-        "--output-buffer-size", type=_at_least(1), metavar="N", help="decoded images that lie ready (4 batches)"
+        "--batch-size", type=_at_least(1), default=32, metavar="N", help="images in a batch (default: 32)"
     )
-    group.add_argument("--plot", type=Path, default=Path("build/alexnet.png"), metavar="FILE", help="the box plot")
+    group.add_argument(
+        "--num-parallel-calls",
+        type=_at_least(1),
+        metavar="N",
+        help="images decoded at once (default: headrace chooses)",
+    )
+    group.add_argument(
+        "--output-buffer-size",
+        type=_at_least(1),
+        metavar="N",
+        help="decoded images that may lie ready (default: 4 batches)",
+    )
+    group.add_argument(
+        "--plot",
+        type=Path,
+        default=Path("build/alexnet.png"),
+        metavar="FILE",
+        help="the box plot (default: build/alexnet.png)",
+    )
     group.add_argument("--no-plot", dest="plot", action="store_const", const=None, help="draw nothing")
-    group.add_argument("--seed", type=_at_least(0), default=0, metavar="N", help="of images, weights and order")
+    group.add_argument(
+        "--seed", type=_at_least(0), default=0, metavar="N", help="of images, weights and order (default: 0)"
+    )
 
 
 def _add_training(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--no-train", action="store_true", help="time the loading alone; needs no PyTorch")
-    group.add_argument("--epochs", type=_at_least(0), default=4, metavar="N", help="epochs of fine-tuning")
-    group.add_argument("--learning-rate", type=_positive, default=0.003, metavar="X", help="of gradient descent")
     group.add_argument(
-        "--train-layers", nargs="+", choices=LAYERS, default=["fc6", "fc7", "fc8"], metavar="LAYER", help="what learns"
+        "--epochs", type=_at_least(0), default=4, metavar="N", help="epochs of fine-tuning; 0 is none (default: 4)"
+    )
+    group.add_argument(
+        "--learning-rate", type=_positive, default=0.003, metavar="X", help="of gradient descent (default: 0.003)"
+    )
+    group.add_argument(
+        "--train-layers",
+        nargs="+",
+        choices=LAYERS,
+        default=["fc6", "fc7", "fc8"],
+        metavar="LAYER",
+        help="what learns, of conv1 to fc8 (default: fc6 fc7 fc8)",
     )
     group.add_argument("--weights", type=Path, metavar="FILE", help="begin from these: bvlc_alexnet.npy, or a .pt file")
-    group.add_argument("--narrower", type=int, choices=(1, 2, 4, 8, 16), default=1, help="divides channels and units")
-    group.add_argument("--device", metavar="NAME", help="cpu, cuda, … (a GPU when there is one)")
+    group.add_argument(
+        "--narrower",
+        type=int,
+        choices=(1, 2, 4, 8, 16),
+        default=1,
+        help="divides channels and units, for a quick look (default: 1)",
+    )
+    group.add_argument("--device", metavar="NAME", help="cpu, cuda, … (default: a GPU when there is one)")
     group.add_argument("--model-dir", type=Path, metavar="FOLDER", help="keep checkpoints there, and go on from them")
 
 

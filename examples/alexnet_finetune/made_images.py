@@ -86,10 +86,19 @@ def make_images(recipe: Recipe, parent: Path) -> Path:
     unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=parent))
     try:
         _fill(unfinished, recipe)
-        unfinished.rename(folder)
+        unfinished.chmod(0o755)  # a temporary folder is its owner's alone
+        _name(unfinished, folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return folder
+
+
+def _name(unfinished: Path, folder: Path) -> None:
+    try:
+        unfinished.rename(folder)
+    except OSError:
+        if not folder.is_dir():  # then another process has made the same meanwhile
+            raise
 
 
 def _fill(folder: Path, recipe: Recipe) -> None:
