@@ -28,7 +28,7 @@ from rounds import Settings, run_rounds
 from standing import OURS, Standing
 from table import terminal_table
 
-WORKS = ("csv", "jpeg", "memory", "overhead", "overlap", "tfrecord", "wav")
+WORKS = ("csv", "jpeg", "memory", "overhead", "overlap", "parquet", "tfrecord", "wav")
 Candidates: TypeAlias = list[tuple[Work[Any], list[Candidate[Any]]]]
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from headrace.errors import DataLossError, HeadraceError, InvalidArgumentError
 from headrace.io.arrow_specs import difference, spec_of_type
-from headrace.io.columnar import Selection
+from headrace.io.columnar import Filters, Selection
 from headrace.io.files import says_which_file
 from headrace.io.reader import Array
 
@@ -27,13 +27,15 @@ class BoundSelection:
     Attributes:
         names: the columns of the elements, in order.
         read: those, and the columns that the filters look at, in the file's order.
-        expression: the filters, None where there are none.
+        filters: which rows, None is all of them.
+        expression: the filters as pyarrow takes them, None where there are none.
         judged: the columns that the filters look at.
         spec: the structure of ``TensorSpec`` of one row.
     """
 
     names: list[str]
     read: list[str]
+    filters: Filters | None
     expression: Any
     judged: list[str]
     spec: Mapping[str, Any]
@@ -73,7 +75,7 @@ def bound(selection: Selection, schema: pa.Schema, path: str) -> BoundSelection:
     _check_defaults(selection.record_defaults, schema, names)
     wanted = {*names, *judged}
     read = [name for name in schema.names if name in wanted]
-    return BoundSelection(names, read, _expression(selection, schema, judged), judged, spec)
+    return BoundSelection(names, read, selection.filters, _expression(selection, schema, judged), judged, spec)
 
 
 def _names(selection: Selection, schema: pa.Schema) -> list[str]:

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
 from headrace.errors import DataLossError
@@ -21,7 +20,8 @@ from headrace.io.arrow_source import native_file
 from headrace.io.arrow_specs import storage_of
 from headrace.io.columnar import Selection
 from headrace.io.files import version_of
-from headrace.io.parquet_footer import check_column_types
+from headrace.io.parquet_footer import bounds_of
+from headrace.io.parquet_pruning import may_fit
 from headrace.io.reader import Array
 
 __all__ = ["ParquetGroups"]
@@ -83,13 +83,16 @@ class ParquetGroups:
     def _groups_that_may_fit(self) -> list[int]:
         """The row groups whose statistics do not exclude that a row passes the filters."""
         everything = list(range(len(self.starts) - 1))
-        if self.selection.expression is None or not everything:
+        filters = self.selection.filters
+        if filters is None:
             return everything
         with self._reading():
-            check_column_types(self.path, self._source)
-            fragment = pads.ParquetFileFormat().make_fragment(self._source)
-            left = fragment.subset(self.selection.expression, schema=self.schema)
-            return sorted(group.id for group in left.row_groups)
+            bounds = bounds_of(self.path, self._source, self.selection.judged)
+        if len(bounds) != len(everything):
+            raise DataLossError(
+                f"{self.path}: its footer is corrupt: it has {len(bounds)} row groups of {len(everything)}"
+            )
+        return [number for number in everything if may_fit(filters, self.schema, bounds[number])]
 
     def batches(self, row: int) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
         """What is wanted of the rows from this one on."""

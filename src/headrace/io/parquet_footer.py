@@ -1,36 +1,55 @@
-"""Whether a Parquet file's footer says of each column chunk the type that its schema says of the column.
+"""The least and the largest values of columns, as a Parquet file's footer gives them for each row group.
 
-pyarrow's dataset layer ends the process where it does not, when it looks at a chunk's statistics; so this is looked at
-before. The footer is Thrift in its compact protocol, a tree of structs of numbered fields; what Parquet's fields mean
-is in the format's ``parquet.thrift``.
+They are read here and not by pyarrow, which ends the process where what a footer says of a column contradicts itself. The
+footer is Thrift in its compact protocol, a tree of structs of numbered fields; what Parquet's fields mean is in the
+format's ``parquet.thrift``.
 
 What always holds: a hostile footer takes no more steps than it has bytes, and no deeper recursion than ``_MOST_DEPTH``.
 """
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from headrace.errors import DataLossError
 
-__all__ = ["check_column_types"]
+__all__ = ["Bounds", "bounds_of"]
 
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT, _UUID = 1, 2, 3, 7, 8, 9, 10, 11, 12, 13
 _MARK: Final = b"PAR1"
 _MOST_DEPTH: Final = 32
-# Of FileMetaData, SchemaElement, RowGroup, ColumnChunk and ColumnMetaData.
-_SCHEMA, _ROW_GROUPS, _TYPE, _CHILDREN, _CHUNKS, _CHUNK_META = 2, 4, 1, 5, 1, 3
+_UNITS: Final = {1: "ms", 2: "us", 3: "ns"}
 
 
-def check_column_types(path: str, source: Any) -> None:
-    """Compares the types of all column chunks with the schema's.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Bounds:
+    """Between what the values of a column are in one row group.
+
+    Attributes:
+        physical: the number of the type that they are written as.
+        lowest: no value is below it, as it is written.
+        highest: no value is above it.
+        unit: of points in time, as NumPy calls it; None where it is not said.
+    """
+
+    physical: int
+    lowest: bytes
+    highest: bytes
+    unit: str | None = None
+
+
+def bounds_of(path: str, source: Any, names: Collection[str]) -> list[dict[str, Bounds]]:
+    """The bounds in each row group of those of the columns that have some and are no structs or lists.
 
     Args:
         path: how messages call the file.
         source: the open file; it is left anywhere.
+        names: the columns.
 
     Raises:
-        DataLossError: one differs, or the footer is no footer.
+        DataLossError: the footer is no footer.
     """
     size = source.size()
     source.seek(max(0, size - 8))
@@ -40,17 +59,9 @@ def check_column_types(path: str, source: Any) -> None:
         raise DataLossError(f"{path}: there is no Parquet footer at its end")
     source.seek(size - 8 - length)
     try:
-        _check(_Thrift(source.read(length)).struct(0))
+        return _Footer(source.read(length), names).row_groups()
     except (IndexError, KeyError, TypeError, AttributeError, ValueError) as error:
-        raise DataLossError(f"{path}: its footer is corrupt: {error}") from error
-
-
-def _check(footer: dict[int, Any]) -> None:
-    types = [element.get(_TYPE) for element in footer[_SCHEMA] if not element.get(_CHILDREN)]
-    for number, group in enumerate(footer.get(_ROW_GROUPS, ())):
-        found = [chunk[_CHUNK_META].get(_TYPE) for chunk in group[_CHUNKS]]
-        if found != types:
-            raise ValueError(f"row group {number} has columns of the types {found}, and the schema says {types}")
+        raise DataLossError(f"{path}: its footer is corrupt: {error!r}") from error
 
 
 class _Thrift:
@@ -60,20 +71,33 @@ class _Thrift:
         self._data = data
         self._at = 0
 
-    def struct(self, depth: int) -> dict[int, Any]:
-        """The fields of a struct by their numbers."""
-        if depth > _MOST_DEPTH:
-            raise ValueError("it is nested too deep")
-        fields: dict[int, Any] = {}
+    def fields(self) -> Iterator[tuple[int, int]]:
+        """The number and the kind of each field of a struct; whoever asks reads its value before the next one."""
         field = 0
         while head := self._byte():
             field = field + (head >> 4) if head >> 4 else self._signed()
-            kind = head & 15
-            # A field that is true or false has no bytes of its own.
-            fields[field] = kind == _TRUE if kind in {_TRUE, _FALSE} else self._value(kind, depth)
-        return fields
+            yield field, head & 15
 
-    def _value(self, kind: int, depth: int) -> Any:
+    def struct(self, depth: int = 0) -> dict[int, Any]:
+        """The fields of a struct by their numbers."""
+        if depth > _MOST_DEPTH:
+            raise ValueError("it is nested too deep")
+        # A field that is true or false has no bytes of its own.
+        return {
+            field: kind == _TRUE if kind in {_TRUE, _FALSE} else self.value(kind, depth)
+            for field, kind in self.fields()
+        }
+
+    def items(self) -> range:
+        """The head of a list of structs."""
+        head = self._byte()
+        count = self._unsigned() if head >> 4 == 15 else head >> 4
+        if count and head & 15 != _STRUCT:
+            raise ValueError("a list is not one of structs")
+        return self._counted(count)
+
+    def value(self, kind: int, depth: int = 0) -> Any:
+        """A value of a kind."""
         if kind in {_TRUE, _FALSE, _BYTE}:
             return self._byte()
         if kind < _DOUBLE:
@@ -85,12 +109,12 @@ class _Thrift:
         if kind in {_LIST, _SET}:
             head = self._byte()
             count = self._unsigned() if head >> 4 == 15 else head >> 4
-            return [self._value(head & 15, depth + 1) for _ in self._counted(count)]
+            return [self.value(head & 15, depth + 1) for _ in self._counted(count)]
         if kind == _MAP:
             count = self._unsigned()
             kinds = self._byte() if count else 0
             return [
-                (self._value(kinds >> 4, depth + 1), self._value(kinds & 15, depth + 1)) for _ in self._counted(count)
+                (self.value(kinds >> 4, depth + 1), self.value(kinds & 15, depth + 1)) for _ in self._counted(count)
             ]
         if kind == _STRUCT:
             return self.struct(depth + 1)
@@ -123,3 +147,64 @@ class _Thrift:
     def _signed(self) -> int:
         coded = self._unsigned()
         return coded >> 1 ^ -(coded & 1)
+
+
+class _Footer(_Thrift):
+    """What is asked of FileMetaData, and of the structs in it, by the numbers of their fields."""
+
+    def __init__(self, data: bytes, names: Collection[str]) -> None:
+        super().__init__(data)
+        self._names = names
+
+    def row_groups(self) -> list[dict[str, Bounds]]:
+        groups: list[dict[str, Bounds]] = []
+        leaves: dict[int, tuple[str, str | None]] = {}
+        is_ordered = False
+        for field, kind in self.fields():
+            if field == 2:
+                leaves = _leaves([self.struct() for _ in self.items()], self._names)
+            elif field == 4:
+                groups = [self._row_group(leaves) for _ in self.items()]
+            else:
+                self.value(kind)
+                is_ordered |= field == 7  # column_orders: without it, nobody knows what is less
+        return groups if is_ordered else [{} for _ in groups]
+
+    def _row_group(self, leaves: dict[int, tuple[str, str | None]]) -> dict[str, Bounds]:
+        found: dict[str, Bounds] = {}
+        for field, kind in self.fields():
+            if field != 1:
+                self.value(kind)
+                continue
+            for number in self.items():
+                chunk = self.struct()
+                meta = chunk.get(3, {}) if number in leaves else {}
+                statistics = meta.get(12, {})
+                if 5 in statistics and 6 in statistics:  # not those of the first Parquet, whose order was any
+                    name, unit = leaves[number]
+                    found[name] = Bounds(meta[1], statistics[6], statistics[5], unit)
+        return found
+
+
+def _unit(element: dict[int, Any]) -> str | None:
+    """The unit of a logical type that is a timestamp."""
+    units = element.get(10, {}).get(8, {}).get(2, {})
+    return next((_UNITS[number] for number in units if number in _UNITS), None)
+
+
+def _leaves(elements: list[dict[int, Any]], names: Collection[str]) -> dict[int, tuple[str, str | None]]:
+    """Those columns that are no structs or lists, by their numbers: the schema's elements stand as they are nested."""
+    found: dict[int, tuple[str, str | None]] = {}
+    leaf = 0
+    open_children = [elements[0].get(5, 0)]
+    for element in elements[1:]:
+        while open_children and not open_children[-1]:
+            open_children.pop()
+        open_children[-1] -= 1
+        if element.get(5):
+            open_children.append(element[5])
+            continue
+        if len(open_children) == 1 and (name := element[4].decode()) in names:
+            found[leaf] = (name, _unit(element))
+        leaf += 1
+    return found
