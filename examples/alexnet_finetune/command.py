@@ -133,7 +133,12 @@ def _train(args: argparse.Namespace, images: Images, learning: Learning, console
 
 def _images(args: argparse.Namespace, say: Callable[[str], None]) -> Images:
     if args.data is not None:
-        return images_in_folder(args.data, args.seed)
+        found = images_in_folder(args.data, args.seed)
+        if args.num_classes not in {None, len(found.classes)}:
+            raise InvalidArgumentError(
+                f"--num-classes {args.num_classes}: {args.data} has {len(found.classes)} subfolders"
+            )
+        return found
     if args.train_list is not None:
         return images_in_lists(args.train_list, args.val_list, args.num_classes, args.seed)
     if args.val_list is not None:

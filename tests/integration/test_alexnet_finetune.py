@@ -136,12 +136,16 @@ def failing(folder: Path, what: str) -> tuple[str, ...]:
     (folder / "beyond.txt").write_text("text.jpg 2\n")
     (folder / "empty.txt").touch()
     (folder / "file").touch()
+    for name in ("a/1.jpg", "a/2.jpg", "b/1.jpg"):
+        (folder / "classes" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "classes" / name).touch()
     return {
         "no image": ("--train-list", "list.txt", "--val-list", "list.txt"),
         "missing": ("--train-list", "missing.txt"),
         "empty": ("--train-list", "empty.txt"),
         "label": ("--train-list", "beyond.txt", "--num-classes", "2"),
         "folder": ("--data", "none"),
+        "folder of others": ("--data", "classes", "--num-classes", "3"),
         "val alone": ("--val-list", "list.txt"),
         "too many classes": ("--num-classes", "9"),
         "too few images": ("--images", "2"),
@@ -158,6 +162,7 @@ def failing(folder: Path, what: str) -> tuple[str, ...]:
         ("empty", r"empty\.txt is empty"),
         ("label", r"beyond\.txt:1: label 2 is none of the 2 classes, 0 to 1"),
         ("folder", "no such folder: none"),
+        ("folder of others", "--num-classes 3: classes has 2 subfolders"),
         ("val alone", "--val-list goes with a --train-list"),
         ("too many classes", "images of at most 5 classes can be made"),
         ("too few images", "--images 2 are too few for 2 classes"),
