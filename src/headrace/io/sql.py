@@ -19,53 +19,20 @@ from __future__ import annotations
 import functools
 import itertools
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Self
 
 from headrace.errors import CancelledError, DataError, DataLossError, HeadraceError, InvalidArgumentError
 from headrace.io.own_thread import OwnThread
-from headrace.io.sql_rows import Row, RowForm, RowReading
+from headrace.io.sql_query import OpenQuery, Query
+from headrace.io.sql_rows import Row, RowReading
 from headrace.io.sql_statement import Statement
 from headrace.structure import Element
 
-__all__ = ["Query", "RowChunk", "RowPlace", "RowReader"]
+__all__ = ["RowChunk", "RowPlace", "RowReader"]
 
 _log: Final = logging.getLogger("headrace")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    """What is read, and how.
-
-    Attributes:
-        statement: the query.
-        connect: called without arguments, returns a connection; called anew for each reading.
-        form: what elements are made of rows.
-        arraysize: how many rows are fetched at once.
-        cursor: makes a cursor of a connection; None calls its ``cursor()``.
-    """
-
-    statement: Statement
-    connect: Callable[[], Any]
-    form: RowForm
-    arraysize: int = 1_000
-    cursor: Callable[[Any], Any] | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("connect", "cursor"):
-            function = getattr(self, name)
-            if function is not None and not callable(function):
-                raise TypeError(f"{name} must be callable, not {type(function).__name__}")
-        if isinstance(self.arraysize, bool) or not isinstance(self.arraysize, int):
-            raise TypeError(f"arraysize must be an int, not {type(self.arraysize).__name__}")
-        if self.arraysize < 1:
-            raise InvalidArgumentError(f"arraysize must be at least 1, not {self.arraysize}")
-
-    def __headrace_fingerprint__(self) -> Any:
-        """What the rows depend on; not how many come at once, nor through which cursor."""
-        return self.statement, self.connect, self.form
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +103,7 @@ class RowReader:
     def __init__(self, query: Query, place: RowPlace) -> None:
         self._query = query
         self._place = place
-        self._open: _OpenQuery | None = None
+        self._open: OpenQuery | None = None
         self._thread = OwnThread("headrace-sql", last=self._close_open, cancel=self._cancel_open)
         self._ended = place.ended
         self._rows: list[Row] = []  # fetched, and not given yet
@@ -250,7 +217,7 @@ class RowReader:
 
     def _executed(self) -> list[Row]:
         """Executes the query behind the last row; the first row, where it was fetched to see whether it is that one."""
-        self._open = _OpenQuery(self._query)
+        self._open = OpenQuery(self._query)
         self._thread.call(functools.partial(self._open.execute, self._place.key))
         if self._place.row == 0:
             return []
@@ -264,7 +231,7 @@ class RowReader:
     def _call_fetch(self, most: int | None) -> list[Row]:
         return self._thread.call(functools.partial(self._opened().fetch, most))
 
-    def _opened(self) -> _OpenQuery:
+    def _opened(self) -> OpenQuery:
         assert self._open is not None  # who calls this has opened it
         return self._open
 
@@ -316,64 +283,6 @@ class RowReader:
     def _cancel_open(self) -> None:
         if self._open is not None:
             self._open.cancel()
-
-
-class _OpenQuery:
-    """A connection, and a cursor that was executed. Only ``cancel`` may be called from another thread."""
-
-    def __init__(self, query: Query) -> None:
-        self._query = query
-        self._connection: Any = None
-        self._cursor: Any = None
-        self.reading: RowReading
-        self.key_place = 0
-
-    def execute(self, since: Any) -> None:
-        query = self._query
-        self._connection = query.connect()
-        self._cursor = self._connection.cursor() if query.cursor is None else query.cursor(self._connection)
-        sql, parameters = query.statement.executed(self._connection, since)
-        # No parameters is not the same as an empty list of them: a percent sign is itself then.
-        self._cursor.execute(sql, *([parameters] if parameters else []))
-        if self._cursor.description is None:
-            raise InvalidArgumentError(f"the query gives no rows, is it a SELECT? {query.statement.shown}")
-        names = [column[0] for column in self._cursor.description]
-        self.reading = query.form.reading(names)
-        if query.statement.key_name is not None:
-            self.key_place = _place_of(query.statement.key_name, names)
-
-    def fetch(self, most: int | None = None) -> list[Row]:
-        size = self._query.arraysize
-        rows = self._cursor.fetchmany(size if most is None else min(size, most))
-        return [_as_tuple(row) for row in rows] if rows and type(rows[0]) is not tuple else list(rows)
-
-    def close(self) -> None:
-        # What the driver says now has no listener: the rows were read, or an error was told already.
-        for one in (self._cursor, self._connection):
-            with suppress(Exception):
-                if one is not None:
-                    one.close()
-
-    def cancel(self) -> None:
-        """Interrupts what the database does, where the driver can: SQLite's does, PostgreSQL's do."""
-        for name in ("interrupt", "cancel_safe", "cancel"):
-            if hasattr(self._connection, name):
-                with suppress(Exception):
-                    getattr(self._connection, name)()
-                return
-
-
-def _as_tuple(row: Any) -> Row:
-    """A row of a driver that was told to give dicts, or objects of its own."""
-    return tuple(row.values()) if isinstance(row, Mapping) else tuple(row)
-
-
-def _place_of(key: str, names: list[str]) -> int:
-    for same in (str, str.casefold):
-        found = [place for place, name in enumerate(names) if same(name) == same(key)]
-        if len(found) == 1:
-            return found[0]
-    raise InvalidArgumentError(f"order_key is {key!r}, and the query's columns are {names}: it must be one of them")
 
 
 def _wrong_key(before: Any, key: Any, statement: Statement) -> InvalidArgumentError | None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 import subprocess
 import tarfile
@@ -291,6 +292,15 @@ def test_a_file_that_is_not_there_or_is_a_folder_is_told_once(tmp_path: Path) ->
     assert read(tmp_path / "absent.tar") == [(NotFoundError, f"no such file: {tmp_path / 'absent.tar'}")]
     ((error, _),) = read(tmp_path)
     assert error is FailedPreconditionError
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_told_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.tar"
+    path.touch(mode=0)
+    assert read(path) == [
+        (FailedPreconditionError, f"no permission to read {path}; look at its owner and mode"),
+    ]
 
 
 def test_a_file_that_changed_since_is_not_taken_for_the_same(tmp_path: Path) -> None:

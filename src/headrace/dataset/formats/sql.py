@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headrace.dataset.dataset import Dataset
-from headrace.io.sql import Query
+from headrace.io.sql_query import Query
 from headrace.io.sql_rows import RowForm
 from headrace.io.sql_statement import Statement
 from headrace.plan.querying import Database, QueryRows, SqliteFile

@@ -13,6 +13,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import DataError, DataLossError, InvalidArgumentError, NotFoundError
+from headrace.io.sql import RowPlace
 from headrace.testing import check_every_restore_point
 
 EXECUTORS = pytest.mark.parametrize("executor", ["thread", "inline"])
@@ -42,6 +43,7 @@ class Watched:
         self.open = 0
         self.made = 0
         self.fail_after: int | None = None
+        self.describes_late = False
 
     def __call__(self) -> WatchedConnection:
         self.open += 1
@@ -70,12 +72,14 @@ class WatchedCursor:
     def __init__(self, watch: Watched, cursor: sqlite3.Cursor) -> None:
         self.watch, self.cursor, self.left = watch, cursor, watch.fail_after
         self.execute = cursor.execute
+        self.fetched = False
 
     @property
     def description(self) -> Any:
-        return self.cursor.description
+        return None if self.watch.describes_late and not self.fetched else self.cursor.description
 
     def fetchmany(self, size: int) -> list[Any]:
+        self.fetched = True
         if self.left is not None and size > self.left:
             raise ConnectionResetError("the server went away")
         self.left = None if self.left is None else self.left - size
@@ -149,6 +153,19 @@ def test_rows_that_a_driver_gives_as_objects_are_read_by_their_values(tmp_path: 
 
     for factory in (sqlite3.Row, lambda cursor, row: dict(zip("in", row, strict=True)), lambda _, row: list(row)):
         assert list(hr.SqlDataset("SELECT id, name FROM numbers", connect(factory))) == [(0, "name 0"), (1, "name 1")]
+
+
+@EXECUTORS
+def test_columns_may_be_known_with_the_first_row_only(tmp_path: Path, executor: str) -> None:
+    connect = Watched(database(tmp_path, 5))
+    connect.describes_late = True
+    for options in ({}, {"order_key": "id"}):
+        dataset = hr.SqlDataset("SELECT id FROM numbers", connect, as_dict=True, arraysize=2, **options)  # type: ignore[arg-type]  # their types differ
+        assert rows(dataset, executor) == [{"id": n} for n in range(5)]
+        check_every_restore_point(dataset, executors=(executor,))
+    assert rows(hr.SqlDataset("SELECT id FROM numbers WHERE id > 9", connect), executor) == []
+    with pytest.raises(InvalidArgumentError, match="gives no rows"):
+        rows(hr.SqlDataset("DELETE FROM numbers", connect), executor)
 
 
 def test_parts_of_a_table_are_read_beside_each_other(tmp_path: Path) -> None:
@@ -388,3 +405,27 @@ def test_a_database_has_a_fingerprint_where_it_is_a_file(tmp_path: Path) -> None
     assert fingerprint() != before
     with pytest.raises(InvalidArgumentError, match="a database does not say when its rows were changed: pass key="):
         hr.fingerprint(hr.SqlDataset("SELECT 1", lambda: sqlite3.connect(path)))
+
+
+def test_a_state_belongs_to_its_query(tmp_path: Path) -> None:
+    path = database(tmp_path, 5)
+    with iter(hr.SqlDataset("SELECT id FROM numbers WHERE x > ?", path, (0,), order_key="id")) as iterator:
+        next(iterator)
+        state = iterator.state_dict()
+    for query, parameters, key in [
+        ("SELECT id FROM numbers WHERE x >= ?", (0,), "id"),
+        ("SELECT id FROM numbers WHERE x > ?", (1,), "id"),
+        ("SELECT id FROM numbers WHERE x > ?", (0,), None),
+    ]:
+        with (
+            iter(hr.SqlDataset(query, path, parameters, order_key=key)) as iterator,
+            pytest.raises(InvalidArgumentError, match="the state belongs to another plan"),
+        ):
+            iterator.load_state_dict(state)
+
+
+def test_a_damaged_state_is_refused() -> None:
+    for state in ({}, {"row": -1, "key": None, "ended": False}, {"row": "1", "key": None, "ended": False}):
+        with pytest.raises(InvalidArgumentError, match="a place in a query has row, key and ended"):
+            RowPlace.from_json(state)
+    assert RowPlace.from_json(RowPlace(3, "k").to_json()) == RowPlace(3, "k")
