@@ -161,6 +161,11 @@ def test_empty_batches_are_like_their_neighbours_where_nothing_says_what_they_ar
     assert given(dataset.take(0)) == []
 
 
+def test_empty_batches_of_texts_are_like_their_neighbours_behind_a_saved_state_as_well() -> None:
+    dataset = hr.Dataset.range(3).map(lambda x: str(x)).batch(1).rebatch([0, 1])
+    assert [batch.dtype for batch in given(dataset)] == [np.dtype(object)] * 7
+
+
 @pytest.mark.parametrize("sizes", [[], [0], [0, 0], [-1, 2]])
 def test_sizes_that_never_end_are_refused(sizes: list[int]) -> None:
     with pytest.raises(InvalidArgumentError, match="the sizes must be at least 0, and one of them at least 1"):

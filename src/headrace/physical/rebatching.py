@@ -76,14 +76,14 @@ def element_like(state: State | None) -> Element | None:
     if saved is None:
         return None
     leaves, treedef = flatten(element_from_json(saved))
-    return unflatten(treedef, [np.zeros(leaf.shape[1:], leaf.dtype)[()] for leaf in leaves])
+    return unflatten(treedef, [_zeros(TensorSpec(leaf.shape[1:], leaf.dtype)) for leaf in leaves])
 
 
 def _zeros(spec: TensorSpec) -> Any:
     shape = [size or 0 for size in spec.shape or ()]
-    if isinstance(spec.dtype, np.dtype):
+    if isinstance(spec.dtype, np.dtype) and not spec.dtype.hasobject:
         return np.zeros(shape, spec.dtype)[()]
-    return np.full(shape, spec.dtype(), object)[()]
+    return np.full(shape, "", object)[()]  # of texts and bytes alike, no element has the same column
 
 
 def emptied(element: Element) -> Element:
