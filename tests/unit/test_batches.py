@@ -162,7 +162,7 @@ def test_empty_batches_are_like_their_neighbours_where_nothing_says_what_they_ar
 
 
 def test_empty_batches_of_texts_are_like_their_neighbours_behind_a_saved_state_as_well() -> None:
-    dataset = hr.Dataset.range(3).map(lambda x: str(x)).batch(1).rebatch([0, 1])
+    dataset = hr.Dataset.range(3).map(str).batch(1).rebatch([0, 1])
     assert [batch.dtype for batch in given(dataset)] == [np.dtype(object)] * 7
 
 
