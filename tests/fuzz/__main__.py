@@ -100,7 +100,7 @@ def _limit_memory() -> None:
 def in_a_process(name: str, options: argparse.Namespace) -> bool:
     """Fuzzes one format, and keeps the file on which it ended."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        command = [sys.executable, "-m", "tests.fuzz", "--one", name, "--folder", folder]
+        command = [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz", "--one", name, "--folder", folder]
         command += ["--seconds", str(options.seconds), "--seed", str(options.seed)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
