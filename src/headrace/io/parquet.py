@@ -35,6 +35,8 @@ _THREADED_BYTES: Final = 1 << 20
 _READ_BYTES: Final = 1 << 20
 # What a text, or anything of no fixed width, is taken for beside its bytes: a Python object.
 _OBJECT_BYTES: Final = 64
+# So many stand for a number that is no count of rows; numbers of rows of many files can still be added.
+_MOST_ROWS: Final = 1 << 48
 
 
 class ParquetGroups:
@@ -73,6 +75,8 @@ class ParquetGroups:
             metadata = self._file.metadata
             counts = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
             self.schema = self._file.schema_arrow
+        if min(counts, default=0) < 0 or sum(counts) > _MOST_ROWS:
+            raise DataLossError(f"{self.path}: its footer is corrupt: its row groups are to have {counts[:9]} rows")
         self.starts: list[int] = np.cumsum([0, *counts]).tolist()
         self.selection: BoundSelection = bound(selection, self.schema, self.path)
         self._chosen = self._groups_that_may_fit()
@@ -109,6 +113,7 @@ class ParquetGroups:
             for batch in self._file.iter_batches(
                 batch_size=rows, row_groups=[number], columns=self.selection.read, use_threads=threads
             ):
+                self._check_dictionaries(batch)
                 start, first = first, first + batch.num_rows
                 if first > row:
                     dropped = max(0, row - start)
@@ -123,7 +128,15 @@ class ParquetGroups:
         with self._reading():
             table = self._file.read_row_group(number, columns=self.selection.read).select(self.selection.names)
             batches = table.combine_chunks().to_batches()
+            for batch in batches:
+                self._check_dictionaries(batch)
             return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+
+    def _check_dictionaries(self, batch: pa.RecordBatch) -> None:
+        """Refuses numbers that are beyond their dictionary, which pyarrow's decoder takes as it finds them."""
+        for column in batch.columns:
+            if "dictionary" in str(column.type):
+                column.validate(full=True)
 
     def _batch_rows(self, number: int) -> tuple[int, bool]:
         """How many rows of a row group are decoded at once, and whether by several threads."""
