@@ -137,6 +137,6 @@ def says_what_arrow_says(path: str, form: str) -> Iterator[None]:
             yield
     except HeadraceError:
         raise
-    except (pa.ArrowException, MemoryError, UnicodeError, OverflowError, ValueError, KeyError) as error:
+    except (pa.ArrowException, MemoryError, UnicodeError, OverflowError, ValueError, LookupError) as error:
         # Arrow takes a hostile length for a wish for memory, and a broken name for no key.
         raise DataLossError(f"{path} cannot be read as {form}: {error}") from error

@@ -23,11 +23,13 @@ from headrace.io.reader import Array
 from headrace.ragged import RaggedTensor
 from headrace.structure import Element, TreeDef, flatten, normalize, object_array, rows_of, unflatten
 
-__all__ = ["Ragged", "Values", "values_of"]
+__all__ = ["Leaf", "Ragged", "Values", "values_of"]
 
 _types: Final = pa.types
 # What a fault's message adds for a null.
 _REMEDY: Final = "give it a default with record_defaults, or leave such rows out with on_error='skip'"
+
+normalize(RaggedTensor(0, 0))  # from here on it is known as structure, so that columns need not be searched for one
 
 
 class Ragged:
@@ -137,7 +139,7 @@ def values_of(batch: pa.RecordBatch, defaults: Mapping[str, Any]) -> Values:
     whole = {
         name: _converted(column, name, faults) for name, column in zip(batch.schema.names, batch.columns, strict=True)
     }
-    leaves, structure = flatten(normalize(whole))
+    leaves, structure = flatten(whole)
     return Values(structure, leaves, found)
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.io.arrow_selection import BoundSelection
-from headrace.io.arrow_values import Values, values_of
+from headrace.io.arrow_values import Leaf, Ragged, Values, values_of
 from headrace.io.columnar import RowGroups, Selection
 from headrace.io.files import version_of
 from headrace.io.reader import Array
@@ -76,6 +76,7 @@ class RaggedRows:
             starts += [starts[-1] + end - inner[0] for end in inner[1:]]
             files += [(file, number) for number in range(len(inner) - 1)]
         self._starts = np.array(starts)
+        self._full_groups = max(1, int((np.diff(self._starts) > 0).sum()))
         self._files = files  # of each group over all files: the file, and its number there
         self._begin()
 
@@ -83,10 +84,11 @@ class RaggedRows:
         self._lock = threading.Lock()
         self._kept: OrderedDict[int, Any] = OrderedDict()
         self._kept_bytes = 0
+        self._whole: Any = None
         self._opened: dict[int, _Groups] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {"_lock", "_kept", "_kept_bytes", "_opened"}
+        own = {"_lock", "_kept", "_kept_bytes", "_whole", "_opened"}
         return {name: value for name, value in self.__dict__.items() if name not in own}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -115,26 +117,50 @@ class RaggedRows:
         """The rows by the groups that they are in, and whose places in ``numbers`` these are."""
         if len(numbers) and (numbers.min() < 0 or numbers.max() >= len(self)):
             raise InvalidArgumentError(f"rows are numbered from 0 to {len(self) - 1}")
+        whole = self._joined()
+        if whole is not None:
+            return [(self._values(whole, 0, numbers), np.arange(len(numbers)))]
         which = np.searchsorted(self._starts, numbers, side="right") - 1
-        return [self._part(group, numbers, np.flatnonzero(which == group)) for group in np.unique(which).tolist()]
+        parts = []
+        for group in np.unique(which).tolist():
+            places = np.flatnonzero(which == group)
+            parts.append((self._values(self._batch(group), int(self._starts[group]), numbers[places]), places))
+        return parts
 
-    def _part(self, group: int, numbers: Array, places: Array) -> tuple[Values, Array]:
-        local = numbers[places] - self._starts[group]
-        batch = self._batch(group)
-        run = (
+    def _values(self, batch: Any, first: int, numbers: Array) -> Values:
+        """The rows of these numbers out of a batch whose first row has the number ``first``."""
+        local = numbers - first
+        is_run = (
             bool(len(local)) and int(local[-1]) - int(local[0]) + 1 == len(local) and bool((np.diff(local) == 1).all())
         )
-        picked = batch.slice(int(local[0]), len(local)) if run else batch.take(pa.array(local))
+        picked = batch.slice(int(local[0]), len(local)) if is_run else batch.take(pa.array(local))
         values = values_of(picked, self._selection.record_defaults)
         if values.faults:
             row = min(values.faults)
-            raise InvalidArgumentError(values.faults[row], origin=self._origin(group, int(local[row])))
-        return values, places
+            raise InvalidArgumentError(values.faults[row], origin=self._origin(int(numbers[row])))
+        if is_run:  # a view of what is kept, which must stay as it is
+            values.leaves[:] = map(_read_only, values.leaves)
+        return values
 
-    def _origin(self, group: int, row: int) -> str:
+    def _origin(self, number: int) -> str:
+        group = int(np.searchsorted(self._starts, number, side="right")) - 1
         file, _ = self._files[group]
-        first = next(number for number, (other, _) in enumerate(self._files) if other == file)
-        return f"{self._paths[file]}:{row + int(self._starts[group] - self._starts[first])}"
+        first = next(index for index, (other, _) in enumerate(self._files) if other == file)
+        return f"{self._paths[file]}:{number - int(self._starts[first])}"
+
+    def _joined(self) -> Any:
+        """All rows as one batch, once all groups are kept and there is room for two of each: to gather is one call then."""
+        with self._lock:
+            if (
+                self._whole is None
+                and len(self._kept) == self._full_groups
+                and 2 * self._kept_bytes <= self._cache_bytes
+            ):
+                table = pa.Table.from_batches([self._kept[group] for group in sorted(self._kept)])
+                batches = table.unify_dictionaries().combine_chunks().to_batches()
+                if len(batches) == 1:  # texts of more than two gigabytes make several
+                    self._whole, self._kept, self._kept_bytes = batches[0], OrderedDict(), 0
+            return self._whole
 
     def _batch(self, group: int) -> Any:
         """A group's rows, read anew where they are not kept."""
@@ -179,7 +205,7 @@ class ColumnarRows(RaggedRows):
         """The rows of these numbers as a structure of arrays with an axis more."""
         parts = self._parts(np.asarray(indices))
         if len(parts) == 1:
-            return unflatten(parts[0][0].structure, [_read_only(leaf) for leaf in parts[0][0].leaves])
+            return unflatten(parts[0][0].structure, parts[0][0].leaves)
         whole: list[Array] = []
         for values, places in parts:
             leaves: list[Any] = values.leaves
@@ -189,11 +215,12 @@ class ColumnarRows(RaggedRows):
         return unflatten(parts[0][0].structure, whole)
 
 
-def _read_only(leaf: Any) -> Array:
-    """What may be a view of a group that is kept, and must stay as it is."""
-    view: Array = leaf.view()
-    view.flags.writeable = False
-    return view
+def _read_only(leaf: Leaf) -> Leaf:
+    if isinstance(leaf, Ragged):
+        leaf.values.flags.writeable = False
+        return leaf
+    leaf.flags.writeable = False
+    return leaf
 
 
 def rows_by_number(
