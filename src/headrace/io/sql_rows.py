@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
@@ -168,6 +167,8 @@ def _array(values: Sequence[Any], kind: Any) -> np.ndarray:
 
 
 def _numbers(values: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray:
+    from decimal import Decimal
+
     if dtype.kind in "mM":
         return np.array(values, dtype)
     array = np.array([float(value) if isinstance(value, Decimal) else value for value in values])
