@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,117 @@ def test_a_header_that_claims_more_than_the_file_has_takes_no_memory(tmp_path: P
             NumpyRows([str(tmp_path / name)])
 
 
+def headed(header: bytes, content: bytes = b"", version: int = 1, length: int | None = None) -> bytes:
+    width = 2 if version == 1 else 4
+    length = len(header) if length is None else length
+    return b"\x93NUMPY" + bytes([version, 0]) + length.to_bytes(width, "little") + header + content
+
+
+def header_of(shape: str, dtype: str = "<f8") -> bytes:
+    return f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}}}\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (headed(header_of("(3,)"), version=2, length=2**32 - 1), "4294967295 bytes, and 10000 is the most"),
+        (headed(b"[" * 9_000), "header is damaged"),
+        (headed(b"-" * 9_000 + b"1"), "header is damaged: MemoryError"),
+        (headed(b"1if 2else 3"), "header is damaged"),
+        (headed(b"{'shape': (3,)}"), "does not say"),
+        (headed(header_of("(3,)")[:-2] + b"\0" * 20), "header is damaged"),
+        (headed(header_of("(3,)", "<q9")), "header is damaged"),
+        (headed(header_of("(-1, -3)"), bytes(24)), "no shape that an array could have"),
+        (headed(header_of("(True,)"), bytes(8)), "no shape that an array could have"),
+        (headed(header_of("(0, 4611686018427387904, 8)")), "too big"),
+        (headed(header_of("(1000000000000,)")), "truncated"),
+        (headed(header_of("(3,)")[:20], length=90), "ends within its header"),
+    ],
+)
+def test_a_damaged_header_is_data_loss_that_takes_no_memory(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "a.npy").write_bytes(content)
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.npy", content)
+    for name in ("a.npy", "a.npz"):
+        tracemalloc.start()
+        with pytest.raises(DataLossError, match=message):
+            NumpyRows([str(tmp_path / name)])
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 8 << 20
+
+
+def test_a_header_of_python_2_is_read_without_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "a.npy").write_bytes(headed(header_of("(2L, 3L)", "|u1"), bytes(range(6))))
+    assert NumpyRows([str(tmp_path / "a.npy")])[1].tolist() == [3, 4, 5]
+
+
+def test_texts_without_a_character_are_as_many_as_the_header_says_and_take_no_memory(tmp_path: Path) -> None:
+    (tmp_path / "a.npy").write_bytes(headed(header_of("(1000000000,)", "<U0")))
+    rows = NumpyRows([str(tmp_path / "a.npy")])
+    assert len(rows) == 1_000_000_000
+    assert rows[999_999_999] == ""
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_a_text_of_numbers_that_are_no_characters_fails_alone(tmp_path: Path, order: str) -> None:
+    texts = np.array(["ab", "c", "d"], f"{order}U2")
+    texts.view(f"{order}u4")[2] = 0x110000
+    rows = NumpyRows([saved(tmp_path / "a.npy", texts)])
+    assert rows.__getitems__([0, 2]) == ["ab", "d"]
+    with pytest.raises(DataLossError, match=r"a\.npy:1: .*no characters"):
+        rows.__getitems__([0, 1])
+
+
+def zipped(folder: Path, content: bytes, **claims: int) -> str:
+    """An archive of one compressed member, whose entry in the directory at the end claims something else."""
+    path = folder / "a.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.npy", content)
+        for name, value in claims.items():
+            setattr(archive.getinfo("x.npy"), name, value)
+    return str(path)
+
+
+ARRAY = headed(header_of("(3,)", "|u1"), b"abc")
+
+
+@pytest.mark.parametrize("claims", [{"compress_size": 2**31 - 1}, {"CRC": 7}, {"file_size": 40}])
+def test_a_member_that_is_not_what_the_archive_says_is_data_loss(tmp_path: Path, claims: dict[str, int]) -> None:
+    tracemalloc.start()
+    with pytest.raises(DataLossError, match=r"a\.npz"):
+        NumpyRows([zipped(tmp_path, ARRAY, **claims)])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 << 20
+
+
+def test_a_size_that_an_archive_claims_is_not_asked_for(tmp_path: Path) -> None:
+    path = zipped(tmp_path, ARRAY, file_size=2**31 - 1)
+    tracemalloc.start()
+    assert NumpyRows([path])[2] == {"x": ord("c")}
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 << 20
+
+
+def test_of_a_member_that_goes_on_behind_its_array_no_more_is_decompressed(tmp_path: Path) -> None:
+    path = zipped(tmp_path, ARRAY + bytes(64 << 20))
+    tracemalloc.start()
+    with pytest.raises(DataLossError, match="more follows than the 3 bytes of its array"):
+        NumpyRows([path])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 << 20
+
+
+def test_a_compression_that_is_not_numpys_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("x.npy", ARRAY)
+    with pytest.raises(InvalidArgumentError, match="savez_compressed"):
+        NumpyRows([str(tmp_path / "a.npz")])
+
+
 def test_a_missing_file_and_a_folder_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="no such file"):
         NumpyRows([str(tmp_path / "absent.npy")])
@@ -226,7 +338,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, byt
     st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(0, 255)), max_size=4),
     st.none() | st.integers(0, 99),
 )
-@pytest.mark.filterwarnings("ignore")  # NumPy warns of headers that are Python 2's, and zipfile of names
 def test_whatever_is_in_a_file_it_is_read_or_refused(
     whole: tuple[Path, dict[str, bytes]], name: str, changes: list[tuple[int, int]], cut: int | None
 ) -> None:

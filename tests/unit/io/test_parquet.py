@@ -266,6 +266,17 @@ def test_a_truncated_file_is_one_failure(tmp_path: Path, left: int) -> None:
     assert source.read(1) is None
 
 
+def test_a_footer_with_a_negative_number_of_rows_is_one_failure(tmp_path: Path) -> None:
+    path = written(tmp_path, pa.table({"x": pa.array(range(77), pa.int8())}), row_group_size=77)
+    content = Path(path).read_bytes()
+    at = content.rfind(b"\x16\x9a\x01")  # in Thrift: a 64-bit field, one number above the last, which is 77
+    Path(path).write_bytes(content[:at] + b"\x16\x99\x01" + content[at + 3 :])
+    source = reader(path)
+    with pytest.raises(DataLossError, match=r"a\.parquet: its footer is corrupt: .*-77"):
+        source.read(1)
+    assert source.read(1) is None
+
+
 def test_a_missing_file_and_a_folder_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="no such file"):
         reader(str(tmp_path / "absent.parquet")).read(1)
