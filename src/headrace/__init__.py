@@ -4,22 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace import errors, io, queue
-from headrace.dataset import (
-    ArrowDataset,
-    CsvDataset,
-    Dataset,
-    FixedLengthRecordDataset,
-    JsonLinesDataset,
-    NumpyDataset,
-    ParquetDataset,
-    SqlDataset,
-    TarDataset,
-    TextLineDataset,
-    TFRecordDataset,
-    fingerprint,
-)
-from headrace.iterator import DatasetIterator
+from headrace import dataset, errors
+from headrace.dataset import Dataset, fingerprint
 from headrace.labels import one_hot
 from headrace.plan.node import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
 from headrace.plan.options import Options
@@ -28,7 +14,20 @@ from headrace.ragged import RaggedTensor
 from headrace.structure import TensorSpec
 
 if TYPE_CHECKING:
-    from headrace import audio, image, train
+    from headrace import audio, image, io, queue, train
+    from headrace.dataset import (
+        ArrowDataset,
+        CsvDataset,
+        FixedLengthRecordDataset,
+        JsonLinesDataset,
+        NumpyDataset,
+        ParquetDataset,
+        SqlDataset,
+        TarDataset,
+        TextLineDataset,
+        TFRecordDataset,
+    )
+    from headrace.iterator import DatasetIterator
 
 __all__ = [
     "AUTOTUNE",
@@ -66,9 +65,13 @@ __version__ = "0.1.0.dev0"
 if not TYPE_CHECKING:  # a type checker would take it for a promise that there is any name
 
     def __getattr__(name: str) -> object:
-        """These modules are imported when they are first used: who has a Dataset does not wait for them."""
-        if name in {"audio", "image", "train"}:
-            import importlib
+        """What is imported when it is first used: who has a Dataset waits for nothing else."""
+        import importlib
 
+        if name in {"audio", "image", "io", "queue", "train"}:
             return importlib.import_module(f"headrace.{name}")
+        if name == "DatasetIterator":
+            return importlib.import_module("headrace.iterator").DatasetIterator
+        if name in dataset.FORMATS:
+            return getattr(dataset, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -25,21 +25,12 @@ from headrace.plan.buffering import Prefetch, WithOptions
 from headrace.plan.node import AUTOTUNE, Node, nodes_of, parallel_calls_of
 from headrace.plan.options import Options
 
-__all__ = ["Run", "options_of", "physical_plan"]
+__all__ = ["Run", "physical_plan"]
 
 _log = logging.getLogger("headrace")
 
 # Where the system does not say how much memory it has.
 _FALLBACK_BYTES: Final = 4 << 30
-
-
-def options_of(plan: Node) -> Options:
-    """All options of a plan; where two meet, the one nearer to the end wins."""
-    merged = Options()
-    for node in nodes_of(plan):
-        if isinstance(node, WithOptions):
-            merged = merged.merged(node.options)
-    return merged
 
 
 def physical_plan(plan: Node, options: Options) -> Node:

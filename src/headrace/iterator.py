@@ -22,13 +22,14 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Self
 
-from headrace.engine import Run, options_of
+from headrace.engine import Run
 from headrace.errors import InvalidArgumentError, OutOfRangeError
 from headrace.observe.meter import IteratorStats
 from headrace.physical.block import Failure
 from headrace.physical.context import Seeds
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.stage import Pace
+from headrace.plan.buffering import options_of
 from headrace.plan.fingerprint import Fingerprint, fingerprint_of
 from headrace.plan.node import Node
 from headrace.plan.randomness import claim_epoch, continue_after_epoch

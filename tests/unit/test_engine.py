@@ -7,7 +7,8 @@ import threading
 import pytest
 
 import headrace as hr
-from headrace.engine import Run, options_of, physical_plan
+from headrace.engine import Run, physical_plan
+from headrace.plan.buffering import options_of
 from headrace.errors import InternalError
 from headrace.physical.context import Seeds
 from headrace.plan.buffering import Prefetch

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from headrace.io.element_file import ElementFile
+if TYPE_CHECKING:
+    from headrace.io.element_file import ElementFile
 
 __all__ = ["Elements", "Filling", "KeptEpoch", "Store"]
 

@@ -7,12 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from headrace.caching.disk import DiskCache
 from headrace.caching.memory import MemoryCache
 from headrace.dataset.part import Part
-from headrace.engine import options_of
 from headrace.errors import InvalidArgumentError
-from headrace.plan.buffering import Cache, Prefetch, WithOptions
+from headrace.plan.buffering import Cache, Prefetch, WithOptions, options_of
 from headrace.plan.fingerprint import fingerprint_of
 from headrace.plan.options import Options
 from headrace.plan.sequencing import check_int
@@ -81,6 +79,8 @@ class Buffering(Part):
             if key is not None:
                 raise InvalidArgumentError("a key names a cache on disk: give its folder as well", stage="cache")
             return self._of(Cache(input=self._plan, store=MemoryCache(max_bytes), name=name))
+        from headrace.caching.disk import DiskCache
+
         words = key(cast("Dataset", self)) if callable(key) else key
         plan = "" if key is not None else fingerprint_of(self._plan).digest
         store = DiskCache(Path(filename), "cache" if words is None else words, plan, max_bytes=max_bytes)

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from headrace.dataset.part import Part
-from headrace.engine import options_of, physical_plan
 from headrace.errors import InvalidArgumentError, OutOfRangeError
-from headrace.iterator import DatasetIterator
-from headrace.physical.mapping import packed
-from headrace.plan.buffering import WithOptions
+from headrace.plan.buffering import WithOptions, options_of
 from headrace.plan.explain import explain_plan
 from headrace.plan.node import INFINITE_CARDINALITY
 from headrace.plan.options import Options
@@ -20,6 +17,7 @@ from headrace.structure import flatten, normalize, paths_of, spec_of, unflatten
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
+    from headrace.iterator import DatasetIterator
 
 __all__ = ["Consuming"]
 
@@ -67,6 +65,8 @@ class Consuming(Part):
             >>> hr.Dataset.range(5).reduce(0, lambda total, x: total + x)
             10
         """
+        from headrace.physical.mapping import packed
+
         state = normalize(initial_state)
         spec = spec_of(state)
         with iter(self) as iterator:
@@ -139,6 +139,8 @@ class Consuming(Part):
         if known is not None:
             return known
         inline = WithOptions(input=self._plan, options=Options(executor="inline"))
+        from headrace.iterator import DatasetIterator
+
         with DatasetIterator(inline, counts=False) as iterator:
             for element in iterator:
                 return spec_of(element)
@@ -167,10 +169,14 @@ class Consuming(Part):
               range [start=0, stop=3, step=1, dtype=int64]
         """
         written = explain_plan(self._plan)
+        from headrace.engine import physical_plan
+
         running = explain_plan(physical_plan(self._plan, options_of(self._plan)))
         return written if running == written else f"{written}\n\nruns as\n{running}"
 
     def __iter__(self) -> DatasetIterator:
+        from headrace.iterator import DatasetIterator
+
         return DatasetIterator(self._plan)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.dataset.part import Part
 from headrace.errors import InvalidArgumentError
-from headrace.feed.feeding import Feed
 from headrace.plan.sequencing import check_int
+
+if TYPE_CHECKING:
+    from headrace.feed.feeding import Feed
 
 __all__ = ["Feeding"]
 
@@ -48,6 +50,7 @@ class Feeding(Part):
             tensor([0, 1])
             tensor([2, 3])
         """
+        from headrace.feed.feeding import Feed
         from headrace.feed.torch_feed import torch_transfer
 
         size = _buffer_size(buffer_size, stage="to_torch")
@@ -73,6 +76,7 @@ class Feeding(Part):
             >>> [batch.tolist() for batch in hr.Dataset.range(4).batch(2).to_jax()]
             [[0, 1], [2, 3]]
         """
+        from headrace.feed.feeding import Feed
         from headrace.feed.jax_feed import jax_transfer
 
         size = _buffer_size(buffer_size, stage="to_jax")

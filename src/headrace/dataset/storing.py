@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.caching.disk import DiskCache
-from headrace.caching.snapshot import SnapshotRun
 from headrace.dataset.part import Part
 from headrace.errors import InvalidArgumentError, NotFoundError
-from headrace.io.element_file import ElementFile
-from headrace.io.element_shards import ShardWriter, StoredRun, run_in
 from headrace.plan.buffering import Cache
 from headrace.plan.content_fingerprint import content_fingerprint
 from headrace.plan.sources import FromTensorSlices
@@ -23,6 +19,7 @@ from headrace.structure import flatten, normalize, paths_of
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
+    from headrace.io.element_shards import StoredRun
 
 __all__ = ["Storing"]
 
@@ -62,6 +59,8 @@ class Storing(Part):
             >>> list(hr.Dataset.load(folder))
             [(0, '0'), (1, '1'), (2, '2')]
         """
+        from headrace.io.element_shards import ShardWriter
+
         with (
             ShardWriter(Path(path), shard_func, _compression(compression, stage="save")) as writer,
             iter(self._of(self._plan)) as iterator,
@@ -102,6 +101,8 @@ class Storing(Part):
             >>> list(mixed)
             [0, 1, 2, 3, 4, 5]
         """
+        from headrace.io.element_shards import run_in
+
         folder = Path(path)
         run = run_in(folder)
         if compression is not None and _compression(compression, stage="load") != run.compression:
@@ -113,6 +114,8 @@ class Storing(Part):
 
     @classmethod
     def _of_run(cls, run: StoredRun, reader_func: Callable[[Dataset], Dataset] | None) -> Dataset:
+        from headrace.io.element_file import ElementFile
+
         if reader_func is not None:
             paths = np.array([str(shard) for shard in run.shards], dtype=object)
             files = cls._of(FromTensorSlices.of(paths))
@@ -163,6 +166,10 @@ class Storing(Part):
             >>> list(input_fn())
             [0, 1]
         """
+        from headrace.caching.disk import DiskCache
+        from headrace.caching.snapshot import SnapshotRun
+        from headrace.io.element_shards import run_in
+
         written = _compression(None if compression == "AUTO" else compression, stage="snapshot")
         key = content_fingerprint(self._plan)
         if reader_func is None and shard_func is None and written is None:

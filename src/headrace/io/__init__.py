@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.io.csv import decode_csv
-from headrace.io.files import read_file
-
 if TYPE_CHECKING:
+    from headrace.io.csv import decode_csv
     from headrace.io.example_features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
     from headrace.io.example_message import serialize_example
     from headrace.io.example_parsing import parse_example, parse_single_example
+    from headrace.io.files import read_file
     from headrace.io.image_decoding import decode_image, decode_jpeg, decode_png
     from headrace.io.indexed_records import build_index
     from headrace.io.parquet_writer import ParquetWriter
@@ -50,12 +49,14 @@ _LATER: Final = {
     "TarWriter": "tar_writer",
     "VarLenFeature": "example_features",
     "build_index": "indexed_records",
+    "decode_csv": "csv",
     "decode_image": "image_decoding",
     "decode_jpeg": "image_decoding",
     "decode_png": "image_decoding",
     "decode_raw": "raw_decoding",
     "parse_example": "example_parsing",
     "parse_single_example": "example_parsing",
+    "read_file": "files",
     "serialize_example": "example_message",
 }
 

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 from headrace.caching.kept import Store
 from headrace.caching.memory import MemoryCache
 from headrace.errors import InvalidArgumentError
-from headrace.plan.node import AUTOTUNE, UnaryNode
+from headrace.plan.node import AUTOTUNE, Node, UnaryNode, nodes_of
 from headrace.plan.options import Options
 from headrace.plan.sequencing import check_int
 
-__all__ = ["Cache", "Prefetch", "WithOptions"]
+__all__ = ["Cache", "Prefetch", "WithOptions", "options_of"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -54,3 +54,12 @@ class WithOptions(UnaryNode):
         """The settings that are given."""
         values = {field.name: getattr(self.options, field.name) for field in dataclasses.fields(self.options)}
         return {name: value for name, value in values.items() if value is not None}
+
+
+def options_of(plan: Node) -> Options:
+    """All options of a plan; where two meet, the one nearer to the end wins."""
+    merged = Options()
+    for node in nodes_of(plan):
+        if isinstance(node, WithOptions):
+            merged = merged.merged(node.options)
+    return merged

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from headrace.io.element_file import ElementFile
 from headrace.plan.node import Node, Spec
+
+if TYPE_CHECKING:
+    from headrace.io.element_file import ElementFile
 
 __all__ = ["Stored"]
 
