@@ -90,7 +90,7 @@ class CacheStage(Stage):
         state: State | None,
         *,
         epoch: tuple[int, ...],
-        cardinality: int,
+        whole_at: int,
     ) -> None:
         self._index: int = state["index"] if state else 0
         self._failures: int = state["failures"] if state else 0  # how many were delivered
@@ -105,7 +105,7 @@ class CacheStage(Stage):
             self._content = self._filling.content if self._filling is not None else None
         inputs = () if kept is not None else (build(self._epoch),)
         super().__init__(meter, inputs, self._place())
-        self._cardinality = cardinality
+        self._whole_at = whole_at
         self._starts = [0, *accumulate(len(payload) for payload, _ in self._pieces or ())]
         self._count = 0
         self._failed = 0  # failures met in this filling
@@ -138,7 +138,7 @@ class CacheStage(Stage):
             with located_in_cache(self._filling):
                 self._filling.add(kept, block.origin)
         self._count += len(kept)
-        if self._count == self._cardinality:
+        if self._count == self._whole_at:
             self._complete()
         return kept
 

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 from headrace.caching.kept import Store
 from headrace.caching.memory import MemoryCache
 from headrace.errors import InvalidArgumentError
-from headrace.plan.node import AUTOTUNE, Node, UnaryNode, nodes_of
+from headrace.plan.node import AUTOTUNE, UNKNOWN_CARDINALITY, Node, UnaryNode, nodes_of
 from headrace.plan.options import Options
 from headrace.plan.sequencing import check_int
+from headrace.plan.stateful import AssertCardinality
 
 __all__ = ["Cache", "Prefetch", "WithOptions", "options_of"]
 
@@ -21,6 +22,15 @@ class Cache(UnaryNode):
 
     op: ClassVar[str] = "cache"
     store: Store = dataclasses.field(default_factory=MemoryCache)
+
+    def whole_at(self) -> int:
+        """After how many elements an epoch is whole without asking for its end; negative where only the end tells.
+
+        A number that was asserted does not tell: there may be more.
+        """
+        if any(isinstance(node, AssertCardinality) for node in nodes_of(self.input)):
+            return UNKNOWN_CARDINALITY
+        return self.input.cardinality()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 import headrace as hr
+from headrace.errors import FailedPreconditionError
+from headrace.testing.restoring import check_every_restore_point
 
 data = hr.Dataset
 BOTH = pytest.mark.parametrize("executor", ["thread", "inline"])
@@ -71,3 +73,15 @@ def test_an_epoch_with_a_failure_is_not_kept(executor: str) -> None:
     with pytest.raises(hr.errors.DataError):
         list(cached)
     assert list(cached) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("executor", ["inline", "thread"])
+def test_a_number_that_was_asserted_does_not_make_a_cache_complete(executor: str) -> None:
+    dataset = hr.Dataset.range(3).assert_cardinality(2).cache().repeat(2)
+    dataset = dataset.with_options(hr.Options(executor=executor))
+    for _ in range(2):
+        with iter(dataset) as iterator:
+            assert [next(iterator), next(iterator)] == [0, 1]
+            with pytest.raises(FailedPreconditionError):
+                next(iterator)
+    check_every_restore_point(dataset)

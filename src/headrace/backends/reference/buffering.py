@@ -168,7 +168,7 @@ class CacheStream:
             if self.filling is not None:
                 with located_in_cache(self.filling):
                     self.filling.add(Rows(self.rows[-1:]), WordedOrigin([origin]))
-            if len(self.rows) == self.node.input.cardinality():
+            if len(self.rows) == self.node.whole_at():
                 self.complete()
             if len(self.rows) > self.index:
                 self.index += 1

@@ -28,7 +28,7 @@ def _cache(node: Cache, state: State | None, context: Context) -> Stage:
         state,
         # Of the whole iterator: whoever reads the cache first, it is filled with the same elements.
         epoch=context.iterator_epoch,
-        cardinality=node.input.cardinality(),
+        whole_at=node.whole_at(),
     )
 
 
