@@ -148,8 +148,11 @@ def headrace(files: ParquetFiles) -> Epoch:
     """ParquetDataset, batch."""
     hr = import_module("headrace")
     # No prefetch: nothing is trained meanwhile, and Arrow's threads decode already.
-    dataset = hr.ParquetDataset(files.paths, columns=COLUMNS).take(files.examples).batch(BATCH)
-    return lambda: dataset
+    dataset = hr.ParquetDataset(files.paths, columns=COLUMNS)
+    if files.examples % ROWS:  # an epoch that is cut short for the clock's sake
+        dataset = dataset.take(files.examples)
+    batches = dataset.batch(BATCH)
+    return lambda: batches
 
 
 # --- tf.data -------------------------------------------------------------------------------------------------------
