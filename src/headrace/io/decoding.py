@@ -220,27 +220,28 @@ class _ByArrow:
         import pyarrow as pa
 
         self._inner: Any = pa.CompressedInputStream(pa.PythonFile(_AsFile(raw), "r"), kind.lower())
-        # Its read would make the bytes itself, and never free those of a call that meets a fault.
-        self._room = memoryview(bytearray(PORTION_BYTES))
         self._fault: Exception | None = None  # behind what was handed out
         self.errors = (OSError, pa.ArrowException)
 
     def next(self) -> bytes:
-        filled = 0
-        while filled < PORTION_BYTES and (step := self._step(filled)):
-            filled += step
-        if not filled and self._fault is not None:
+        pieces: list[Any] = []
+        left = PORTION_BYTES
+        while left and (step := self._step()):
+            pieces.append(step)
+            left -= len(step)
+        if not pieces and self._fault is not None:
             raise self._fault
-        return bytes(self._room[:filled])
+        return b"".join(pieces)
 
-    def _step(self, at: int) -> int:
-        """How many bytes were put there; 0 at the end and before a fault, which is told when nothing is left before it."""
+    def _step(self) -> Any:
+        """The next few bytes, none at the end and before a fault, which is told when nothing is left before it."""
         if self._fault is None:
             try:
-                return int(self._inner.readinto(self._room[at : at + _STEP_BYTES]))
+                # Not its read, which would never free the bytes of a call that meets a fault.
+                return self._inner.read_buffer(_STEP_BYTES)
             except (*self.errors, HeadraceError) as error:
                 self._fault = _CutShortError() if str(error).startswith("Truncated") else error
-        return 0
+        return b""
 
 
 class _AsFile:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import base64
+import gc
 import gzip
+import tracemalloc
 import zlib
 from pathlib import Path
 from typing import Any
@@ -117,6 +119,20 @@ def test_no_damage_makes_a_stream_crash_hang_or_grow(
     read, error = read_until_error(path, kind)
     assert len(read) < 1 << 24
     assert error is None or isinstance(error, DataLossError | ResourceExhaustedError)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fault_costs_no_memory_that_stays(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "cut"
+    path.write_bytes(COMPRESS[kind](b"some text")[:-5])
+    read_until_error(path, kind)
+    tracemalloc.start()
+    for _ in range(64):
+        assert read_until_error(path, kind)[1] is not None
+    gc.collect()
+    left = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert left < 64 << 10
 
 
 @pytest.mark.parametrize("kind", KINDS)
