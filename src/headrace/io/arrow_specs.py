@@ -8,7 +8,7 @@ fixed-size lists, tensors arrays whose inner shape is the list's
 lists                     arrays whose length varies; a list of lists is a RaggedTensor
 structs                   dicts; a list of structs is a dict of lists, and a map is one of its keys and values
 dictionaries, run ends    what they stand for
-decimals, and all else    Python objects
+decimals                  Python's
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NUMBERS: Final[Mapping[pa.DataType, np.dtype[Any]]] = {
 _TEXTS: Final = (_types.is_string, _types.is_large_string, _types.is_string_view)
 _BYTES: Final = (_types.is_binary, _types.is_large_binary, _types.is_binary_view, _types.is_fixed_size_binary)
 _LISTS: Final = (_types.is_list, _types.is_large_list, _types.is_list_view, _types.is_large_list_view)
-_OBJECTS: Final = (_types.is_decimal, _types.is_interval, _types.is_null)
+_OBJECTS: Final = (_types.is_decimal, _types.is_null)
 TEMPORAL: Final = (
     _types.is_timestamp,
     _types.is_date,

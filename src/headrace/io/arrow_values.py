@@ -284,7 +284,7 @@ def _fixed_lists(array: pa.Array, column: str, faults: _Faults) -> Any:
         faults.tell(column, _null_positions(array), f"is a null list; {_REMEDY}")
     size = kind.list_size
     items = array.values[array.offset * size : (array.offset + count) * size]
-    found = _converted(items, column, faults.within(lambda positions: positions // size))
+    found = _converted(items, column, faults.within(lambda positions: positions // max(1, size)))
     return _on_leaves(found, lambda leaf: leaf.reshape(count, size, *leaf.shape[1:]))
 
 

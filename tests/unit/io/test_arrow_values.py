@@ -118,6 +118,7 @@ CASES: dict[str, tuple[pa.Array, list[Any]]] = {
         ),
         [np.arange(6, dtype=np.int32).reshape(2, 3).T],
     ),
+    "lists of nothing": (pa.array([[], []], pa.list_(pa.int64(), 0)), [np.zeros(0, int), np.zeros(0, int)]),
     "none": (pa.array([], pa.int64()), []),
     "no lists": (pa.array([], pa.list_(pa.int64())), []),
     "no structs": (pa.array([], pa.struct([("a", pa.string())])), []),
@@ -215,7 +216,13 @@ def test_a_text_that_is_not_utf8_is_a_fault_of_its_row() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [pa.list_(pa.list_(pa.list_(pa.int8()))), pa.dense_union([pa.field("a", pa.int8())]), pa.struct([])]
+    "kind",
+    [
+        pa.list_(pa.list_(pa.list_(pa.int8()))),
+        pa.dense_union([pa.field("a", pa.int8())]),
+        pa.struct([]),
+        pa.month_day_nano_interval(),
+    ],
 )
 def test_what_no_element_can_hold_is_refused_by_name(kind: pa.DataType) -> None:
     with pytest.raises(InvalidArgumentError, match=r"column 'x'.*columns="):
