@@ -6,6 +6,7 @@ import bz2
 import dataclasses
 import gzip
 import io
+import itertools
 import lzma
 import tarfile
 import wave
@@ -168,12 +169,11 @@ def _arrow() -> list[bytes]:
     import pyarrow as pa
 
     found = []
-    for table in _tables():
-        for make in (pa.ipc.new_file, pa.ipc.new_stream):
-            with pa.BufferOutputStream() as sink:
-                with make(sink, table.schema) as writer:
-                    writer.write_table(table, max_chunksize=20)
-                found.append(sink.getvalue().to_pybytes())
+    for table, make, codec in itertools.product(_tables(), (pa.ipc.new_file, pa.ipc.new_stream), (None, "lz4", "zstd")):
+        with pa.BufferOutputStream() as sink:
+            with make(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=codec)) as writer:
+                writer.write_table(table, max_chunksize=20)
+            found.append(sink.getvalue().to_pybytes())
     return found
 
 
