@@ -54,6 +54,10 @@ class BoundSelection:
         return (chosen if len(kept) == batch.num_rows else chosen.take(kept)), rows
 
 
+# What was wanted last, of which schema, and what that came to: files of one dataset have one schema.
+_last: tuple[Selection, pa.Schema, BoundSelection] | None = None
+
+
 def bound(selection: Selection, schema: pa.Schema, path: str) -> BoundSelection:
     """What is wanted of a file with these columns.
 
@@ -61,6 +65,14 @@ def bound(selection: Selection, schema: pa.Schema, path: str) -> BoundSelection:
         InvalidArgumentError: a column is not there, is not what it is in the first file, or is of a type that is no
             element's; or a filter or a default does not fit its column.
     """
+    global _last  # noqa: PLW0603 - replaced as a whole, so it needs no lock
+    known = _last
+    if known is None or known[0] is not selection or not known[1].equals(schema):
+        _last = known = (selection, schema, _bound(selection, schema, path))
+    return known[2]
+
+
+def _bound(selection: Selection, schema: pa.Schema, path: str) -> BoundSelection:
     if len(set(schema.names)) != len(schema.names):
         raise InvalidArgumentError(f"{path} has several columns of one name: {schema.names}")
     expected = selection.expected

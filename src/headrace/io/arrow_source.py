@@ -26,8 +26,11 @@ def native_file(path: str, *, mapped: bool = False) -> Any:
     """
     if "://" in path:
         return pa.PythonFile(_remote(path), mode="r")
-    open_at(path).close()  # which says best what is wrong with a path
-    return pa.memory_map(path) if mapped else pa.OSFile(path)
+    try:
+        return pa.memory_map(path) if mapped else pa.OSFile(path)
+    except (OSError, pa.ArrowException):
+        open_at(path).close()  # which says best what is wrong with a path
+        raise
 
 
 def _remote(path: str) -> Any:
