@@ -144,15 +144,24 @@ def limit_small(files: ParquetFiles) -> Epoch:
 # --- headrace ------------------------------------------------------------------------------------------------------
 
 
-def headrace(files: ParquetFiles) -> Epoch:
-    """ParquetDataset, batch."""
-    hr = import_module("headrace")
-    # No prefetch: nothing is trained meanwhile, and Arrow's threads decode already.
+def _batched(hr: Any, files: ParquetFiles) -> Any:
     dataset = hr.ParquetDataset(files.paths, columns=COLUMNS)
     if files.examples % ROWS:  # an epoch that is cut short for the clock's sake
         dataset = dataset.take(files.examples)
-    batches = dataset.batch(BATCH)
-    return lambda: batches
+    return dataset.batch(BATCH)
+
+
+def headrace(files: ParquetFiles) -> Epoch:
+    """ParquetDataset, batch."""
+    dataset = _batched(import_module("headrace"), files)
+    return lambda: dataset
+
+
+def headrace_ahead(files: ParquetFiles) -> Epoch:
+    """ParquetDataset, batch, prefetch: the next file is decoded while a batch is looked at."""
+    hr = import_module("headrace")
+    dataset = _batched(hr, files).prefetch(hr.AUTOTUNE)
+    return lambda: dataset
 
 
 # --- tf.data -------------------------------------------------------------------------------------------------------
@@ -309,6 +318,7 @@ WORK: Final[Work[ParquetFiles]] = Work(
         Candidate(prepare=limit, library="pyarrow", module="pyarrow", program=Program.LIMIT),
         Candidate(prepare=limit_small, library="pyarrow", module="pyarrow", program=Program.LIMIT),
         Candidate(prepare=headrace, library="headrace", module="headrace"),
+        Candidate(prepare=headrace_ahead, library="headrace", module="headrace"),
         Candidate(prepare=tfdata_batched, library="tensorflow-cpu", module="tensorflow", program=Program.BATCHES),
         Candidate(prepare=torch_0, library="torch", module="torch"),
         Candidate(prepare=torch_2, library="torch", module="torch"),
