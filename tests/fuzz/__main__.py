@@ -3,7 +3,7 @@
     python -m tests.fuzz --seconds 600 --only csv,tar
 
 An answer is an element, or an error under ``HeadraceError``; both may come as often as the file has bytes, and no oftener.
-No answer are another exception, a crash, a case that takes longer than ``HANG_S``, and memory beyond the process's limit.
+No answer are another exception, a crash, one that takes longer than ``HANG_S``, and memory beyond the process's limit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from tests.fuzz.targets import TARGETS, Target
 import headrace as hr
 from headrace.errors import HeadraceError
 
+# So long may the next few thousand answers take; a hundred bytes can be the compressed form of a million records.
 HANG_S = 30
+_ANSWERS_AT_ONCE = 10_000
 # What a process may have beyond what it has when it begins: more than any buffer of a reader, less than a length that is
 # believed.
 _LIMIT_BYTES = 1 << 30
@@ -55,6 +57,8 @@ def answers(target: Target, path: Path) -> int:
             if not isinstance(iterator, hr.DatasetIterator):
                 return count + 1
         count += 1
+        if count % _ANSWERS_AT_ONCE == 0:
+            faulthandler.dump_traceback_later(HANG_S, exit=True)
     raise AssertionError(f"more than {most} answers from a file of {path.stat().st_size} bytes")
 
 
