@@ -22,7 +22,7 @@ from headrace.io.files import open_at, read_file, says_which_file
 from headrace.io.npy_header import Header, read_header
 from headrace.io.reader import Array
 
-__all__ = ["arrays_of_file"]
+__all__ = ["array_of_bytes", "arrays_of_file"]
 
 _ZIP_MARK: Final = b"PK"
 _PACKED: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -52,6 +52,30 @@ def arrays_of_file(path: str) -> Array | dict[str, Array]:
             if content is not None:
                 return _checked(_parsed(content.getvalue(), path), path)
             return _checked(_mapped(path, file), path)
+
+
+def array_of_bytes(content: bytes, where: str) -> Array:
+    """The array that is the content of an ``.npy`` file, a copy.
+
+    Args:
+        content: header and all.
+        where: how messages call it.
+
+    Raises:
+        DataLossError: it is not NumPy's, or truncated.
+        InvalidArgumentError: it holds Python objects.
+
+    Example:
+        >>> import io
+        >>> import numpy as np
+        >>> from headrace.io.npy_array import array_of_bytes
+        >>> file = io.BytesIO()
+        >>> np.save(file, np.arange(3))
+        >>> array_of_bytes(file.getvalue(), "three numbers")
+        array([0, 1, 2])
+    """
+    with _says_what_is_wrong(where):
+        return _parsed(content, where).copy(order="K")
 
 
 @contextmanager

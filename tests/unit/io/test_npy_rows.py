@@ -20,7 +20,7 @@ from headrace.errors import (
     InvalidArgumentError,
     NotFoundError,
 )
-from headrace.io.npy_array import arrays_of_file
+from headrace.io.npy_array import array_of_bytes, arrays_of_file
 from headrace.io.npy_rows import NumpyRows
 from headrace.structure import LEAF, rows_of
 from headrace.testing.restoring import same
@@ -221,6 +221,28 @@ def test_a_damaged_header_is_data_loss_that_takes_no_memory(tmp_path: Path, cont
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 8 << 20
+
+
+@pytest.mark.parametrize(
+    "array", [np.array(3.0), np.arange(6).reshape(3, 2), np.zeros((2, 3), order="F"), np.zeros((0, 2))]
+)
+def test_an_array_in_bytes_is_read_as_it_was_saved_and_can_be_changed(array: Any) -> None:
+    sink = io.BytesIO()
+    np.save(sink, array)
+    read = array_of_bytes(sink.getvalue(), "here")
+    assert same(read, array)
+    assert read.flags.writeable
+    assert read.flags.f_contiguous == array.flags.f_contiguous
+
+
+@pytest.mark.parametrize(("shape", "message"), [("(1000000000,)", "truncated"), ("(-1,)", "no shape")])
+def test_an_array_in_bytes_takes_no_more_memory_than_they_do(shape: str, message: str) -> None:
+    tracemalloc.start()
+    with pytest.raises(DataLossError, match=f"here.*{message}"):
+        array_of_bytes(headed(header_of(shape), bytes(8)), "here")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 << 20
 
 
 def test_a_header_of_python_2_is_read_without_a_warning(tmp_path: Path) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 from types import MappingProxyType
 from typing import Any, Final
-
-import numpy as np
 
 from headrace.plan.formats.tar import Handler
 
@@ -15,7 +12,9 @@ __all__ = ["AUTO"]
 
 
 def _array(data: bytes) -> Any:
-    return np.load(io.BytesIO(data), allow_pickle=False)
+    from headrace.io.npy_array import array_of_bytes
+
+    return array_of_bytes(data, "the array")
 
 
 def _jpeg(data: bytes) -> Any:
