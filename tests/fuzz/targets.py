@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import dataclasses
+import datetime as dt
 import gzip
 import io
 import itertools
@@ -19,6 +20,8 @@ import numpy as np
 import headrace as hr
 
 __all__ = ["TARGETS", "Target"]
+
+_NOON = dt.datetime(2020, 2, 29, 12)  # noqa: DTZ001 (of no zone, as the column is)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +70,66 @@ def _sounds() -> list[bytes]:
                 writer.writeframes(bytes(range(240)))
             found.append(file.getvalue())
     return found
+
+
+def _packed_sounds() -> list[bytes]:
+    import soundfile
+
+    found = []
+    rng = np.random.default_rng(0)
+    for form, coding, channels in (
+        ("FLAC", "PCM_16", 1),
+        ("FLAC", "PCM_24", 2),
+        ("OGG", "VORBIS", 1),
+        ("MP3", None, 2),
+    ):
+        with io.BytesIO() as file:
+            soundfile.write(file, rng.uniform(-1, 1, (900, channels)), 16_000, coding, format=form)
+            found.append(file.getvalue())
+    return found
+
+
+def _tar_elements() -> list[bytes]:
+    """Archives with a file for each of the handlers."""
+    contents = {
+        "txt": _text()[1],
+        "cls": b"7",
+        "json": _json_lines()[1].splitlines()[0],
+        "npy": _npy()[0],
+        "jpg": _pictures()[0],
+        "png": _pictures()[2],
+        "wav": _sounds()[2],
+    }
+    found = []
+    for extensions in (("txt", "cls"), ("json", "npy"), ("jpg", "png", "wav")):
+        with io.BytesIO() as file:
+            with tarfile.open(fileobj=file, mode="w") as archive:
+                for number, extension in itertools.product(range(2), extensions):
+                    member = tarfile.TarInfo(f"{number}.{extension}")
+                    member.size = len(contents[extension])
+                    archive.addfile(member, io.BytesIO(contents[extension]))
+            found.append(file.getvalue().rstrip(b"\0") + bytes(1024))
+    return found
+
+
+def _databases() -> list[bytes]:
+    import sqlite3
+
+    found = []
+    for rows in (0, 3, 200):
+        with sqlite3.connect(":memory:") as connection:
+            connection.execute("PRAGMA page_size = 512")
+            connection.execute("CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT, half REAL, raw BLOB)")
+            values = [(number, f"item {number}", number / 2, bytes(number % 9)) for number in range(rows)]
+            connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?)", values)
+            connection.commit()
+            found.append(connection.serialize())
+        connection.close()
+    return found
+
+
+def _query(path: str) -> Iterable[Any]:
+    return hr.SqlDataset("SELECT * FROM items", path, output_types=[np.int64, str, np.float64, bytes])
 
 
 def _tar() -> list[bytes]:
@@ -165,6 +228,33 @@ def _parquet() -> list[bytes]:
     return [written(table, **more) for table in _tables() for more in options]
 
 
+_FILTERS = [[("number", ">", 4), ("half", "<=", 9.5)], [("text", "in", ["text 9", "text 10"])], [("at", "<", _NOON)]]
+
+
+def _bounded_parquet() -> list[bytes]:
+    """What has bounds in its footer, of all the types that filters look at."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {
+        "number": list(range(30)),
+        "half": [number / 2 for number in range(30)],
+        "text": [f"text {number}" for number in range(30)],
+        "at": [_NOON + dt.timedelta(hours=number) for number in range(30)],
+    }
+    found = []
+    for group in (5, 30):
+        with io.BytesIO() as file:
+            pq.write_table(pa.table(columns), file, row_group_size=group)
+            found.append(file.getvalue())
+    return found
+
+
+def _by_number(path: str) -> Iterable[Any]:
+    # However many rows a footer claims, each of which is an error then.
+    return hr.ParquetDataset(path, random_access=True).take(200)
+
+
 def _arrow() -> list[bytes]:
     import pyarrow as pa
 
@@ -224,10 +314,15 @@ TARGETS: dict[str, Target] = {
     "tfrecord": Target(".tfrecord", _tfrecords, hr.TFRecordDataset),
     "example": Target(".example", _examples, _parse_example),
     "tar": Target(".tar", _tar, hr.TarDataset),
+    "elements": Target(".tar", _tar_elements, lambda path: hr.TarDataset(path, handlers="auto")),
+    "sqlite": Target(".sqlite", _databases, _query, most_answers=10_000),
     "parquet": Target(".parquet", _parquet, hr.ParquetDataset, most_answers=10_000),
+    "filters": Target(".parquet", _bounded_parquet, lambda path: hr.ParquetDataset(path, filters=_FILTERS), 10_000),
+    "by_number": Target(".parquet", _parquet, _by_number, most_answers=10_000),
     "arrow": Target(".arrow", _arrow, hr.ArrowDataset, most_answers=10_000),
     "npy": Target(".npy", _npy, hr.NumpyDataset),
     "npz": Target(".npz", _npz, hr.NumpyDataset),
     "image": Target(".image", _pictures, _one(hr.io.decode_image)),
     "wav": Target(".wav", _sounds, _one(hr.audio.decode_wav)),
+    "sound": Target(".sound", _packed_sounds, _one(hr.audio.decode)),
 }
