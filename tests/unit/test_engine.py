@@ -8,10 +8,9 @@ import pytest
 
 import headrace as hr
 from headrace.engine import Run, physical_plan
-from headrace.plan.buffering import options_of
 from headrace.errors import InternalError
 from headrace.physical.context import Seeds
-from headrace.plan.buffering import Prefetch
+from headrace.plan.buffering import Prefetch, options_of
 from headrace.plan.node import Node
 
 TEN = hr.Dataset.range(10)
