@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -52,7 +53,7 @@ def connected(length: int) -> sqlite3.Connection:
     """To a database with so many rows: a number, a float that may be missing, a text."""
     path = folder() / f"{length}.sqlite"
     if not path.exists():
-        written = path.with_suffix(".written")
+        written = path.with_suffix(f".{threading.get_ident()}")  # several threads connect at once
         with contextlib.closing(sqlite3.connect(written)) as connection, connection:
             connection.execute("CREATE TABLE numbers (id INTEGER PRIMARY KEY, x REAL, name TEXT)")
             listed = [(n, None if n % 4 == 1 else n / 2, f"name {n:02}") for n in range(length)]
