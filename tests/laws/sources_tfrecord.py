@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 from tests.laws.elements import folder, text_file, written
-from tests.unit.io.tfrecord_files import file_of
+from tests.unit.io.tfrecord.tfrecord_files import file_of
 
 import headrace as hr
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.io.tfrecord_files import file_of, use_slow_crc32c
+from tests.unit.io.tfrecord.tfrecord_files import file_of, use_slow_crc32c
 
 import headrace as hr
 from headrace.errors import DataLossError, HeadraceError, InvalidArgumentError, NotFoundError
-from headrace.io import indexed_records
+from headrace.io.indexing import records as indexed_records
 from headrace.testing import check_every_restore_point
 
 THREE = [b"one", b"", b"three"]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from headrace.io.element_file import ElementFile
+    from headrace.io.elements.file import ElementFile
 
 __all__ = ["Elements", "Filling", "KeptEpoch", "Store"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.caching.kept import Elements
-from headrace.io.element_shards import ShardWriter
+from headrace.io.elements.shards import ShardWriter
 
 __all__ = ["SnapshotRun"]
 

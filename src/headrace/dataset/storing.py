@@ -19,7 +19,7 @@ from headrace.structure import flatten, normalize, paths_of
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
-    from headrace.io.element_shards import StoredRun
+    from headrace.io.elements.shards import StoredRun
 
 __all__ = ["Storing"]
 
@@ -59,7 +59,7 @@ class Storing(Part):
             >>> list(hr.Dataset.load(folder))
             [(0, '0'), (1, '1'), (2, '2')]
         """
-        from headrace.io.element_shards import ShardWriter
+        from headrace.io.elements.shards import ShardWriter
 
         with (
             ShardWriter(Path(path), shard_func, _compression(compression, stage="save")) as writer,
@@ -101,7 +101,7 @@ class Storing(Part):
             >>> list(mixed)
             [0, 1, 2, 3, 4, 5]
         """
-        from headrace.io.element_shards import run_in
+        from headrace.io.elements.shards import run_in
 
         folder = Path(path)
         run = run_in(folder)
@@ -114,7 +114,7 @@ class Storing(Part):
 
     @classmethod
     def _of_run(cls, run: StoredRun, reader_func: Callable[[Dataset], Dataset] | None) -> Dataset:
-        from headrace.io.element_file import ElementFile
+        from headrace.io.elements.file import ElementFile
 
         if reader_func is not None:
             paths = np.array([str(shard) for shard in run.shards], dtype=object)
@@ -168,7 +168,7 @@ class Storing(Part):
         """
         from headrace.caching.disk import DiskCache
         from headrace.caching.snapshot import SnapshotRun
-        from headrace.io.element_shards import run_in
+        from headrace.io.elements.shards import run_in
 
         written = _compression(None if compression == "AUTO" else compression, stage="snapshot")
         key = content_fingerprint(self._plan)

@@ -17,7 +17,7 @@ from headrace.image.cropping import (
 from headrace.image.flipping import flip_left_right, flip_up_down, random_flip_left_right, random_flip_up_down
 from headrace.image.pixel_values import normalize, per_image_standardization, rgb_to_bgr
 from headrace.image.resizing import ResizeMethod, resize
-from headrace.io.image_dtype import convert_image_dtype
+from headrace.io.images.dtype import convert_image_dtype
 
 __all__ = [
     "ResizeMethod",

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headrace.errors import InvalidArgumentError
-from headrace.io.image_dtype import Pixels
+from headrace.io.images.dtype import Pixels
 
 __all__ = ["Pixels", "as_images", "height_and_width"]
 

@@ -24,8 +24,8 @@ import numpy.typing as npt
 from headrace.errors import InvalidArgumentError, ResourceExhaustedError
 from headrace.image.image_shape import Pixels, as_images, height_and_width
 from headrace.image.kernel_spans import Spans, nearest_places, spans_of
-from headrace.io.image_header import MAX_PIXELS
-from headrace.io.image_opencv import opencv
+from headrace.io.images.header import MAX_PIXELS
+from headrace.io.images.opencv import opencv
 
 __all__ = ["ResizeMethod", "resize"]
 

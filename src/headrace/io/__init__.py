@@ -1,4 +1,6 @@
-"""Files and formats: opening, reading, decoding. One file a format.
+"""Files and formats: opening, reading, decoding. A format has a file, or a folder, of its name.
+
+What all formats share lies here beside them: how files are found and opened, decompressed, cut into records, and written.
 
 ``hr.io`` is this package's public surface; readers and formats are imported from their own modules.
 """
@@ -8,17 +10,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from headrace.io.csv import decode_csv
-    from headrace.io.example_features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
-    from headrace.io.example_message import serialize_example
-    from headrace.io.example_parsing import parse_example, parse_single_example
+    from headrace.io.columnar.parquet_writer import ParquetWriter
+    from headrace.io.csv.decoding import decode_csv
+    from headrace.io.examples.features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
+    from headrace.io.examples.message import serialize_example
+    from headrace.io.examples.parsing import parse_example, parse_single_example
     from headrace.io.files import read_file
-    from headrace.io.image_decoding import decode_image, decode_jpeg, decode_png
-    from headrace.io.indexed_records import build_index
-    from headrace.io.parquet_writer import ParquetWriter
+    from headrace.io.images.decoding import decode_image, decode_jpeg, decode_png
+    from headrace.io.indexing.records import build_index
     from headrace.io.raw_decoding import decode_raw
-    from headrace.io.tar_writer import TarWriter
-    from headrace.io.tfrecord_writer import TFRecordWriter
+    from headrace.io.tar.writer import TarWriter
+    from headrace.io.tfrecord.writer import TFRecordWriter
 
 __all__ = [
     "FixedLenFeature",
@@ -42,22 +44,22 @@ __all__ = [
 
 # Imported when it is first used: nobody waits for a format that is not read.
 _LATER: Final = {
-    "FixedLenFeature": "example_features",
-    "FixedLenSequenceFeature": "example_features",
-    "ParquetWriter": "parquet_writer",
-    "TFRecordWriter": "tfrecord_writer",
-    "TarWriter": "tar_writer",
-    "VarLenFeature": "example_features",
-    "build_index": "indexed_records",
-    "decode_csv": "csv",
-    "decode_image": "image_decoding",
-    "decode_jpeg": "image_decoding",
-    "decode_png": "image_decoding",
+    "FixedLenFeature": "examples.features",
+    "FixedLenSequenceFeature": "examples.features",
+    "ParquetWriter": "columnar.parquet_writer",
+    "TFRecordWriter": "tfrecord.writer",
+    "TarWriter": "tar.writer",
+    "VarLenFeature": "examples.features",
+    "build_index": "indexing.records",
+    "decode_csv": "csv.decoding",
+    "decode_image": "images.decoding",
+    "decode_jpeg": "images.decoding",
+    "decode_png": "images.decoding",
     "decode_raw": "raw_decoding",
-    "parse_example": "example_parsing",
-    "parse_single_example": "example_parsing",
+    "parse_example": "examples.parsing",
+    "parse_single_example": "examples.parsing",
     "read_file": "files",
-    "serialize_example": "example_message",
+    "serialize_example": "examples.message",
 }
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from headrace.caching.kept import Filling, KeptEpoch, Store
 from headrace.errors import HeadraceError, ResourceExhaustedError
-from headrace.io.element_file import ElementFile
+from headrace.io.elements.file import ElementFile
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Columns, Failure, Indexed, Payload, Rows, Zipped
 from headrace.physical.cursor import State

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from headrace.errors import HeadraceError
-from headrace.io.sql import RowChunk, RowPlace, RowReader
+from headrace.io.sql.reader import RowChunk, RowPlace, RowReader
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Columns, Failure, Payload, Rows
 from headrace.physical.cursor import State

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
-from headrace.io.element_json import element_from_json, element_to_json
+from headrace.io.elements.json import element_from_json, element_to_json
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Columns, Failure, Rows, joined_block
 from headrace.physical.cursor import Cursor, State

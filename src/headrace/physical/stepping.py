@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from headrace.errors import FailedPreconditionError
-from headrace.io.element_json import element_from_json, element_to_json
+from headrace.io.elements.json import element_from_json, element_to_json
 from headrace.physical.cursor import State
 from headrace.physical.mapping import call_on, is_true, packed
 from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile

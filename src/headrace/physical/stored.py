@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.io.element_file import ElementFile
+from headrace.io.elements.file import ElementFile
 from headrace.physical.block import Columns
 from headrace.physical.origin import Numbers
 from headrace.structure import Element, read_only

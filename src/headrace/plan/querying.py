@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from headrace.errors import InvalidArgumentError, NotFoundError
 from headrace.io.files import path_of, version_of
-from headrace.io.sql_query import Query
+from headrace.io.sql.query import Query
 from headrace.plan.node import Node, Spec
 
 __all__ = ["Database", "QueryRows", "SqliteFile"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from headrace.plan.node import Node, Spec
 
 if TYPE_CHECKING:
-    from headrace.io.element_file import ElementFile
+    from headrace.io.elements.file import ElementFile
 
 __all__ = ["Stored"]
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.unit.io.compressing import COMPRESS, SUFFIXES
 from tests.unit.io.http_server import WebServer, serving
-from tests.unit.io.tfrecord_files import file_of
+from tests.unit.io.tfrecord.tfrecord_files import file_of
 
 import headrace as hr
 from headrace.errors import DataLossError, NotFoundError

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.unit.io.tfrecord_files import file_of, use_slow_crc32c
+from tests.unit.io.tfrecord.tfrecord_files import file_of, use_slow_crc32c
 from tests.unit.queues.background import Background, waiting
 
 from headrace.errors import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream
 from headrace.errors import HeadraceError
-from headrace.io.sql import RowReader
+from headrace.io.sql.reader import RowReader
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.querying import place_from, rows_payload

@@ -14,7 +14,7 @@ import typer
 
 from headrace.caching.disk import SUFFIX, entries_of, is_being_filled
 from headrace.errors import DataLossError, NotFoundError
-from headrace.io.element_file import ElementFile
+from headrace.io.elements.file import ElementFile
 
 __all__ = ["app"]
 

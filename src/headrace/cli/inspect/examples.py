@@ -12,7 +12,7 @@ __all__ = ["features_of"]
 
 def features_of(records: Dataset) -> dict[str, str] | None:
     """The features of the first record: what each is and how many values it has; None where it is no Example."""
-    from headrace.io.example_message import example_class
+    from headrace.io.examples.message import example_class
 
     try:
         first = next(iter(records.take(1)), None)

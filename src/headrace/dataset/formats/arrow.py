@@ -68,7 +68,7 @@ class ArrowDataset(Dataset):
         cache_bytes: int | None = None,
         on_error: str = "raise",
     ) -> None:
-        from headrace.io.arrow_ipc import open_arrow
+        from headrace.io.columnar.arrow_ipc import open_arrow
 
         made = of_columns(
             filenames,

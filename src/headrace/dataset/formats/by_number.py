@@ -8,7 +8,7 @@ from typing import Any
 from headrace.dataset.dataset import Dataset
 from headrace.errors import InvalidArgumentError
 from headrace.io.files import path_of
-from headrace.io.indexed_records import INDEXED_FORMATS, IndexedRecords
+from headrace.io.indexing.records import INDEXED_FORMATS, IndexedRecords
 from headrace.plan.elementwise import Map
 from headrace.plan.fetching import fetch_of
 from headrace.plan.sources import Range, RecordFormat

@@ -9,7 +9,7 @@ from typing import Any, Final
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
 from headrace.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, NotFoundError
-from headrace.io.columnar import Expected, Selection, checked_columns, checked_filters
+from headrace.io.columnar.wanted import Expected, Selection, checked_columns, checked_filters
 from headrace.io.files import path_of
 from headrace.plan.sources import RecordFormat
 from headrace.structure import flatten
@@ -85,7 +85,7 @@ def _by_number(
     on_error: str,
     cache_bytes: int | None,
 ) -> Any:
-    from headrace.io.columnar_rows import CACHE_BYTES, rows_by_number
+    from headrace.io.columnar.rows import CACHE_BYTES, rows_by_number
 
     if selection.filters is not None:
         raise InvalidArgumentError("random_access cannot count the rows that filters choose; use .filter behind it")

@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
-from headrace.io.csv_components import CsvComponents
+from headrace.io.csv.components import CsvComponents
 from headrace.plan.formats.csv import CsvFiles
 
 __all__ = ["CsvDataset"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.dataset.dataset import Dataset
 from headrace.io.files import path_of
-from headrace.io.npy_rows import NumpyRows
+from headrace.io.npy.rows import NumpyRows
 
 __all__ = ["NumpyDataset"]
 

@@ -75,7 +75,7 @@ class ParquetDataset(Dataset):
         cache_bytes: int | None = None,
         on_error: str = "raise",
     ) -> None:
-        from headrace.io.parquet import ParquetGroups
+        from headrace.io.columnar.parquet import ParquetGroups
 
         made = of_columns(
             filenames,

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headrace.dataset.dataset import Dataset
-from headrace.io.sql_query import Query
-from headrace.io.sql_rows import RowForm
-from headrace.io.sql_statement import Statement
+from headrace.io.sql.query import Query
+from headrace.io.sql.rows import RowForm
+from headrace.io.sql.statement import Statement
 from headrace.plan.querying import Database, QueryRows, SqliteFile
 
 __all__ = ["SqlDataset"]

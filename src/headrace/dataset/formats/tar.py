@@ -11,7 +11,7 @@ from headrace.dataset.formats.files import of_files
 from headrace.dataset.formats.tar_handlers import AUTO
 from headrace.errors import InvalidArgumentError
 from headrace.io.files import path_of
-from headrace.io.indexed_records import INDEXED_FORMATS, IndexedRecords
+from headrace.io.indexing.records import INDEXED_FORMATS, IndexedRecords
 from headrace.plan.elementwise import Map
 from headrace.plan.fetching import FetchMany
 from headrace.plan.formats.tar import Handler, Handlers, TarFiles, TarHandlers

@@ -12,19 +12,19 @@ __all__ = ["AUTO"]
 
 
 def _array(data: bytes) -> Any:
-    from headrace.io.npy_array import array_of_bytes
+    from headrace.io.npy.array import array_of_bytes
 
     return array_of_bytes(data, "the array")
 
 
 def _jpeg(data: bytes) -> Any:
-    from headrace.io.image_decoding import decode_jpeg
+    from headrace.io.images.decoding import decode_jpeg
 
     return decode_jpeg(data)
 
 
 def _png(data: bytes) -> Any:
-    from headrace.io.image_decoding import decode_png
+    from headrace.io.images.decoding import decode_png
 
     return decode_png(data)
 

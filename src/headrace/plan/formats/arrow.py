@@ -19,7 +19,7 @@ class ArrowFiles(ColumnarFiles):
         return "ArrowDataset"
 
     def open(self, path: str, place: Place) -> RecordReader:
-        from headrace.io.arrow_ipc import open_arrow
-        from headrace.io.columnar_reader import ColumnarReader
+        from headrace.io.columnar.arrow_ipc import open_arrow
+        from headrace.io.columnar.reader import ColumnarReader
 
         return ColumnarReader(path, open_arrow, self.selection, place)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.io.columnar import Selection
+from headrace.io.columnar.wanted import Selection
 from headrace.io.reader import Chunk
 from headrace.plan.node import Spec
 

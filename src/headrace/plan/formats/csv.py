@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from headrace.io.csv_components import CsvComponents
-from headrace.io.csv_reader import CsvReader
+from headrace.io.csv.components import CsvComponents
+from headrace.io.csv.reader import CsvReader
 from headrace.io.reader import Chunk, Place, RecordReader
 from headrace.plan.formats.streamed import StreamedFiles
 from headrace.plan.node import Spec

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, ClassVar
 
-from headrace.io.json_fields import JsonFields
-from headrace.io.json_lines import JsonLinesReader
+from headrace.io.json_lines.fields import JsonFields
+from headrace.io.json_lines.reader import JsonLinesReader
 from headrace.io.reader import Place, RecordReader
 from headrace.plan.formats.streamed import StreamedFiles
 from headrace.plan.node import Spec

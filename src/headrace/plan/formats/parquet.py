@@ -19,7 +19,7 @@ class ParquetFiles(ColumnarFiles):
         return "ParquetDataset"
 
     def open(self, path: str, place: Place) -> RecordReader:
-        from headrace.io.columnar_reader import ColumnarReader
-        from headrace.io.parquet import ParquetGroups
+        from headrace.io.columnar.parquet import ParquetGroups
+        from headrace.io.columnar.reader import ColumnarReader
 
         return ColumnarReader(path, ParquetGroups, self.selection, place)

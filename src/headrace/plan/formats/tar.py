@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from headrace.errors import DataError, HeadraceError, InvalidArgumentError
 from headrace.io.reader import Place, RecordReader
-from headrace.io.tar import TarReader
+from headrace.io.tar.reader import TarReader
 from headrace.plan.elementwise import Map
 from headrace.plan.formats.streamed import StreamedFiles
 from headrace.plan.node import Spec, function_name, function_place

@@ -6,7 +6,7 @@ import dataclasses
 from typing import ClassVar
 
 from headrace.io.reader import Place, RecordReader
-from headrace.io.tfrecord import FrameReader
+from headrace.io.tfrecord.reader import FrameReader
 from headrace.plan.formats.streamed import StreamedFiles
 from headrace.plan.node import Spec
 from headrace.structure import TensorSpec

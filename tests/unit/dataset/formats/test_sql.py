@@ -13,7 +13,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import DataError, DataLossError, InvalidArgumentError, NotFoundError
-from headrace.io.sql import RowPlace
+from headrace.io.sql.reader import RowPlace
 from headrace.testing import check_every_restore_point
 
 EXECUTORS = pytest.mark.parametrize("executor", ["thread", "inline"])

@@ -1,0 +1,1 @@
+"""Files of columns: Parquet and Arrow, read by pyarrow."""

@@ -1,0 +1,152 @@
+"""Where the fields of well-formed CSV stand, found for a whole buffer at once.
+
+The idea. A field ends at a delimiter or line break that is not inside quotes; and what is inside quotes follows an odd
+number of them, if every quote either encloses a field or is one of a pair. So separators are the positions of
+delimiters and line breaks with an even number of quotes before them: a few passes over the buffer by NumPy, which
+lets other threads run. Whether the quotes are as they should be, their neighbours tell: before an opening one stands
+a separator, behind a closing one, too, or else both belong to a pair. If not, there is no layout, and ``csv_fields``
+finds out what is wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from headrace.io.csv.format import CsvFormat
+from headrace.io.reader import Array
+
+__all__ = ["Layout", "layout_of"]
+
+_LINE_FEED: Final = ord("\n")
+_CARRIAGE_RETURN: Final = ord("\r")
+_QUOTE: Final = ord('"')
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """Where the complete records at the beginning of a buffer, and their fields, stand.
+
+    Attributes:
+        starts, ends: of each field of each record, one after the other, enclosing quotes excluded.
+        first_field: for each record, the index of its first field in ``starts``.
+        field_counts: for each record, how many fields it has.
+        record_ends: for each record, the bytes up to its end, line break included.
+        lines: for each record, the line breaks before it, as an editor counts.
+        line_breaks: those up to the end of the last record.
+    """
+
+    starts: Array
+    ends: Array
+    first_field: Array
+    field_counts: Array
+    record_ends: Array
+    lines: range | Array
+    line_breaks: int
+
+    def __len__(self) -> int:
+        return len(self.record_ends)
+
+
+def layout_of(data: bytes, fmt: CsvFormat, *, last: bool) -> Layout | None:
+    """The layout of the complete records at the beginning of ``data``, or None when its quotes need a careful look.
+
+    Args:
+        data: the bytes of a file from the beginning of a record on.
+        fmt: how fields are told apart.
+        last: whether the file ends with ``data``, so that what remains is a record as well.
+    """
+    quoted = fmt.use_quote_delim and b'"' in data
+    if quoted and '"' in fmt.na_value:
+        return None  # in the text, a quote inside a field is doubled: there, na_value looks otherwise
+    buffer = np.frombuffer(data, np.uint8)
+    is_break = _line_breaks(buffer, data, last=last)
+    breaks = _true(is_break)
+    is_break |= buffer == ord(fmt.field_delim)
+    separators = _true(is_break)
+    marks = _true(buffer == _QUOTE) if quoted else None
+    record_breaks = breaks
+    if marks is not None:
+        separators = _outside(separators, marks)
+        record_breaks = _outside(breaks, marks)
+    end = _behind(buffer, record_breaks[-1:])
+    if last and (not len(end) or end[0] < len(data)):
+        # The last record has no line break: the end of the file ends its last field.
+        behind_all = np.int32(len(data))
+        separators, record_breaks = (np.append(found, behind_all) for found in (separators, record_breaks))
+    if marks is not None and not _well_formed(buffer, marks, fmt.field_delim, last=last):
+        return None
+    return _layout(buffer, separators, record_breaks, breaks, quoted=quoted)
+
+
+def _true(mask: Array) -> Array:
+    """The positions of what is true, as int32: what Arrow wants, and half the memory to move, of which there is a lot."""
+    return np.flatnonzero(mask).astype(np.int32)
+
+
+def _line_breaks(buffer: Array, data: bytes, *, last: bool) -> Array:
+    """Where lines end: at a line feed, or at a carriage return, with which a line feed behind it is one."""
+    is_break: Array = buffer == _LINE_FEED
+    if b"\r" in data:
+        is_return = buffer == _CARRIAGE_RETURN
+        is_break[1:] &= ~is_return[:-1]
+        is_break |= is_return
+        if not last and is_return[-1]:
+            is_break[-1] = False  # a line feed may follow
+    return is_break
+
+
+def _outside(positions: Array, marks: Array) -> Array:
+    """Those of the positions that have an even number of quotes before them."""
+    outside: Array = positions[np.searchsorted(marks, positions) & 1 == 0]
+    return outside
+
+
+def _behind(buffer: Array, breaks: Array) -> Array:
+    """The positions behind line breaks, or the end of the buffer."""
+    size = len(buffer)
+    nexts: Array = np.minimum(breaks + 1, size)
+    pairs = (buffer[np.minimum(breaks, size - 1)] == _CARRIAGE_RETURN) & (nexts < size)
+    pairs &= buffer[np.minimum(nexts, size - 1)] == _LINE_FEED
+    nexts += pairs
+    return nexts
+
+
+def _well_formed(buffer: Array, marks: Array, delim: str, *, last: bool) -> bool:
+    """Whether each quote encloses a field or is one of a pair.
+
+    Quotes behind the last complete record count as well: one that is out of place there may be what hides its end.
+    """
+    if last and len(marks) % 2:
+        return False  # the file ends inside quotes
+    neighbours = np.zeros(256, bool)
+    neighbours[[ord(delim), _LINE_FEED, _CARRIAGE_RETURN, _QUOTE]] = True
+    opening, closing = marks[::2], marks[1::2]
+    before = neighbours[buffer[opening - 1]] | (opening == 0)
+    behind = neighbours[buffer[np.minimum(closing + 1, len(buffer) - 1)]] | (closing + 1 == len(buffer))
+    return bool(before.all() and behind.all())
+
+
+def _layout(buffer: Array, separators: Array, record_breaks: Array, breaks: Array, *, quoted: bool) -> Layout:
+    last_fields = np.searchsorted(separators, record_breaks)
+    field_counts = np.diff(last_fields, prepend=-1)
+    ends = separators[: last_fields[-1] + 1] if len(record_breaks) else separators[:0]
+    record_ends = _behind(buffer, record_breaks)
+    first_field = last_fields + 1 - field_counts
+    starts = np.empty_like(ends)
+    np.add(ends[:-1], 1, out=starts[1:])
+    starts[:1] = 0
+    starts[first_field[1:]] = record_ends[:-1]
+    if quoted:
+        starts, ends = _without_quotes(buffer, starts, ends)
+    count = len(record_ends)
+    line_breaks = int(np.searchsorted(breaks, record_ends[-1])) if count else 0
+    lines = np.searchsorted(breaks, np.append(0, record_ends[:-1])) if quoted and count else range(count)
+    return Layout(starts, ends, first_field, field_counts, record_ends, lines, line_breaks)
+
+
+def _without_quotes(buffer: Array, starts: Array, ends: Array) -> tuple[Array, Array]:
+    enclosed = (starts < ends) & (buffer[np.minimum(starts, len(buffer) - 1)] == _QUOTE)
+    return starts + enclosed, ends - enclosed

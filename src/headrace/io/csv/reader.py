@@ -1,0 +1,141 @@
+"""CSV files as records: the format behind ``CsvDataset``, which parses blocks fast and knows the careful way as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.io.block_reader import MAX_RECORD_BYTES, NO_RECORDS, BlockReader, Header, Records
+from headrace.io.csv.columns import Columns, columns_of_layout
+from headrace.io.csv.fields import RawRecord, count_line_breaks, first_record, records_of_file
+from headrace.io.csv.format import CsvFormat
+from headrace.io.csv.layout import Layout, layout_of
+from headrace.io.csv.values import columns_of_rows, row_of_fields
+from headrace.io.reader import Place
+
+__all__ = ["CsvReader", "CsvRecords"]
+
+
+class CsvReader(BlockReader):
+    r"""Reads the records of one CSV file, as ``tf.data.experimental.CsvDataset`` does: a ``RecordReader``.
+
+    Args:
+        path: the file, local or with ``://``.
+        fmt: its columns, and how fields are told apart.
+        header: whether the first record is none, and is passed over.
+        compression_type: how the file is compressed, one of ``compression.COMPRESSION_TYPES``; None is none.
+        buffer_size: bytes to read at once, or None for a good size.
+        place: where to begin.
+        max_record_bytes: the longest record that is read.
+
+    Raises:
+        InvalidArgumentError: when an argument does not fit; from ``read``, for a record that does not.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from headrace.io.csv.format import CsvFormat
+        >>> from headrace.io.csv.reader import CsvReader
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "a.csv")
+        ...     _ = path.write_text("x,y\n1,2\n,4\n")
+        ...     CsvReader(str(path), CsvFormat([0.0, []]), header=True).read(max_records=10).matrix
+        array([[1., 2.],
+               [0., 4.]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        path: str,
+        fmt: CsvFormat,
+        *,
+        header: bool = False,
+        compression_type: str | None = None,
+        buffer_size: int | None = None,
+        place: Place | None = None,
+        max_record_bytes: int = MAX_RECORD_BYTES,
+    ) -> None:
+        super().__init__(
+            path,
+            CsvRecords(fmt, has_header=header),
+            compression_type=compression_type,
+            buffer_size=buffer_size,
+            place=place,
+            max_record_bytes=max_record_bytes,
+        )
+
+
+class CsvRecords:
+    """A record is what stands between line breaks that are not inside quotes."""
+
+    def __init__(self, fmt: CsvFormat, *, has_header: bool = False) -> None:
+        self._fmt = fmt
+        self._has_header = has_header
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the first record of a file is passed over."""
+        return self._has_header
+
+    def header(self, data: bytes, *, last: bool) -> Header | None:
+        """The first record, whatever is in its fields."""
+        if last and not data:
+            return Header(0, 0, InvalidArgumentError("the file is empty, and should have a header"))
+        found = first_record(data, self._fmt.field_delim, quotes=self._fmt.use_quote_delim, last=last) if data else None
+        if found is None:
+            return None
+        fault = None if found.fault is None else InvalidArgumentError(f"the header is not CSV: {found.fault.reason}")
+        return Header(found.end, count_line_breaks(data, 0, found.end), fault)
+
+    def parse(self, data: bytes, *, last: bool) -> Records:
+        """The complete records of ``data``: fast, and carefully where that does not do."""
+        fmt = self._fmt
+        layout = layout_of(data, fmt, last=last)
+        if layout is None:
+            return self.parse_carefully(data, last=last)
+        if not len(layout):
+            return NO_RECORDS
+        columns = columns_of_layout(data, layout, fmt)
+        faults = _faults(columns, lambda index: self._row(data, layout, index))
+        return Records(columns.arrays, columns.matrix, layout.record_ends, layout.lines, layout.line_breaks, faults)
+
+    def parse_carefully(self, data: bytes, *, last: bool) -> Records:
+        """The same, a field at a time: the reference, and what words the errors."""
+        fmt = self._fmt
+        records = list(records_of_file(data, fmt.field_delim, quotes=fmt.use_quote_delim, last=last))
+        rows: list[list[Any] | None] = []
+        faults: dict[int, HeadraceError] = {}
+        for index, record in enumerate(records):
+            try:
+                rows.append(self._row_of(record))
+            except InvalidArgumentError as error:
+                rows.append(None)
+                faults[index] = error.with_traceback(None)
+        ends = [record.end for record in records]
+        breaks = [count_line_breaks(data, start, end) for start, end in zip([0, *ends], ends, strict=False)]
+        lines = np.cumsum([0, *breaks])
+        return Records(*columns_of_rows(rows, fmt), np.array(ends, np.int64), lines[:-1], int(lines[-1]), faults)
+
+    def _row(self, data: bytes, layout: Layout, index: int) -> list[Any]:
+        start = int(layout.record_ends[index - 1]) if index else 0
+        text = data[start : int(layout.record_ends[index])]
+        found = next(records_of_file(text, self._fmt.field_delim, quotes=self._fmt.use_quote_delim, last=True))
+        return self._row_of(found)
+
+    def _row_of(self, record: RawRecord) -> list[Any]:
+        if record.fault is not None:
+            raise record.fault
+        return row_of_fields(record.fields, self._fmt)
+
+
+def _faults(columns: Columns, parse_row: Callable[[int], list[Any]]) -> dict[int, HeadraceError]:
+    """Parses the rows that are left, carefully, into their places; what is wrong with those that cannot be."""
+    faults: dict[int, HeadraceError] = {}
+    for index in columns.unparsed.tolist():
+        try:
+            columns.put_row(index, parse_row(index))
+        except InvalidArgumentError as error:
+            faults[index] = error.with_traceback(None)
+    return faults

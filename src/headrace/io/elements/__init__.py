@@ -1,0 +1,1 @@
+"""Elements of any structure in files of our own: what caches, ``save`` and ``snapshot`` write."""

@@ -1,0 +1,437 @@
+"""Files of elements: what a cache on disk, ``save`` and ``snapshot`` write, and read back in place.
+
+A file is a mark, segments, and at its end a table of contents as JSON. A segment holds elements of one structure, a
+column a leaf, with a checksum over all its bytes. A reader maps the file into memory: columns of numbers are used where
+they lie, whatever order is asked for, so a stored dataset is read by index.
+
+What always holds.
+- A file is whole or it is not there under its name: it is written beside, forced to the disk, and renamed.
+- Nothing is unpickled, and no number in a file is believed before it was checked against the file's size.
+- A segment's checksum is compared when it is first read; a broken one names the file and where in it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import mmap
+import os
+import secrets
+import struct
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, Self, TypeVar
+
+import numpy as np
+
+from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
+from headrace.io.elements.columns import Buffers, Kind, StoredColumn, kind_of_leaf, stored_array, stored_leaves
+from headrace.io.elements.structure import structure_from_json, structure_to_json
+from headrace.structure import (
+    LEAF,
+    Element,
+    TensorSpec,
+    TreeDef,
+    columns_of,
+    flatten,
+    normalize,
+    paths_of,
+    rows_of,
+    unflatten,
+)
+
+__all__ = ["ElementFile", "ElementWriter", "Segment"]
+
+T = TypeVar("T")
+
+_MAGIC: Final = b"headrace elements 1\n"
+# The length and checksum of the table of contents, and the mark once more: what stands at the very end.
+_TAIL: Final = struct.Struct("<QI20s")
+# So many bytes of elements become a segment: large enough to read columns at full speed, small enough to hold two.
+SEGMENT_BYTES: Final = 8 << 20
+# They are alike, so a few bytes each remain; and one is looked up only for an error.
+_ORIGINS_AT_ONCE: Final = 1 << 16
+
+
+class ElementWriter:
+    """Writes one file of elements, which appears under its name when it is complete.
+
+    Args:
+        path: where it will stand. Its folder is made.
+        compression: None, or "GZIP" for smaller files that cannot be used in place.
+        max_bytes: how large it may become; None is without a bound.
+
+    Raises:
+        ResourceExhaustedError: from ``add``, when the file would exceed ``max_bytes``.
+        InvalidArgumentError: from ``add``, for an element that has an object in it; its number and component are named.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from headrace.io.elements.file import ElementFile, ElementWriter
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.elements"
+        >>> with ElementWriter(path) as writer:
+        ...     writer.add([(1, "one"), (2, "two")])
+        >>> ElementFile(path).rows(range(2))
+        [(1, 'one'), (2, 'two')]
+    """
+
+    def __init__(self, path: Path, *, compression: str | None = None, max_bytes: int | None = None) -> None:
+        self.path = path
+        self.count = 0
+        self._compression = compression
+        self._max_bytes = max_bytes
+        self._segments: list[dict[str, Any]] = []
+        self._origins: list[dict[str, Any]] = []
+        self._words: list[str] = []
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._beside = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+        self._file = self._beside.open("xb")
+        self._file.write(_MAGIC)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.complete()
+        else:
+            self.abandon()
+
+    def add(self, elements: Sequence[Element]) -> None:
+        """Writes elements, in order."""
+        for run in _runs(elements, self.count):
+            self._write(*run)
+        self.count += len(elements)
+
+    def add_origins(self, words: Sequence[str]) -> None:
+        """Notes where the next elements came from, for the errors of those who read them. Either all have it or none."""
+        self._words += words
+        if len(self._words) >= _ORIGINS_AT_ONCE:
+            self._write_origins()
+
+    def _write_origins(self) -> None:
+        if not self._words:
+            return
+        data = zlib.compress("\0".join(self._words).encode("utf-8", "surrogatepass"), 1)
+        where = {"at": self._file.tell(), "nbytes": len(data), "crc32": zlib.crc32(data), "count": len(self._words)}
+        self._file.write(data)
+        self._origins.append(where)
+        self._words = []
+
+    def add_columns(self, treedef: TreeDef, columns: Sequence[np.ndarray]) -> None:
+        """Writes elements that are in arrays already, one a leaf, elements along the first axis."""
+        if not columns:
+            self.add(rows_of(treedef, columns))
+            return
+        buffers = Buffers()
+        stored = [
+            _named(treedef, number, self.count, functools.partial(stored_array, array, buffers))
+            for number, array in enumerate(columns)
+        ]
+        self._write(structure_to_json(treedef), len(columns[0]), stored, buffers)
+        self.count += len(columns[0])
+
+    def _write(self, structure: Any, count: int, columns: list[dict[str, Any]], buffers: Buffers) -> None:
+        data: Any = buffers.parts
+        if self._compression == "GZIP":
+            data = [zlib.compress(b"".join(buffers.parts), 1)]
+        at, crc, nbytes = self._aligned(), 0, 0
+        if self._max_bytes is not None and at + sum(map(len, data)) > self._max_bytes:
+            message = f"its elements need more than max_bytes={self._max_bytes:,}; {self.count} were written"
+            raise ResourceExhaustedError(f"{self.path}: {message}")
+        for part in data:
+            self._file.write(part)
+            crc, nbytes = zlib.crc32(part, crc), nbytes + len(part)
+        segment = {"count": count, "structure": structure, "columns": columns, "at": at, "nbytes": nbytes, "crc32": crc}
+        self._segments.append({**segment, "whole": buffers.nbytes} if self._compression else segment)
+
+    def _aligned(self) -> int:
+        at = self._file.tell()
+        self._file.write(bytes(-at % 64))
+        return self._file.tell()
+
+    def complete(self, meta: dict[str, Any] | None = None) -> None:
+        """Writes the table of contents, and gives the file its name."""
+        self._write_origins()
+        table = {
+            "segments": self._segments,
+            "compression": self._compression,
+            "meta": meta or {},
+            "origins": self._origins,
+        }
+        text = json.dumps(table).encode()
+        self._file.write(text)
+        self._file.write(_TAIL.pack(len(text), zlib.crc32(text), _MAGIC))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._beside.replace(self.path)
+
+    def abandon(self) -> None:
+        """Leaves nothing behind."""
+        self._file.close()
+        self._beside.unlink(missing_ok=True)
+
+
+def _named(treedef: TreeDef, number: int, index: int, function: Callable[[], T]) -> T:
+    """What the function gives; its refusal with the element's number and the component's name."""
+    try:
+        return function()
+    except InvalidArgumentError as error:
+        component = paths_of(treedef)[number]
+        place = f"element {index}" + (f", component {component}" if component else "")
+        raise InvalidArgumentError(f"{place}: {error.reason}") from None
+
+
+def _runs(elements: Sequence[Element], index: int) -> list[tuple[Any, int, list[dict[str, Any]], Buffers]]:
+    """The elements as segments, each of one structure, and of one kind of leaf in each component."""
+    runs: list[tuple[TreeDef, tuple[Kind, ...], list[list[Any]]]] = []
+    for number, element in enumerate(elements, index):
+        leaves, treedef = flatten(normalize(element))
+        kinds = tuple(
+            _named(treedef, place, number, functools.partial(kind_of_leaf, leaf)) for place, leaf in enumerate(leaves)
+        )
+        if not runs or runs[-1][:2] != (treedef, kinds):
+            runs.append((treedef, kinds, []))
+        runs[-1][2].append(leaves)
+    segments = []
+    for treedef, kinds, table in runs:
+        buffers = Buffers()
+        columns = [
+            stored_leaves(column, kind, buffers) for column, kind in zip(zip(*table, strict=True), kinds, strict=True)
+        ]
+        segments.append((structure_to_json(treedef), len(table), columns, buffers))
+    return segments
+
+
+class Segment:
+    """Elements of one structure, as they lie in a file."""
+
+    def __init__(self, data: dict[str, Any], memory: Callable[[], memoryview]) -> None:
+        self.count: int = data["count"]
+        self.treedef = structure_from_json(data["structure"])
+        self._data = data
+        self._memory = memory
+        self._columns: list[StoredColumn] | None = None
+
+    @property
+    def stored(self) -> list[StoredColumn]:
+        """Its columns, checked when they are first asked for."""
+        if self._columns is None:
+            memory = self._memory()
+            self._columns = [StoredColumn.of(column, memory) for column in self._data["columns"]]
+        return self._columns
+
+    def specs(self) -> list[TensorSpec]:
+        """The shape and type of each leaf, None for sizes that differ; no element is read for it."""
+        return [_spec_of(column) for column in self._data["columns"]]
+
+    def columns(self, indices: slice | np.ndarray) -> list[np.ndarray] | None:
+        """The elements at these places as arrays; None where they do not fit into arrays."""
+        columns = [column.column(self.count, indices) for column in self.stored]
+        return None if not columns or any(column is None for column in columns) else columns  # type: ignore[return-value]
+
+    def rows(self, indices: slice | np.ndarray) -> list[Element]:
+        """The elements at these places."""
+        columns = self.columns(indices)
+        if columns is not None and not any(column.is_numpys for column in self.stored):
+            return rows_of(self.treedef, columns)
+        places = np.arange(self.count)[indices].tolist()
+        table = [self._leaves(column, indices, places) for column in self.stored]
+        return (
+            [unflatten(self.treedef, leaves) for leaves in zip(*table, strict=True)]
+            if table
+            else [unflatten(self.treedef, ()) for _ in places]
+        )
+
+    def _leaves(self, column: StoredColumn, indices: slice | np.ndarray, places: list[int]) -> list[Any]:
+        whole = column.column(self.count, indices)
+        if whole is None:
+            return column.leaves(places)
+        return list(whole) if column.is_numpys else _leaves_of(whole)
+
+
+def _spec_of(column: dict[str, Any]) -> TensorSpec:
+    shape = column["shape"] if "shape" in column else column["axes"]
+    texts = {"str": str, "bytes": bytes}
+    return TensorSpec(shape, texts[column["text"]] if "text" in column else column["values"]["dtype"])
+
+
+def _leaves_of(column: np.ndarray) -> list[Any]:
+    """The leaves in one array, as elements carry them."""
+    return rows_of(LEAF, [column])
+
+
+class ElementFile:
+    """A file of elements, mapped into memory and read by index.
+
+    Raises:
+        NotFoundError: there is no such file.
+        DataLossError: it is no file of elements, was not written to its end, or its bytes are not those that were
+            written; with the place.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._memory = _mapped(path)
+        table = self._table()
+        self.meta: dict[str, Any] = table["meta"]
+        # Of the table of contents, which has every segment's checksum: another content has another.
+        self.digest = hashlib.sha256(json.dumps(table).encode()).hexdigest()[:16]
+        self._compression: str | None = table["compression"]
+        self._origins: list[dict[str, Any]] = table["origins"]
+        self.segments = [Segment(data, functools.partial(self._checked, data)) for data in table["segments"]]
+        self.starts: list[int] = np.cumsum([0, *(segment.count for segment in self.segments)]).tolist()
+
+    def __len__(self) -> int:
+        return self.starts[-1]
+
+    def origin(self, number: int) -> str:
+        """Where the element of this number came from when it was written, in words."""
+        left = number
+        for where in self._origins:
+            if left < where["count"]:
+                words = zlib.decompress(self._checked_bytes(where)).decode("utf-8", "surrogatepass")
+                return words.split("\0")[left]
+            left -= where["count"]
+        return f"element {number}"
+
+    @property
+    def has_tuples(self) -> bool | None:
+        """Whether its elements are tuples; None where some are."""
+        kinds = {segment.treedef.type is tuple for segment in self.segments}
+        return kinds.pop() if len(kinds) == 1 else None if kinds else False
+
+    def rows(self, indices: Any) -> list[Element]:
+        """The elements of these numbers."""
+        if isinstance(indices, range):
+            return [row for segment, part in self._parts(indices) for row in segment.rows(part)]
+        found: list[Element] = [None] * len(indices)
+        for segment, part, places in self._picked(np.asarray(indices)):
+            for place, row in zip(places.tolist(), segment.rows(part), strict=True):
+                found[place] = row
+        return found
+
+    def arrays(self, indices: Any) -> tuple[TreeDef, list[np.ndarray]]:
+        """The elements of these numbers as arrays, one a leaf.
+
+        Raises:
+            InvalidArgumentError: they differ in structure, shape or dtype.
+        """
+        parts = list(self._parts(indices)) if isinstance(indices, range) else []
+        if len(parts) == 1:
+            segment, part = parts[0]
+            columns = segment.columns(part)
+            if columns is not None:
+                return segment.treedef, columns
+        if not isinstance(indices, range) and (gathered := self._gathered(np.asarray(indices))) is not None:
+            return gathered
+        return columns_of(self.rows(indices))
+
+    def _gathered(self, indices: np.ndarray) -> tuple[TreeDef, list[np.ndarray]] | None:
+        """Numbers out of many segments, each column filled in place; None where segments differ."""
+        whole: list[np.ndarray] | None = None
+        treedef = None
+        for segment, part, places in self._picked(indices):
+            columns = segment.columns(part)
+            if columns is None:
+                return None
+            if whole is None:
+                treedef = segment.treedef
+                whole = [np.empty((len(indices), *column.shape[1:]), column.dtype) for column in columns]
+            if segment.treedef != treedef or any(
+                one.dtype != two.dtype or one.shape[1:] != two.shape[1:]
+                for one, two in zip(whole, columns, strict=True)
+            ):
+                return None
+            for target, column in zip(whole, columns, strict=True):
+                target[places] = column
+        return None if whole is None or treedef is None else (treedef, whole)
+
+    def _parts(self, indices: range) -> Any:
+        """The segments that a run of numbers touches, and the slice of each."""
+        if indices.step != 1:
+            yield from (
+                (segment, part)
+                for segment, part, _ in self._picked(np.arange(indices.start, indices.stop, indices.step))
+            )
+            return
+        for segment, start, stop in zip(self.segments, self.starts, self.starts[1:], strict=False):
+            low, high = max(start, indices.start), min(stop, indices.stop)
+            if low < high:
+                yield segment, slice(low - start, high - start)
+
+    def _picked(self, indices: np.ndarray) -> Any:
+        """The segments that numbers lie in, which of their elements, and whose places these are."""
+        which = np.searchsorted(self.starts, indices, side="right") - 1
+        for number in np.unique(which).tolist():
+            places = np.flatnonzero(which == number)
+            yield self.segments[number], indices[places] - self.starts[number], places
+
+    def spec(self) -> Any:
+        """The structure of ``TensorSpec`` that every element has; None where structures or dtypes differ."""
+        whole: list[TensorSpec] | None = None
+        for segment in self.segments:
+            specs = segment.specs()
+            if whole is None:
+                whole = specs
+            elif segment.treedef != self.segments[0].treedef or any(
+                one.dtype != two.dtype for one, two in zip(whole, specs, strict=True)
+            ):
+                return None
+            else:
+                whole = [one.most_general(two) for one, two in zip(whole, specs, strict=True)]
+        return None if whole is None else unflatten(self.segments[0].treedef, whole)
+
+    def __headrace_fingerprint__(self) -> str:
+        return self.digest
+
+    def verify(self) -> None:
+        """Compares every checksum.
+
+        Raises:
+            DataLossError: one is not as written.
+        """
+        for segment in self.segments:
+            _ = segment.stored
+
+    # ------------------------------------------------------------------ what is in the file
+
+    def _broken(self, reason: str) -> DataLossError:
+        return DataLossError(f"{self.path}: {reason}")
+
+    def _table(self) -> dict[str, Any]:
+        memory, size = self._memory, len(self._memory)
+        if size < len(_MAGIC) + _TAIL.size or bytes(memory[: len(_MAGIC)]) != _MAGIC:
+            raise self._broken("this is no file of elements")
+        length, crc, magic = _TAIL.unpack(memory[size - _TAIL.size :])
+        end = size - _TAIL.size
+        if magic != _MAGIC or length > end - len(_MAGIC):
+            raise self._broken("the file was not written to its end")
+        text = bytes(memory[end - length : end])
+        if zlib.crc32(text) != crc:
+            raise self._broken(f"the table of contents at byte {end - length} is not as it was written")
+        table: dict[str, Any] = json.loads(text)
+        return table
+
+    def _checked(self, data: dict[str, Any]) -> memoryview:
+        part = self._checked_bytes(data)
+        return memoryview(zlib.decompress(part)) if self._compression else part
+
+    def _checked_bytes(self, where: dict[str, Any]) -> memoryview:
+        part = self._memory[where["at"] : where["at"] + where["nbytes"]]
+        if len(part) != where["nbytes"] or zlib.crc32(part) != where["crc32"]:
+            raise self._broken(f"the elements at byte {where['at']} are not as they were written")
+        return part
+
+
+def _mapped(path: Path) -> memoryview:
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            # An empty file cannot be mapped.
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else memoryview(b"")
+    except FileNotFoundError:
+        raise NotFoundError(f"{path}: there is no such file") from None

@@ -1,0 +1,134 @@
+"""A folder of files of elements: what ``save`` and ``snapshot`` write and ``load`` reads.
+
+    metadata.json            which run is complete, its shards, how many elements each has
+    <run>/00000.elements     the shards
+
+What always holds: ``metadata.json`` is renamed into place when every shard is complete, so a folder names a whole run or
+none. A later run writes into a folder of its own and takes over in one step; the shards of the run before are removed then.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, Self
+
+from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError
+from headrace.io.elements.file import SEGMENT_BYTES, ElementWriter
+from headrace.structure import Element, nbytes_of
+
+__all__ = ["ShardWriter", "StoredRun", "run_in"]
+
+_METADATA: Final = "metadata.json"
+_VERSION: Final = 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A complete run: its shards in the order of their numbers."""
+
+    shards: tuple[Path, ...]
+    compression: str | None
+
+
+def run_in(folder: Path) -> StoredRun:
+    """The complete run in a folder.
+
+    Raises:
+        NotFoundError: nothing was saved there, or not to its end.
+        DataLossError: what says so is broken.
+    """
+    try:
+        text = (folder / _METADATA).read_text()
+    except FileNotFoundError:
+        raise NotFoundError(f"{folder}: no dataset was saved here, or not to its end") from None
+    try:
+        data = json.loads(text)
+        return StoredRun(tuple(folder / data["run"] / name for name in data["shards"]), data["compression"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataLossError(f"{folder / _METADATA} is broken: {error!r}") from error
+
+
+class ShardWriter:
+    """Writes a run; it counts when it is complete, and leaves nothing otherwise.
+
+    Args:
+        folder: where; made if it is not there.
+        shard_func: which shard an element goes to, a number from 0 on; None puts all into one.
+        compression: None or "GZIP".
+    """
+
+    def __init__(
+        self, folder: Path, shard_func: Callable[[Element], Any] | None = None, compression: str | None = None
+    ) -> None:
+        self._folder = folder
+        self._shard_func = shard_func
+        self._compression = compression
+        self._run = f"run-{os.getpid()}-{secrets.token_hex(4)}"
+        self._writers: dict[int, ElementWriter] = {}
+        self._waiting: dict[int, list[Element]] = {}
+        self._waiting_bytes = 0
+        (folder / self._run).mkdir(parents=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.complete()
+        else:
+            self.abandon()
+
+    def add(self, elements: Sequence[Element]) -> None:
+        """Takes in the next elements."""
+        for element in elements:
+            self._waiting.setdefault(self._shard_of(element), []).append(element)
+            self._waiting_bytes += nbytes_of(element)
+            if self._waiting_bytes >= SEGMENT_BYTES:
+                self._write_waiting()
+
+    def _shard_of(self, element: Element) -> int:
+        if self._shard_func is None:
+            return 0
+        shard = self._shard_func(element)
+        if isinstance(shard, bool) or not hasattr(shard, "__index__") or shard.__index__() < 0:
+            raise InvalidArgumentError(f"shard_func must return a number from 0 on, but returned {shard!r}")
+        return int(shard.__index__())
+
+    def _write_waiting(self) -> None:
+        for shard, elements in self._waiting.items():
+            self._writer(shard).add(elements)
+        self._waiting, self._waiting_bytes = {}, 0
+
+    def _writer(self, shard: int) -> ElementWriter:
+        if shard not in self._writers:
+            path = self._folder / self._run / f"{shard:05}.elements"
+            self._writers[shard] = ElementWriter(path, compression=self._compression)
+        return self._writers[shard]
+
+    def complete(self) -> None:
+        """Gives the shards their names, and says in one step that they are there."""
+        self._write_waiting()
+        if not self._writers:
+            self._writer(0)
+        for writer in self._writers.values():
+            writer.complete()
+        shards = [writer.path.name for _, writer in sorted(self._writers.items())]
+        data = {"version": _VERSION, "run": self._run, "shards": shards, "compression": self._compression}
+        beside = self._folder / f"{self._run}.json.part"
+        beside.write_text(json.dumps(data))
+        beside.replace(self._folder / _METADATA)
+        for other in self._folder.glob("run-*-*"):
+            if other.is_dir() and other.name != self._run:
+                shutil.rmtree(other, ignore_errors=True)
+
+    def abandon(self) -> None:
+        """Leaves nothing behind."""
+        for writer in self._writers.values():
+            writer.abandon()
+        shutil.rmtree(self._folder / self._run, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""``tf.train.Example``: the message, its features, and parsing."""

@@ -1,0 +1,1 @@
+"""Image files to pixels: headers, decoders, types of pixels."""

@@ -1,0 +1,1 @@
+"""A JSON document a line, as columns wherever the lines allow it."""

@@ -1,0 +1,1 @@
+"""NumPy's own files, mapped into memory."""

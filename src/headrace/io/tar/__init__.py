@@ -1,0 +1,1 @@
+"""Tar archives as WebDataset writes them: members, the elements they make, and the writer."""

@@ -1,0 +1,146 @@
+"""Reads WebDataset shards in order: tar archives in which consecutive files of one key are one element.
+
+What is an element, and what is wrong with one, stands in ``tar_elements``. Behind a corrupt header nobody knows where the
+next one is, or whose file was lost: the archive is then at its end.
+
+The "line" of an element is its number, from 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.io.block_reader import DEFAULT_BUFFER_BYTES, MAX_RECORD_BYTES
+from headrace.io.compression import checked_compression_type
+from headrace.io.files import path_of
+from headrace.io.reader import Chunk, Place
+from headrace.io.tar.elements import ElementRun
+from headrace.io.tar.members import TarMembers
+from headrace.structure import object_array
+
+__all__ = ["TarReader"]
+
+
+class TarReader:
+    """Reads the elements of one archive: a ``RecordReader`` with one component, an object array of dicts.
+
+    Args:
+        path: the file, local or with ``://``.
+        compression_type: None, "", or a compression's name.
+        buffer_size: bytes to read at once, or None for a good size.
+        place: where to begin.
+        max_element_bytes: the longest element that is read, headers included.
+
+    Raises:
+        InvalidArgumentError: when an argument does not fit. The file is not touched before the first ``read``.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> import headrace as hr
+        >>> from headrace.io.tar.reader import TarReader
+        >>> path = str(pathlib.Path(tempfile.mkdtemp(), "a.tar"))
+        >>> with hr.io.TarWriter(path) as writer:
+        ...     writer.write({"__key__": "0001", "cls": 3, "txt": "a cat"})
+        >>> (element,) = TarReader(path).read(max_records=10).columns[0]
+        >>> element["cls"], element["txt"]
+        (b'3', b'a cat')
+    """
+
+    def __init__(
+        self,
+        path: str,
+        compression_type: str | None = None,
+        buffer_size: int | None = None,
+        place: Place | None = None,
+        max_element_bytes: int = MAX_RECORD_BYTES,
+    ) -> None:
+        self._path = path_of(path)
+        self._compression_type = checked_compression_type(compression_type)
+        self._buffer_size = DEFAULT_BUFFER_BYTES if buffer_size is None else buffer_size
+        self._max_element_bytes = max_element_bytes
+        if self._buffer_size < 1 or max_element_bytes < 1:
+            raise InvalidArgumentError("buffer_size and max_element_bytes are at least 1")
+        self._place = place or Place()
+        self._closed = self._place.ended
+        self._members: TarMembers | None = None
+        self._run: ElementRun | None = None
+        self._fault: tuple[HeadraceError, Place] | None = None  # of the next record, and the place behind it
+
+    @property
+    def path(self) -> str:
+        """The file, as the caller named it."""
+        return self._path
+
+    @property
+    def place(self) -> Place:
+        """Where the next record that ``read`` returns begins."""
+        return self._place
+
+    def read(self, max_records: int) -> Chunk | None:
+        """The next 1 to ``max_records`` elements, or None at the end of the file.
+
+        Raises:
+            HeadraceError: for the next record, or the file; the next call goes on behind it.
+        """
+        if max_records < 1:
+            raise InvalidArgumentError(f"max_records is at least 1, and not {max_records}")
+        place, elements, nbytes = self._place, list[dict[str, Any]](), 0
+        # A buffer of elements is enough: who asks for more knows their number, not their size.
+        while len(elements) < max_records and nbytes < self._buffer_size:
+            element = self._element()
+            if element is None:
+                break
+            elements.append(element)
+            nbytes += sum(map(len, element.values()))
+        if elements:
+            lines = range(place.line, place.line + len(elements))
+            return Chunk(arrays=(object_array(elements),), matrix=None, place=place, lines=lines)
+        if self._fault is not None:
+            error, self._place = self._fault
+            self._fault = None
+            raise error
+        return None
+
+    def close(self) -> None:
+        """Closes the file; ``read`` then returns None. May be called twice."""
+        self._closed = True
+        self._fault = None
+        if self._members is not None:
+            self._members.close()
+
+    # --- one element --------------------------------------------------------------------------------------------
+
+    def _element(self) -> dict[str, Any] | None:
+        """The next element; None at the end, or where ``_fault`` says what is wrong with it."""
+        if self._closed or self._fault is not None:
+            return None
+        place = self._place
+        try:
+            run = self._opened()
+            given = run.next()
+            if given is None:
+                run.members.drain()
+                self.close()
+                return None
+        except HeadraceError as error:
+            told = error if self._run is None and self._members is None else self._located(error)
+            self.close()
+            self._fault = told, replace(place, ended=True)
+            return None
+        after = Place(run.offset, place.line + 1, place.record + 1)
+        if isinstance(given, HeadraceError):
+            self._fault = self._located(given), after
+            return None
+        self._place = after
+        return given
+
+    def _opened(self) -> ElementRun:
+        if self._run is None:
+            self._members = TarMembers(self._path, self._compression_type, self._buffer_size, self._place.offset)
+            self._run = ElementRun(self._members, self._path, self._max_element_bytes)
+        return self._run
+
+    def _located(self, error: HeadraceError) -> HeadraceError:
+        return error.located(stage=None, origin=f"{self._path}:{self._place.line}")
