@@ -1,6 +1,6 @@
 """A map whose function runs in the pipeline's workers.
 
-Its driver keeps a window of tasks in flight, each a block of about a millisecond of work, and hands their
+Its driver keeps a window of tasks in flight, each a block of a few milliseconds of work, and hands their
 results on in the order of the input, or as they come where order does not matter. Only the driver waits: a task
 puts its result into a channel that always has room for it, so workers never wait for anyone.
 """
@@ -12,6 +12,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from headrace.observe.meter import Meter
 from headrace.physical.batch_memory import BatchMemory
@@ -23,6 +24,10 @@ from headrace.physical.stage import Item, Pace, Stage
 from headrace.queues.channel import EMPTY, Channel
 
 __all__ = ["ParallelMapStage", "UndeliveredStage", "undelivered"]
+
+# A task wakes two threads, each of which waits for Python's lock and finds a cold cache: a third of a millisecond of work
+# beside one, on two cores (docs/decisions/0053).
+_TASK_S: Final = 8e-3
 
 
 @dataclasses.dataclass(slots=True)
@@ -64,7 +69,7 @@ class ParallelMapStage(Stage):
         self._window = 2 * calls if calls > 1 else 1
         self._buffer_bytes = buffer_bytes
         # A block must not take more than its part of the bytes that the window may hold.
-        self._pace = Pace(bytes_limit=max(1, buffer_bytes // (2 * self._window)))
+        self._pace = Pace(bytes_limit=max(1, buffer_bytes // (2 * self._window)), target_s=_TASK_S)
         self._tasks: deque[_Task] = deque()  # in the order of the input
         self._done: Channel[_Task] = Channel(capacity=max(2, self._window), name=meter.name)
         self._running = 0

@@ -30,6 +30,8 @@ class Stage:
 
     # True where a pull only moves numbers about, so that a large limit costs nothing.
     by_index = False
+    # How many elements lie ready in it, held already, so that to ask for as many makes neither work nor memory.
+    at_hand = 0
 
     def __init__(self, meter: Meter, inputs: Sequence[Stage], cursor: Cursor) -> None:
         self.meter = meter
@@ -70,7 +72,7 @@ class Stage:
 
 
 class Pace:
-    """How many elements to ask for at once, so that a block is about a millisecond of work.
+    """How many elements to ask for at once, so that a block is about so much work, by default a millisecond.
 
     A hand-off costs tens of microseconds, so a millisecond makes it cheap; longer would only delay the first
     element and hold more memory. It starts at one element, and grows by at most a factor of four a step, so that
