@@ -3,17 +3,17 @@
 Nothing depends on it but speed. What a worker could not place travels as it is, and a batch whose elements do not all lie
 in order in one ``Slab`` is stacked as any other.
 
-The arrays of a batch that nobody holds any more become those of a later one: the system hands out fresh pages one by one,
-which for a batch of pictures takes as long as writing them.
+The memory of a batch that nobody holds any more becomes that of a later one, of the same run or of the next epoch: the
+system hands out fresh pages one by one, which for a batch of pictures takes as long as writing them.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import threading
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -27,25 +27,57 @@ __all__ = ["BatchMemory"]
 
 # Below, a batch is stacked faster in one go than its elements are placed.
 _FEWEST_BYTES: Final = 4096
-# Arrays that wait to be used again: one is being filled while another is at the consumer's.
-_MOST_SPARE: Final = 2
+# Of all that waits to be used again, in the whole process: bytes, and pieces, because they are looked through.
+_MOST_SPARE_BYTES: Final = 256 << 20
+_MOST_SPARE: Final = 16
 
 _Leaves = Sequence[Any] | np.ndarray  # one for each element
 _Layout = tuple[TreeDef, tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]]
 
 
+class _Spare:
+    """Memory that waits to be used again, the latest last."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a garbage collection may give memory back in the middle of anything
+        self._pieces: list[np.ndarray] = []
+
+    def take(self, nbytes: int) -> np.ndarray | None:
+        """Memory of this size, if there is some."""
+        with self._lock:
+            found = next((piece for piece in reversed(self._pieces) if piece.nbytes == nbytes), None)
+            if found is not None:
+                self._pieces = [piece for piece in self._pieces if piece is not found]
+            return found
+
+    def give(self, piece: np.ndarray) -> None:
+        """Keeps it for a while: what has waited longest makes room."""
+        if piece.nbytes > _MOST_SPARE_BYTES:
+            return
+        with self._lock:
+            kept = [*self._pieces, piece][-_MOST_SPARE:]
+            while sum(one.nbytes for one in kept) > _MOST_SPARE_BYTES:
+                kept = kept[1:]
+            self._pieces = kept
+
+
+_SPARE: Final = _Spare()
+
+
 class _Lease:
     """Memory in use. The arrays on it keep it; when the last of them is gone, it is there for another batch."""
 
-    __slots__ = ("__array_interface__", "_array", "_spare")
+    __slots__ = ("__array_interface__", "_piece")
 
-    def __init__(self, array: np.ndarray, spare: deque[np.ndarray]) -> None:
-        self._array = array
-        self._spare = spare
-        self.__array_interface__ = array.__array_interface__
+    def __init__(self, nbytes: int) -> None:
+        taken = _SPARE.take(nbytes)
+        self._piece = np.empty(nbytes, np.uint8) if taken is None else taken
+        self.__array_interface__ = self._piece.__array_interface__
 
-    def __del__(self) -> None:
-        self._spare.append(self._array)
+    def __del__(
+        self, give: Callable[[np.ndarray], None] = _SPARE.give
+    ) -> None:  # at the interpreter's exit no name is left
+        give(self._piece)
 
 
 @dataclasses.dataclass(slots=True)
@@ -69,8 +101,6 @@ class BatchMemory:
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._batches: dict[int, _Batch] = {}
-        self._layout: _Layout | None = None  # of the last slab
-        self._spare: list[deque[np.ndarray]] = []  # for each of its arrays
 
     def place(self, start: int, pieces: Iterable[Block | Failure]) -> list[Block | Failure]:
         """The pieces, their elements in the memory of their batches; ``start`` is the number of the first."""
@@ -124,24 +154,17 @@ class BatchMemory:
 
     def _made(self, layout: _Layout) -> Slab | None:
         treedef, kinds = layout
-        nbytes = sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in kinds)
+        nbytes = sum(math.prod(shape) * dtype.itemsize for shape, dtype in kinds)
         if not _FEWEST_BYTES <= nbytes <= self._most_bytes // self._size:
             return None
         keep_freed_memory()  # for the user's function, whose arrays are as large
-        if layout != self._layout:
-            self._layout = layout
-            self._spare = [deque(maxlen=_MOST_SPARE) for _ in kinds]
-        pairs = zip(kinds, self._spare, strict=True)
-        return Slab(treedef, [self._array(shape, dtype, spare) for (shape, dtype), spare in pairs])
+        return Slab(treedef, [self._array(shape, dtype) for shape, dtype in kinds])
 
-    def _array(self, shape: tuple[int, ...], dtype: np.dtype[Any], spare: deque[np.ndarray]) -> np.ndarray:
+    def _array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        whole = (self._size, *shape)
         if dtype.hasobject:
-            return np.empty((self._size, *shape), dtype)
-        try:
-            array = spare.popleft()
-        except IndexError:
-            array = np.empty((self._size, *shape), dtype)
-        return np.asarray(_Lease(array, spare))
+            return np.empty(whole, dtype)
+        return np.asarray(_Lease(math.prod(whole) * dtype.itemsize)).view(dtype).reshape(whole)
 
     def _count(self, start: int, count: int) -> None:
         """So many elements of a batch have come; when all have, it needs no memory here."""

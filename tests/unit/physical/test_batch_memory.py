@@ -105,6 +105,7 @@ def addresses() -> Callable[[Any], int]:
 
 def test_memory_is_used_again_only_when_nobody_holds_it(addresses: Callable[[Any], int]) -> None:
     dataset = hr.Dataset.range(64).map(lambda x: np.full(1024, x), num_parallel_calls=2).batch(4)
+    dataset = dataset.with_options(hr.Options(ram_budget=1 << 18))  # so that not all batches are in flight at once
     kept = list(dataset)
     assert len({addresses(batch) for batch in kept}) == len(kept)
     assert [batch[:, 0].tolist() for batch in kept] == np.arange(64).reshape(16, 4).tolist()
@@ -112,6 +113,26 @@ def test_memory_is_used_again_only_when_nobody_holds_it(addresses: Callable[[Any
     assert [view[:, 0].tolist() for view in views] == np.arange(64).reshape(16, 4)[:, 1:].tolist()
     seen = {addresses(batch) for batch in dataset}
     assert len(seen) < len(kept)
+
+
+def test_the_next_epoch_begins_with_the_memory_of_the_last(addresses: Callable[[Any], int]) -> None:
+    dataset = hr.Dataset.range(64).map(lambda x: np.full(1024, x), num_parallel_calls=2).batch(32)
+    assert {addresses(batch) for batch in dataset} & {addresses(batch) for batch in dataset}
+
+
+def test_what_waits_to_be_used_again_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_memory, "_MOST_SPARE_BYTES", 1000)
+    monkeypatch.setattr(batch_memory, "_MOST_SPARE", 3)
+    spare = batch_memory._Spare()
+    for nbytes in (500, 400, 300, 1, 1001):
+        spare.give(np.empty(nbytes, np.uint8))
+    assert [piece.nbytes for piece in spare._pieces] == [400, 300, 1]
+    for nbytes in (2, 3):
+        spare.give(np.empty(nbytes, np.uint8))
+    assert [piece.nbytes for piece in spare._pieces] == [1, 2, 3]
+    assert spare.take(4) is None
+    assert spare.take(2) is not None
+    assert spare.take(2) is None
 
 
 def test_a_batch_may_be_changed_by_whoever_gets_it() -> None:
