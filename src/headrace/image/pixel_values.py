@@ -88,6 +88,8 @@ def _rows(pixels: Pixels) -> Pixels:
 
 def _along_rows(values: Any, pixels: Pixels, what: str) -> _Floats:
     """Values per channel, repeated over a row; a whole image, in the shape of ``_rows``."""
+    if type(values) is tuple and set(map(type, values)) == {float} and len(values) == pixels.shape[-1]:
+        return _repeated(values, pixels.shape[-2])
     array = np.asarray(values, np.float32)
     if array.ndim < 2 and array.size in {1, pixels.shape[-1]}:
         return _repeated(tuple(np.broadcast_to(array, pixels.shape[-1]).tolist()), pixels.shape[-2])

@@ -8,8 +8,7 @@ from __future__ import annotations
 import glob
 import io
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -143,26 +142,35 @@ def match_files(patterns: str | os.PathLike[str] | Sequence[str | os.PathLike[st
     return found
 
 
-@contextmanager
-def says_which_file(path: str) -> Iterator[None]:
+class says_which_file:  # noqa: N801 - reads as a sentence: with says_which_file(path)
     """Turns the operating system's errors into ours, which name the file and what to look at."""
-    try:
-        yield
-    except HeadraceError:
-        raise  # ours already, though some of ours are an OSError, too
-    except FileNotFoundError as error:
-        raise NotFoundError(f"no such file: {path}") from error
-    except (IsADirectoryError, NotADirectoryError) as error:
-        raise FailedPreconditionError(f"{path} is not a file: {error.strerror}") from error
-    except PermissionError as error:
-        raise FailedPreconditionError(f"no permission to read {path}; look at its owner and mode") from error
-    except OSError as error:
-        raise DataLossError(f"{path} cannot be read: {error}") from error
-    except Exception as error:
-        if not _is_remote(path):
-            raise
-        # A remote file system raises what it likes.
-        raise DataLossError(f"{path} cannot be read: {error!r}") from error
+
+    # No generator: a reader of small files enters it twice a file.
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, Exception) and (ours := _named(error, self._path)) is not error:
+            raise ours from error
+
+
+def _named(error: Exception, path: str) -> Exception:
+    if isinstance(error, HeadraceError):
+        return error  # ours already, though some of ours are an OSError, too
+    if isinstance(error, FileNotFoundError):
+        return NotFoundError(f"no such file: {path}")
+    if isinstance(error, IsADirectoryError | NotADirectoryError):
+        return FailedPreconditionError(f"{path} is not a file: {error.strerror}")
+    if isinstance(error, PermissionError):
+        return FailedPreconditionError(f"no permission to read {path}; look at its owner and mode")
+    if isinstance(error, OSError):
+        return DataLossError(f"{path} cannot be read: {error}")
+    # A remote file system raises what it likes.
+    return DataLossError(f"{path} cannot be read: {error!r}") if _is_remote(path) else error
 
 
 def _is_remote(path: str) -> bool:

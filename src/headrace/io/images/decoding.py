@@ -6,6 +6,7 @@ What always holds: the result is a new array of shape (height, width, channels),
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -69,15 +70,8 @@ def decode_jpeg(
         >>> hr.io.decode_jpeg(contents, min_size=100).shape
         (188, 250, 3)
     """
-    settings = JpegSettings(
-        channels=_checked_channels(channels),
-        ratio=_checked_ratio(ratio, min_size),
-        min_size=_checked_min_size(min_size),
-        fancy_upscaling=fancy_upscaling,
-        fast_dct=_checked_dct(dct_method),
-        recover=try_recover_truncated,
-        max_pixels=max_pixels,
-    )
+    enough = min_size if min_size is None or isinstance(min_size, int) else tuple(min_size)
+    settings = _settings(channels, ratio, fancy_upscaling, try_recover_truncated, dct_method, enough, max_pixels)
     data = image_bytes(contents)
     if image_format(data) == "JPEG":
         return _jpeg(data, settings)
@@ -193,6 +187,22 @@ def _plain(channels: int, max_pixels: int) -> JpegSettings:
 
 
 # --- arguments -----------------------------------------------------------------------------------------------------
+
+
+# Kept, because behind a decoder's work all of this is out of the processor's cache, and takes five times as long.
+@lru_cache(maxsize=64)
+def _settings(
+    channels: int, ratio: int, fancy: bool, recover: bool, dct_method: str, min_size: Any, max_pixels: int
+) -> JpegSettings:
+    return JpegSettings(
+        channels=_checked_channels(channels),
+        ratio=_checked_ratio(ratio, min_size),
+        min_size=_checked_min_size(min_size),
+        fancy_upscaling=fancy,
+        fast_dct=_checked_dct(dct_method),
+        recover=recover,
+        max_pixels=max_pixels,
+    )
 
 
 def _checked_channels(channels: int) -> int:
