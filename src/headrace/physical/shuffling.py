@@ -55,7 +55,7 @@ class ShuffleStage(Stage):
         self._total_in_state = self._total
         self._reads = _Reads(self._next, input_stage.cursor)
         super().__init__(meter, (input_stage,), self._cursor_at(self._emitted))
-        self._slots = Slots()
+        self._slots = Slots(self._size)
         self._order: np.ndarray | None = None  # of the slots, while they drain
         # The number of the element in each slot; None as long as element i lies in slot i.
         self._held: np.ndarray | None = None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,17 +13,24 @@ from headrace.structure import object_array
 
 __all__ = ["Slots"]
 
+# Slots that are known to come have their memory from the beginning, up to so much: the system gives what is touched.
+_MOST_RESERVED_BYTES: Final = 64 << 20
+
 
 class Slots:
     """Slots for elements; they grow as they are filled.
 
     Indexed elements are kept as numbers, columns as columns, all else as objects. The first payload decides, and
     one of another form turns what is there into objects. As long as there was only one payload, it is kept as it is.
+
+    Args:
+        expected: how many there will be, if all goes as it mostly does.
     """
 
-    __slots__ = ("_arrays", "_only", "_template", "any_failure")
+    __slots__ = ("_arrays", "_expected", "_only", "_template", "any_failure")
 
-    def __init__(self) -> None:
+    def __init__(self, expected: int = 0) -> None:
+        self._expected = expected
         self._template: Payload | None = None
         self._only: Payload | None = None
         self._arrays: list[np.ndarray] = []
@@ -62,8 +70,11 @@ class Slots:
     def _grow(self, size: int) -> None:
         if self._arrays and size <= len(self._arrays[0]):
             return
-        room = max(size, 2 * len(self._arrays[0]) if self._arrays else 0)
-        self._arrays = [_grown(array, room) for array in self._arrays]
+        self._arrays = [_grown(array, max(size, self._reserved(array), 2 * len(array))) for array in self._arrays]
+
+    def _reserved(self, array: np.ndarray) -> int:
+        nbytes = self._expected * array.itemsize * math.prod(array.shape[1:])
+        return self._expected if nbytes * len(self._arrays) <= _MOST_RESERVED_BYTES else 0
 
     def _change_form(self, payload: Payload) -> None:
         """Takes the payload's form while there is nothing inside, and the form of objects otherwise."""
@@ -101,8 +112,9 @@ def _values(template: Payload | None, payload: Payload) -> list[np.ndarray]:
 
 
 def _grown(array: np.ndarray, room: int) -> np.ndarray:
-    # Zeros, because slots that hold nothing yet are read with the others when the form changes: 0 is an index that
-    # any source has, and what happens to lie in memory is not.
-    larger: np.ndarray[Any, Any] = np.zeros((room, *array.shape[1:]), array.dtype)
+    # Where nothing was put, an object would be None, but an index or a text would be whatever happens to lie in memory,
+    # and is looked at when the form changes. A float, at worst, is a strange float.
+    make = np.empty if array.dtype.kind == "f" else np.zeros
+    larger: np.ndarray[Any, Any] = make((room, *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger
