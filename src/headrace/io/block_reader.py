@@ -196,6 +196,7 @@ class BlockReader:
             place=self._place_of(start),
             lines=_shifted(lines, self._base.line),
             rows=None if records.rows is None else records.rows[start:stop],
+            at_hand=len(records) - stop,
         )
 
     def _place_of(self, index: int) -> Place:

@@ -78,6 +78,7 @@ class Chunk:
         lines: the line at which each record begins, from 1; a range where they are consecutive.
         structure: of each record, where the file itself says it and not the format.
         rows: the records one by one, where no arrays hold them.
+        at_hand: how many records behind these the reader holds already, so that to read as many takes no time.
     """
 
     arrays: tuple[Array, ...]
@@ -86,6 +87,7 @@ class Chunk:
     lines: range | Array
     structure: TreeDef | None = None
     rows: Sequence[Element] | None = None
+    at_hand: int = 0
 
     @property
     def columns(self) -> tuple[Array, ...]:

@@ -47,6 +47,11 @@ class InnerReader:
         """Whether ``peek`` need not wait."""
         return True
 
+    @property
+    def is_read(self) -> bool:
+        """Whether all that the plan has was read, if not taken."""
+        return self._ended
+
     def peek(self, limit: int) -> Item:
         """The next item, which stays the next; ``limit`` bounds what is read for it."""
         if self._head is None and not self._ended:
@@ -157,12 +162,18 @@ class AheadReader(InnerReader):
 
     def _make_one(self) -> None:
         start = time.perf_counter()
-        item = self._make(self._pace.size)
+        # What lies ready in the plan is taken at once: a file is parsed by the megabyte, however little was asked for.
+        ready = self._stage.at_hand if isinstance(self._stage, Stage) else 0
+        item = self._make(max(self._pace.size, ready))
         self._all_made = item is None or isinstance(self._stage, Failure)
         self._made.put_nowait((item, time.perf_counter() - start))
 
     def is_ready(self) -> bool:
         return self._head is not None or self._ended or len(self._made) > 0
+
+    @property
+    def is_read(self) -> bool:
+        return self._all_made
 
     def _next(self, limit: int) -> Item:
         made = self._made.get_nowait()

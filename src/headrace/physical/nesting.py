@@ -83,7 +83,7 @@ class InterleaveStage(Stage):
     """Datasets made of elements, a few at a time.
 
     Args:
-        ahead: how many datasets are opened before their turn.
+        ahead: how many datasets are opened before their turn, beside those whose slots have nothing left to be read.
         ordered: False takes from whichever slot has something ready.
         reopen: reads again the element that opened a slot, from the place before it.
     """
@@ -143,7 +143,11 @@ class InterleaveStage(Stage):
         return self._opened(item, number, None) if isinstance(item, Block) else item
 
     def _look_ahead(self) -> None:
-        while len(self._ahead) < self._ahead_limit:
+        """Opens datasets before their turn; for each slot that has nothing left to be read, one more."""
+        if not self._ahead_limit:
+            return
+        done = sum(slot is None or slot.reader.is_read for slot in self._slots)
+        while len(self._ahead) < self._ahead_limit + done:
             opened = self._read_dataset()
             if opened is None:
                 return

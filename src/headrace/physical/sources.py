@@ -414,6 +414,7 @@ class FilesStage(Stage):
             elif self._skip:
                 self._skip -= len(chunk)
             else:
+                self.at_hand = chunk.at_hand
                 return self._block(chunk)
         return None
 
@@ -425,6 +426,7 @@ class FilesStage(Stage):
     def _next_file(self) -> None:
         self.close()
         self._reader = None
+        self.at_hand = 0
         self._file, self._place, self._skip = self._file + 1, Place(), 0
 
     def _block(self, chunk: Chunk) -> Block:

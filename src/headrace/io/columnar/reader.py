@@ -139,6 +139,7 @@ class ColumnarReader:
             lines=numbers,
             structure=values.structure,
             rows=values.rows(start, stop) if arrays is None else None,
+            at_hand=len(self._numbers) - stop,
         )
 
     def close(self) -> None:

@@ -62,7 +62,7 @@ def _interleave(node: FlatMap, state: State | None, context: Context) -> Stage:
     parallel = context.pool is not None and calls is not None
     # Two a call: while one is read, the next already lies ready, and the driver comes to look only when it has a core.
     ahead = 2 * calls_of(calls, context) if parallel and calls is not None else 0
-    readers_bytes = context.buffer_bytes // (AheadReader.BLOCKS_AHEAD * (cycle + ahead))
+    readers_bytes = context.buffer_bytes // (AheadReader.BLOCKS_AHEAD * (2 * cycle + ahead))
     pace = Pace(bytes_limit=max(1, readers_bytes), target_s=_READ_AHEAD_S)
 
     def open_plan(opener: Block, number: int, saved: State | None) -> InnerReader:
