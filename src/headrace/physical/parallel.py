@@ -21,6 +21,7 @@ from headrace.physical.context import Pool
 from headrace.physical.cursor import Cursor, JoinedCursor, State
 from headrace.physical.mapping import Piece
 from headrace.physical.stage import Item, Pace, Stage
+from headrace.physical.tuned_calls import TunedCalls
 from headrace.queues.channel import EMPTY, Channel
 
 __all__ = ["ParallelMapStage", "UndeliveredStage", "undelivered"]
@@ -28,6 +29,8 @@ __all__ = ["ParallelMapStage", "UndeliveredStage", "undelivered"]
 # A task wakes two threads, each of which waits for Python's lock and finds a cold cache: a third of a millisecond of work
 # beside one, on two cores (docs/decisions/0053).
 _TASK_S: Final = 8e-3
+# A task that is run here, or only tries how many should run at once, is this part of another: it is not handed over.
+_SHORT: Final = 4
 
 
 @dataclasses.dataclass(slots=True)
@@ -37,6 +40,7 @@ class _Task:
     start: int  # the number of its first element among all that the stage has read
     elements: int
     nbytes: int
+    beside: int = 1  # how many could run at once when it was given to the workers
     seconds: float = 0.0
     pieces: list[Piece] | None = None  # reversed: the next one is last; None until it is done
 
@@ -60,10 +64,13 @@ class ParallelMapStage(Stage):
         number: int,
         buffer_bytes: int,
         memory: BatchMemory | None = None,
+        tuned: TunedCalls | None = None,
     ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
         self._make = make
         self._memory = memory
+        self._calls = calls
+        self._tuned = tuned
         self._pool = pool
         # Two tasks a worker: while one runs, the next already lies ready.
         self._window = 2 * calls if calls > 1 else 1
@@ -118,8 +125,8 @@ class ParallelMapStage(Stage):
     def _fill(self) -> bool:
         """Gives the workers what the window has room for; says whether there was anything."""
         filled = False
-        while not self._ended and len(self._tasks) < self._window and self._has_room():
-            item = self._read(self.inputs[0], self._pace.size)
+        while not self._ended and len(self._tasks) < self._window and self._may_begin() and self._has_room():
+            item = self._read(self.inputs[0], self._size())
             if item is None:
                 self._ended = True
                 break
@@ -127,13 +134,21 @@ class ParallelMapStage(Stage):
             self._take_in(item)
         return filled
 
+    def _may_begin(self) -> bool:
+        # Of a number that was asked for, the next ones lie ready: then a worker never waits for the driver.
+        return self._tuned is None or self._tuned.now == self._calls or self._running < self._tuned.now
+
+    def _size(self) -> int:
+        short = self._tuned is not None and (self._tuned.is_trying or self._tuned.now == 1)
+        return max(1, self._pace.size // _SHORT) if short else self._pace.size
+
     def _has_room(self) -> bool:
         expected = self._held_bytes + self._running * self._pace.size * self._pace.element_nbytes
         return not self._tasks or expected < self._buffer_bytes
 
     def _take_in(self, item: Block | Failure) -> None:
         elements = len(item) if isinstance(item, Block) else 1
-        task = _Task(self._read_elements, elements, 0)
+        task = _Task(self._read_elements, elements, 0, self._calls if self._tuned is None else self._tuned.now)
         self._read_elements += elements
         if self._delivery is not None:
             self._delivery.read(task.start, item)
@@ -142,7 +157,10 @@ class ParallelMapStage(Stage):
             task.pieces = [item]
             return
         self._running += 1
-        self._pool.submit(lambda: self._work(task, item))
+        if task.beside == 1 and self._tuned is not None:
+            self._work(task, item)  # here: to hand a single task over would only cost
+        else:
+            self._pool.submit(lambda: self._work(task, item))
 
     def _work(self, task: _Task, block: Block) -> None:
         """In a worker: makes the pieces of a block."""
@@ -176,6 +194,8 @@ class ParallelMapStage(Stage):
         self._held_bytes += task.nbytes
         self.meter.worked(task.seconds)
         self._pace.observe(task.elements, task.seconds, task.nbytes)
+        if self._tuned is not None:
+            self._tuned.observe(task.elements, task.seconds, task.beside)
 
     def stop(self) -> None:
         self._done.close(cancel_pending_enqueues=True)

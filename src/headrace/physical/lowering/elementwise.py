@@ -14,8 +14,9 @@ from headrace.physical.lowering.dispatch import calls_of, input_state, is_ordere
 from headrace.physical.mapping import PiecewiseStage, apply_maps, filter_block, map_block
 from headrace.physical.parallel import ParallelMapStage, UndeliveredStage, undelivered
 from headrace.physical.stage import Stage
+from headrace.physical.tuned_calls import TunedCalls
 from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap
-from headrace.plan.node import Node
+from headrace.plan.node import AUTOTUNE, Node
 
 __all__: list[str] = []
 
@@ -72,14 +73,16 @@ def _map_stage(
         for link in maps:
             above = PiecewiseStage(functools.partial(map_block, link), above, meter)
         return above
+    calls = calls_of(node.num_parallel_calls, context)
     return ParallelMapStage(
         functools.partial(apply_maps, maps),
         above,
         meter,
         pool=context.pool,
-        calls=calls_of(node.num_parallel_calls, context),
+        calls=calls,
         ordered=ordered,
         number=number,
         buffer_bytes=context.buffer_bytes,
         memory=BatchMemory(node.stacked, context.buffer_bytes) if ordered and node.stacked else None,
+        tuned=TunedCalls(calls, maps[0].function) if node.num_parallel_calls == AUTOTUNE else None,
     )
