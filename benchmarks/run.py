@@ -50,7 +50,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "--data", type=Path, help="where the works' files are made and kept (default: a temporary folder)"
     )
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "benchmarks.json", help="where the record goes")
-    parser.add_argument("--page", type=Path, help="the page to write (default: docs/benchmarks.md after a whole run)")
+    parser.add_argument("--page", type=Path, help="the page to write (default: docs/benchmarks.md after a run of whole works)")
     return parser.parse_args(arguments)
 
 
@@ -86,8 +86,8 @@ def chosen_settings(options: argparse.Namespace, folder: Path) -> Settings:
 
 
 def page_to_write(options: argparse.Namespace) -> Path | None:
-    """The page that was asked for, or the project's own after a whole run; found fit before anything is measured."""
-    is_whole = not options.quick and options.only is None and options.works.split(",") == list(WORKS)
+    """The page that was asked for, or the project's own after a run of whole works; found fit before anything is measured."""
+    is_whole = not options.quick and options.only is None
     page: Path | None = options.page or (ROOT / "docs" / "benchmarks.md" if is_whole else None)
     if page is not None:
         try:
