@@ -32,13 +32,13 @@ class Target:
         suffix: of its files.
         good: the contents of a few good files.
         read: the elements of a file; only what it raises under ``HeadraceError`` is an answer.
-        most_answers: for each byte of the file; a compressed one may hold many records in one.
+        most_answers: for each byte of the file; None where there is no such number: 45 bytes of bz2 can be 45 million lines.
     """
 
     suffix: str
     good: Callable[[], list[bytes]]
     read: Callable[[str], Iterable[Any]]
-    most_answers: int = 1
+    most_answers: int | None = 1
 
 
 def _text() -> list[bytes]:
@@ -190,7 +190,7 @@ def _lines(suffix: str, name: str, compress: Callable[[bytes], bytes]) -> Target
         suffix,
         lambda: [compress(text) for text in _text()] + [compress(b"one\n") + compress(b"two\n")],
         lambda path: hr.TextLineDataset(path, name),
-        most_answers=10_000,
+        most_answers=None,
     )
 
 
