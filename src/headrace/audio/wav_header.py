@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from headrace.errors import DataLossError, InvalidArgumentError
@@ -18,6 +19,7 @@ __all__ = ["WavHeader", "wav_header"]
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
 _CHUNK: Final = struct.Struct("<4sI")
 _FMT: Final = struct.Struct("<HHIIHH")
+_PLAIN_FMT: Final = b"fmt \x10\0\0\0"  # of 16 bytes
 _UNKNOWN_LENGTH: Final = 0xFFFFFFFF
 # By whether it is float, and the bytes of a sample; of 24 bits NumPy has no dtype.
 _STORED: Final = {
@@ -53,11 +55,24 @@ def wav_header(contents: bytes) -> WavHeader:
         InvalidArgumentError: it is no WAV, or is compressed.
         DataLossError: truncated or corrupt.
     """
+    # Most files have nothing before their samples but this, and a dataset's files are mostly of one kind and length.
+    if contents[12:20] == _PLAIN_FMT and contents[36:40] == b"data":
+        return _plain_header(contents[:44], len(contents))
+    return _parsed(contents, len(contents))
+
+
+@lru_cache(maxsize=256)
+def _plain_header(head: bytes, end: int) -> WavHeader:
+    return _parsed(head, end)
+
+
+def _parsed(contents: bytes, end: int) -> WavHeader:
+    """The header of a file of ``end`` bytes, of which those before the samples are there."""
     if contents[:4] != b"RIFF" or contents[8:12] != b"WAVE":
         raise InvalidArgumentError(
             f"contents are no WAV: they start with {contents[:12]!r}; hr.audio.decode reads other formats, too"
         )
-    place, end = 12, len(contents)
+    place = 12
     layout: tuple[str, int, int, int] | None = None
     while place + _CHUNK.size <= end:
         kind, size = _CHUNK.unpack_from(contents, place)

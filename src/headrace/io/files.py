@@ -26,6 +26,7 @@ from headrace.io.http_file import HttpFile, is_http
 __all__ = ["match_files", "open_at", "path_of", "read_file", "says_which_file", "size_when_opened", "version_of"]
 
 _WILDCARDS = frozenset("*?[")
+_PORTION_BYTES = 1 << 24
 
 
 def path_of(path: str | os.PathLike[str]) -> str:
@@ -81,8 +82,27 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
         b'all of it'
     """
     name = path_of(path)
-    with open_at(name) as file, says_which_file(name):
-        return file.read()
+    if _is_remote(name):
+        with open_at(name) as file, says_which_file(name):
+            return file.read()
+    with says_which_file(name):
+        return _read_local(name)
+
+
+def _read_local(path: str) -> bytes:
+    # Python's file object makes twice as many calls to the system, and each gives Python's lock away.
+    file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:
+        size = os.fstat(file).st_size
+        content = os.read(file, size + 1)
+        if len(content) == size:
+            return content
+        parts = [content]  # more than the system reads at once, or no plain file, or one that changes
+        while part := os.read(file, _PORTION_BYTES):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(file)
 
 
 def size_when_opened(file: BinaryIO) -> int | None:

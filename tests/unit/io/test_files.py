@@ -83,19 +83,36 @@ def test_each_way_not_to_be_readable_has_its_own_error(folder: Path, monkeypatch
     with pytest.raises(FailedPreconditionError, match="is not a file: Not a directory"):
         read_file(folder / "a.csv" / "b")
 
-    def refuse(path: str) -> Any:
+    def refuse(path: str, *_: Any) -> Any:
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr("io.FileIO", refuse)
+    monkeypatch.setattr("os.open", refuse)
     with pytest.raises(FailedPreconditionError, match="no permission to read"):
         read_file(folder / "a.csv")
 
-    def fail(path: str) -> Any:
+    def fail(path: str, *_: Any) -> Any:
         raise OSError(5, "Input/output error", path)
 
-    monkeypatch.setattr("io.FileIO", fail)
+    monkeypatch.setattr("os.open", fail)
     with pytest.raises(DataLossError, match=r"cannot be read: .*Input/output error"):
         read_file(folder / "a.csv")
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 4, 5])
+def test_a_file_is_read_to_its_end_however_much_the_system_gives_at_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    content = bytes(range(23))
+    (folder / "long").write_bytes(content)
+    read = os.read
+    monkeypatch.setattr("os.read", lambda file, size: read(file, min(size, at_once)))
+    assert read_file(folder / "long") == content
+
+
+def test_a_file_that_does_not_say_its_size_is_read_to_its_end() -> None:
+    if not Path("/proc/self/status").exists():
+        pytest.skip("there is no /proc here")
+    assert read_file("/proc/self/status").startswith(b"Name:")
 
 
 def test_addresses_go_through_fsspec() -> None:
