@@ -10,7 +10,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.io.files import path_of
 from headrace.io.indexing.records import INDEXED_FORMATS, IndexedRecords
 from headrace.plan.elementwise import Map
-from headrace.plan.fetching import fetch_of
+from headrace.plan.fetching import FetchMany, fetch_of
 from headrace.plan.sources import Range, RecordFormat
 
 __all__ = ["by_number"]
@@ -36,11 +36,13 @@ def by_number(
     paths = [path_of(path) for path in listed]
     stage = f"{files.op} '{name}'" if name else files.op
     compression = files.parameters().get("compression_type")
+    # Elements of which nobody knows what they are may be unlike each other: no column holds them.
+    fetch = fetch_of if files.spec() is not None else FetchMany
     records = IndexedRecords(paths, INDEXED_FORMATS[kind], compression_type=compression, stage=stage)
     return Dataset(
         Map(
             input=Range(start=0, stop=len(records), step=1, name=name),
-            function=fetch_of(records),
+            function=fetch(records),
             num_parallel_calls=num_parallel_reads,
             on_error=on_error,
             name=name or files.op,

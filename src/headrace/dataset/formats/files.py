@@ -21,8 +21,13 @@ def of_files(
     num_parallel_reads: int | None = None,
     on_error: str = "raise",
     name: str | None = None,
+    indexed: str | None = None,
 ) -> Dataset:
-    """The records of files that are named, or that a dataset names."""
+    """The records of files that are named, or that a dataset names; by their number where ``indexed`` says as what."""
+    if indexed is not None:
+        from headrace.dataset.formats.by_number import by_number
+
+        return by_number(filenames, make, indexed, num_parallel_reads=num_parallel_reads, on_error=on_error, name=name)
     if isinstance(filenames, Dataset):
 
         def open_one(path: str) -> Dataset:

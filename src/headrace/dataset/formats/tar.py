@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,13 +9,8 @@ from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
 from headrace.dataset.formats.tar_handlers import AUTO
 from headrace.errors import InvalidArgumentError
-from headrace.io.files import path_of
-from headrace.io.indexing.records import INDEXED_FORMATS, IndexedRecords
-from headrace.plan.elementwise import Map
-from headrace.plan.fetching import FetchMany
 from headrace.plan.formats.tar import Handler, Handlers, TarFiles, TarHandlers
-from headrace.plan.node import AUTOTUNE, Node
-from headrace.plan.sources import Range
+from headrace.plan.node import AUTOTUNE
 
 __all__ = ["TarDataset"]
 
@@ -75,14 +69,17 @@ class TarDataset(Dataset):
         on_error: str = "raise",
         random_access: bool = False,
     ) -> None:
-        calls = num_parallel_reads
-        if random_access:
-            plan: Node = _by_number(filenames, compression_type, calls, on_error, name)
-        else:
-            tar = TarFiles(compression_type=compression_type)
-            made = of_files(filenames, tar, num_parallel_reads=num_parallel_reads, on_error=on_error, name=name)
-            plan = made.__headrace_plan__()
-            calls = None if num_parallel_reads is None else AUTOTUNE
+        tar = TarFiles(compression_type=compression_type)
+        made = of_files(
+            filenames,
+            tar,
+            num_parallel_reads=num_parallel_reads,
+            on_error=on_error,
+            name=name,
+            indexed="tar" if random_access else None,
+        )
+        plan = made.__headrace_plan__()
+        calls = num_parallel_reads if random_access or num_parallel_reads is None else AUTOTUNE
         chosen = _chosen(handlers)
         if chosen is not None:
             plan = TarHandlers(input=plan, function=chosen, num_parallel_calls=calls, on_error=on_error, name=name)
@@ -95,24 +92,3 @@ def _chosen(handlers: Mapping[str, Handler] | str | None) -> Handlers | None:
             raise InvalidArgumentError(f"handlers are a dict by extension, 'auto' or None, and not {handlers!r}")
         return Handlers(AUTO)
     return None if handlers is None else Handlers(handlers)
-
-
-def _by_number(
-    filenames: Any, compression_type: str | None, calls: int | None, on_error: str, name: str | None
-) -> Node:
-    if isinstance(filenames, Dataset):
-        raise InvalidArgumentError("TarDataset: random_access=True needs the names themselves, not a dataset of names")
-    listed = [filenames] if isinstance(filenames, (str, os.PathLike)) else list(filenames)
-    records = IndexedRecords(
-        [path_of(path) for path in listed],
-        INDEXED_FORMATS["tar"],
-        compression_type=compression_type,
-        stage=f"TarDataset '{name}'" if name else "TarDataset",
-    )
-    return Map(
-        input=Range(start=0, stop=len(records), step=1, name=name),
-        function=FetchMany(records),  # one by one: elements have unlike extensions, so no column holds them
-        num_parallel_calls=calls,
-        on_error=on_error,
-        name=name or "TarDataset",
-    )

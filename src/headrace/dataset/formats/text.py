@@ -57,17 +57,12 @@ class TextLineDataset(Dataset):
         random_access: bool = False,
     ) -> None:
         text = TextFiles(compression_type=compression_type, buffer_size=buffer_size)
-        if random_access:
-            from headrace.dataset.formats.by_number import by_number
-
-            made = by_number(
-                filenames,
-                text,
-                "text",
-                num_parallel_reads=num_parallel_reads,
-                on_error=on_error,
-                name=name,
-            )
-        else:
-            made = of_files(filenames, text, num_parallel_reads=num_parallel_reads, on_error=on_error, name=name)
+        made = of_files(
+            filenames,
+            text,
+            num_parallel_reads=num_parallel_reads,
+            on_error=on_error,
+            name=name,
+            indexed="text" if random_access else None,
+        )
         super().__init__(made.__headrace_plan__())

@@ -60,17 +60,12 @@ class TFRecordDataset(Dataset):
         random_access: bool = False,
     ) -> None:
         frames = TFRecordFiles(compression_type=compression_type, buffer_size=buffer_size)
-        if random_access:
-            from headrace.dataset.formats.by_number import by_number
-
-            made = by_number(
-                filenames,
-                frames,
-                "tfrecord",
-                num_parallel_reads=num_parallel_reads,
-                on_error=on_error,
-                name=name,
-            )
-        else:
-            made = of_files(filenames, frames, num_parallel_reads=num_parallel_reads, on_error=on_error, name=name)
+        made = of_files(
+            filenames,
+            frames,
+            num_parallel_reads=num_parallel_reads,
+            on_error=on_error,
+            name=name,
+            indexed="tfrecord" if random_access else None,
+        )
         super().__init__(made.__headrace_plan__())
