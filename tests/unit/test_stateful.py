@@ -249,3 +249,14 @@ def test_what_is_no_array_of_as_many_elements_is_refused(wrong: Any) -> None:
 
 def test_a_vectorized_predicate_filters() -> None:
     assert given(hr.Dataset.range(7).filter(hr.vectorized(lambda x: x % 3 == 0))) == [0, 3, 6]
+
+
+def test_nothing_is_lost_behind_failures_that_are_asked_for_one_by_one() -> None:
+    def fails(state: int, number: int) -> tuple[int, int]:
+        if number in {0, 1, 4}:
+            raise ValueError("no luck")
+        return state + 1, number
+
+    dataset = hr.Dataset.range(12).scan(0, fails).batch(2)
+    found = [batch.tolist() for batch in dataset.ignore_errors()]
+    assert found == [[2, 3], [6, 7], [8, 9], [10, 11]]

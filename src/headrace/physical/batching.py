@@ -176,6 +176,10 @@ class CombinedBatchStage(BatchStage):
 class ChunkStage(BatchStage):
     """The elements of whole batches, not stacked yet: a worker does that."""
 
+    def __init__(self, node: Batch, input_stage: Stage, meter: Meter) -> None:
+        super().__init__(node, input_stage, meter)
+        self.unit = node.batch_size
+
     def _pull(self, limit: int) -> Item:
         return super()._pull(max(1, limit // self._size))
 

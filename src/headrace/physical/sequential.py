@@ -68,7 +68,7 @@ class SequentialStage(Stage):
                 mark = [self._steps.mark()]
                 places = [_StepCursor(self._steps, mark, [0], place) for place in (item.cursor, item.after)]
                 return Failure(item.error, *places)
-            made = self._through(item)
+            made = self._through(item, limit)
             if made is not None:
                 return made
         return None
@@ -87,12 +87,14 @@ class SequentialStage(Stage):
             return Failure(located(error, stage=self._label, origin=None), before, after)
         return None
 
-    def _through(self, block: Block) -> Block | None:
-        """What goes out for the block, as far as an element that fails or is the last."""
+    def _through(self, block: Block, limit: int) -> Block | None:
+        """What goes out for the block, as far as ``limit`` elements of it, or one that fails or is the last."""
         outputs: list[Element] = []
         offsets: list[int] = []
         marks: list[Any] = []
-        rows = block.payload.rows()
+        count = min(limit, len(block))  # what a failure left of a block may be more than is asked for now
+        rest = block.slice(count, len(block)) if count < len(block) else None
+        rows = (block if rest is None else block.slice(0, count)).payload.rows()
         for offset, row in enumerate(rows):
             mark = self._steps.mark()
             try:
@@ -108,7 +110,8 @@ class SequentialStage(Stage):
                 outputs.append(output)
                 offsets.append(offset)
                 marks.append(mark)
-        return self._made(block, outputs, [*offsets, len(rows)], [*marks, self._steps.mark()])
+        self._block = rest
+        return self._made(block, outputs, [*offsets, count], [*marks, self._steps.mark()])
 
     def _failed(self, block: Block, offset: int, error: Exception, mark: Any) -> Failure:
         if isinstance(error, StopIteration):

@@ -30,6 +30,8 @@ class Stage:
 
     # True where a pull only moves numbers about, so that a large limit costs nothing.
     by_index = False
+    # It gives elements by so many, where fewer are asked for, too.
+    unit = 1
     # How many elements lie ready in it, held already, so that to ask for as many makes neither work nor memory.
     at_hand = 0
 
@@ -45,7 +47,9 @@ class Stage:
         start = time.perf_counter()
         item = self._pull(limit)
         span_s = time.perf_counter() - start
-        self.meter.pulled(elements=len(item) if isinstance(item, Block) else 0, span_s=span_s, inside_s=self._inside_s)
+        elements = len(item) if isinstance(item, Block) else 0
+        assert elements <= max(limit, self.unit), f"{self.meter.name} gave {elements} elements where {limit} were asked for"
+        self.meter.pulled(elements=elements, span_s=span_s, inside_s=self._inside_s)
         if item is not None:
             self.cursor = item.after
         return item
