@@ -9,15 +9,15 @@ from collections.abc import Callable
 from typing import Final
 
 from headrace.optimize.add_final_prefetch import add_final_prefetch
-from headrace.optimize.choose_before_map import choose_before_map
 from headrace.optimize.fuse_parallel_maps import fuse_parallel_maps
+from headrace.optimize.shuffle_before_map import shuffle_before_map
 from headrace.optimize.stack_in_map import stack_in_map
 from headrace.plan.node import Node
 
 __all__ = ["RULES", "optimized"]
 
 RULES: Final[tuple[Callable[[Node], Node], ...]] = (
-    choose_before_map,  # first: maps on both sides of what chooses become neighbours
+    shuffle_before_map,  # first: maps on both sides of a shuffle become neighbours
     fuse_parallel_maps,  # before the prefetch, which would stand between nothing, but looks for parallel work
     stack_in_map,  # behind what fuses maps: it looks at the last one before a batch
     add_final_prefetch,  # last: it goes to the end of whatever the plan has become

@@ -48,7 +48,9 @@ class Stage:
         item = self._pull(limit)
         span_s = time.perf_counter() - start
         elements = len(item) if isinstance(item, Block) else 0
-        assert elements <= max(limit, self.unit), f"{self.meter.name} gave {elements} elements where {limit} were asked for"
+        assert elements <= max(limit, self.unit), (
+            f"{self.meter.name} gave {elements} elements where {limit} were asked for"
+        )
         self.meter.pulled(elements=elements, span_s=span_s, inside_s=self._inside_s)
         if item is not None:
             self.cursor = item.after

@@ -9,12 +9,13 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from tests.laws.plans import Recipe, recipes
+from tests.laws.running import Way, assert_same, elements_of
 
 import headrace as hr
 from headrace.optimize.add_final_prefetch import add_final_prefetch
-from headrace.optimize.choose_before_map import choose_before_map
 from headrace.optimize.fuse_parallel_maps import fuse_parallel_maps
 from headrace.optimize.rules import RULES, optimized
+from headrace.optimize.shuffle_before_map import shuffle_before_map
 from headrace.optimize.stack_in_map import stack_in_map
 from headrace.plan.explain import explain_plan
 from headrace.plan.node import Node
@@ -45,12 +46,12 @@ def assert_stays(rule: Callable[[Node], Node], dataset: hr.Dataset) -> None:
     assert rule(plan) is plan
 
 
-# ------------------------------------------------------------------------- choose_before_map
+# ------------------------------------------------------------------------- shuffle_before_map
 
 
 def test_a_shuffle_goes_above_the_maps_that_it_reads() -> None:
     assert_becomes(
-        choose_before_map,
+        shuffle_before_map,
         TEN.map(first).map(second).shuffle(5, seed=1).batch(2),
         """
         batch [batch_size=2, drop_remainder=False]
@@ -64,7 +65,7 @@ def test_a_shuffle_goes_above_the_maps_that_it_reads() -> None:
 
 def test_a_map_that_a_shuffle_reads_stays_in_order() -> None:
     assert_becomes(
-        choose_before_map,
+        shuffle_before_map,
         TEN.map(first, num_parallel_calls=2, deterministic=False).shuffle(5, seed=1),
         """
         map 'first' [num_parallel_calls=2, deterministic=True]
@@ -76,7 +77,7 @@ def test_a_map_that_a_shuffle_reads_stays_in_order() -> None:
 
 def test_several_shuffles_go_above_one_map() -> None:
     assert_becomes(
-        choose_before_map,
+        shuffle_before_map,
         TEN.map(first).shuffle(2, seed=1).shuffle(3, seed=2),
         """
         map 'first'
@@ -95,11 +96,11 @@ def test_several_shuffles_go_above_one_map() -> None:
         pytest.param(TEN.map(first).filter(bool).shuffle(3), id="a filter between"),
         pytest.param(TEN.map(first).batch(2).shuffle(3), id="a batch between"),
         pytest.param(TEN.map(first).prefetch(2).shuffle(3), id="a prefetch between"),
-        pytest.param(TEN.map(first).repeat(3).shuffle(3), id="a repeat between"),
+        pytest.param(TEN.map(first).take(3).shuffle(3), id="a take between"),
     ],
 )
 def test_a_shuffle_that_reads_no_map_stays(dataset: hr.Dataset) -> None:
-    assert_stays(choose_before_map, dataset)
+    assert_stays(shuffle_before_map, dataset)
 
 
 # ------------------------------------------------------------------------- fuse_parallel_maps
@@ -140,42 +141,6 @@ def test_parallel_maps_in_a_row_become_one() -> None:
 )
 def test_maps_that_are_called_in_other_ways_stay_apart(dataset: hr.Dataset) -> None:
     assert_stays(fuse_parallel_maps, dataset)
-
-
-@pytest.mark.parametrize(
-    ("choose", "line"),
-    [
-        (lambda ds: ds.take(3), "take [count=3]"),
-        (lambda ds: ds.skip(3), "skip [count=3]"),
-        (lambda ds: ds.shard(2, 1), "shard [num_shards=2, index=1]"),
-    ],
-    ids=["take", "skip", "shard"],
-)
-def test_what_chooses_goes_above_the_maps_that_it_reads(choose: Callable[[hr.Dataset], hr.Dataset], line: str) -> None:
-    assert_becomes(
-        choose_before_map,
-        choose(TEN.map(first).map(second)),
-        f"""
-        map 'second'
-          map 'first'
-            {line}
-              range [start=0, stop=10, step=1, dtype=int64]
-        """,
-    )
-    assert_stays(choose_before_map, choose(TEN.map(first, num_parallel_calls=2, deterministic=False)))
-    assert_stays(choose_before_map, choose(TEN.map(first, on_error="skip")))
-    assert_stays(choose_before_map, choose(TEN.filter(bool)))
-
-
-def test_nothing_is_called_that_is_not_chosen() -> None:
-    called: list[int] = []
-
-    def noted(x: int) -> int:
-        called.append(x)
-        return x
-
-    dataset = TEN.map(noted).skip(2).shard(3, 1).take(2)
-    assert list(dataset) == called == [3, 6]
 
 
 # ------------------------------------------------------------------------- stack_in_map
@@ -257,3 +222,20 @@ def test_a_rule_changes_neither_cardinality_nor_specification_and_is_done_at_onc
     assert better.cardinality() == plan.cardinality()
     assert better.spec() == plan.spec() or plan.spec() is None
     assert rule(better) is better
+
+
+@pytest.mark.parametrize(
+    "choose",
+    [lambda ds: ds.take(3), lambda ds: ds.skip(2), lambda ds: ds.shard(2, 1)],
+    ids=["take", "skip", "shard"],
+)
+def test_what_counts_only_elements_that_do_not_fail_stays_behind_a_map(
+    choose: Callable[[hr.Dataset], hr.Dataset],
+) -> None:
+    def fails(x: int) -> int:
+        if x in {0, 2, 5}:
+            raise ValueError("no luck")
+        return x
+
+    dataset = choose(TEN.map(fails))
+    assert_same(elements_of(dataset), elements_of(dataset, Way(hr.Options(executor="thread"))))
