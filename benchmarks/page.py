@@ -52,9 +52,7 @@ def chart_name(standing: Standing) -> str:
     return f"benchmarks-{standing.work.name}.svg"
 
 
-def _section(
-    standing: Standing, machine: Machine, versions: Mapping[str, str], settings: Settings
-) -> Iterator[str]:
+def _section(standing: Standing, machine: Machine, versions: Mapping[str, str], settings: Settings) -> Iterator[str]:
     yield f"### {standing.work.name}"
     yield ""
     yield f"{standing.work.title[0].upper()}{standing.work.title[1:]}. {' '.join(standing.headline())}"

@@ -50,7 +50,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "--data", type=Path, help="where the works' files are made and kept (default: a temporary folder)"
     )
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "benchmarks.json", help="where the record goes")
-    parser.add_argument("--page", type=Path, help="the page to write (default: docs/benchmarks.md after a run of whole works)")
+    parser.add_argument(
+        "--page", type=Path, help="the page to write (default: docs/benchmarks.md after a run of whole works)"
+    )
     return parser.parse_args(arguments)
 
 
