@@ -40,23 +40,28 @@ class Stage:
         self.inputs = inputs
         self.cursor = cursor
         self._inside_s = 0.0
+        self._beyond: Block | None = None  # of a block that was longer than was asked for
 
     def pull(self, limit: int) -> Item:
         """The next block of at most ``limit`` elements, a failure, or None at the end."""
         self._inside_s = 0.0
         start = time.perf_counter()
-        item = self._pull(limit)
+        item: Item = self._beyond
+        if item is None:
+            item = self._pull(limit)
+        self._beyond = None
+        most = limit if self.unit == 1 else max(limit // self.unit, 1) * self.unit
+        if isinstance(item, Block) and len(item) > most:
+            item, self._beyond = item.slice(0, most), item.slice(most, len(item))
         span_s = time.perf_counter() - start
         elements = len(item) if isinstance(item, Block) else 0
-        assert elements <= max(limit, self.unit), (
-            f"{self.meter.name} gave {elements} elements where {limit} were asked for"
-        )
         self.meter.pulled(elements=elements, span_s=span_s, inside_s=self._inside_s)
         if item is not None:
             self.cursor = item.after
         return item
 
     def _pull(self, limit: int) -> Item:
+        """The same, for whom it is no trouble; what is more than ``limit`` waits for the next pull."""
         raise NotImplementedError
 
     def _read(self, source: Stage, limit: int) -> Item:

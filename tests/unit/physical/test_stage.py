@@ -5,7 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.physical.stage import Pace
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Rows
+from headrace.physical.cursor import IndexCursor
+from headrace.physical.origin import NumberedOrigin
+from headrace.physical.stage import Item, Pace, Stage
 
 
 def settled(pace: Pace, *, element_s: float, element_nbytes: int = 0) -> int:
@@ -42,3 +46,41 @@ def test_whatever_it_observes_it_asks_for_something_within_its_bounds(blocks: li
         pace.observe(elements, seconds, nbytes)
         assert 1 <= pace.size <= 500
     assert pace.element_nbytes >= 0
+
+
+class Generous(Stage):
+    """Gives more than it is asked for."""
+
+    def __init__(self, sizes: list[int], unit: int) -> None:
+        super().__init__(Meter("generous"), (), IndexCursor(0))
+        self.unit = unit
+        self._sizes = sizes
+        self._number = 0
+
+    def _pull(self, limit: int) -> Item:
+        if not self._sizes:
+            return None
+        start, self._number = self._number, self._number + self._sizes.pop(0) * self.unit
+        numbers = range(start, self._number)
+        return Block(Rows(list(numbers)), IndexCursor(start), NumberedOrigin(numbers))
+
+
+@given(
+    st.lists(st.integers(1, 9), max_size=6), st.integers(1, 4), st.lists(st.integers(1, 12), min_size=60, max_size=60)
+)
+def test_nobody_gets_more_than_was_asked_for_and_nothing_is_lost(
+    sizes: list[int], unit: int, limits: list[int]
+) -> None:
+    stage = Generous(list(sizes), unit)
+    found: list[int] = []
+    for limit in limits:
+        item = stage.pull(limit)
+        if item is None:
+            break
+        assert isinstance(item, Block)
+        assert len(item) <= max(limit, unit)
+        assert len(item) % unit == 0
+        assert item.cursor.state() == IndexCursor(len(found)).state()
+        found += item.payload.rows()
+        assert stage.cursor.state() == IndexCursor(len(found)).state()
+    assert found == list(range(sum(sizes) * unit))
