@@ -15,7 +15,6 @@ import dis
 import enum
 import functools
 import hashlib
-import importlib.metadata
 import logging
 import re
 import sys
@@ -230,6 +229,8 @@ def _version_of(module: str | None) -> str:
     root = (module or "").partition(".")[0]
     if root in sys.stdlib_module_names:
         return ".".join(map(str, sys.version_info[:3]))
+    import importlib.metadata  # a tenth of the time to import headrace
+
     try:
         return importlib.metadata.version(root)
     except (importlib.metadata.PackageNotFoundError, ValueError):
