@@ -159,6 +159,7 @@ class ParallelMapStage(Stage):
         self._running += 1
         if task.beside == 1 and self._tuned is not None:
             self._work(task, item)  # here: to hand a single task over would only cost
+            self._inside_s += task.seconds  # counted as a worker's time, so not as the driver's own as well
         else:
             self._pool.submit(lambda: self._work(task, item))
 

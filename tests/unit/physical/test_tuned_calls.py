@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -93,3 +95,17 @@ def test_every_place_can_be_resumed() -> None:
     check_every_restore_point(
         hr.Dataset.range(40).map(lambda x: np.full(3, x), num_parallel_calls=hr.AUTOTUNE).batch(3)
     )
+
+
+def test_what_runs_in_the_driver_counts_once() -> None:
+    def busy(x: int) -> int:
+        began = time.perf_counter()
+        while time.perf_counter() < began + 1e-3:
+            pass
+        return x
+
+    tuned_calls._learn(busy, 1)  # its first interval runs in the driver, and this epoch is shorter
+    with iter(hr.Dataset.range(40).map(busy, num_parallel_calls=hr.AUTOTUNE)) as iterator:
+        assert len(list(iterator)) == 40
+        stats = iterator.stats()
+    assert 0.04 <= stats.stages[1].busy_s <= stats.elapsed_s
