@@ -11,7 +11,6 @@ from headrace.caching.memory import MemoryCache
 from headrace.dataset.part import Part
 from headrace.errors import InvalidArgumentError
 from headrace.plan.buffering import Cache, Prefetch, WithOptions, options_of
-from headrace.plan.fingerprint import fingerprint_of
 from headrace.plan.options import Options
 from headrace.plan.sequencing import check_int
 
@@ -80,6 +79,7 @@ class Buffering(Part):
                 raise InvalidArgumentError("a key names a cache on disk: give its folder as well", stage="cache")
             return self._of(Cache(input=self._plan, store=MemoryCache(max_bytes), name=name))
         from headrace.caching.disk import DiskCache
+        from headrace.plan.fingerprint import fingerprint_of
 
         words = key(cast("Dataset", self)) if callable(key) else key
         plan = "" if key is not None else fingerprint_of(self._plan).digest

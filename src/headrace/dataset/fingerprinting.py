@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from headrace.dataset.part import plan_of_argument
-from headrace.plan.content_fingerprint import content_fingerprint
 
 __all__ = ["fingerprint"]
 
@@ -35,4 +34,6 @@ def fingerprint(dataset: object) -> str:
         >>> hr.fingerprint(pipeline(2)) == hr.fingerprint(pipeline(3))
         False
     """
+    from headrace.plan.content_fingerprint import content_fingerprint
+
     return content_fingerprint(plan_of_argument(dataset, stage="fingerprint"))

@@ -12,7 +12,6 @@ import numpy as np
 from headrace.dataset.part import Part
 from headrace.errors import InvalidArgumentError, NotFoundError
 from headrace.plan.buffering import Cache
-from headrace.plan.content_fingerprint import content_fingerprint
 from headrace.plan.sources import FromTensorSlices
 from headrace.plan.storing import Stored
 from headrace.structure import flatten, normalize, paths_of
@@ -169,6 +168,7 @@ class Storing(Part):
         from headrace.caching.disk import DiskCache
         from headrace.caching.snapshot import SnapshotRun
         from headrace.io.elements.shards import run_in
+        from headrace.plan.content_fingerprint import content_fingerprint
 
         written = _compression(None if compression == "AUTO" else compression, stage="snapshot")
         key = content_fingerprint(self._plan)
