@@ -11,7 +11,7 @@ from headrace.plan.node import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALI
 from headrace.plan.options import Options
 from headrace.plan.vectorized import vectorized
 from headrace.ragged import RaggedTensor
-from headrace.structure import TensorSpec
+from headrace.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
     from headrace import audio, image, io, queue, train

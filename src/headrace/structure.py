@@ -23,11 +23,11 @@ import numpy as np
 import optree
 
 from headrace.errors import InvalidArgumentError
+from headrace.tensor_spec import TensorSpec
 
 __all__ = [
     "LEAF",
     "Element",
-    "TensorSpec",
     "TreeDef",
     "as_arrays",
     "columns_of",
@@ -64,63 +64,6 @@ _PLAIN_LEAVES: Final = frozenset({*_PYTHON_SCALARS, np.ndarray, *_NUMPY_SCALARS}
 _registering: Final = threading.RLock()
 _registered: Final[set[type]] = set()
 _NATIVE_DTYPES: Final = frozenset(_PYTHON_NUMBERS.values())
-
-
-@dataclasses.dataclass(frozen=True, slots=True, init=False)
-class TensorSpec:
-    """The shape and type of one leaf.
-
-    Args:
-        shape: a tuple of sizes in which None is a size that varies; None for an unknown rank.
-        dtype: a NumPy dtype (or its name), or one of the types ``str``, ``bytes`` and ``object``.
-
-    Example:
-        >>> import headrace as hr
-        >>> hr.TensorSpec((None, 3), "float32")
-        TensorSpec(shape=(None, 3), dtype=float32)
-    """
-
-    shape: tuple[int | None, ...] | None
-    dtype: np.dtype[Any] | type
-
-    # Written out, because more is taken than what is kept.
-    def __init__(self, shape: Iterable[int | None] | None, dtype: Any) -> None:
-        object.__setattr__(self, "shape", None if shape is None else tuple(shape))
-        object.__setattr__(self, "dtype", _leaf_dtype(dtype))
-
-    def __repr__(self) -> str:
-        name = self.dtype.__name__ if isinstance(self.dtype, type) else self.dtype.name
-        return f"TensorSpec(shape={self.shape}, dtype={name})"
-
-    def is_compatible_with(self, other: TensorSpec) -> bool:
-        """Whether a leaf of the other's shape and type fits this one."""
-        if self.dtype != other.dtype:
-            return False
-        if self.shape is None or other.shape is None:
-            return True
-        return len(self.shape) == len(other.shape) and all(
-            mine is None or theirs is None or mine == theirs
-            for mine, theirs in zip(self.shape, other.shape, strict=True)
-        )
-
-    def most_general(self, other: TensorSpec) -> TensorSpec:
-        """The narrowest specification that both fit; the dtypes must be equal."""
-        if self.shape is None or other.shape is None or len(self.shape) != len(other.shape):
-            return TensorSpec(None, self.dtype)
-        sizes = zip(self.shape, other.shape, strict=True)
-        return TensorSpec(tuple(mine if mine == theirs else None for mine, theirs in sizes), self.dtype)
-
-
-def _leaf_dtype(dtype: Any) -> np.dtype[Any] | type:
-    """The dtype of a leaf: a NumPy dtype, or str, bytes or object for what lives in object arrays."""
-    if dtype in (str, bytes, object):
-        return dtype  # type: ignore[no-any-return]  # one of the three types just named
-    resolved: np.dtype[Any] = np.dtype(dtype)
-    kinds: dict[str, type] = {"U": str, "S": bytes, "O": object}
-    return kinds.get(resolved.kind, resolved)
-
-
-# ---------------------------------------------------------------- one element
 
 
 def flatten(element: Element) -> tuple[list[Any], TreeDef]:
@@ -256,9 +199,6 @@ def _leaf_nbytes(leaf: Any) -> int:
     if isinstance(leaf, (np.ndarray, np.generic)):
         return int(leaf.nbytes)
     return len(leaf) if isinstance(leaf, (str, bytes)) else 8
-
-
-# ------------------------------------------------------- many elements at once
 
 
 def unshared(rows: list[Element]) -> list[Element]:

@@ -13,7 +13,7 @@ from tests.laws.elements import Resumable
 from tests.laws.running import Way, assert_same, history, in_blocks_of, resumed
 
 import headrace as hr
-from headrace.physical import sources
+from headrace.physical.index_sources import ArraysSource
 
 
 class CountedReads:
@@ -24,7 +24,7 @@ class CountedReads:
 
     def __enter__(self) -> Self:
         self._patches = [
-            mock.patch.object(sources.ArraysSource, name, self._counting(getattr(sources.ArraysSource, name)))
+            mock.patch.object(ArraysSource, name, self._counting(getattr(ArraysSource, name)))
             for name in ("rows", "columns")
         ]
         for patch in self._patches:
@@ -82,7 +82,7 @@ def test_in_index_space_a_late_state_is_as_small_and_as_cheap_as_an_early_one(pl
 
 def test_a_shuffled_source_is_gathered_in_batches_and_never_row_by_row() -> None:
     dataset = hr.Dataset.from_tensor_slices(np.arange(1000)).shuffle(1000, seed=1).batch(50)
-    row_by_row = mock.patch.object(sources.ArraysSource, "rows", side_effect=AssertionError("read row by row"))
+    row_by_row = mock.patch.object(ArraysSource, "rows", side_effect=AssertionError("read row by row"))
     with row_by_row, CountedReads() as reads:
         batches = list(dataset)
     assert reads.rows == 1000

@@ -8,10 +8,11 @@ from headrace.backends.reference import stream_of
 from headrace.backends.reference.stream import Stream
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure, Rows
+from headrace.physical.block import Block, Failure
 from headrace.physical.context import Context
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.origin import Numbers
+from headrace.physical.payload import Rows
 from headrace.physical.stage import Item, Stage
 from headrace.plan.node import Node
 

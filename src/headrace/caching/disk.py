@@ -18,7 +18,8 @@ from typing import Any, Final
 
 from headrace.caching.kept import Elements, KeptEpoch
 from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError
-from headrace.io.elements.file import SEGMENT_BYTES, ElementFile, ElementWriter
+from headrace.io.elements.file import ElementFile
+from headrace.io.elements.writer import SEGMENT_BYTES, ElementWriter
 
 __all__ = ["SUFFIX", "DiskCache", "entries_of", "is_being_filled"]
 

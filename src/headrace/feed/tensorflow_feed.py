@@ -8,7 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.errors import InvalidArgumentError, MissingExtraError
-from headrace.structure import TensorSpec, flatten, paths_of, unflatten
+from headrace.structure import flatten, paths_of, unflatten
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["tensorflow_dataset"]
 

@@ -20,7 +20,8 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.io.freed_memory import keep_freed_memory
-from headrace.physical.block import Block, Columns, Failure, Payload, Slab, Slots
+from headrace.physical.block import Block, Failure
+from headrace.physical.payload import Columns, Payload, Slab, Slots
 from headrace.structure import TreeDef, stack, transpose
 
 __all__ = ["BatchMemory"]

@@ -10,10 +10,11 @@ import numpy as np
 
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Columns, Failure, Payload, Rows, Slots, joined_block
+from headrace.physical.block import Block, Failure, joined_block
 from headrace.physical.cursor import Cursor, OffsetCursor, State, StridedCursor
 from headrace.physical.failing import located
 from headrace.physical.origin import GroupedOrigin, Origin
+from headrace.physical.payload import Columns, Payload, Rows, Slots
 from headrace.physical.stage import Item, Stage
 from headrace.plan.grouping import Batch
 from headrace.structure import Element, flatten, paths_of, unflatten

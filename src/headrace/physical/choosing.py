@@ -12,9 +12,10 @@ from collections.abc import Callable
 import numpy as np
 
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure, Indexed, Zipped
+from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import CountedCursor, Cursor, State
-from headrace.physical.sources import RangeSource
+from headrace.physical.index_sources import RangeSource
+from headrace.physical.payload import Indexed, Zipped
 from headrace.physical.stage import Item, Stage
 from headrace.plan.elementwise import Enumerate
 from headrace.plan.sequencing import Shard

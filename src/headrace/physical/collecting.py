@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from headrace.physical.block import Block, Failure, Rows
+from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.origin import Origin
+from headrace.physical.payload import Rows
 from headrace.physical.reading import GroupOrigin
 from headrace.structure import Element
 

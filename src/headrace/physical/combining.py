@@ -10,16 +10,7 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.plan.grouping import PaddedBatch, RaggedBatch
 from headrace.ragged import RaggedTensor
-from headrace.structure import (
-    Element,
-    TreeDef,
-    as_arrays,
-    normalize,
-    paths_of,
-    stack,
-    transpose,
-    unflatten,
-)
+from headrace.structure import Element, TreeDef, as_arrays, normalize, paths_of, stack, transpose, unflatten
 
 __all__ = ["padded_batch", "ragged_batch"]
 

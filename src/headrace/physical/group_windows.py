@@ -22,7 +22,7 @@ import numpy as np
 
 from headrace.errors import DataLossError, HeadraceError
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure, Rows
+from headrace.physical.block import Block, Failure
 from headrace.physical.collecting import SavedCursor
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.failing import located, within
@@ -30,6 +30,7 @@ from headrace.physical.holding import HeldBlock
 from headrace.physical.inner import InnerReader
 from headrace.physical.mapping import call_on
 from headrace.physical.origin import Within
+from headrace.physical.payload import Rows
 from headrace.physical.reading import GroupOrigin, Reads, Runs, place_in
 from headrace.physical.stage import Item, Stage
 from headrace.plan.windowing import GroupByWindow

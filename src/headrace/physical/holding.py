@@ -12,9 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Columns, Payload, Rows
+from headrace.physical.block import Block
 from headrace.physical.cursor import IndexCursor
 from headrace.physical.origin import Numbers, Origin
+from headrace.physical.payload import Columns, Payload, Rows
 from headrace.physical.stage import Item, Stage
 from headrace.plan.windowing import HeldElements
 from headrace.structure import Element, TreeDef, read_only, transpose, unflatten

@@ -20,10 +20,11 @@ from headrace.caching.kept import Filling, KeptEpoch, Store
 from headrace.errors import HeadraceError, ResourceExhaustedError
 from headrace.io.elements.file import ElementFile
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Columns, Failure, Indexed, Payload, Rows, Zipped
+from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import State
+from headrace.physical.index_sources import OneSource
 from headrace.physical.origin import Numbers, Origin, subset
-from headrace.physical.sources import OneSource
+from headrace.physical.payload import Columns, Indexed, Payload, Rows, Zipped
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stored import StoredSource
 from headrace.structure import read_only, unshared

@@ -14,9 +14,10 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure, Payload, Rows
+from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import OffsetCursor
 from headrace.physical.failing import located
+from headrace.physical.payload import Payload, Rows
 from headrace.physical.stage import Item, Stage
 from headrace.physical.whole_calls import call_whole
 from headrace.plan.elementwise import Filter, Map

@@ -16,11 +16,12 @@ import numpy as np
 
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure, Payload, Rows, join, joined_block
+from headrace.physical.block import Block, Failure, joined_block
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.draws import Key
 from headrace.physical.failing import located
 from headrace.physical.origin import JoinedOrigin, Origin
+from headrace.physical.payload import Payload, Rows, join
 from headrace.physical.picked import Picked
 from headrace.physical.selecting import IDLE_LIMIT, choice_of, choices, idle_error, uniforms, weights_of
 from headrace.physical.stage import Item, Stage

@@ -20,11 +20,12 @@ import numpy as np
 
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure, woven
+from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.failing import located, within
 from headrace.physical.inner import InnerReader, Opened
 from headrace.physical.origin import JoinedOrigin, Within
+from headrace.physical.payload import woven
 from headrace.physical.stage import Item, Stage
 
 __all__ = ["InterleaveStage", "Opener"]

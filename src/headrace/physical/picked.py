@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
-from headrace.physical.block import Columns, Payload, Rows, join
 from headrace.physical.origin import Numbers
+from headrace.physical.payload import Columns, Payload, Rows, join
 from headrace.structure import Element
 
 __all__ = ["Picked"]

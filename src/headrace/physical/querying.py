@@ -7,9 +7,10 @@ import dataclasses
 from headrace.errors import HeadraceError
 from headrace.io.sql.reader import RowChunk, RowPlace, RowReader
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Columns, Failure, Payload, Rows
+from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import State
 from headrace.physical.origin import NumberedOrigin
+from headrace.physical.payload import Columns, Payload, Rows
 from headrace.physical.stage import Item, Stage
 from headrace.plan.querying import QueryRows
 from headrace.structure import flatten

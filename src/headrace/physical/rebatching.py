@@ -10,13 +10,15 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.io.elements.json import element_from_json, element_to_json
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Columns, Failure, Rows, joined_block
+from headrace.physical.block import Block, Failure, joined_block
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.failing import located
 from headrace.physical.origin import GroupedOrigin
+from headrace.physical.payload import Columns, Rows
 from headrace.physical.stage import Item, Stage
 from headrace.plan.grouping import CyclingBatch
-from headrace.structure import Element, TensorSpec, flatten, unflatten
+from headrace.structure import Element, flatten, unflatten
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["CyclingBatchStage", "element_like", "emptied", "specified", "turn_after", "turn_state"]
 

@@ -13,9 +13,10 @@ from typing import Final
 import numpy as np
 
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure, Rows
+from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.failing import located
+from headrace.physical.payload import Rows
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stepping import DROPPED, UniqueSteps
 

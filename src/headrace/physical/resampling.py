@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure, Rows
+from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.draws import Key
 from headrace.physical.failing import located
 from headrace.physical.mapping import call_on
 from headrace.physical.origin import Numbers, Origin
+from headrace.physical.payload import Rows
 from headrace.physical.selecting import (
     CLASSES_AT_ONCE,
     SMOOTHING,

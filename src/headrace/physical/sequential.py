@@ -13,9 +13,10 @@ import numpy as np
 
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure, Rows
+from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.failing import located
+from headrace.physical.payload import Rows
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stepping import DROPPED, END, Steps
 from headrace.structure import Element, nbytes_of

@@ -19,10 +19,11 @@ import dataclasses
 import numpy as np
 
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure, Payload, Rows, join
+from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.draws import Key
 from headrace.physical.origin import Numbers, Origin, as_array, subset
+from headrace.physical.payload import Payload, Rows, join
 from headrace.physical.shuffle_order import content, drain_order, draws
 from headrace.physical.slots import Slots
 from headrace.physical.stage import Item, Stage

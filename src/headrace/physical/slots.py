@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from headrace.physical.block import Columns, Indexed, Payload, Rows
 from headrace.physical.origin import as_array
+from headrace.physical.payload import Columns, Indexed, Payload, Rows
 from headrace.structure import object_array
 
 __all__ = ["Slots"]

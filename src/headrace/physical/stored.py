@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headrace.io.elements.file import ElementFile
-from headrace.physical.block import Columns
 from headrace.physical.origin import Numbers
+from headrace.physical.payload import Columns
 from headrace.structure import Element, read_only
 
 __all__ = ["StoredSource"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
-from headrace.physical.block import Columns, Payload, Rows
+from headrace.physical.payload import Columns, Payload, Rows
 from headrace.plan.fetching import FetchMany
 from headrace.plan.vectorized import Vectorized
 from headrace.structure import flatten, normalize, paths_of, unflatten

@@ -12,11 +12,12 @@ import numpy as np
 
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure, Payload, Rows, join
+from headrace.physical.block import Block, Failure
 from headrace.physical.collecting import Collected
 from headrace.physical.failing import located
 from headrace.physical.holding import HeldBlock, by_leaf, protected
 from headrace.physical.origin import Numbers, Origin
+from headrace.physical.payload import Payload, Rows, join
 from headrace.physical.reading import GroupOrigin, Reads
 from headrace.physical.stage import Item, Stage
 from headrace.plan.windowing import Held, HeldElements, Window

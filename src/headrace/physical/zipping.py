@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Sequence
 
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure, Zipped
+from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import Cursor, State
+from headrace.physical.payload import Zipped
 from headrace.physical.stage import Item, Stage
 from headrace.structure import TreeDef
 

@@ -12,7 +12,7 @@ from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.plan.node import AUTOTUNE, UNKNOWN_CARDINALITY, Spec, UnaryNode, function_name
 from headrace.plan.randomness import Randomness
 from headrace.plan.sequencing import check_int
-from headrace.structure import TensorSpec
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["Enumerate", "Filter", "Map", "MapChain", "RandomMap", "check_function", "check_parallel_calls"]
 

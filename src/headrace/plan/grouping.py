@@ -12,7 +12,8 @@ from headrace.plan.elementwise import check_parallel_calls
 from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Spec, UnaryNode
 from headrace.plan.padding import Padding
 from headrace.plan.sequencing import check_int
-from headrace.structure import TensorSpec, flatten, unflatten
+from headrace.structure import flatten, unflatten
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["Batch", "CyclingBatch", "PaddedBatch", "RaggedBatch", "Unbatch"]
 

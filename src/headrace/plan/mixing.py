@@ -14,7 +14,8 @@ from headrace.plan.elementwise import check_function
 from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Node, Spec, UnaryNode, function_name
 from headrace.plan.randomness import Randomness
 from headrace.plan.sequencing import Repeat
-from headrace.structure import TensorSpec, flatten, unflatten
+from headrace.structure import flatten, unflatten
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["ChooseFromDatasets", "Mixture", "RejectionResample", "SampleFromDatasets", "checked_weights"]
 

@@ -15,7 +15,8 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.plan.node import UNKNOWN_CARDINALITY, Spec, UnaryNode
 from headrace.plan.sequencing import check_int
-from headrace.structure import Element, TensorSpec, TreeDef, flatten, normalize, paths_of, unflatten
+from headrace.structure import Element, TreeDef, flatten, normalize, paths_of, unflatten
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["STRATEGIES", "Pack"]
 

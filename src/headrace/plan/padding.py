@@ -10,7 +10,8 @@ import numpy as np
 
 from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.ragged import padded
-from headrace.structure import TensorSpec, TreeDef, flatten, paths_of
+from headrace.structure import TreeDef, flatten, paths_of
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["Padding"]
 

@@ -15,7 +15,6 @@ from headrace.plan.randomness import Randomness
 from headrace.plan.sequencing import check_int
 from headrace.structure import (
     Element,
-    TensorSpec,
     TreeDef,
     flatten,
     leaf_spec,
@@ -26,6 +25,7 @@ from headrace.structure import (
     spec_of,
     unflatten,
 )
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["Files", "FromGenerator", "FromTensorSlices", "FromTensors", "RandomSource", "Range", "RecordFormat"]
 

@@ -12,7 +12,8 @@ from headrace.errors import InvalidArgumentError
 from headrace.plan.elementwise import check_function
 from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Spec, UnaryNode, function_name
 from headrace.plan.sequencing import check_int
-from headrace.structure import Element, TensorSpec, normalize, read_only, spec_of
+from headrace.structure import Element, normalize, read_only, spec_of
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["AssertCardinality", "IgnoreErrors", "Scan", "TakeWhile", "Unique", "is_countable"]
 

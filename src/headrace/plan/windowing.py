@@ -23,7 +23,8 @@ from headrace.plan.node import (
 )
 from headrace.plan.randomness import Randomness
 from headrace.plan.sequencing import check_int
-from headrace.structure import Element, TensorSpec, flatten, spec_of, unflatten
+from headrace.structure import Element, flatten, spec_of, unflatten
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["GroupByWindow", "Held", "HeldElements", "Window", "Wrap"]
 

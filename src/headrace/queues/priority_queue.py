@@ -14,7 +14,8 @@ from headrace.queues.any_elements import AnyElements, Elements, Row
 from headrace.queues.order import PriorityOrder
 from headrace.queues.queue_base import QueueBase
 from headrace.queues.typed_elements import DTypes, Names, Shapes, list_of_shapes, typed_elements
-from headrace.structure import Element, TensorSpec
+from headrace.structure import Element
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["PriorityQueue"]
 

@@ -24,7 +24,8 @@ from headrace.queues.order import Order
 from headrace.queues.producers import Producer, Producers
 from headrace.queues.snapshot import ChannelSnapshot
 from headrace.queues.typed_elements import DTypes, Names, Shapes, TypedElements, typed_elements
-from headrace.structure import Element, TensorSpec
+from headrace.structure import Element
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["QueueBase", "elements_of"]
 

@@ -17,7 +17,8 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.queues.any_elements import Row, check_lengths
 from headrace.queues.leaf_fit import check_shape, fit_leaf
-from headrace.structure import LEAF, Element, TensorSpec, nbytes_of, object_array, rows_of, stack
+from headrace.structure import LEAF, Element, nbytes_of, object_array, rows_of, stack
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["DTypes", "Names", "Shapes", "TypedElements", "list_of_shapes", "typed_elements"]
 

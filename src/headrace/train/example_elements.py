@@ -18,17 +18,8 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.queues.any_elements import Row, check_lengths
 from headrace.queues.typed_elements import Shapes, TypedElements, list_of_shapes
-from headrace.structure import (
-    Element,
-    TensorSpec,
-    TreeDef,
-    flatten,
-    leaf_spec,
-    nbytes_of,
-    normalize,
-    normalize_rows,
-    unflatten,
-)
+from headrace.structure import Element, TreeDef, flatten, leaf_spec, nbytes_of, normalize, normalize_rows, unflatten
+from headrace.tensor_spec import TensorSpec
 from headrace.train.pulled import components
 
 __all__ = ["ExampleElements"]

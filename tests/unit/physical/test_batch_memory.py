@@ -16,9 +16,10 @@ from tests.laws.running import Way, assert_same, elements_of, ways
 import headrace as hr
 from headrace.physical import batch_memory
 from headrace.physical.batch_memory import BatchMemory
-from headrace.physical.block import Block, Failure, Rows, Slots, join
+from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import IndexCursor
 from headrace.physical.origin import NumberedOrigin
+from headrace.physical.payload import Rows, Slots, join
 from headrace.testing.restoring import check_every_restore_point
 
 

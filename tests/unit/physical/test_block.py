@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.errors import InternalError, InvalidArgumentError
-from headrace.physical.block import Block, Columns, Indexed, Payload, Rows, Zipped, join, joined_block, woven
+from headrace.physical.block import Block, joined_block
 from headrace.physical.cursor import IndexCursor
+from headrace.physical.index_sources import ArraysSource, OneSource, RangeSource
 from headrace.physical.origin import NumberedOrigin
-from headrace.physical.sources import ArraysSource, OneSource, RangeSource
+from headrace.physical.payload import Columns, Indexed, Payload, Rows, Zipped, join, woven
 from headrace.structure import LEAF, flatten
 from headrace.testing.restoring import same
 

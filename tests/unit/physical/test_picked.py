@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.errors import InvalidArgumentError
-from headrace.physical.block import Columns, Indexed, Payload, Rows
+from headrace.physical.index_sources import RangeSource
 from headrace.physical.origin import Numbers
+from headrace.physical.payload import Columns, Indexed, Payload, Rows
 from headrace.physical.picked import Picked
-from headrace.physical.sources import RangeSource
 from headrace.structure import flatten
 
 LEAF = flatten(0)[1]

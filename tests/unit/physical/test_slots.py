@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.physical.block import Columns, Indexed, Payload, Rows
+from headrace.physical.index_sources import ArraysSource
+from headrace.physical.payload import Columns, Indexed, Payload, Rows
 from headrace.physical.slots import Slots
-from headrace.physical.sources import ArraysSource
 from headrace.structure import LEAF
 from headrace.testing.restoring import same
 

@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Rows
+from headrace.physical.block import Block
 from headrace.physical.cursor import IndexCursor
 from headrace.physical.origin import NumberedOrigin
+from headrace.physical.payload import Rows
 from headrace.physical.stage import Item, Pace, Stage
 
 

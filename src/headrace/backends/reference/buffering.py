@@ -9,7 +9,6 @@ from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, log
 from headrace.caching.kept import KeptEpoch
 from headrace.errors import HeadraceError
-from headrace.physical.block import Rows
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.draws import Key
@@ -17,6 +16,7 @@ from headrace.physical.keeping import cache_state, located_in_cache, usable
 from headrace.physical.lowering import shuffle_key
 from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.origin import WordedOrigin
+from headrace.physical.payload import Rows
 from headrace.physical.shuffle_order import content, drain_order, draws
 from headrace.physical.shuffling import buffer_slots
 from headrace.plan.buffering import Cache, Prefetch, WithOptions

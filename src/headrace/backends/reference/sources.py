@@ -11,9 +11,10 @@ from headrace.io.reader import Place, RecordReader
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.failing import located
+from headrace.physical.generating import GeneratorRun
 from headrace.physical.lowering import index_source
 from headrace.physical.lowering.dispatch import input_state
-from headrace.physical.sources import GeneratorRun, record_rows
+from headrace.physical.record_files import record_rows
 from headrace.plan.node import Node
 from headrace.plan.sources import Files, FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.plan.storing import Stored

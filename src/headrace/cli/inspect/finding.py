@@ -13,7 +13,8 @@ from headrace.dataset import Dataset
 from headrace.errors import HeadraceError
 from headrace.io.files import version_of
 from headrace.plan.options import Options
-from headrace.structure import Element, TensorSpec, flatten, paths_of, spec_of
+from headrace.structure import Element, flatten, paths_of, spec_of
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["Finding", "found_in", "shown"]
 

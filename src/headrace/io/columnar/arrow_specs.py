@@ -21,7 +21,8 @@ import pyarrow as pa
 
 from headrace.errors import InvalidArgumentError
 from headrace.ragged import RaggedTensor
-from headrace.structure import TensorSpec, flatten, normalize, unflatten
+from headrace.structure import flatten, normalize, unflatten
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["NUMBERS", "TEMPORAL", "difference", "dtype_of", "is_list", "spec_of_type", "storage_of", "temporal_dtype"]
 

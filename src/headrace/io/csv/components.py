@@ -17,7 +17,7 @@ import numpy as np
 
 from headrace.io.csv.format import CsvFormat
 from headrace.io.reader import Array
-from headrace.structure import TensorSpec
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["CsvComponents"]
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError
-from headrace.io.elements.file import SEGMENT_BYTES, ElementWriter
+from headrace.io.elements.writer import SEGMENT_BYTES, ElementWriter
 from headrace.structure import Element, nbytes_of
 
 __all__ = ["ShardWriter", "StoredRun", "run_in"]

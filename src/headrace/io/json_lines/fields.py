@@ -13,7 +13,8 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.io.reader import Array
-from headrace.structure import TensorSpec, TreeDef, flatten, object_array, unflatten
+from headrace.structure import TreeDef, flatten, object_array, unflatten
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["JsonField", "JsonFields"]
 

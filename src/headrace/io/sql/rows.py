@@ -13,7 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
-from headrace.structure import Element, TensorSpec, normalize_rows, object_array
+from headrace.structure import Element, normalize_rows, object_array
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["Row", "RowForm", "RowReading"]
 

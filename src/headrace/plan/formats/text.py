@@ -9,7 +9,7 @@ from headrace.io.reader import Place, RecordReader
 from headrace.io.text import LineReader
 from headrace.plan.formats.streamed import StreamedFiles
 from headrace.plan.node import Spec
-from headrace.structure import TensorSpec
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["TextFiles"]
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tests.laws.elements import SHAPES, folder
 
 from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
-from headrace.io.elements.file import ElementFile, ElementWriter
+from headrace.io.elements.file import ElementFile
+from headrace.io.elements.writer import ElementWriter
 from headrace.structure import columns_of, normalize
 from headrace.testing.restoring import same
 

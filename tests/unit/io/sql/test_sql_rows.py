@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headrace.errors import InvalidArgumentError
 from headrace.io.sql.rows import RowForm
-from headrace.structure import TensorSpec
+from headrace.tensor_spec import TensorSpec
 
 
 def typed(kind: Any, *values: Any, **options: Any) -> np.ndarray:

@@ -1,0 +1,180 @@
+"""The writer of files of elements."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import secrets
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, Self, TypeVar
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError, ResourceExhaustedError
+from headrace.io.elements.columns import Buffers, Kind, kind_of_leaf, stored_array, stored_leaves
+from headrace.io.elements.file import MAGIC, TAIL
+from headrace.io.elements.structure import structure_to_json
+from headrace.structure import Element, TreeDef, flatten, normalize, paths_of, rows_of
+
+__all__ = ["ElementWriter"]
+
+T = TypeVar("T")
+# So many bytes of elements become a segment: large enough to read columns at full speed, small enough to hold two.
+SEGMENT_BYTES: Final = 8 << 20
+# They are alike, so a few bytes each remain; and one is looked up only for an error.
+_ORIGINS_AT_ONCE: Final = 1 << 16
+
+
+class ElementWriter:
+    """Writes one file of elements, which appears under its name when it is complete.
+
+    Args:
+        path: where it will stand. Its folder is made.
+        compression: None, or "GZIP" for smaller files that cannot be used in place.
+        max_bytes: how large it may become; None is without a bound.
+
+    Raises:
+        ResourceExhaustedError: from ``add``, when the file would exceed ``max_bytes``.
+        InvalidArgumentError: from ``add``, for an element that has an object in it; its number and component are named.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from headrace.io.elements.file import ElementFile
+        >>> from headrace.io.elements.writer import ElementWriter
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.elements"
+        >>> with ElementWriter(path) as writer:
+        ...     writer.add([(1, "one"), (2, "two")])
+        >>> ElementFile(path).rows(range(2))
+        [(1, 'one'), (2, 'two')]
+    """
+
+    def __init__(self, path: Path, *, compression: str | None = None, max_bytes: int | None = None) -> None:
+        self.path = path
+        self.count = 0
+        self._compression = compression
+        self._max_bytes = max_bytes
+        self._segments: list[dict[str, Any]] = []
+        self._origins: list[dict[str, Any]] = []
+        self._words: list[str] = []
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._beside = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+        self._file = self._beside.open("xb")
+        self._file.write(MAGIC)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.complete()
+        else:
+            self.abandon()
+
+    def add(self, elements: Sequence[Element]) -> None:
+        """Writes elements, in order."""
+        for run in _runs(elements, self.count):
+            self._write(*run)
+        self.count += len(elements)
+
+    def add_origins(self, words: Sequence[str]) -> None:
+        """Notes where the next elements came from, for the errors of those who read them. Either all have it or none."""
+        self._words += words
+        if len(self._words) >= _ORIGINS_AT_ONCE:
+            self._write_origins()
+
+    def _write_origins(self) -> None:
+        if not self._words:
+            return
+        data = zlib.compress("\0".join(self._words).encode("utf-8", "surrogatepass"), 1)
+        where = {"at": self._file.tell(), "nbytes": len(data), "crc32": zlib.crc32(data), "count": len(self._words)}
+        self._file.write(data)
+        self._origins.append(where)
+        self._words = []
+
+    def add_columns(self, treedef: TreeDef, columns: Sequence[np.ndarray]) -> None:
+        """Writes elements that are in arrays already, one a leaf, elements along the first axis."""
+        if not columns:
+            self.add(rows_of(treedef, columns))
+            return
+        buffers = Buffers()
+        stored = [
+            _named(treedef, number, self.count, functools.partial(stored_array, array, buffers))
+            for number, array in enumerate(columns)
+        ]
+        self._write(structure_to_json(treedef), len(columns[0]), stored, buffers)
+        self.count += len(columns[0])
+
+    def _write(self, structure: Any, count: int, columns: list[dict[str, Any]], buffers: Buffers) -> None:
+        data: Any = buffers.parts
+        if self._compression == "GZIP":
+            data = [zlib.compress(b"".join(buffers.parts), 1)]
+        at, crc, nbytes = self._aligned(), 0, 0
+        if self._max_bytes is not None and at + sum(map(len, data)) > self._max_bytes:
+            message = f"its elements need more than max_bytes={self._max_bytes:,}; {self.count} were written"
+            raise ResourceExhaustedError(f"{self.path}: {message}")
+        for part in data:
+            self._file.write(part)
+            crc, nbytes = zlib.crc32(part, crc), nbytes + len(part)
+        segment = {"count": count, "structure": structure, "columns": columns, "at": at, "nbytes": nbytes, "crc32": crc}
+        self._segments.append({**segment, "whole": buffers.nbytes} if self._compression else segment)
+
+    def _aligned(self) -> int:
+        at = self._file.tell()
+        self._file.write(bytes(-at % 64))
+        return self._file.tell()
+
+    def complete(self, meta: dict[str, Any] | None = None) -> None:
+        """Writes the table of contents, and gives the file its name."""
+        self._write_origins()
+        table = {
+            "segments": self._segments,
+            "compression": self._compression,
+            "meta": meta or {},
+            "origins": self._origins,
+        }
+        text = json.dumps(table).encode()
+        self._file.write(text)
+        self._file.write(TAIL.pack(len(text), zlib.crc32(text), MAGIC))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._beside.replace(self.path)
+
+    def abandon(self) -> None:
+        """Leaves nothing behind."""
+        self._file.close()
+        self._beside.unlink(missing_ok=True)
+
+
+def _named(treedef: TreeDef, number: int, index: int, function: Callable[[], T]) -> T:
+    """What the function gives; its refusal with the element's number and the component's name."""
+    try:
+        return function()
+    except InvalidArgumentError as error:
+        component = paths_of(treedef)[number]
+        place = f"element {index}" + (f", component {component}" if component else "")
+        raise InvalidArgumentError(f"{place}: {error.reason}") from None
+
+
+def _runs(elements: Sequence[Element], index: int) -> list[tuple[Any, int, list[dict[str, Any]], Buffers]]:
+    """The elements as segments, each of one structure, and of one kind of leaf in each component."""
+    runs: list[tuple[TreeDef, tuple[Kind, ...], list[list[Any]]]] = []
+    for number, element in enumerate(elements, index):
+        leaves, treedef = flatten(normalize(element))
+        kinds = tuple(
+            _named(treedef, place, number, functools.partial(kind_of_leaf, leaf)) for place, leaf in enumerate(leaves)
+        )
+        if not runs or runs[-1][:2] != (treedef, kinds):
+            runs.append((treedef, kinds, []))
+        runs[-1][2].append(leaves)
+    segments = []
+    for treedef, kinds, table in runs:
+        buffers = Buffers()
+        columns = [
+            stored_leaves(column, kind, buffers) for column, kind in zip(zip(*table, strict=True), kinds, strict=True)
+        ]
+        segments.append((structure_to_json(treedef), len(table), columns, buffers))
+    return segments

@@ -1,0 +1,223 @@
+"""The elements that a user's generator yields."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Failure
+from headrace.physical.cursor import State
+from headrace.physical.failing import located
+from headrace.physical.origin import NumberedOrigin
+from headrace.physical.payload import Rows
+from headrace.physical.stage import Item, Stage
+from headrace.plan.sources import FromGenerator
+from headrace.structure import LEAF, Element, flatten, leaf_spec, normalize, normalize_rows, rows_of, unflatten
+from headrace.tensor_spec import TensorSpec
+
+__all__ = ["GeneratorRun", "GeneratorStage"]
+
+_log = logging.getLogger("headrace")
+
+
+class GeneratorRun:
+    """One run of a user's generator, from its start or from a state.
+
+    Shared by both ways of running a plan: it gives one checked element at a time.
+    """
+
+    def __init__(self, node: FromGenerator, state: State | None) -> None:
+        self._node = node
+        self._saved: State = state or {"index": 0}
+        self._iterator: Iterator[Any] | None = None
+        self.index: int = self._saved["index"]
+
+    def _begun(self) -> Iterator[Any]:
+        if self._iterator is None:
+            self._iterator = iter(())  # where the generator raises at once, it has ended
+            self._iterator = self._restored(iter(self._node.generator(*self._node.args)))
+        return self._iterator
+
+    def _restored(self, iterator: Any) -> Iterator[Any]:
+        saved = self._saved
+        if "own" in saved:
+            iterator.load_state_dict(saved["own"])
+            return _skipped(iterator, saved.get("skip", 0))
+        if saved["index"]:
+            message = "%s: the generator is run again, and its first %d elements dropped"
+            _log.warning(message, self._node.label, saved["index"])
+        return _skipped(iterator, saved["index"])
+
+    def next_rows(self, limit: int) -> tuple[list[Element], Exception | None]:
+        """Up to ``limit`` elements, and the error behind them; fewer without an error are the last."""
+        raw: list[Any] = []
+        error: Exception | None = None
+        try:
+            raw.extend(itertools.islice(self._begun(), limit))  # what came before an error stays
+        except Exception as raised:  # noqa: BLE001 - a user's generator may raise anything
+            error, self._iterator = raised, iter(())
+        rows, unfit = self._checked(raw)
+        if unfit is not None:
+            self._iterator = _resumed(raw[len(rows) + 1 :], error, self._begun())
+            error = unfit
+        self.index += len(rows) + (error is not None)
+        return rows, error
+
+    def next(self) -> Element:
+        """The next element.
+
+        Raises:
+            StopIteration: at the end.
+            Exception: whatever the generator raises, which ends it.
+        """
+        rows, error = self.next_rows(1)
+        if error is not None:
+            raise error
+        if not rows:
+            raise StopIteration
+        return rows[0]
+
+    def _checked(self, raw: list[Any]) -> tuple[list[Element], Exception | None]:
+        """The elements in the form that they should have, as far as the first that does not fit."""
+        signature = self._node.signature
+        rows: list[Element] = []
+        try:
+            if signature is None:
+                return normalize_rows(raw, set(map(type, raw))), None
+        except InvalidArgumentError:
+            pass  # found one by one below
+        try:
+            rows.extend(_checked(normalize(element), signature) for element in raw)
+        except InvalidArgumentError as unfit:
+            return rows, unfit
+        return rows, None
+
+    def own_state(self) -> Any:
+        """The state that the generator's iterator has of its own, or None."""
+        try:
+            iterator: Any = self._begun()
+        except Exception as error:  # noqa: BLE001 - the user's function may raise anything; it is told at its turn
+            self._iterator = iterator = _resumed([], error, iter(()))
+        resumable = hasattr(iterator, "state_dict") and hasattr(iterator, "load_state_dict")
+        return iterator.state_dict() if resumable else None
+
+    def state(self) -> State:
+        """The place of the next element."""
+        if self._iterator is None:
+            return self._saved
+        own = self.own_state()
+        return {"index": self.index} if own is None else {"index": self.index, "own": own}
+
+    def close(self) -> None:
+        """Ends the generator, so that its ``finally`` runs."""
+        closing = getattr(self._iterator, "close", None)
+        if closing is not None:
+            closing()
+
+
+def _resumed(rest: list[Any], error: Exception | None, iterator: Iterator[Any]) -> Iterator[Any]:
+    """What was read and not given yet, then what comes behind it."""
+    yield from rest
+    if error is not None:
+        raise error
+    yield from iterator
+
+
+def _skipped(iterator: Iterator[Any], count: int) -> Iterator[Any]:
+    """The iterator without its first elements; where it raises among them it has ended, as it had before."""
+    try:
+        for _ in range(count):
+            next(iterator, None)
+    except Exception:  # noqa: BLE001 - a user's generator may raise anything, and has raised it before
+        return iter(())
+    return iterator
+
+
+def _checked(element: Element, signature: Any) -> Element:
+    """The element in the form that the signature states.
+
+    Raises:
+        InvalidArgumentError: it has another structure, shape or dtype.
+    """
+    if signature is None:
+        return element
+    leaves, treedef = flatten(element)
+    specs, wanted = flatten(signature)
+    if treedef != wanted:
+        raise InvalidArgumentError(f"the generator yielded another structure than its signature {signature}")
+    return unflatten(treedef, [_fitted(leaf, spec) for leaf, spec in zip(leaves, specs, strict=True)])
+
+
+def _fitted(leaf: Any, spec: TensorSpec) -> Any:
+    fitted = leaf
+    if isinstance(spec.dtype, np.dtype) and leaf_spec(leaf).dtype != spec.dtype:
+        fitted = _converted(leaf, spec.dtype)
+    if not spec.is_compatible_with(leaf_spec(fitted)):
+        raise InvalidArgumentError(f"the generator yielded {leaf_spec(leaf)}, its signature says {spec}")
+    return fitted
+
+
+def _converted(leaf: Any, dtype: np.dtype[Any]) -> Any:
+    """A Python number, or a list of them, takes the signature's dtype; an array has one of its own."""
+    if isinstance(leaf, (np.ndarray, np.generic)) and not np.can_cast(leaf.dtype, dtype, "same_kind"):
+        return leaf
+    if not isinstance(leaf, (bool, int, float, complex, np.ndarray, np.generic)):
+        return leaf
+    array = np.asarray(leaf)
+    if not np.can_cast(array.dtype, dtype, "same_kind"):
+        return leaf
+    return rows_of(LEAF, [array.astype(dtype)[None]])[0]
+
+
+class GeneratorStage(Stage):
+    """What a user's generator yields."""
+
+    def __init__(self, node: FromGenerator, meter: Meter, state: State | None) -> None:
+        saved = state or {"index": 0}
+        super().__init__(meter, (), _GeneratorCursor(saved["index"], saved.get("own"), saved.get("skip", 0)))
+        self._run = GeneratorRun(node, state)
+        self._node = node
+        self._ended = False
+        self._raised: Exception | None = None
+
+    def _pull(self, limit: int) -> Item:
+        if self._raised is None and not self._ended:
+            cursor = _GeneratorCursor(self._run.index, self._run.own_state())
+            rows, self._raised = self._run.next_rows(limit)
+            self._ended = self._raised is None and len(rows) < limit
+            if rows:
+                numbers = range(cursor.index, cursor.index + len(rows))
+                return Block(Rows(rows), cursor, NumberedOrigin(numbers))
+        return None if self._raised is None else self._failure(self._raised)
+
+    def _failure(self, error: Exception) -> Failure:
+        self._raised = None
+        number = self._run.index - 1
+        placed = located(error, stage=self._node.label, origin=f"element {number}")
+        own = self._run.own_state()
+        return Failure(placed, self.cursor, _GeneratorCursor(number + 1, own))
+
+    def close(self) -> None:
+        self._run.close()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _GeneratorCursor:
+    """In a generator: a number, and its own state at the start of the block where it offers one."""
+
+    index: int
+    own: Any
+    skip: int = 0
+
+    def advance(self, count: int) -> _GeneratorCursor:
+        return _GeneratorCursor(self.index + count, self.own, self.skip + count)
+
+    def state(self) -> State:
+        return {"index": self.index} if self.own is None else {"index": self.index, "own": self.own, "skip": self.skip}

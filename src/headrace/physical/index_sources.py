@@ -1,0 +1,137 @@
+"""Sources that are read by index: arrays, one element, a range, random numbers; and the stage that gives their numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block
+from headrace.physical.cursor import IndexCursor, State
+from headrace.physical.draws import Key, integers
+from headrace.physical.origin import NumberedOrigin, Numbers, as_array
+from headrace.physical.payload import Columns, Indexed, IndexSource, Rows
+from headrace.physical.stage import Item, Stage
+from headrace.structure import LEAF, Element, TreeDef, flatten, rows_of, unflatten
+
+__all__ = ["ArraysSource", "IndexedStage", "OneSource", "RandomNumbers", "RangeSource"]
+
+
+class ArraysSource:
+    """Slices of arrays along their first axis."""
+
+    __slots__ = ("arrays", "treedef")
+
+    def __init__(self, treedef: TreeDef, arrays: tuple[np.ndarray, ...]) -> None:
+        self.treedef = treedef
+        self.arrays = arrays
+
+    @property
+    def has_tuples(self) -> bool | None:
+        return self.treedef.type is tuple
+
+    def _picked(self, indices: Numbers) -> list[np.ndarray]:
+        if isinstance(indices, range):  # a view: nothing is copied
+            part = slice(indices.start, indices.stop, indices.step) if len(indices) else slice(0, 0)
+            return [array[part] for array in self.arrays]
+        return [array.take(indices, axis=0) for array in self.arrays]
+
+    def rows(self, indices: Numbers) -> list[Element]:
+        picked = self._picked(indices)
+        for array in picked:  # a view must be, so a copy is as well: no one can tell which was cheaper
+            array.flags.writeable = False
+        return rows_of(self.treedef, picked)
+
+    def columns(self, indices: Numbers) -> Columns:
+        return Columns(self.treedef, self._picked(indices))
+
+
+class OneSource:
+    """One element, which is no array of elements."""
+
+    __slots__ = ("element",)
+
+    def __init__(self, element: Element) -> None:
+        self.element = element
+
+    @property
+    def has_tuples(self) -> bool | None:
+        return type(self.element) is tuple
+
+    def rows(self, indices: Numbers) -> list[Element]:
+        leaves, treedef = flatten(self.element)
+        # Each has containers of its own: a function that puts something into a dict changes no other epoch's.
+        return [unflatten(treedef, leaves) for _ in range(len(indices))]
+
+    def columns(self, indices: Numbers) -> Columns:
+        return Rows(self.rows(indices)).columns()
+
+
+class RangeSource:
+    """The numbers of a range."""
+
+    __slots__ = ("dtype", "numbers")
+
+    has_tuples = False
+    # A range without an end stops where no index of Python's can count further.
+    ENDLESS = 1 << 62
+
+    def __init__(self, start: int, stop: int | None, step: int, dtype: np.dtype[Any]) -> None:
+        self.numbers = range(start, start + step * self.ENDLESS if stop is None else stop, step)
+        self.dtype = dtype
+
+    def _array(self, indices: Numbers) -> np.ndarray:
+        numbers: np.ndarray = self.numbers.start + self.numbers.step * as_array(indices)
+        return numbers.astype(self.dtype, copy=False)
+
+    def rows(self, indices: Numbers) -> list[Element]:
+        if isinstance(indices, range) and self.dtype == np.int64:
+            return list(self.numbers[indices.start : indices.stop : indices.step]) if len(indices) else []
+        return rows_of(LEAF, [self._array(indices)])
+
+    def columns(self, indices: Numbers) -> Columns:
+        return Columns(LEAF, [self._array(indices)])
+
+
+class RandomNumbers:
+    """Endless random integers, by number."""
+
+    __slots__ = ("key",)
+
+    has_tuples = False
+
+    def __init__(self, key: Key) -> None:
+        self.key = key
+
+    def _array(self, indices: Numbers) -> np.ndarray:
+        wanted = as_array(indices)
+        low, high = int(wanted.min()), int(wanted.max()) + 1
+        drawn: np.ndarray = integers(self.key, low, high - low)[wanted - low]
+        return drawn
+
+    def rows(self, indices: Numbers) -> list[Element]:
+        return rows_of(LEAF, [self._array(indices)])
+
+    def columns(self, indices: Numbers) -> Columns:
+        return Columns(LEAF, [self._array(indices)])
+
+
+class IndexedStage(Stage):
+    """The elements of an indexed source in order; reads none of them itself."""
+
+    by_index = True
+
+    def __init__(self, source: IndexSource, length: int | None, meter: Meter, state: State | None) -> None:
+        self._index: int = state["index"] if state else 0
+        super().__init__(meter, (), IndexCursor(self._index))
+        self._source = source
+        self._length = length
+
+    def _pull(self, limit: int) -> Item:
+        stop = self._index + limit if self._length is None else min(self._index + limit, self._length)
+        numbers = range(self._index, stop)
+        if not numbers:
+            return None
+        self._index = stop
+        return Block(Indexed(self._source, numbers), IndexCursor(numbers.start), NumberedOrigin(numbers))

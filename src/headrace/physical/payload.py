@@ -1,0 +1,345 @@
+"""What elements travel in.
+
+A payload is immutable and comes in four forms, cheapest first; stages cut and pick without knowing which they hold:
+
+    Indexed   numbers into a source that reads by index: nothing has been read yet
+    Columns   one array a leaf, elements along the first axis
+    Zipped    several payloads side by side
+    Rows      a list of elements, for what fits no array
+
+So a shuffle over an indexed source moves numbers, and a batch behind it reads whole batches at once: index
+space needs no rule of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Protocol
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.physical.origin import Numbers, as_array, subset
+from headrace.structure import Element, TreeDef, columns_of, flatten, nbytes_of, rows_of, unflatten
+
+__all__ = ["Columns", "IndexSource", "Indexed", "Payload", "Rows", "Slab", "Slots", "Zipped", "join", "woven"]
+
+
+class Payload(Protocol):
+    """Elements without their place."""
+
+    def __len__(self) -> int: ...
+
+    def subset(self, indices: Numbers) -> Payload:
+        """The elements at these indices."""
+        ...
+
+    def rows(self) -> list[Element]:
+        """The elements one by one."""
+        ...
+
+    @property
+    def has_tuples(self) -> bool | None:
+        """Whether its elements are tuples; None where some are."""
+        ...
+
+    def columns(self) -> Columns:
+        """The elements as arrays.
+
+        Raises:
+            InvalidArgumentError: they differ in structure, shape or dtype.
+        """
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes it keeps alive."""
+        ...
+
+
+class Rows:
+    """Elements in a list, and their types: whoever looks at them does so once for all."""
+
+    __slots__ = ("_kinds", "_nbytes", "elements")
+
+    def __init__(self, elements: list[Element], kinds: AbstractSet[type] | None = None) -> None:
+        self.elements = elements
+        self._kinds = kinds
+        self._nbytes: int | None = None
+
+    @property
+    def kinds(self) -> AbstractSet[type]:
+        """The types of the elements."""
+        if self._kinds is None:
+            self._kinds = set(map(type, self.elements))
+        return self._kinds
+
+    def __len__(self) -> int:
+        return len(self.elements)
+
+    def subset(self, indices: Numbers) -> Rows:
+        if isinstance(indices, range):
+            part = self.elements[indices.start : indices.stop : indices.step] if len(indices) else []
+            return Rows(part, self._one_kind)
+        elements = self.elements
+        return Rows([elements[index] for index in indices.tolist()], self._one_kind)
+
+    @property
+    def _one_kind(self) -> AbstractSet[type] | None:
+        """The types, where a part of the elements has them too."""
+        return self._kinds if self._kinds is not None and len(self._kinds) == 1 else None
+
+    def rows(self) -> list[Element]:
+        return self.elements
+
+    @property
+    def has_tuples(self) -> bool | None:
+        if tuple not in self.kinds:
+            return False
+        return True if len(self.kinds) == 1 else None
+
+    def columns(self) -> Columns:
+        return Columns(*columns_of(self.elements, self.kinds))
+
+    @property
+    def nbytes(self) -> int:
+        if self._nbytes is None:
+            self._nbytes = _estimated_nbytes(self.elements)
+        return self._nbytes
+
+
+def _estimated_nbytes(elements: Sequence[Element]) -> int:
+    """From three elements: to look at each would cost more than a cheap pipeline does."""
+    if not elements:
+        return 0
+    probes = [elements[0], elements[len(elements) // 2], elements[-1]]
+    return len(elements) * max(nbytes_of(probe) for probe in probes)
+
+
+class Columns:
+    """Elements in arrays, one a leaf; a matrix instead, where each leaf is one column of it."""
+
+    __slots__ = ("_arrays", "matrix", "treedef")
+
+    def __init__(self, treedef: TreeDef, arrays: Sequence[np.ndarray] | None, matrix: np.ndarray | None = None) -> None:
+        assert arrays is not None or matrix is not None
+        self.treedef = treedef
+        self._arrays = arrays
+        self.matrix = matrix
+
+    @property
+    def arrays(self) -> Sequence[np.ndarray]:
+        """One array a leaf."""
+        if self._arrays is None:
+            assert self.matrix is not None  # one of the two was given
+            self._arrays = list(self.matrix.T)
+        return self._arrays
+
+    def __len__(self) -> int:
+        return len(self.matrix) if self.matrix is not None else len(self.arrays[0])
+
+    def subset(self, indices: Numbers) -> Columns:
+        key = slice(indices.start, indices.stop, indices.step) if isinstance(indices, range) else indices
+        if isinstance(indices, range) and not len(indices):
+            key = slice(0, 0)
+        if self.matrix is not None:
+            return Columns(self.treedef, None, self.matrix[key])
+        return Columns(self.treedef, [array[key] for array in self.arrays])
+
+    def rows(self) -> list[Element]:
+        return rows_of(self.treedef, self.arrays)
+
+    @property
+    def has_tuples(self) -> bool | None:
+        return self.treedef.type is tuple
+
+    def columns(self) -> Columns:
+        return self
+
+    @property
+    def nbytes(self) -> int:
+        if self.matrix is not None:
+            return self.matrix.nbytes
+        # An object array's items are strings or such: guess, as a look at each would be dear.
+        return sum(array.nbytes * (8 if array.dtype.kind == "O" else 1) for array in self.arrays)
+
+
+class Slab:
+    """The arrays of a batch, before all of its elements are there."""
+
+    __slots__ = ("arrays", "treedef")
+
+    def __init__(self, treedef: TreeDef, arrays: Sequence[np.ndarray]) -> None:
+        self.treedef = treedef
+        self.arrays = arrays
+
+
+class Slots(Columns):
+    """Elements that lie in a slab already: to join those that lie side by side costs nothing."""
+
+    __slots__ = ("slab", "start", "stop")
+
+    def __init__(self, slab: Slab, start: int, stop: int) -> None:
+        super().__init__(slab.treedef, [array[start:stop] for array in slab.arrays])
+        self.slab = slab
+        self.start = start
+        self.stop = stop
+
+    def subset(self, indices: Numbers) -> Columns:
+        if isinstance(indices, range) and indices.step == 1:
+            return Slots(self.slab, self.start + indices.start, self.start + indices.stop)
+        return super().subset(indices)
+
+
+class IndexSource(Protocol):
+    """What reads any of its elements by number, many at once."""
+
+    @property
+    def has_tuples(self) -> bool | None:
+        """Whether its elements are tuples; None where some are."""
+        ...
+
+    def rows(self, indices: Numbers) -> list[Element]:
+        """These elements, one by one."""
+        ...
+
+    def columns(self, indices: Numbers) -> Columns:
+        """These elements, as arrays of their own."""
+        ...
+
+
+class Indexed:
+    """Elements of an indexed source that have not been read yet."""
+
+    __slots__ = ("indices", "source")
+
+    def __init__(self, source: IndexSource, indices: Numbers) -> None:
+        self.source = source
+        self.indices = indices
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def subset(self, indices: Numbers) -> Indexed:
+        return Indexed(self.source, subset(self.indices, indices))
+
+    def rows(self) -> list[Element]:
+        return self.source.rows(self.indices)
+
+    @property
+    def has_tuples(self) -> bool | None:
+        return self.source.has_tuples
+
+    def columns(self) -> Columns:
+        return self.source.columns(self.indices)
+
+    @property
+    def nbytes(self) -> int:
+        return 0 if isinstance(self.indices, range) else self.indices.nbytes
+
+
+class Zipped:
+    """Payloads of one length side by side, as the leaves of a structure."""
+
+    __slots__ = ("parts", "treedef")
+
+    def __init__(self, treedef: TreeDef, parts: Sequence[Payload]) -> None:
+        self.treedef = treedef
+        self.parts = parts
+
+    def __len__(self) -> int:
+        return len(self.parts[0])
+
+    def subset(self, indices: Numbers) -> Zipped:
+        return Zipped(self.treedef, [part.subset(indices) for part in self.parts])
+
+    def rows(self) -> list[Element]:
+        table = zip(*(part.rows() for part in self.parts), strict=True)
+        if self._is_flat_tuple():
+            return list(table)
+        return [unflatten(self.treedef, row) for row in table]
+
+    def _is_flat_tuple(self) -> bool:
+        # One node besides its leaves: a tuple inside, or a None, would be another.
+        return self.treedef.type is tuple and self.treedef.num_nodes == len(self.parts) + 1
+
+    @property
+    def has_tuples(self) -> bool | None:
+        return self.treedef.type is tuple
+
+    def columns(self) -> Columns:
+        try:
+            parts = [part.columns() for part in self.parts]
+        except InvalidArgumentError:
+            return Rows(self.rows()).columns()  # the same error, which names the component within the whole
+        # A leaf of each part stands for its arrays, so that the joint structure comes out of one flattening.
+        whole = unflatten(self.treedef, [unflatten(part.treedef, range(len(part.arrays))) for part in parts])
+        return Columns(flatten(whole)[1], [array for part in parts for array in part.arrays])
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self.parts)
+
+
+def join(payloads: Sequence[Payload]) -> Payload:
+    """One payload with the elements of all, in order, in the cheapest form that holds them."""
+    if len(payloads) == 1:
+        return payloads[0]
+    first = payloads[0]
+    if isinstance(first, Indexed) and all(isinstance(p, Indexed) and p.source is first.source for p in payloads):
+        return Indexed(first.source, np.concatenate([as_array(p.indices) for p in payloads]))  # type: ignore[attr-defined]
+    if isinstance(first, Slots) and (whole := _joined_slots(first, payloads)) is not None:
+        return whole
+    if isinstance(first, Columns) and all(_alike(first, payload) for payload in payloads):
+        return _joined_columns(first, payloads)  # type: ignore[arg-type]  # _alike has looked
+    return Rows([row for payload in payloads for row in payload.rows()])
+
+
+def _joined_slots(first: Slots, payloads: Sequence[Payload]) -> Slots | None:
+    """The slots of all, if they lie side by side."""
+    stop = first.start
+    for payload in payloads:
+        if not isinstance(payload, Slots) or payload.slab is not first.slab or payload.start != stop:
+            return None
+        stop = payload.stop
+    return Slots(first.slab, first.start, stop)
+
+
+def _alike(first: Columns, other: Payload) -> bool:
+    if not isinstance(other, Columns) or other.treedef != first.treedef:
+        return False
+    if first.matrix is not None and other.matrix is not None:
+        return first.matrix.dtype == other.matrix.dtype
+    pairs = zip(first.arrays, other.arrays, strict=True)
+    return all(one.dtype == two.dtype and one.shape[1:] == two.shape[1:] for one, two in pairs)
+
+
+def _joined_columns(first: Columns, payloads: Sequence[Columns]) -> Columns:
+    matrices = [payload.matrix for payload in payloads]
+    if all(matrix is not None for matrix in matrices):
+        return Columns(first.treedef, None, np.concatenate(matrices))  # type: ignore[arg-type]  # none is None
+    columns = zip(*(payload.arrays for payload in payloads), strict=True)
+    return Columns(first.treedef, [np.concatenate(arrays) for arrays in columns])
+
+
+def woven(payloads: Sequence[Payload], turn: int) -> Payload:
+    """Payloads of one length by turns: ``turn`` elements of each, again and again; they divide the length."""
+    first = payloads[0]
+    if not isinstance(first, Columns) or not all(_alike(first, payload) for payload in payloads):
+        order = np.arange(len(payloads) * len(first)).reshape(len(payloads), -1, turn).swapaxes(0, 1).ravel()
+        return join(payloads).subset(order)
+    parts: list[Columns] = payloads  # type: ignore[assignment]  # _alike has looked
+    if all(part.matrix is not None for part in parts):
+        return Columns(first.treedef, None, _woven_arrays([part.matrix for part in parts], turn))  # type: ignore[misc]  # none is None
+    table = zip(*(part.arrays for part in parts), strict=True)
+    return Columns(first.treedef, [_woven_arrays(arrays, turn) for arrays in table])
+
+
+def _woven_arrays(arrays: Sequence[np.ndarray], turn: int) -> np.ndarray:
+    """Each element is copied once, which a concatenation and a choice would do twice."""
+    length, *shape = arrays[0].shape
+    whole = np.empty((length // turn, len(arrays), turn, *shape), arrays[0].dtype)
+    for index, array in enumerate(arrays):
+        whole[:, index] = array.reshape(length // turn, turn, *shape)
+    return whole.reshape(length * len(arrays), *shape)

@@ -1,0 +1,104 @@
+"""The records of files, one file after the other."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from headrace.errors import HeadraceError
+from headrace.io.reader import Chunk, Place, RecordReader
+from headrace.observe.meter import Meter
+from headrace.physical.block import Block, Failure
+from headrace.physical.cursor import State
+from headrace.physical.origin import FileOrigin
+from headrace.physical.payload import Columns, Payload, Rows
+from headrace.physical.stage import Item, Stage
+from headrace.plan.sources import Files
+from headrace.structure import TreeDef, flatten
+
+__all__ = ["FilesStage", "record_rows"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _FileCursor:
+    """In a list of files: which, where in it, and how many records further."""
+
+    file: int
+    place: Place
+    skip: int = 0
+
+    def advance(self, count: int) -> _FileCursor:
+        return _FileCursor(self.file, self.place, self.skip + count)
+
+    def state(self) -> State:
+        return {"file": self.file, "place": self.place.to_json(), "skip": self.skip}
+
+
+def record_rows(node: Files, treedef: TreeDef, chunk: Chunk) -> Payload:
+    """The records of a chunk as a payload; whole elements where the format cannot say of which structure they are."""
+    if chunk.rows is not None:
+        return Rows(list(chunk.rows))
+    components = node.format.components(chunk)
+    if chunk.structure is not None:
+        return Columns(chunk.structure, components)
+    if components is not None and node.spec() is None:
+        return Rows(components[0].tolist())
+    return Columns(treedef, components, chunk.matrix if components is None else None)
+
+
+class FilesStage(Stage):
+    """The records of files, one file after the other."""
+
+    def __init__(self, node: Files, meter: Meter, state: State | None) -> None:
+        saved = state or {"file": 0, "place": Place().to_json(), "skip": 0}
+        self._file: int = saved["file"]
+        self._place = Place.from_json(saved["place"])
+        self._skip: int = saved["skip"]
+        super().__init__(meter, (), _FileCursor(self._file, self._place, self._skip))
+        self._node = node
+        self._treedef = flatten(node.spec())[1]
+        self._reader: RecordReader | None = None
+
+    def _pull(self, limit: int) -> Item:
+        while self._file < len(self._node.paths):
+            try:
+                chunk = self._opened().read(self._skip or limit)
+            except HeadraceError as error:
+                return self._failure(error)
+            if chunk is None:
+                self._next_file()
+            elif self._skip:
+                self._skip -= len(chunk)
+            else:
+                self.at_hand = chunk.at_hand
+                return self._block(chunk)
+        return None
+
+    def _opened(self) -> RecordReader:
+        if self._reader is None:
+            self._reader = self._node.format.open(self._node.paths[self._file], self._place)
+        return self._reader
+
+    def _next_file(self) -> None:
+        self.close()
+        self._reader = None
+        self.at_hand = 0
+        self._file, self._place, self._skip = self._file + 1, Place(), 0
+
+    def _block(self, chunk: Chunk) -> Block:
+        payload = record_rows(self._node, self._treedef, chunk)
+        path = self._node.paths[self._file]
+        return Block(payload, _FileCursor(self._file, chunk.place), FileOrigin(path, chunk.lines))
+
+    def _failure(self, error: HeadraceError) -> Failure:
+        """One bad record, or a file that cannot be read; the reader has moved on behind it."""
+        path = self._node.paths[self._file]
+        placed = error.located(stage=self._node.label, origin=path)
+        after = self._reader.place if self._reader is not None else self._place
+        if self._reader is None:
+            self._next_file()
+            return Failure(placed, self.cursor, _FileCursor(self._file, Place()))
+        return Failure(placed, self.cursor, _FileCursor(self._file, after))
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
