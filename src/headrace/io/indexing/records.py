@@ -9,6 +9,7 @@ What always holds.
 from __future__ import annotations
 
 import functools
+import io
 import os
 import threading
 import weakref
@@ -44,6 +45,8 @@ __all__ = ["INDEXED_FORMATS", "IndexedFormat", "IndexedRecords", "build_index"]
 _GAP_BYTES: Final = 1 << 12
 # Files that are kept open: as many as most systems allow a process several times over.
 _OPEN_FILES: Final = 64
+# Reads at an offset whatever the file's place is; Windows has no such call.
+_PREAD: Final[Callable[[int, int, int], bytes] | None] = getattr(os, "pread", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,28 +338,36 @@ class _Local:
     def __init__(self, path: str) -> None:
         self._path = path
         with says_which_file(path):
-            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        weakref.finalize(self, os.close, self._descriptor)
+            self._file = io.FileIO(path)  # no bare descriptor: Ctrl-C between these lines would lose it
+        weakref.finalize(self, self._file.close)
+        self._turn = threading.Lock()
 
     def version(self) -> tuple[int, str]:
-        found = os.fstat(self._descriptor)
+        found = os.fstat(self._file.fileno())
         return found.st_size, str(found.st_mtime_ns)
 
     def read(self, begins: list[int], ends: list[int]) -> list[bytes]:
         """The bytes between these offsets."""
-        read, descriptor = os.pread, self._descriptor
         with says_which_file(self._path):
-            data = [read(descriptor, end - begin, begin) for begin, end in zip(begins, ends, strict=True)]
+            data = self._read_at(begins, ends)
         wanted = [end - begin for begin, end in zip(begins, ends, strict=True)]
         if list(map(len, data)) != wanted:
             data = [self._rest(*one) for one in zip(data, begins, ends, strict=True)]
         return data
 
+    def _read_at(self, begins: list[int], ends: list[int]) -> list[bytes]:
+        places = zip(begins, ends, strict=True)
+        if _PREAD is not None:
+            read, descriptor = _PREAD, self._file.fileno()
+            return [read(descriptor, end - begin, begin) for begin, end in places]
+        with self._turn:  # a file has one place, which all threads share
+            return [self._file.read(end - begin) or b"" for begin, end in places if self._file.seek(begin) >= 0]
+
     def _rest(self, data: bytes, begin: int, end: int) -> bytes:
         """All that was asked for: the system gives two gigabytes at once, at most."""
         while len(data) < end - begin:
             with says_which_file(self._path):
-                more = os.pread(self._descriptor, end - begin - len(data), begin + len(data))
+                (more,) = self._read_at([begin + len(data)], [end])
             if not more:
                 raise _changed(self._path)
             data += more

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,19 @@ def test_a_file_that_shrinks_between_two_looks_is_told(tmp_path: Path) -> None:
     reader = module._Local(path)
     with pytest.raises(DataLossError, match="changed since"):
         reader.read([4], [12])
+
+
+def test_where_the_system_reads_at_no_offset_threads_take_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PREAD", None)
+    lines = [f"line {number}" for number in range(400)]
+    records = IndexedRecords([written(tmp_path, "\n".join(lines).encode())], TEXT)
+    with ThreadPoolExecutor(4) as threads:
+        read = list(threads.map(lambda number: records.__getitems__([number, 399 - number]), range(400)))
+    assert read == [[line, last] for line, last in zip(lines, reversed(lines), strict=True)]
+    with pytest.raises(DataLossError, match="changed since"):
+        module._Local(written(tmp_path, b"one\ntwo\n")).read([4], [12])
 
 
 def test_a_file_that_is_replaced_is_read_as_it_was(tmp_path: Path) -> None:
