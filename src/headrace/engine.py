@@ -72,22 +72,27 @@ def _end_open_runs() -> None:
 
 
 class Run:
-    """One run of a plan: its stages, and the threads that serve them."""
+    """One run of a plan: its stages, and the threads that serve them.
 
-    def __init__(self, plan: Node, options: Options, *, seeds: Seeds, epoch: int, state: State | None) -> None:
-        running = physical_plan(plan, options)
+    Made first and opened then, so that whoever made it can close it, whatever comes while it opens.
+    """
+
+    def __init__(self, plan: Node, options: Options, *, seeds: Seeds, epoch: int) -> None:
+        self._plan = running = physical_plan(plan, options)
         self._meters = Meters(node for node in nodes_of(running) if not isinstance(node, WithOptions))
         self._pool: WorkerPool | None = None
         self._closing = threading.Lock()
         self._stopped = threading.Event()
         self._closed = threading.Event()
+        self._closer: int | None = None  # the thread that closes it
         self._pulling = threading.RLock()  # held while the plan is read, and while what it holds is given back
         self._puller: int | None = None
         self._given_back = False
-        inline = options.executor == "inline"
-        if not inline and _uses_threads(running):
+        self._inline = options.executor == "inline"
+        self._root: Stage | None = None
+        if not self._inline and _uses_threads(running):
             self._pool = WorkerPool(_workers(running, options))
-        context = Context(
+        self._context = Context(
             seeds=seeds,
             meters=self._meters,
             pool=self._pool,
@@ -96,12 +101,12 @@ class Run:
             epoch=(epoch,),
             max_failures=options.max_failures,
         )
-        try:
-            self._root: Stage = InlineStage(running, state, context) if inline else lower(running, state, context)
-        except BaseException:
-            self._stop_workers()  # what was opened before may be read already
-            raise
         _open_runs.add(self)
+
+    def open(self, state: State | None) -> None:
+        """Makes the stages, which begin at a state or at the start."""
+        make = InlineStage if self._inline else lower
+        self._root = make(self._plan, state, self._context)
 
     def refuse_own_functions(self) -> None:
         """Refuses to be read by a function of the plan, which would wait for itself.
@@ -118,6 +123,7 @@ class Run:
         with self._pulling:
             if self._stopped.is_set():
                 return None
+            assert self._root is not None  # it was opened
             self._puller = threading.get_ident()
             try:
                 return next(_apart(self._root, limit))
@@ -135,11 +141,15 @@ class Run:
         return tuple(meter.snapshot() for meter in self._meters.all())
 
     def close(self) -> None:
-        """Ends every wait, joins every thread, and gives back what the stages hold; may be called again."""
+        """Ends every wait, joins every thread, and gives back what the stages hold.
+
+        May be called again: by the same thread, whose first call Ctrl-C may have cut short, to see it through.
+        """
         with self._closing:
-            if self._closed.is_set():
+            if self._closer not in (None, threading.get_ident()):
                 return
-            self._closed.set()
+            self._closer = threading.get_ident()
+        self._closed.set()
         self.stop()
         self._stop_workers()
         # A function, or a garbage collection, may close the run in the very thread that reads it: pull gives back then.
@@ -150,7 +160,8 @@ class Run:
     def stop(self) -> None:
         """Ends every wait and begins no new work; waits for nothing itself."""
         self._stopped.set()
-        self._root.stop()
+        if self._root is not None:
+            self._root.stop()
         if self._pool is not None:
             self._pool.stop()
 
@@ -165,9 +176,13 @@ class Run:
             self._pool.join()
 
     def _give_back(self) -> None:
-        if not self._given_back:
-            self._given_back = True
-            self._root.close()
+        if self._root is not None and not self._given_back:
+            self._given_back = True  # first: a generator that is ended may close this very run
+            try:
+                self._root.close()
+            except BaseException:
+                self._given_back = False
+                raise
 
 
 def _uses_threads(plan: Node) -> bool:

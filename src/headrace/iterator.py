@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from headrace.engine import Run
-from headrace.errors import InvalidArgumentError, OutOfRangeError
+from headrace.errors import FailedPreconditionError, HeadraceError, InternalError, InvalidArgumentError, OutOfRangeError
 from headrace.observe.meter import IteratorStats
 from headrace.physical.block import Failure
 from headrace.physical.context import Seeds
@@ -94,6 +94,7 @@ class DatasetIterator:
         self._wait_s = 0.0
         self._forget_block()
         self._ended = False
+        self._place_is_lost = False
 
     def _forget_block(self) -> None:
         self._rows: Iterator[Element] = iter(())
@@ -108,9 +109,17 @@ class DatasetIterator:
         return self
 
     def __next__(self) -> Element:
-        for element in self._rows:
-            return element
-        return self._next_block()
+        try:
+            for element in self._rows:
+                return element
+            return self._next_block()
+        except (StopIteration, HeadraceError):
+            raise
+        except BaseException:
+            # The engine itself failed, or Ctrl-C came: who handles it may hold this iterator for long.
+            self._place_is_lost = self._options.executor == "inline"  # its one cursor had begun to move
+            self.close()
+            raise
 
     def get_next(self) -> Element:
         """The next element.
@@ -132,36 +141,43 @@ class DatasetIterator:
             self._run.refuse_own_functions()
         try:
             item = self._running().pull(self._pace.size)
-        except BaseException:
-            self._end()  # the engine itself failed, or Ctrl-C came: nothing can go on from here
+        except HeadraceError:
+            self._end()  # no element's failure, those are items: nothing can go on from here
             raise
         if item is None or self._ended:  # the end, or closed by another thread while this one waited
             self._end()
             self._wait_s += time.perf_counter() - start
             raise StopIteration
-        self._delivered_before += self._block_length
         if isinstance(item, Failure):
-            self._rows, self._block_length, self._cursor = iter(()), 0, item.after
             self._wait_s += time.perf_counter() - start
             # A copy, because the frames that made the error hold it, and its traceback will hold this iterator.
             error = item.error.located(stage=None, origin=None)
+            none: Iterator[Element] = iter(())
+            # Ctrl-C comes behind a call and nowhere between these lines: the state has the old place or the new one.
+            self._delivered_before += self._block_length
+            self._rows, self._block_length, self._cursor = none, 0, item.after
             try:
                 raise error
             finally:
                 del error
         rows = item.payload.rows()
-        self._rows, self._block_length, self._cursor = iter(rows), len(rows), item.cursor
         waited_s = time.perf_counter() - start
         self._wait_s += waited_s
-        self._pace.observe(len(rows), waited_s, item.payload.nbytes)
-        return next(self._rows)
+        length, fresh = len(rows), iter(rows)
+        self._pace.observe(length, waited_s, item.payload.nbytes)
+        self._delivered_before += self._block_length  # no call from here on, as above
+        self._rows, self._block_length, self._cursor = fresh, length, item.cursor
+        for element in fresh:
+            return element
+        raise InternalError("a block has no elements")
 
     def _running(self) -> Run:
         if self._run is None:
             start = self._start
-            self._run = Run(self._plan, self._options, seeds=start.seeds, epoch=start.epoch, state=start.position)
+            self._run = Run(self._plan, self._options, seeds=start.seeds, epoch=start.epoch)
             self._finalizer = weakref.finalize(self, self._run.close)
             self._finalizer.atexit = False  # the engine sees to the interpreter's exit
+            self._run.open(start.position)
         return self._run
 
     # ------------------------------------------------------------------ state
@@ -171,7 +187,15 @@ class DatasetIterator:
 
         It counts what was delivered, not what was read ahead, and belongs to this dataset: loaded into an iterator
         of an equal one, in whatever process, with whatever executor and number of workers, it continues here.
+
+        Raises:
+            FailedPreconditionError: Ctrl-C came while ``executor="inline"`` made an element.
         """
+        if self._place_is_lost:
+            message = (
+                "an element was interrupted, and executor='inline' has no place before it: use a state saved earlier"
+            )
+            raise FailedPreconditionError(message)
         return self.bookmark()()
 
     def bookmark(self) -> Callable[[], dict[str, Any]]:
@@ -214,7 +238,7 @@ class DatasetIterator:
         self._run = None
         self._start = start
         self._forget_block()
-        self._ended = False
+        self._ended = self._place_is_lost = False
         continue_after_epoch(self._plan, start.epoch)
 
     def _checked(self, state: dict[str, Any]) -> _Start:
@@ -265,8 +289,10 @@ class DatasetIterator:
         self._shut()
 
     def _shut(self) -> None:
-        if self._finalizer is not None:
-            self._finalizer()
+        if self._run is not None:
+            self._run.close()
+        if self._finalizer is not None:  # only now: Ctrl-C may have come before
+            self._finalizer.detach()
 
     def __enter__(self) -> Self:
         return self

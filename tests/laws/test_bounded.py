@@ -55,6 +55,7 @@ def at_rest(iterator: hr.DatasetIterator) -> None:
     """Comes back when every thread that reads ahead waits for room."""
     run = iterator._run
     assert run is not None
+    assert run._root is not None
     ahead = [stage for stage in stages_of(run._root) if isinstance(stage, PrefetchStage)]
     end_s = time.monotonic() + LIMIT_S
     while ahead and not ahead[0]._channel.snapshot().producers_waiting:

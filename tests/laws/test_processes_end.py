@@ -160,9 +160,8 @@ def test_ctrl_c_in_a_loop_is_a_keyboard_interrupt_and_leaves_nothing() -> None:
             if number == 3:
                 print("under way", flush=True)
     except KeyboardInterrupt:
-        import gc
-        gc.collect()
-        print([t.name for t in threading.enumerate() if t.name.startswith("headrace")])
+        pass  # one that came at the first instruction of next() still holds the loop's iterator here
+    print([t.name for t in threading.enumerate() if t.name.startswith("headrace")])
     """
     assert run_program(body, interrupt=True) == (0, "[]\n", "")
 

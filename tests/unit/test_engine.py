@@ -19,7 +19,9 @@ TEN = hr.Dataset.range(10)
 def run_of(dataset: hr.Dataset) -> Run:
     plan = dataset.__headrace_plan__()
     options = options_of(plan)
-    return Run(plan, options, seeds=Seeds.of(plan, seed=0, entropy=0), epoch=0, state=None)
+    run = Run(plan, options, seeds=Seeds.of(plan, seed=0, entropy=0), epoch=0)
+    run.open(None)
+    return run
 
 
 def workers() -> list[str]:

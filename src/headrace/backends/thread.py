@@ -30,7 +30,6 @@ class WorkerPool:
         # Without a bound of its own: the windows of the stages bound what is submitted.
         self._tasks: Channel[Callable[[], None]] = Channel(capacity=sys.maxsize, name="tasks")
         self._coordinator = Coordinator()
-        self._coordinator.closes(self._tasks)
         self._started = 0
         # Reentrant, because a garbage collection while a thread is started may close this very pipeline.
         self._starting = threading.RLock()
@@ -52,8 +51,8 @@ class WorkerPool:
             if self._started == self._workers or self._coordinator.should_stop():
                 return
             thread = threading.Thread(target=self._work, name=f"headrace-worker-{self._started}", daemon=True)
+            self._coordinator.register_thread(thread)  # before it begins: Ctrl-C may come between
             thread.start()
-            self._coordinator.register_thread(thread)
             self._started += 1
 
     def _work(self) -> None:
@@ -70,6 +69,7 @@ class WorkerPool:
     def stop(self) -> None:
         """Drops all tasks that did not begin; safe from any thread."""
         self._coordinator.request_stop()
+        self._tasks.close(cancel_pending_enqueues=True)
 
     def join(self) -> None:
         """Waits for the tasks that run.

@@ -38,7 +38,6 @@ class PrefetchStage(Stage):
             limit=1 << 16 if buffer_size is None else -(-buffer_size // 4), bytes_limit=max(1, buffer_bytes // 4)
         )
         self._coordinator = Coordinator()
-        self._coordinator.closes(self._channel)
         self._begun = False
         self._head: Block | None = None
 
@@ -57,8 +56,8 @@ class PrefetchStage(Stage):
         if not self._begun:
             self._begun = True
             driver = threading.Thread(target=self._drive, name="headrace-prefetch", daemon=True)
+            self._coordinator.register_thread(driver)  # before it begins: Ctrl-C may come between
             driver.start()
-            self._coordinator.register_thread(driver)
         start = time.perf_counter()
         try:
             return self._channel.get()
@@ -94,6 +93,7 @@ class PrefetchStage(Stage):
 
     def stop(self) -> None:
         self._coordinator.request_stop()
+        self._channel.close(cancel_pending_enqueues=True)
         super().stop()
 
     def close(self) -> None:
