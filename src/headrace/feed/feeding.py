@@ -90,7 +90,10 @@ class _Ready:
 
 
 class _Reader:
-    """Reads a pipeline ahead in a thread. It knows nothing of the feed's iterator, so that one can be dropped."""
+    """Reads a pipeline ahead in a thread. It knows nothing of the feed's iterator, so that one can be dropped.
+
+    Made first and begun then, so that whoever made it can stop it, whatever comes between.
+    """
 
     def __init__(self, iterator: DatasetIterator, transfer: Transfer, buffer_size: int) -> None:
         self._iterator = iterator
@@ -98,6 +101,9 @@ class _Reader:
         self.ready: Channel[_Ready] = Channel(capacity=buffer_size, name="feed")
         self._stopped = False
         self._thread = threading.Thread(target=self._work, name="headrace-feed", daemon=True)
+
+    def begin(self) -> None:
+        """Starts the thread."""
         self._thread.start()
 
     def _work(self) -> None:
@@ -120,11 +126,11 @@ class _Reader:
         return _Ready(begun, error, self._iterator.bookmark())
 
     def stop(self) -> None:
-        """Ends the thread, and waits for it."""
+        """Ends the thread, and waits for it; may be called again, where Ctrl-C cut it short."""
         self._stopped = True
         self.ready.close(cancel_pending_enqueues=True)
         self._iterator.close()
-        if threading.current_thread() is not self._thread:
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join()
 
 
@@ -148,23 +154,34 @@ class FeedIterator:
         return self
 
     def __next__(self) -> Any:
+        try:
+            return self._next()
+        except (StopIteration, HeadraceError):
+            raise
+        except BaseException:
+            self.close()  # Ctrl-C, or a fault of the transfer's own: nothing can go on from here
+            raise
+
+    def _next(self) -> Any:
         start = time.perf_counter()
         if self._ended:
             raise StopIteration
         try:
             item = self._take()
-        except BaseException:
-            self.close()
+        except HeadraceError:
+            self.close()  # no element's failure: those are items
             raise
         if item is None:
             self.close()
             raise StopIteration
-        self._bookmark = item.bookmark
+        element = None
+        if item.error is None:
+            element = self._transfer.finish(item.begun)
+            self._waits.add(time.perf_counter() - start)
+            self._steps += 1
+        self._bookmark = item.bookmark  # no call from here on: Ctrl-C comes before it is delivered, or after
         if item.error is not None:
             raise item.error
-        element = self._transfer.finish(item.begun)
-        self._steps += 1
-        self._waits.add(time.perf_counter() - start)
         return element
 
     def _take(self) -> _Ready | None:
@@ -185,6 +202,7 @@ class FeedIterator:
         if self._reader is None:
             self._reader = _Reader(self._iterator, self._transfer, self._buffer_size)
             self._finalizer = weakref.finalize(self, self._reader.stop)
+            self._reader.begin()
         return self._reader
 
     def get_next(self) -> Any:
@@ -235,8 +253,10 @@ class FeedIterator:
         self._iterator.close()
 
     def _stop(self) -> None:
-        if self._finalizer is not None:
-            self._finalizer()
+        if self._reader is not None:
+            self._reader.stop()
+        if self._finalizer is not None:  # only now: Ctrl-C may have come before
+            self._finalizer.detach()
         self._reader = self._finalizer = None
 
     def __enter__(self) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.laws.interrupting import interrupted
 
 import headrace as hr
 from headrace.errors import InvalidArgumentError, MissingExtraError, OutOfRangeError
@@ -322,3 +324,30 @@ def test_tensorflow_gets_a_dataset() -> None:
     first = next(iter(found))  # type: ignore[call-overload]  # TensorFlow has no types here
     assert first[0].numpy().tolist() == [0, 1]
     assert first[1]["text"].numpy().tolist() == [b"0", b"1"]
+
+
+@ahead
+@executors
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_ctrl_c_anywhere_leaves_no_thread_and_the_place_behind_what_was_delivered(
+    ahead: bool, executor: str, count: int
+) -> None:
+    dataset = hr.Dataset.range(5).map(lambda x: x * x, num_parallel_calls=2).with_options(hr.Options(executor=executor))
+    whole = list(feed_of(dataset, ahead=False))
+    for point in itertools.count():
+        iterator = iter(feed_of(dataset, ahead=ahead))
+        came = [next(iterator) for _ in range(count)]
+        with interrupted(point) as interruption:
+            try:
+                came += [*itertools.islice(iterator, 1)]
+            except KeyboardInterrupt:
+                # Where the very first instruction was interrupted nothing has begun, and nothing ends.
+                assert point == 0 or no_thread_left(), interruption.where
+        state = iterator.state_dict()
+        iterator.close()
+        assert no_thread_left(), interruption.where
+        with iter(feed_of(dataset, ahead=ahead)) as resumed:
+            resumed.load_state_dict(state)
+            assert came + list(resumed) == whole, interruption.where
+        if not interruption.came:
+            break
