@@ -31,9 +31,6 @@ BLOCK_LENGTH = 16
 # So many batches of rows are mixed, beside the order of the files: a buffer that holds the whole of an epoch would be
 # filled again at the start of each, while the model waits.
 SHUFFLED_BATCHES = 10
-# Batches that wait ready-made: one being trained on, and a few so that a slow one is not noticed. Many more would let
-# the workers run far ahead and take the model's core meanwhile.
-PREFETCHED = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,35 +88,33 @@ class Way:
 
 
 def pipeline(job: Job, *, parallel: bool) -> hr.Dataset:
-    """The pipeline of the demo: lines of all files, mixed, shuffled, repeated, batched and then parsed.
-
-    A line is parsed with its whole batch: one call then parses 23 rows, and the shuffle holds text and not a thousand
-    numbers a row.
+    """The pipeline of the demo: rows of all files, mixed, shuffled, repeated and batched.
 
     Args:
         job: what to train on.
-        parallel: whether batches are parsed side by side and ahead; they are the same. Reading lines is a small part of
-            the work, and was not faster with threads.
+        parallel: whether files are parsed side by side and batches made ahead; they are the same.
     """
     calls = hr.AUTOTUNE if parallel else None
     # All columns but the last as one array: a thousand separate ones cost Python work each.
-    columns = [np.zeros(job.folder.features, np.float32), 0.0]
+    columns = [np.zeros(job.folder.features, np.float32), np.float32(0)]
 
-    def parse(records: NDArray[np.object_]) -> Batch:
-        features, labels = hr.io.decode_csv(records, columns)
+    def rows_of(path: str) -> hr.CsvDataset:
+        return hr.CsvDataset(path, columns)
+
+    def as_column(features: NDArray[np.float32], labels: NDArray[np.float32]) -> Batch:
         return features, labels[:, np.newaxis]
 
     batches = (
         hr.Dataset.list_files(job.folder.pattern, seed=job.seed)
-        .interleave(hr.TextLineDataset, cycle_length=CYCLE_LENGTH, block_length=BLOCK_LENGTH)
+        .interleave(rows_of, cycle_length=CYCLE_LENGTH, block_length=BLOCK_LENGTH, num_parallel_calls=calls)
         .shuffle(SHUFFLED_BATCHES * job.batch_size, seed=job.seed)
         .repeat(job.epochs)
         .batch(job.batch_size)
-        .map(parse, num_parallel_calls=calls)
+        .map(as_column)
     )
     if not parallel:
         return batches
-    return batches.prefetch(PREFETCHED).with_options(hr.Options(num_workers=job.workers))
+    return batches.prefetch(hr.AUTOTUNE).with_options(hr.Options(num_workers=job.workers))
 
 
 @contextmanager
