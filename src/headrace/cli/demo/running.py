@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 
+import headrace as hr
 from headrace.cli.demo.csv_folder import CsvFolder, prepare_folder
 from headrace.cli.demo.data import Recipe
 from headrace.cli.demo.frameworks import model_maker
@@ -102,7 +104,12 @@ def _job(request: Request, progress: Progress) -> Job:
 
 
 def _warm_up(model: Model, folder: CsvFolder) -> str:
-    """Compute one step that no way is charged for: libraries start their threads, a GPU its context."""
+    """Do what no way is charged for: modules are imported, libraries start their threads, a GPU its context."""
+    import_module("headrace.iterator")
+    import_module("headrace.dataset.formats.csv")
+    import_module("headrace.io.csv.reader")
+    row = ",".join(["0"] * (folder.features + 1))
+    hr.io.decode_csv([row], [np.zeros(folder.features, np.float32), np.float32(0)])
     model.step(np.zeros((1, folder.features), np.float32), np.zeros((1, 1), np.float32))
     return model.device
 
