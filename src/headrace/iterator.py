@@ -6,6 +6,9 @@ What always holds:
 - It closes itself at the end, and when it is dropped, whether by ``break``, by an exception, by the garbage
   collector or at the interpreter's exit. ``close`` may come at any time, and any number of times.
 - An error of one element leaves it usable: the next call goes on with the next element.
+- Ctrl-C ends the run, wherever in ``next`` it comes, and the state is then that of what was delivered. CPython looks for a
+  signal where a function of Python's begins, behind a call of one of C's, and where a loop goes back; so a place changes
+  in lines that have none of these.
 """
 
 from __future__ import annotations
