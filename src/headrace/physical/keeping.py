@@ -17,7 +17,7 @@ from itertools import accumulate
 import numpy as np
 
 from headrace.caching.kept import Filling, KeptEpoch, Store
-from headrace.errors import HeadraceError, ResourceExhaustedError
+from headrace.errors import CancelledError, HeadraceError, ResourceExhaustedError
 from headrace.io.elements.file import ElementFile
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
@@ -110,6 +110,7 @@ class CacheStage(Stage):
         self._starts = [0, *accumulate(len(payload) for payload, _ in self._pieces or ())]
         self._count = 0
         self._failed = 0  # failures met in this filling
+        self._stopped = False
 
     def _place(self) -> _CacheCursor:
         return _CacheCursor(self._index, self._epoch, self._content, self._failures)
@@ -121,6 +122,8 @@ class CacheStage(Stage):
             behind = self._index - self._count
             item = self._read(self.inputs[0], min(behind, _KEPT_AT_ONCE) if behind > 0 else limit)
             if item is None:
+                if self._stopped:  # the end may be none: what was kept as whole would be cut short for ever
+                    raise CancelledError("the run was closed")
                 self._complete()
                 return None
             if isinstance(item, Failure):
@@ -169,6 +172,10 @@ class CacheStage(Stage):
         cursor = self._place()
         self._index += len(part)
         return Block(_handed_out(payload.subset(part)), cursor, origin.subset(part))
+
+    def stop(self) -> None:
+        self._stopped = True  # before any stage above is told
+        super().stop()
 
     def close(self) -> None:
         filling, self._filling = self._filling, None

@@ -62,6 +62,8 @@ class PrefetchStage(Stage):
         try:
             return self._channel.get()
         except OutOfRangeError:
+            if self._coordinator.should_stop():  # whoever keeps what it reads must not take this for the end
+                raise CancelledError("the run was closed") from None
             return None
         finally:
             self.meter.waited(time.perf_counter() - start)

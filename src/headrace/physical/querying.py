@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from headrace.errors import HeadraceError
+from headrace.errors import CancelledError, HeadraceError
 from headrace.io.sql.reader import RowChunk, RowPlace, RowReader
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
@@ -70,6 +70,8 @@ class QueryStage(Stage):
     def _pull(self, limit: int) -> Item:
         try:
             chunk = self._reader.read(limit)
+        except CancelledError:
+            raise  # the run is being closed, and nothing failed
         except HeadraceError as error:
             placed = error.located(stage=self._label, origin=None)
             return Failure(placed, self.cursor, _PlaceCursor(self._reader.place))

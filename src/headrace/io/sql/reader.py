@@ -120,6 +120,7 @@ class RowReader:
         """The next 1 to ``max_rows`` rows, or None at the end.
 
         Raises:
+            CancelledError: ``stop`` was called.
             HeadraceError: for the next row, or the query; the next call goes on behind it.
         """
         if not self._rows and not self._ended:
@@ -188,8 +189,7 @@ class RowReader:
         try:
             self._rows = self._fetched()
         except CancelledError:
-            self._ended = True  # somebody closes this; ``close`` does the rest
-            return
+            raise  # somebody closes this: it is no end, and no error of the query's
         except Exception as error:  # noqa: BLE001 - a driver raises what it likes
             self._fail(error)
             return

@@ -1,0 +1,108 @@
+"""A cache is empty or whole, whenever a run over it was closed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.laws.plans import Recipe, recipes
+from tests.laws.running import LIMIT, Way, elements_of, running, ways
+from tests.laws.test_bounded import stages_of
+
+import headrace as hr
+from headrace.backends.thread import WorkerPool
+from headrace.errors import HeadraceError
+from headrace.physical.prefetching import PrefetchStage
+from headrace.testing.restoring import delivered, same
+
+LIMIT_S = 30.0
+TWENTY = hr.Dataset.range(20)
+
+Slow = Callable[[int], int]
+
+# Each waits, in a thread of its own or in a worker, for a function of the user's.
+WAITING: dict[str, Callable[[Slow], hr.Dataset]] = {
+    "prefetch": lambda slow: TWENTY.map(slow).prefetch(2),
+    "a long prefetch": lambda slow: TWENTY.map(slow).prefetch(50),
+    "two prefetches": lambda slow: TWENTY.map(slow).prefetch(1).filter(lambda x: x >= 0).prefetch(1),
+    "parallel map": lambda slow: TWENTY.map(slow, num_parallel_calls=2),
+    "unordered map": lambda slow: TWENTY.map(slow, num_parallel_calls=2, deterministic=False),
+    "interleave": lambda slow: hr.Dataset.range(4).interleave(
+        lambda part: hr.Dataset.range(part * 5, part * 5 + 5).map(slow), cycle_length=2, num_parallel_calls=2
+    ),
+    "prefetch inside": lambda slow: hr.Dataset.range(4).flat_map(
+        lambda part: hr.Dataset.range(part * 5, part * 5 + 5).map(slow).prefetch(1)
+    ),
+    "zip": lambda slow: hr.Dataset.zip((TWENTY.map(slow).prefetch(1), TWENTY)).map(lambda x, _: x),
+    "shuffle": lambda slow: TWENTY.map(slow).prefetch(1).shuffle(3, seed=1),
+    "groups": lambda slow: (
+        TWENTY.map(slow).prefetch(1).group_by_window(lambda x: x % 2, lambda _, group: group, window_size=3)
+    ),
+}
+
+
+def until_somebody_waits_for_it(iterator: hr.DatasetIterator) -> None:
+    """Comes back when a thread waits for what a prefetch makes, or soon: the law holds either way."""
+    run = iterator._run
+    assert run is not None
+    assert run._root is not None
+    ahead = [stage for stage in stages_of(run._root) if isinstance(stage, PrefetchStage)]
+    end_s = time.monotonic() + 0.05
+    while not any(stage._channel.snapshot().consumers_waiting for stage in ahead) and time.monotonic() < end_s:
+        threading.Event().wait(0.0002)
+
+
+@pytest.mark.parametrize("plan", sorted(WAITING))
+@pytest.mark.parametrize("place", ["memory", "disk"])
+def test_closing_while_a_stage_above_waits_keeps_nothing_or_all(plan: str, place: str, tmp_path: Path) -> None:
+    waits, go = threading.Event(), threading.Event()
+
+    def slow(x: int) -> int:
+        if x == 5:
+            waits.set()
+            assert go.wait(LIMIT_S)
+        return x
+
+    stop = WorkerPool.stop
+
+    def stopped(pool: WorkerPool) -> None:
+        stop(pool)
+        go.set()  # every stage has been told by now
+
+    made = WAITING[plan](slow)
+    kept = made.cache() if place == "memory" else made.cache(tmp_path / "cache", key=plan)
+    iterator = iter(kept.map(lambda x: x, num_parallel_calls=1))
+    with mock.patch.object(WorkerPool, "stop", stopped):
+        assert next(iterator) in range(5)
+        assert waits.wait(LIMIT_S)
+        until_somebody_waits_for_it(iterator)
+        iterator.close()
+    assert sorted(kept) == list(range(20))
+
+
+@given(recipes(), ways(), st.lists(st.integers(0, 9), min_size=1, max_size=4))
+def test_however_many_elements_were_taken_of_the_runs_before(recipe: Recipe, way: Way, counts: list[int]) -> None:
+    plain, dataset = recipe.build(), recipe.build().cache()
+    epochs = [elements_of(plain) for _ in range(len(counts) + 1)]  # one of which is kept, or read last
+    for count in counts:
+        with running(dataset.map(same_again, num_parallel_calls=1), way) as iterator:
+            list(delivered(iterator, count))
+    came = elements_of(dataset, way, limit=LIMIT)
+    assert any(alike(came, epoch) for epoch in epochs)
+
+
+def same_again(*element: object) -> object:
+    return element[0] if len(element) == 1 else element
+
+
+def alike(came: list[Any], epoch: list[Any]) -> bool:
+    """Whether they are the same; of a failure only the kind counts, which a cache may tell in other words."""
+    kinds = [[type(one) if isinstance(one, HeadraceError) else one for one in elements] for elements in (came, epoch)]
+    return len(came) == len(epoch) and all(map(same, *kinds))
