@@ -170,10 +170,10 @@ def written(content: bytes, suffix: str) -> str:
     return str(path)
 
 
-def text_file(length: int) -> str:
+def text_file(length: int, suffix: str = ".txt") -> str:
     """Lines, the fourth of which is not UTF-8."""
     lines = [b"\xff" if number == 3 else f"line {number}".encode() for number in range(length)]
-    return written(b"\n".join(lines), ".txt")
+    return written(b"\n".join(lines), suffix)
 
 
 def csv_file(length: int, *, good: bool) -> str:

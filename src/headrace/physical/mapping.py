@@ -6,6 +6,7 @@ parallel map does in a worker exactly what the serial one does in its driver.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -65,7 +66,7 @@ def call_each(
     if has_tuples:
         calls = itertools.starmap(function, rows)
     elif has_tuples is None:
-        calls = (call_on(function, row) for row in rows)
+        calls = map(functools.partial(call_on, function), rows)  # no generator: it makes its own of a StopIteration
     else:
         calls = map(function, rows)
     results: list[Any] = []
