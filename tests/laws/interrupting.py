@@ -9,6 +9,7 @@ from __future__ import annotations
 import dis
 import functools
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,15 @@ def _names(code: CodeType) -> dict[int, str]:
     return {instruction.offset: instruction.opname for instruction in dis.get_instructions(code)}
 
 
+def _finalizes(frame: FrameType | None) -> bool:
+    """Whether it is called because an object is dropped: Python prints what is raised there, and goes on."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__" or frame.f_code.co_filename == weakref.__file__:
+            return True
+        frame = frame.f_back
+    return False
+
+
 class Interruption:
     """Counts the points that are passed, and interrupts at one of them; ``came`` says whether it was reached."""
 
@@ -41,7 +51,7 @@ class Interruption:
         assert event == "call"
         if frame.f_back in self._last:  # the call was of a function in Python, which looks by itself
             self._last[frame.f_back] = ""
-        if self.came or not frame.f_code.co_filename.startswith(_ROOT):
+        if self.came or not frame.f_code.co_filename.startswith(_ROOT) or _finalizes(frame):
             return None
         frame.f_trace_opcodes = True
         self._last[frame] = ""
