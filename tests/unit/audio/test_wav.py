@@ -42,8 +42,12 @@ def test_24_bits_keep_their_sign() -> None:
 
 def test_what_is_decoded_is_the_callers_to_change() -> None:
     for stored in (STEREO, STEREO.astype("<f4"), STEREO.astype("u1")):
-        decoded, _ = hr.audio.decode_wav(wav(stored))
-        decoded[:] = 0
+        file = wav(stored)
+        first, second = hr.audio.decode_wav(file)[0], hr.audio.decode_wav(file)[0]
+        kept = second.copy()
+        first[:] = 2  # no sample of a file is
+        np.testing.assert_array_equal(second, kept)
+        np.testing.assert_array_equal(hr.audio.decode_wav(file)[0], kept)
 
 
 def test_other_chunks_are_passed_over_with_the_byte_that_fills_them_up() -> None:

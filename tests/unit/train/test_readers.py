@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -395,8 +396,14 @@ def test_a_reader_that_is_dropped_closes_its_file(tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_bytes(b"line\n" * 500_000)  # beyond what is read at once
     reader = TextLineReader()
     reader.read(queue_of(tmp_path, "long.txt"))
+    assert "long.txt" in names_of_open_files()
     del reader
-    gc.collect()  # an open file would warn here, and a warning is an error
+    gc.collect()  # a file that nobody closed would warn here, and a warning is an error
+    assert "long.txt" not in names_of_open_files()
+
+
+def names_of_open_files() -> set[str]:
+    return {Path(file.path).name for file in psutil.Process().open_files()}
 
 
 @pytest.mark.parametrize(
