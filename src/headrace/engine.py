@@ -13,7 +13,7 @@ from typing import Final
 
 from headrace.backends.inline import InlineStage
 from headrace.backends.thread import WorkerPool
-from headrace.errors import FailedPreconditionError, HeadraceError
+from headrace.errors import CancelledError, FailedPreconditionError, HeadraceError
 from headrace.observe.meter import StageStats
 from headrace.optimize.add_final_prefetch import has_parallel_work
 from headrace.optimize.rules import optimized
@@ -127,6 +127,8 @@ class Run:
             self._puller = threading.get_ident()
             try:
                 return next(_apart(self._root, limit))
+            except CancelledError:  # of a stage's own wait; what a function raises is an item
+                return None
             except HeadraceError:
                 if self._stopped.is_set():  # a wait that close() ended
                     return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from headrace.backends.reference import stream_of
-from headrace.backends.reference.stream import Stream
-from headrace.errors import HeadraceError
+from headrace.backends.reference.stream import Interrupted, Stream
+from headrace.errors import CancelledError, HeadraceError
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
 from headrace.physical.context import Context
@@ -32,6 +32,8 @@ class InlineStage(Stage):
             element, origin = self._stream.next()
         except StopIteration:
             return None
+        except Interrupted:
+            raise CancelledError("the run was closed") from None
         except HeadraceError as error:
             return Failure(error, here, here)
         return Block(Rows([element]), here, _Origin(origin))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headrace.backends.reference.dispatch import stream_of
-from headrace.backends.reference.stream import Given, Stream
-from headrace.errors import HeadraceError
+from headrace.backends.reference.stream import Given, Interrupted, Stream
+from headrace.errors import CancelledError, HeadraceError
 from headrace.io.sql.reader import RowReader
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
@@ -24,6 +24,8 @@ class QueryStream:
     def next(self) -> Given:
         try:
             chunk = self.reader.read(1)
+        except CancelledError:
+            raise Interrupted from None
         except HeadraceError as error:
             raise error.located(stage=self.label, origin=None) from error.__cause__
         if chunk is None:

@@ -16,11 +16,15 @@ from headrace.physical.cursor import State
 from headrace.physical.failing import located
 from headrace.structure import Element
 
-__all__ = ["Given", "Stream", "Unary", "called", "leave_out", "log"]
+__all__ = ["Given", "Interrupted", "Stream", "Unary", "called", "leave_out", "log"]
 
 log: Final = logging.getLogger("headrace")
 
 Given = tuple[Element, str]
+
+
+class Interrupted(Exception):  # noqa: N818 - nothing is wrong, and it is no HeadraceError, which streams may leave out
+    """A wait was ended from outside: this is neither the end nor an element's error."""
 
 
 class Stream(Protocol):

@@ -120,7 +120,7 @@ class RowReader:
         """The next 1 to ``max_rows`` rows, or None at the end.
 
         Raises:
-            CancelledError: ``stop`` was called.
+            CancelledError: ``stop`` was called; the next call returns None.
             HeadraceError: for the next row, or the query; the next call goes on behind it.
         """
         if not self._rows and not self._ended:
@@ -189,7 +189,9 @@ class RowReader:
         try:
             self._rows = self._fetched()
         except CancelledError:
-            raise  # somebody closes this: it is no end, and no error of the query's
+            # Somebody closes this. It is no end, which a cache would keep; and told once, for who leaves errors out and reads on.
+            self._ended = True
+            raise
         except Exception as error:  # noqa: BLE001 - a driver raises what it likes
             self._fail(error)
             return

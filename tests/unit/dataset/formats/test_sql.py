@@ -3,6 +3,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import sqlite3
+import subprocess
+import sys
+import textwrap
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -392,6 +395,28 @@ def test_a_query_that_does_not_end_is_interrupted(tmp_path: Path) -> None:
         iterator.close()
         waiting.join(LIMIT_S)
         assert not waiting.is_alive()
+
+
+@pytest.mark.parametrize("executor", ["thread", "inline"])
+@pytest.mark.parametrize("behind", ["", ".cache(folder, key='k')", ".ignore_errors()", ".shuffle(10)", ".prefetch(2)"])
+def test_at_the_interpreters_exit_a_query_is_neither_an_error_nor_the_end(
+    behind: str, executor: str, tmp_path: Path
+) -> None:
+    program = f"""
+    import sqlite3, threading
+    import headrace as hr
+    begun, folder = threading.Event(), {str(tmp_path / "kept")!r}
+    def connect():
+        connection = sqlite3.connect(":memory:")
+        connection.set_progress_handler(lambda: begun.set() or 0, 1000)
+        return connection
+    ds = hr.SqlDataset({ENDLESS!r}, connect){behind}.with_options(hr.Options(executor={executor!r}))
+    threading.Thread(target=lambda: list(ds), daemon=True).start()
+    assert begun.wait({LIMIT_S})
+    """
+    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert not [path for path in tmp_path.rglob("*") if path.suffix == ".elements"]
 
 
 def test_a_database_has_a_fingerprint_where_it_is_a_file(tmp_path: Path) -> None:
