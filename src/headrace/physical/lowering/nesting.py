@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Any, Final
 
 from headrace.errors import DataLossError
@@ -59,11 +62,30 @@ def _interleave(node: FlatMap, state: State | None, context: Context) -> Stage:
         cycle, block, calls = node.cycle_length or 1, node.block_length, node.num_parallel_calls
         deterministic = node.deterministic
     meter = context.meter(node)
-    parallel = context.pool is not None and calls is not None
+    pool = context.pool if calls is not None else None
     # Two a call: while one is read, the next already lies ready, and the driver comes to look only when it has a core.
-    ahead = 2 * calls_of(calls, context) if parallel and calls is not None else 0
+    ahead = 2 * calls_of(calls, context) if pool is not None and calls is not None else 0
     readers_bytes = context.buffer_bytes // (AheadReader.BLOCKS_AHEAD * (2 * cycle + ahead))
     pace = Pace(bytes_limit=max(1, readers_bytes), target_s=_READ_AHEAD_S)
+    reader = InnerReader if pool is None else functools.partial(AheadReader, pool=pool, pace=pace, meter=meter)
+    return InterleaveStage(
+        node.label,
+        lower(node.input, input_state(state), context.replaying()),  # elements that opened datasets are read again
+        meter,
+        state,
+        cycle_length=cycle,
+        block_length=block,
+        open_plan=_opener(node, context, reader),
+        reopen=functools.partial(_reopened, node, context),
+        ahead=ahead,
+        ordered=pool is None or is_ordered(deterministic, context),
+    )
+
+
+def _opener(
+    node: FlatMap, context: Context, make_reader: Callable[[Callable[[], Stage | Failure], Cursor | None], InnerReader]
+) -> Callable[[Block, int, State | None], InnerReader]:
+    """What makes a reader of the dataset that an element opens, from its start or from a state."""
 
     def open_plan(opener: Block, number: int, saved: State | None) -> InnerReader:
         def open_stage() -> Stage | Failure:
@@ -73,29 +95,15 @@ def _interleave(node: FlatMap, state: State | None, context: Context) -> Stage:
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
                 return open_failure(error, node.label, opener)
 
-        place = None if saved is None else _SavedPlace(saved)
-        if not parallel or context.pool is None:
-            return InnerReader(open_stage, place)
-        return AheadReader(open_stage, place, pool=context.pool, pace=pace, meter=meter)
+        return make_reader(open_stage, None if saved is None else _SavedPlace(saved))
 
-    def reopen(opener: State) -> Block:
-        """The element that opened a slot, read again from the place before it."""
-        above = lower(node.input, opener, context.alone())
+    return open_plan
+
+
+def _reopened(node: FlatMap, context: Context, opener: State) -> Block:
+    """The element that opened a slot, read again from the place before it."""
+    with contextlib.closing(lower(node.input, opener, context.alone())) as above:
         item = above.pull(1)
-        above.close()
-        if not isinstance(item, Block):
-            raise changed_since(node)
-        return item
-
-    return InterleaveStage(
-        node.label,
-        lower(node.input, input_state(state), context.replaying()),  # elements that opened datasets are read again
-        meter,
-        state,
-        cycle_length=cycle,
-        block_length=block,
-        open_plan=open_plan,
-        reopen=reopen,
-        ahead=ahead,
-        ordered=not parallel or is_ordered(deterministic, context),
-    )
+    if not isinstance(item, Block):
+        raise changed_since(node)
+    return item
