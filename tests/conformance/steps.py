@@ -405,6 +405,18 @@ def _zip(rng: random.Random, kind: Any) -> Drawn:
     )
 
 
+def _failing_zip(rng: random.Random, kind: Any) -> Drawn:
+    """Beside a branch that fails at times and may end first."""
+    modulus, length, first = rng.randint(1, 3), rng.randint(0, 6), rng.random() < 0.5
+
+    def apply(side: Headrace, ds: Any) -> Any:
+        failing = side.data.range(length).map(lambda x: side.fail_if(x % modulus == modulus // 2, x))
+        return side.data.zip((failing, ds) if first else (ds, failing))
+
+    made = (INT, kind) if first else (kind, INT)
+    return _drawn("zip", f"fail on {modulus // 2} of {modulus}, {length}, {first}", apply, made, fails=True)
+
+
 def _unique(rng: random.Random, kind: Any) -> Drawn | None:
     suited = isinstance(kind, Leaf) and not kind.shape and kind.dtype in ("int64", "str")
     return _drawn("unique", "", lambda side, ds: ds.unique(), kind) if suited else None
@@ -489,6 +501,7 @@ STEPS: dict[str, Draw] = {
     "enumerate": _enumerate,
     "concatenate": _concatenate,
     "zip": _zip,
+    "failing zip": _failing_zip,
     "unique": _unique,
     "assert_cardinality": _assert_cardinality,
     "choose_from_datasets": _choose,

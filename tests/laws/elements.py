@@ -150,6 +150,14 @@ def few_or_fail(modulus: int) -> Callable[..., Any]:
     return opened
 
 
+def zipped_with_failures(ds: hr.Dataset, modulus: int, length: int, place: str) -> hr.Dataset:
+    """Beside a branch that fails at times and ends soon: before it, behind it, or between two."""
+    failing = hr.Dataset.range(length).map(fail_on(modulus // 2, modulus))
+    if place == "nested":
+        return hr.Dataset.zip(((ds, failing), hr.Dataset.range(length // 2)))
+    return hr.Dataset.zip((failing, ds) if place == "first" else (ds, failing))
+
+
 # ------------------------------------------------------------------------- files
 
 _folders: list[Path] = []

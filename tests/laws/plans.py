@@ -35,6 +35,7 @@ from tests.laws.elements import (
     shuffled_few,
     stop_on,
     text,
+    zipped_with_failures,
 )
 from tests.laws.steps_grouping import groupings
 from tests.laws.steps_mixing import mixing
@@ -171,6 +172,9 @@ def structures() -> st.SearchStrategy[Named]:
         st.just(("zip(self, range)", lambda ds: hr.Dataset.zip(ds, hr.Dataset.range(7)))),
         st.just(("zip(dict)", lambda ds: hr.Dataset.zip({"x": ds, "y": ds.skip(1)}))),
         st.just(("zip(nested)", lambda ds: hr.Dataset.zip(((ds, hr.Dataset.range(9)), None, ds.take(6))))),
+        st.tuples(SMALL, st.integers(0, 5), st.sampled_from(["first", "second", "nested"])).map(
+            lambda a: (text("zip with a failing branch", *a), lambda ds: zipped_with_failures(ds, *a))
+        ),
         st.integers(0, 3).map(lambda s: (text("enumerate", s), lambda ds: ds.enumerate(s))),
     )
 

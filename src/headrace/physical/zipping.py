@@ -18,14 +18,15 @@ __all__ = ["ZipStage"]
 class ZipStage(Stage):
     """One element of each input; the shortest ends it.
 
-    A failure of one input takes the others' elements with it, so that what comes behind it stays aligned.
+    A failure of one input takes the others' elements with it, so that what comes behind it stays aligned. In a row with a
+    failure and an end, the first of the two decides: the end ends it, the failure is given before the end behind it does.
     """
 
-    def __init__(self, treedef: TreeDef, inputs: Sequence[Stage], meter: Meter) -> None:
-        super().__init__(meter, inputs, _ZipCursor(tuple(stage.cursor for stage in inputs)))
+    def __init__(self, treedef: TreeDef, inputs: Sequence[Stage], meter: Meter, *, ended: bool = False) -> None:
+        super().__init__(meter, inputs, _ZipCursor(tuple(stage.cursor for stage in inputs), ended=ended))
         self._treedef = treedef
         self._heads: list[Item] = [None] * len(inputs)
-        self._ended = False
+        self._ended = ended
         self.by_index = all(stage.by_index for stage in inputs)
 
     def _pull(self, limit: int) -> Item:
@@ -36,12 +37,14 @@ class ZipStage(Stage):
             head = self._heads[index] or self._read(stage, limit)
             if head is None:
                 self._ended = True
-                return None
+                break
             self._heads[index] = head
             heads.append(head)
         failure = next((head for head in heads if isinstance(head, Failure)), None)
         if failure is not None:
-            return self._failed(failure, heads)
+            return self._failed(failure)
+        if self._ended:
+            return None
         return self._zipped([head for head in heads if isinstance(head, Block)], limit)
 
     def _zipped(self, heads: list[Block], limit: int) -> Block:
@@ -50,11 +53,13 @@ class ZipStage(Stage):
         payload = Zipped(self._treedef, [head.slice(0, count).payload for head in heads])
         return Block(payload, _ZipCursor(tuple(head.cursor for head in heads)), heads[0].origin)
 
-    def _failed(self, failure: Failure, heads: list[Block | Failure]) -> Failure:
+    def _failed(self, failure: Failure) -> Failure:
+        # What was not read, because the row had ended, stands where it stood.
+        places = list(zip(self._heads, self.inputs, strict=True))
+        before = tuple(stage.cursor if head is None else head.cursor for head, stage in places)
+        after = tuple(_behind(head, stage) for head, stage in places)
         self._drop(1)
-        before = _ZipCursor(tuple(head.cursor for head in heads))
-        after = tuple(head.after if isinstance(head, Failure) else head.cursor.advance(1) for head in heads)
-        return Failure(failure.error, before, _ZipCursor(after))
+        return Failure(failure.error, _ZipCursor(before), _ZipCursor(after, ended=self._ended))
 
     def _drop(self, count: int) -> None:
         for index, head in enumerate(self._heads):
@@ -62,14 +67,23 @@ class ZipStage(Stage):
             self._heads[index] = rest
 
 
+def _behind(head: Item, stage: Stage) -> Cursor:
+    """The place behind the first element of what an input has given."""
+    if head is None:
+        return stage.cursor
+    return head.after if isinstance(head, Failure) else head.cursor.advance(1)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _ZipCursor:
-    """In several inputs at once."""
+    """In several inputs at once; ``ended`` behind a failure in whose row an input ended."""
 
     inputs: tuple[Cursor, ...]
+    ended: bool = False
 
     def advance(self, count: int) -> _ZipCursor:
-        return _ZipCursor(tuple(cursor.advance(count) for cursor in self.inputs))
+        return _ZipCursor(tuple(cursor.advance(count) for cursor in self.inputs)) if count else self
 
     def state(self) -> State:
-        return {"inputs": [cursor.state() for cursor in self.inputs]}
+        state: State = {"inputs": [cursor.state() for cursor in self.inputs]}
+        return state | {"ended": True} if self.ended else state

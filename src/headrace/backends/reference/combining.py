@@ -14,12 +14,15 @@ __all__: list[str] = []
 
 
 class ZipStream:
-    """One element of each input; a failure of one takes the others' elements with it."""
+    """One element of each input; a failure of one takes the others' elements with it.
 
-    def __init__(self, node: Zip, inputs: list[Stream]) -> None:
+    In a row with a failure and an end, the first of the two decides; behind a failure the end still ends it.
+    """
+
+    def __init__(self, node: Zip, inputs: list[Stream], *, ended: bool) -> None:
         self.node = node
         self.inputs = inputs
-        self.ended = False
+        self.ended = ended
 
     def next(self) -> Given:
         if self.ended:
@@ -30,7 +33,9 @@ class ZipStream:
                 element, origin = stream.next()
             except StopIteration:
                 self.ended = True
-                raise
+                if failure is None:
+                    raise
+                break
             except HeadraceError as error:
                 failure = failure or error
             else:
@@ -41,7 +46,8 @@ class ZipStream:
         return unflatten(self.node.treedef, elements), origins[0]
 
     def state(self) -> State:
-        return {"inputs": [stream.state() for stream in self.inputs]}
+        state: State = {"inputs": [stream.state() for stream in self.inputs]}
+        return state | {"ended": True} if self.ended else state
 
     def close(self) -> None:
         for stream in self.inputs:
@@ -51,6 +57,5 @@ class ZipStream:
 @stream_of.register
 def _zip(node: Zip, state: State | None, context: Context) -> Stream:
     parts = zip(node.inputs, state["inputs"] if state else [None] * len(node.inputs), strict=True)
-    return ZipStream(
-        node, [stream_of(child, saved, context.among(node.inputs, part)) for part, (child, saved) in enumerate(parts)]
-    )
+    inputs = [stream_of(child, saved, context.among(node.inputs, part)) for part, (child, saved) in enumerate(parts)]
+    return ZipStream(node, inputs, ended=bool(state and state.get("ended")))
