@@ -1,9 +1,11 @@
 """Random chains in tf.data and in headrace, compared element for element, errors with their kinds and places.
 
     python -m tests.conformance --chains 20000 --seed 1
+    python -m tests.conformance --differences
 
 It prints how many chains of how many operations agreed; the first that differs is made short and printed, and the exit
-status is 1. The differences that are meant stand in docs/conformance.md, and chains are kept from them where they are drawn.
+status is 1. What is known to differ stands in docs/conformance.md, and chains are kept from it where they are drawn; with
+``--differences`` the programs of that page are run on both sides instead, and compared with what it says that they print.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import itertools
 import json
 import logging
 import multiprocessing
+import os
 import random
 import subprocess
 import sys
@@ -25,6 +28,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from tests.conformance.differences import compare
 from tests.conformance.sides import HEADRACE, Event, Headrace, events_of, tensorflow_side
 from tests.conformance.steps import FINALS, SOURCES, STEPS, Drawn, write_files
 
@@ -178,7 +182,13 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=5, help="at most so many operations behind a source")
     parser.add_argument("--processes", type=int, default=multiprocessing.cpu_count())
     parser.add_argument("--job", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--differences", action="store_true", help="run the programs of docs/conformance.md instead")
+    parser.add_argument("--write", action="store_true", help="with --differences: put what they print into the page")
     options = parser.parse_args()
+    if options.differences:
+        wrong = compare(write=options.write)
+        sys.stdout.flush()
+        os._exit(1 if wrong else 0)  # threads that hang in TensorFlow would keep the process
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
         write_files(Path(folder))
