@@ -22,6 +22,7 @@ from headrace.physical.cursor import State
 from headrace.physical.lowering import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.buffering import Prefetch, WithOptions
+from headrace.plan.by_number import numbers_first
 from headrace.plan.node import AUTOTUNE, Node, nodes_of, parallel_calls_of
 from headrace.plan.options import Options
 
@@ -35,6 +36,7 @@ _FALLBACK_BYTES: Final = 4 << 30
 
 def physical_plan(plan: Node, options: Options) -> Node:
     """The plan as it will run."""
+    plan = numbers_first(plan)
     return plan if options.optimize is False or options.executor == "inline" else optimized(plan)
 
 

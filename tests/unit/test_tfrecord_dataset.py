@@ -123,6 +123,21 @@ def test_only_what_is_asked_for_is_read(tmp_path: Path) -> None:
     assert told(dataset)[4:7] == [b"4", DataLossError, b"6"]
 
 
+def test_a_record_that_is_left_out_keeps_its_number(tmp_path: Path) -> None:
+    content = bytearray(file_of([b"%d" % number for number in range(10)]))
+    content[2 * 17 + 12] ^= 1  # the third record
+    path = tmp_path / "a"
+    path.write_bytes(bytes(content))
+    records = hr.TFRecordDataset(path, random_access=True, on_error="skip")
+    for executor in ("inline", "thread"):
+        dataset = records.with_options(hr.Options(executor=executor))
+        assert list(dataset.take(5)) == [b"0", b"1", b"3", b"4"]
+        assert list(dataset.shard(2, 0)) == [b"0", b"4", b"6", b"8"]
+        assert list(dataset.skip(2)) == [b"3", b"4", b"5", b"6", b"7", b"8", b"9"]
+        # Here a repeat is between, and what is left out is counted in each of its turns: it is not among the elements.
+        assert list(dataset.repeat(2).take(11)) == [b"0", b"1", *(b"%d" % n for n in range(3, 10)), b"0", b"1"]
+
+
 def test_lines_by_number_are_the_same_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes("eins\r\nzwei\n\nfünf".encode())

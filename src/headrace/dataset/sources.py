@@ -11,7 +11,7 @@ import numpy as np
 from headrace.dataset.part import Part
 from headrace.errors import InvalidArgumentError
 from headrace.io.files import match_files
-from headrace.plan.elementwise import Map
+from headrace.plan.by_number import Source
 from headrace.plan.fetching import fetch_of, length_of
 from headrace.plan.randomness import Randomness
 from headrace.plan.sources import FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
@@ -111,8 +111,11 @@ class Sources(Part):
     ) -> Dataset:
         """What any object gives by number: torch's map-style datasets, Grain's sources, Hugging Face's datasets, a list.
 
-        A shuffle or a ``take`` behind it moves numbers, and only what comes out is fetched. Lists in what it gives are
-        arrays, as in other sources, and tensors of PyTorch's are NumPy arrays on the same memory.
+        ``shuffle``, ``take``, ``skip`` and ``shard`` behind it move numbers, also behind ``repeat``, ``prefetch`` and
+        ``with_options``, and only what comes out is fetched. An element that cannot be fetched keeps its number: ``take(5)`` is
+        the numbers 0 to 4, an error in place of one that fails.
+
+        Lists in what it gives are arrays, as in other sources, and tensors of PyTorch's are NumPy arrays on the same memory.
 
         Args:
             source: has ``__len__`` and ``__getitem__``, which takes 0 to the length - 1. Where it has ``__getitems__``, which
@@ -143,7 +146,7 @@ class Sources(Part):
         """
         numbers = Range(start=0, stop=length_of(source), step=1, name=name)
         return cls._of(
-            Map(
+            Source(
                 input=numbers,
                 function=fetch_of(source),
                 num_parallel_calls=num_parallel_calls,

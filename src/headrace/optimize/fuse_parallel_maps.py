@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.optimize.rewriting import rewrite
+from headrace.plan.rewriting import rewrite
 from headrace.plan.elementwise import Map, MapChain
 from headrace.plan.node import Node
 

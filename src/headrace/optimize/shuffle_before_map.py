@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from headrace.optimize.rewriting import rewrite
+from headrace.plan.rewriting import rewrite
 from headrace.plan.elementwise import Map
 from headrace.plan.node import Node
 from headrace.plan.sequencing import Shuffle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from headrace.optimize.rewriting import rewrite
+from headrace.plan.rewriting import rewrite
 from headrace.plan.elementwise import Map, MapChain, RandomMap
 from headrace.plan.grouping import Batch
 from headrace.plan.node import Node

@@ -9,7 +9,7 @@ from headrace.dataset.dataset import Dataset
 from headrace.errors import InvalidArgumentError
 from headrace.io.files import path_of
 from headrace.io.indexing.records import INDEXED_FORMATS, IndexedRecords
-from headrace.plan.elementwise import Map
+from headrace.plan.by_number import Source
 from headrace.plan.fetching import FetchMany, fetch_of
 from headrace.plan.sources import Range, RecordFormat
 
@@ -40,7 +40,7 @@ def by_number(
     fetch = fetch_of if files.spec() is not None else FetchMany
     records = IndexedRecords(paths, INDEXED_FORMATS[kind], compression_type=compression, stage=stage)
     return Dataset(
-        Map(
+        Source(
             input=Range(start=0, stop=len(records), step=1, name=name),
             function=fetch(records),
             num_parallel_calls=num_parallel_reads,

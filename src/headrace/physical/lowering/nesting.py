@@ -17,6 +17,7 @@ from headrace.physical.lowering.dispatch import calls_of, input_state, is_ordere
 from headrace.physical.mapping import call_on
 from headrace.physical.nesting import InterleaveStage, open_failure
 from headrace.physical.stage import Pace, Stage
+from headrace.plan.by_number import numbers_first
 from headrace.plan.combining import FlatMap, Interleave
 from headrace.plan.node import Node, plan_of
 
@@ -44,7 +45,7 @@ class _SavedPlace:
 
 def inner_plan(node: FlatMap, element: Any, number: int, context: Context) -> tuple[Node, Context]:
     """The plan that the user's function makes of an element, and the context in which it runs."""
-    plan = plan_of(call_on(node.function, element), stage=node.label)
+    plan = numbers_first(plan_of(call_on(node.function, element), stage=node.label))
     return plan, context.inside(plan, opener=node, number=number)
 
 

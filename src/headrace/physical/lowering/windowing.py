@@ -15,6 +15,7 @@ from headrace.physical.packing import PackStage
 from headrace.physical.reading import GroupOrigin
 from headrace.physical.stage import Stage
 from headrace.physical.windowing import WindowStage
+from headrace.plan.by_number import numbers_first
 from headrace.plan.node import Node, plan_of
 from headrace.plan.packing import Pack
 from headrace.plan.windowing import GroupByWindow, Held, HeldElements, Window
@@ -37,7 +38,8 @@ def reduced_plan(
     node: GroupByWindow, key: int, elements: HeldElements, number: int, context: Context
 ) -> tuple[Node, Context]:
     """The plan that the user's function makes of a group, and the context in which it runs."""
-    plan = plan_of(node.reduce_func(key, node.wrap(Held(elements=elements, name=node.name))), stage=node.reduce_label)
+    group = node.wrap(Held(elements=elements, name=node.name))
+    plan = numbers_first(plan_of(node.reduce_func(key, group), stage=node.reduce_label))
     return plan, context.inside(plan, opener=node, number=number)
 
 
