@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import logging
-import os
 import threading
 import time
 import weakref
@@ -14,6 +13,7 @@ from typing import Final
 from headrace.backends.inline import InlineStage
 from headrace.backends.thread import WorkerPool
 from headrace.errors import CancelledError, FailedPreconditionError, HeadraceError
+from headrace.machine import current_share
 from headrace.observe.meter import StageStats
 from headrace.optimize.add_final_prefetch import has_parallel_work
 from headrace.optimize.rules import optimized
@@ -29,9 +29,6 @@ from headrace.plan.options import Options
 __all__ = ["Run", "physical_plan"]
 
 _log = logging.getLogger("headrace")
-
-# Where the system does not say how much memory it has.
-_FALLBACK_BYTES: Final = 4 << 30
 
 
 def physical_plan(plan: Node, options: Options) -> Node:
@@ -92,13 +89,14 @@ class Run:
         self._given_back = False
         self._inline = options.executor == "inline"
         self._root: Stage | None = None
+        self.ram_budget_bytes = options.ram_budget or _default_budget_bytes()
         if not self._inline and _uses_threads(running):
             self._pool = WorkerPool(_workers(running, options))
         self._context = Context(
             seeds=seeds,
             meters=self._meters,
             pool=self._pool,
-            buffer_bytes=_buffer_bytes(running, options),
+            buffer_bytes=_buffer_bytes(running, self.ram_budget_bytes),
             deterministic=options.deterministic is not False,
             epoch=(epoch,),
             max_failures=options.max_failures,
@@ -170,6 +168,11 @@ class Run:
             self._pool.stop()
 
     @property
+    def workers(self) -> int:
+        """How many threads the one pool may have; 0 where nothing runs in parallel."""
+        return 0 if self._pool is None else self._pool.workers
+
+    @property
     def is_read(self) -> bool:
         """Whether a thread reads the plan at this moment."""
         return self._puller is not None
@@ -195,25 +198,19 @@ def _uses_threads(plan: Node) -> bool:
 
 def _workers(plan: Node, options: Options) -> int:
     """Enough for every stage to have as many calls at once as it was promised."""
-    cores = os.cpu_count() or 1
     wanted = [parallel_calls_of(node) for node in nodes_of(plan)]
     fixed = sum(calls for calls in wanted if calls is not None and calls != AUTOTUNE)
-    tuned = cores if AUTOTUNE in wanted else 0
+    tuned = current_share().cores if AUTOTUNE in wanted else 0
     total = max(1, fixed + tuned)
     return total if options.num_workers is None else min(total, options.num_workers)
 
 
-def _buffer_bytes(plan: Node, options: Options) -> int:
+def _buffer_bytes(plan: Node, budget_bytes: int) -> int:
     """An equal part of the budget for each stage that buffers."""
     buffers = sum(isinstance(node, Prefetch) or parallel_calls_of(node) is not None for node in nodes_of(plan))
-    budget = options.ram_budget if options.ram_budget is not None else _default_budget_bytes()
-    return max(1, budget // max(1, buffers))
+    return max(1, budget_bytes // max(1, buffers))
 
 
 def _default_budget_bytes() -> int:
-    """A quarter of the machine's memory: the model and the framework need the rest."""
-    try:
-        total = int(os.sysconf("SC_PAGE_SIZE")) * int(os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):
-        total = _FALLBACK_BYTES
-    return total // 4
+    """A quarter of the memory that this process may take: the model and the framework need the rest."""
+    return max(1, current_share().memory_bytes // 4)

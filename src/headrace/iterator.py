@@ -274,6 +274,8 @@ class DatasetIterator:
             wait_s=self._wait_s,
             elapsed_s=time.perf_counter() - self._began_s,
             stages=self._run.stages() if self._run is not None else (),
+            workers=self._run.workers if self._run is not None else 0,
+            ram_budget_bytes=self._run.ram_budget_bytes if self._run is not None else 0,
         )
 
     # ------------------------------------------------------------------ ending

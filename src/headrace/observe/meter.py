@@ -59,12 +59,16 @@ class IteratorStats:
         wait_s: seconds that its caller spent waiting in ``next``.
         elapsed_s: seconds since it was made.
         stages: its stages, sources first.
+        workers: how many threads its pool may have; 0 without parallel work, and before anything was asked for.
+        ram_budget_bytes: how many bytes its buffers may hold together; 0 before anything was asked for.
     """
 
     elements: int
     wait_s: float
     elapsed_s: float
     stages: tuple[StageStats, ...]
+    workers: int = 0
+    ram_budget_bytes: int = 0
 
     @property
     def wait_share(self) -> float:

@@ -18,9 +18,13 @@ class Options:
     Args:
         deterministic: False lets parallel stages deliver elements in the order in which they are done.
         seed: makes every random operation without a seed of its own reproducible.
-        num_workers: how many threads the pipeline's one worker pool has at most.
+        num_workers: how many threads the pipeline's one worker pool has at most, whatever its operations ask for. By default as
+            many as all ``num_parallel_calls`` add up to; those left to ``hr.AUTOTUNE`` share one for each core that this
+            process may use: by its affinity mask and its container's quota, divided by ``LOCAL_WORLD_SIZE`` where that is set.
         executor: ``"thread"``, or ``"inline"``, the reference: element by element in the caller's thread.
-        ram_budget: how many bytes all buffers together may hold.
+        ram_budget: how many bytes all buffers together may hold. By default a quarter of the memory that this process may take, as
+            the machine, its container and ``ulimit -v`` bound it, divided by ``LOCAL_WORLD_SIZE``; what the process has
+            taken for other things is not looked at. ``stats()`` of the iterator tells both.
         optimize: False runs the plan as it was written.
         max_failures: how many elements each operation with ``on_error="skip"`` may leave out in an epoch; the next one that fails
             is an error.

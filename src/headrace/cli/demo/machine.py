@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from headrace import __version__
 from headrace.cli.demo.models import Framework
+from headrace.machine import current_share
 
 __all__ = ["Machine", "this_machine"]
 
@@ -21,7 +21,7 @@ class Machine:
     Attributes:
         cpu: the processor's name.
         cores: how many this process may use.
-        memory_bytes: how large it is.
+        memory_bytes: how much memory this process may take.
         system: operating system and architecture.
         python: version.
         versions: of the libraries that took part.
@@ -44,13 +44,12 @@ def this_machine(framework: Framework = Framework.NUMPY, device: str = "CPU") ->
         framework: adds its version.
         device: what the model was computed on.
     """
-    import psutil
-
+    share = current_share()
     libraries = dict.fromkeys(["numpy", "pyarrow", str(framework)])
     return Machine(
         cpu=_cpu_name(),
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
-        memory_bytes=psutil.virtual_memory().total,
+        cores=share.cores,
+        memory_bytes=share.memory_bytes,
         system=f"{platform.system()} {platform.machine()}",
         python=platform.python_version(),
         versions={"headrace": __version__} | {library: version(library) for library in libraries},

@@ -23,6 +23,7 @@ from headrace.io.columnar.parquet_pruning import may_fit
 from headrace.io.columnar.wanted import Selection
 from headrace.io.files import version_of
 from headrace.io.reader import Array
+from headrace.machine import current_share
 
 __all__ = ["ParquetGroups"]
 
@@ -126,7 +127,8 @@ class ParquetGroups:
         """All rows of a row group, of the wanted columns."""
         self._check_unchanged()
         with self._reading():
-            table = self._file.read_row_group(number, columns=self.selection.read).select(self.selection.names)
+            read = self._file.read_row_group(number, columns=self.selection.read, use_threads=_fit_arrows_threads())
+            table = read.select(self.selection.names)
             batches = table.combine_chunks().to_batches()
             for batch in batches:
                 self._check_dictionaries(batch)
@@ -144,7 +146,7 @@ class ParquetGroups:
         with self._reading():  # of the footer: names may be damaged
             each = max(1, self._nbytes(number) // count)
         rows = min(count, max(1, _BATCH_BYTES // each))
-        return rows, len(self.selection.read) > 1 and rows * each >= _THREADED_BYTES
+        return rows, len(self.selection.read) > 1 and rows * each >= _THREADED_BYTES and _fit_arrows_threads()
 
     def _nbytes(self, number: int) -> int:
         """About how many bytes the wanted columns of a row group have when they are decoded, and no fewer.
@@ -183,3 +185,12 @@ def _width(kind: pa.DataType) -> int:
         return max(1, int(storage_of(kind).bit_width) // 8)
     except ValueError:
         return 0
+
+
+def _fit_arrows_threads() -> bool:
+    """Whether Arrow's pool, which belongs to the process, is within what this process may use.
+
+    Arrow counts the machine's cores. As many threads in a container with a small quota would all be held up together.
+    """
+    threads: int = pa.cpu_count()
+    return 1 < threads <= current_share().cores
