@@ -102,6 +102,9 @@ class Sequencing(Part):
     def shard(self, num_shards: int, index: int, name: str | None = None) -> Dataset:
         """Every ``num_shards``-th element, from the ``index``-th on.
 
+        The shards are parts of one order, so that order must be the same in all processes: shard before a shuffle, or give the
+        shuffle a seed. A shuffle (or ``list_files``, or a mixture) without one before a shard is named in the log, once.
+
         Args:
             num_shards: how many shards there are.
             index: which one this is, from 0.

@@ -229,7 +229,8 @@ class Sources(Part):
 
         Args:
             file_pattern: a glob pattern, or several.
-            shuffle: False lists in sorted order; the default shuffles anew in each epoch.
+            shuffle: False lists in sorted order; the default shuffles anew in each epoch, and in each process: where processes
+                share the files by ``shard``, give a seed, or False.
             seed: makes the shuffles reproducible.
             name: how messages and statistics call the operation.
 
@@ -247,4 +248,4 @@ class Sources(Part):
         """
         files = match_files(file_pattern)
         listed = cls.from_tensor_slices(np.array(files, dtype=object), name=name or "list_files")
-        return listed if shuffle is False else listed.shuffle(len(files), seed=seed)
+        return listed if shuffle is False else listed.shuffle(len(files), seed=seed, name=name or "list_files")

@@ -8,8 +8,10 @@ from typing import Protocol
 
 from headrace.observe.meter import Meter
 from headrace.physical.draws import Key, derived_seed
+from headrace.physical.shared_order import warn_of_own_order
 from headrace.plan.node import Node, nodes_of
 from headrace.plan.randomness import Randomness, randomness_of
+from headrace.plan.sequencing import Shard
 
 __all__ = ["Context", "Meters", "Pool", "Seeds"]
 
@@ -56,10 +58,12 @@ class Seeds:
     Attributes:
         drawn: the seeds of operations that were given none, by their entropy.
         entropy: what operations inside functions draw theirs from.
+        are_given: whether they follow from ``Options(seed=)`` or a state, and so may be the same in several processes.
     """
 
     drawn: dict[int, int]
     entropy: int
+    are_given: bool = False
 
     @classmethod
     def of(cls, plan: Node, *, seed: int | None, entropy: int) -> Seeds:
@@ -68,12 +72,13 @@ class Seeds:
         if seed is None:
             return cls({found.entropy: found.entropy for found in unseeded}, entropy)
         drawn = {found.entropy: derived_seed(seed, number) for number, found in enumerate(unseeded)}
-        return cls(drawn, derived_seed(seed))
+        return cls(drawn, derived_seed(seed), are_given=True)
 
     @classmethod
     def restored(cls, plan: Node, *, drawn: list[int], entropy: int) -> Seeds:
         """The seeds of a run that is resumed."""
-        return cls({found.entropy: seed for found, seed in zip(_unseeded(plan), drawn, strict=True)}, entropy)
+        seeds = {found.entropy: seed for found, seed in zip(_unseeded(plan), drawn, strict=True)}
+        return cls(seeds, entropy, are_given=True)
 
     def within(self, plan: Node) -> Seeds:
         """The seeds for a plan that a function made."""
@@ -81,7 +86,7 @@ class Seeds:
         if not unseeded:
             return self
         fresh = {found.entropy: derived_seed(self.entropy, number) for number, found in enumerate(unseeded)}
-        return Seeds(self.drawn | fresh, self.entropy)
+        return Seeds(self.drawn | fresh, self.entropy, self.are_given)
 
     def seed_of(self, randomness: Randomness) -> int:
         """The seed of one random operation."""
@@ -118,6 +123,7 @@ class Context:
         maps_behind: how many maps stand between here and the end of the plan. It tells maps apart in a state; fusing
             maps, or moving one behind a shuffle, changes it for no other.
         max_failures: how many elements a map that leaves failures out may leave out.
+        sharded_by: the shard that takes its part of what comes from here, if there is one.
     """
 
     seeds: Seeds
@@ -130,6 +136,7 @@ class Context:
     within: tuple[object, ...] = ()
     maps_behind: int = 0
     max_failures: int | None = None
+    sharded_by: Shard | None = None
 
     def turn(self, number: int) -> Context:
         """The context of one turn of a repeat."""
@@ -143,6 +150,10 @@ class Context:
         """
         earlier = {entropy for node in inputs[:number] for entropy in _entropies(node)}
         return self.turn(number) if earlier.intersection(_entropies(inputs[number])) else self
+
+    def above_shard(self, shard: Shard) -> Context:
+        """The context of what a shard reads, which all shards must have in one order."""
+        return self if shard.num_shards == 1 else dataclasses.replace(self, sharded_by=shard)
 
     def replaying(self) -> Context:
         """The context above an operation that reads its input again when it is restored."""
@@ -178,3 +189,9 @@ class Context:
     def key(self, randomness: Randomness, *, each_epoch: bool = True) -> Key:
         """The stream of random numbers of one operation in this epoch, or in all of them."""
         return Key(self.seeds.seed_of(randomness), self.epoch if each_epoch else ())
+
+    def expect_one_order(self, drawing: Node) -> None:
+        """Warns where the node draws which elements come, or in what order, and other processes of a shard draw others."""
+        randomness = randomness_of(drawing)
+        if self.sharded_by is not None and randomness and randomness.seed is None and not self.seeds.are_given:
+            warn_of_own_order(drawing, self.sharded_by)

@@ -90,7 +90,7 @@ class ShardStream(Unary):
 
 @stream_of.register
 def _shard(node: Shard, state: State | None, context: Context) -> Stream:
-    return ShardStream(node, stream_of(node.input, input_state(state), context), state)
+    return ShardStream(node, stream_of(node.input, input_state(state), context.above_shard(node)), state)
 
 
 class TurnsStream(Unary):

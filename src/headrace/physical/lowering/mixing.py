@@ -10,17 +10,23 @@ from headrace.physical.mixing import DrawnChoices, MixStage, ReadChoices
 from headrace.physical.resampling import ResampleStage
 from headrace.physical.stage import Stage
 from headrace.plan.mixing import ChooseFromDatasets, Mixture, RejectionResample, SampleFromDatasets
+from headrace.plan.node import nodes_of
+from headrace.plan.sources import RandomSource
 
 __all__ = ["readings", "sample_key", "selector_context"]
 
 
 def sample_key(node: SampleFromDatasets, context: Context) -> Key:
     """The random numbers of the draws: the same in every epoch, unless it is asked for others."""
+    context.expect_one_order(node)
     return context.key(node.randomness, each_epoch=node.rerandomize_each_iteration)
 
 
 def selector_context(node: Mixture, context: Context) -> Context:
     """The context of the dataset that decides."""
+    for drawing in nodes_of(node.inputs[-1]):
+        if isinstance(drawing, RandomSource):  # elsewhere its numbers are elements, and each process may have its own
+            context.expect_one_order(drawing)
     return context.among(node.inputs, len(node.datasets))
 
 
@@ -29,6 +35,7 @@ def readings(node: RejectionResample, context: Context) -> tuple[Context, Contex
 
     The input may be shuffled in one order and in the other. Elements are read again, so they must come in order.
     """
+    context.expect_one_order(node)
     replayed = context.replaying()
     return replayed, replayed.among((node.input, node.input), 1)
 

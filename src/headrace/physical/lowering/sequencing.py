@@ -35,7 +35,8 @@ def _skip(node: Skip, state: State | None, context: Context) -> Stage:
 
 @lower.register
 def _shard(node: Shard, state: State | None, context: Context) -> Stage:
-    return ShardStage(node, lower(node.input, input_state(state), context), context.meter(node), state)
+    above = lower(node.input, input_state(state), context.above_shard(node))
+    return ShardStage(node, above, context.meter(node), state)
 
 
 @lower.register
@@ -61,6 +62,8 @@ def _repeat(node: Repeat, state: State | None, context: Context) -> Stage:
 
 def shuffle_key(node: Shuffle, context: Context) -> Key:
     """The stream of random numbers that orders a shuffle."""
+    if node.buffer_size != 1:  # which leaves everything where it is
+        context.expect_one_order(node)
     return context.key(node.randomness, each_epoch=node.reshuffle_each_iteration)
 
 
