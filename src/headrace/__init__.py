@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         TextLineDataset,
         TFRecordDataset,
     )
-    from headrace.iterator import DatasetIterator
+    from headrace.iterator import DatasetIterator, NumpyIterator
 
 __all__ = [
     "AUTOTUNE",
@@ -40,6 +40,7 @@ __all__ = [
     "FixedLengthRecordDataset",
     "JsonLinesDataset",
     "NumpyDataset",
+    "NumpyIterator",
     "Options",
     "ParquetDataset",
     "RaggedTensor",
@@ -70,8 +71,8 @@ if not TYPE_CHECKING:  # a type checker would take it for a promise that there i
 
         if name in {"audio", "image", "io", "queue", "train"}:
             return importlib.import_module(f"headrace.{name}")
-        if name == "DatasetIterator":
-            return importlib.import_module("headrace.iterator").DatasetIterator
+        if name in {"DatasetIterator", "NumpyIterator"}:
+            return getattr(importlib.import_module("headrace.iterator"), name)
         if name in dataset.FORMATS:
             return getattr(dataset, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

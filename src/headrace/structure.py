@@ -30,6 +30,7 @@ __all__ = [
     "Element",
     "TreeDef",
     "as_arrays",
+    "as_numpy",
     "columns_of",
     "flatten",
     "nbytes_of",
@@ -188,6 +189,15 @@ def _scalar_dtype(leaf: Any) -> Any:
     if isinstance(leaf, (np.generic, complex)):
         return np.asarray(leaf).dtype
     return object
+
+
+def as_numpy(element: Element) -> Element:
+    """The element with each of Python's numbers as the NumPy scalar of its dtype."""
+    return optree.tree_map(_leaf_as_numpy, element, namespace=NAMESPACE)
+
+
+def _leaf_as_numpy(leaf: Any) -> Any:
+    return np.asarray(leaf)[()] if isinstance(leaf, (bool, int, float, complex)) else leaf
 
 
 def nbytes_of(element: Element) -> int:

@@ -8,7 +8,11 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["TensorSpec"]
+from headrace.errors import InvalidArgumentError
+
+__all__ = ["Shape", "TensorSpec", "checked_shape"]
+
+Shape = tuple[int | None, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, init=False)
@@ -16,8 +20,12 @@ class TensorSpec:
     """The shape and type of one leaf.
 
     Args:
-        shape: a tuple of sizes in which None is a size that varies; None for an unknown rank.
+        shape: a tuple of sizes in which None is a size that varies; an int n for ``(n,)``; None for an unknown rank.
         dtype: a NumPy dtype (or its name), or one of the types ``str``, ``bytes`` and ``object``.
+
+    Raises:
+        TypeError: the shape is none.
+        InvalidArgumentError: a size is negative.
 
     Example:
         >>> import headrace as hr
@@ -25,12 +33,12 @@ class TensorSpec:
         TensorSpec(shape=(None, 3), dtype=float32)
     """
 
-    shape: tuple[int | None, ...] | None
+    shape: Shape | None
     dtype: np.dtype[Any] | type
 
     # Written out, because more is taken than what is kept.
-    def __init__(self, shape: Iterable[int | None] | None, dtype: Any) -> None:
-        object.__setattr__(self, "shape", None if shape is None else tuple(shape))
+    def __init__(self, shape: Iterable[int | None] | int | None, dtype: Any) -> None:
+        object.__setattr__(self, "shape", checked_shape(shape, "the shape of a TensorSpec"))
         object.__setattr__(self, "dtype", _leaf_dtype(dtype))
 
     def __repr__(self) -> str:
@@ -63,3 +71,24 @@ def _leaf_dtype(dtype: Any) -> np.dtype[Any] | type:
     resolved: np.dtype[Any] = np.dtype(dtype)
     kinds: dict[str, type] = {"U": str, "S": bytes, "O": object}
     return kinds.get(resolved.kind, resolved)
+
+
+def checked_shape(shape: Any, what: str) -> Shape | None:
+    """A shape that a user gave, as a tuple: an int n is ``(n,)``, None an unknown rank.
+
+    Raises:
+        TypeError: it is no shape; the message begins with ``what``.
+        InvalidArgumentError: a size is negative.
+    """
+    if shape is None or (type(shape) is tuple and not shape):  # a scalar: by far the most common
+        return shape
+    given = shape.tolist() if isinstance(shape, np.ndarray) else shape
+    try:
+        sizes = (given,) if hasattr(given, "__index__") else tuple(given)
+        checked = tuple(None if size is None else int(size.__index__()) for size in sizes)
+    except (TypeError, AttributeError):
+        message = f"{what} must be a tuple of sizes (ints, or None where they vary), one int, or None, not {shape!r}"
+        raise TypeError(message) from None
+    if any(size is not None and size < 0 for size in checked):
+        raise InvalidArgumentError(f"{what} has a size below 0: {shape!r}; a size that varies is None")
+    return checked

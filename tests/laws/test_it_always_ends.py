@@ -201,7 +201,7 @@ def test_an_iterator_inside_a_generator_is_closed_with_it(plan: str) -> None:
     assert nothing_left()
 
 
-def test_as_numpy_iterator_is_closed_with_its_generator() -> None:
+def test_as_numpy_iterator_is_closed_when_it_is_dropped() -> None:
     numbers = busy_plans()["parallel map"].as_numpy_iterator()
     next(numbers)
     del numbers

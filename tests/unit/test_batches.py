@@ -12,6 +12,8 @@ from headrace.errors import DataError, DataLossError, InvalidArgumentError
 from headrace.testing.restoring import check_every_restore_point, same
 
 Build = Any
+data = hr.Dataset
+BOTH = pytest.mark.parametrize("executor", ["thread", "inline"])
 
 
 def given(dataset: hr.Dataset) -> list[Any]:
@@ -86,6 +88,49 @@ def test_a_padding_value_of_another_kind_is_refused(value: Any) -> None:
     dataset = hr.Dataset.from_tensor_slices(np.zeros((4, 2)))
     with pytest.raises(TypeError):
         list(dataset.padded_batch(2, padding_values=value))
+
+
+@BOTH
+@pytest.mark.parametrize("behind_a_function", [False, True])
+def test_none_stands_for_the_default_values_of_a_whole_part(executor: str, behind_a_function: bool) -> None:
+    rows = data.range(1, 3).map(lambda n: (np.arange(n), {"s": (np.arange(n), np.full(n, "a", dtype=object))}))
+    if not behind_a_function:
+        vector = hr.TensorSpec((None,), np.int64)
+        spec = (vector, {"s": (vector, hr.TensorSpec((None,), str))})
+        rows = data.from_generator(lambda rows=rows: iter(rows), spec)
+    shapes = ([None], {"s": ([None], 3)})
+    for values, wanted in (
+        ((-1, None), ["a", "", ""]),
+        ((-1, {"s": None}), ["a", "", ""]),
+        ((-1, {"s": (None, "-")}), ["a", "-", "-"]),
+    ):
+        (batch,) = rows.padded_batch(3, shapes, values).with_options(hr.Options(executor=executor))
+        assert batch[0].tolist() == [[0, -1], [0, 1]]
+        assert batch[1]["s"][0].tolist() == [[0, 0], [0, 1]]
+        assert batch[1]["s"][1].tolist() == [wanted, ["a", "a", wanted[2]]]
+
+
+def test_values_of_another_structure_are_refused_where_it_differs() -> None:
+    with pytest.raises(InvalidArgumentError, match="padding_values must have the elements' structure"):
+        data.from_tensors(([1], {"s": [1]})).padded_batch(2, None, (None, {"t": 0}))
+
+
+def test_an_int_is_the_padded_shape_of_a_vector() -> None:
+    (batch,) = data.range(1, 3).map(np.arange).padded_batch(2, 3)
+    assert batch.tolist() == [[0, 0, 0], [0, 1, 0]]
+
+
+@BOTH
+def test_a_padded_shape_that_is_none_names_the_argument(executor: str) -> None:
+    known, unknown = data.from_tensors([1, 2]), data.from_tensors(0).map(lambda x: np.array([x, x]))
+    with pytest.raises(TypeError, match=r"padded_batch: a size in padded_shapes must be an int, .* not 1.5"):
+        known.padded_batch(2, [1.5])
+    with pytest.raises(DataError, match=r"a size in padded_shapes must be an int, .* not 1.5"):
+        list(unknown.padded_batch(2, [1.5]).with_options(hr.Options(executor=executor)))
+    with pytest.raises(InvalidArgumentError, match="a shape in padded_shapes is a list of sizes, or one int"):
+        known.padded_batch(2, 1.5)
+    with pytest.raises(InvalidArgumentError, match="a size in padded_shapes is at least 0"):
+        known.padded_batch(2, [-2])
 
 
 @pytest.mark.parametrize("size", [0, -1])

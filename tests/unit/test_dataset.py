@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import traceback
 from collections.abc import Callable
@@ -176,6 +177,26 @@ def test_as_numpy_iterator_gives_numpy_scalars() -> None:
     assert element["b"][2].dtype == bool
 
 
+def test_a_numpy_iterator_has_a_state() -> None:
+    dataset = data.range(9).shuffle(9, seed=1, reshuffle_each_iteration=False).map(lambda x: (x, {"y": 0.5}))
+    first, whole = dataset.as_numpy_iterator(), [*iter(dataset)]
+    assert isinstance(first, hr.NumpyIterator)
+    assert same([first.next(), first.get_next()], [(np.int64(x), {"y": np.float64(0.5)}) for x, _ in whole[:2]])
+    state = json.loads(json.dumps(first.save()))
+    rest = list(first)
+    for load in (hr.NumpyIterator.restore, hr.NumpyIterator.load_state_dict):
+        again = dataset.as_numpy_iterator()
+        load(again, state)
+        assert same(list(again), rest)
+    plain = iter(dataset)
+    plain.load_state_dict(state)  # the place is one, whatever the numbers' types
+    assert list(plain) == whole[2:]
+    with pytest.raises(StopIteration):
+        first.next()
+    with pytest.raises(OutOfRangeError):
+        first.get_next()
+
+
 # ------------------------------------------------------------------- what belongs to whom
 
 
@@ -246,7 +267,8 @@ def bad_calls() -> dict[str, tuple[Callable[[], Any], type[Exception]]]:
         "a generator that is none": (lambda: data.from_generator(iter([1])), TypeError),  # type: ignore[arg-type]  # tested
         "files that are not there": (lambda: data.list_files("/absent/*.csv"), InvalidArgumentError),
         "an unknown compression": (lambda: hr.TextLineDataset("x", "LZ"), InvalidArgumentError),
-        "a buffer of no size": (lambda: hr.TextLineDataset("x", buffer_size=0), InvalidArgumentError),
+        "a buffer of a negative size": (lambda: hr.TextLineDataset("x", buffer_size=-1), InvalidArgumentError),
+        "a buffer of no size for rows": (lambda: hr.CsvDataset("x", [1], buffer_size=0), InvalidArgumentError),
         "map of nothing": (lambda: ten.map(None), InvalidArgumentError),  # type: ignore[arg-type]  # what is tested
         "no parallel calls": (lambda: ten.map(abs, num_parallel_calls=0), InvalidArgumentError),
         "parallel calls below AUTOTUNE": (lambda: ten.map(abs, num_parallel_calls=-2), InvalidArgumentError),
@@ -404,6 +426,18 @@ def test_a_dataset_is_true_whatever_it_holds_and_shows_what_it_is() -> None:
     assert len(data.range(5).batch(2)) == 3
     assert repr(data.range(3).batch(2)) == "<Dataset batch of TensorSpec(shape=(None,), dtype=int64)>"
     assert repr(data.range(3).map(abs)).startswith("<Dataset map 'abs'")
+
+
+def test_no_size_of_a_buffer_is_its_default(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(b"ab\ncd\n")
+    assert list(hr.TextLineDataset(path, buffer_size=0)) == ["ab", "cd"]
+    assert list(hr.FixedLengthRecordDataset(path, 3, buffer_size=0)) == [b"ab\n", b"cd\n"]
+    with hr.io.TFRecordWriter(tmp_path / "records") as writer:
+        writer.write(b"x")
+    assert list(hr.TFRecordDataset(tmp_path / "records", buffer_size=0)) == [b"x"]
+    assert list(data.range(3).prefetch(None)) == [0, 1, 2]
+    assert "buffer_size=AUTOTUNE" in data.range(3).prefetch(None).explain()
 
 
 def test_element_spec_looks_at_the_first_element_and_makes_no_epoch() -> None:

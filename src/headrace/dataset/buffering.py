@@ -11,6 +11,7 @@ from headrace.caching.memory import MemoryCache
 from headrace.dataset.part import Part
 from headrace.errors import InvalidArgumentError
 from headrace.plan.buffering import Cache, Prefetch, WithOptions, options_of
+from headrace.plan.node import AUTOTUNE
 from headrace.plan.options import Options
 from headrace.plan.sequencing import check_int
 
@@ -86,7 +87,7 @@ class Buffering(Part):
         store = DiskCache(Path(filename), "cache" if words is None else words, plan, max_bytes=max_bytes)
         return self._of(Cache(input=self._plan, store=store, name=name))
 
-    def prefetch(self, buffer_size: int, name: str | None = None) -> Dataset:
+    def prefetch(self, buffer_size: int | None, name: str | None = None) -> Dataset:
         """The same elements, made ready by a thread of their own before they are asked for.
 
         Args:
@@ -101,7 +102,8 @@ class Buffering(Part):
             >>> list(hr.Dataset.range(3).prefetch(1))
             [0, 1, 2]
         """
-        return self._of(Prefetch(input=self._plan, buffer_size=buffer_size, name=name))
+        size = AUTOTUNE if buffer_size is None else buffer_size
+        return self._of(Prefetch(input=self._plan, buffer_size=size, name=name))
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
         """The same elements, run as the options say; where options meet, the later ones win.

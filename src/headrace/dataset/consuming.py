@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
-
-import numpy as np
 
 from headrace.dataset.part import Part
 from headrace.errors import InvalidArgumentError, OutOfRangeError
@@ -13,11 +11,11 @@ from headrace.plan.buffering import WithOptions, options_of
 from headrace.plan.explain import explain_plan
 from headrace.plan.node import INFINITE_CARDINALITY
 from headrace.plan.options import Options
-from headrace.structure import flatten, normalize, paths_of, spec_of, unflatten
+from headrace.structure import flatten, normalize, paths_of, spec_of
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
-    from headrace.iterator import DatasetIterator
+    from headrace.iterator import DatasetIterator, NumpyIterator
 
 __all__ = ["Consuming"]
 
@@ -146,18 +144,20 @@ class Consuming(Part):
                 return spec_of(element)
         raise OutOfRangeError("the dataset is empty, so its element_spec is not known")
 
-    def as_numpy_iterator(self) -> Iterator[Any]:
-        """The elements with every number as a NumPy scalar or array.
+    def as_numpy_iterator(self) -> NumpyIterator:
+        """An iterator whose elements carry every number as a NumPy scalar or array.
+
+        It has a state, as ``iter(dataset)`` has: ``state_dict`` and ``load_state_dict``, or ``save`` and ``restore`` as tf.data
+        calls them.
 
         Example:
             >>> import headrace as hr
-            >>> [type(x).__name__ for x in hr.Dataset.range(1).as_numpy_iterator()]
-            ['int64']
+            >>> list(hr.Dataset.range(2).as_numpy_iterator())
+            [np.int64(0), np.int64(1)]
         """
-        with iter(self) as iterator:
-            for element in iterator:
-                leaves, treedef = flatten(element)
-                yield unflatten(treedef, [_as_numpy(leaf) for leaf in leaves])
+        from headrace.iterator import NumpyIterator
+
+        return NumpyIterator(self._plan)
 
     def explain(self) -> str:
         """The plan as it was written and, where that differs, as it will run.
@@ -188,7 +188,3 @@ def _check_state(wanted: Any, state: Any, stage: str) -> None:
         if spec.dtype != leaf.dtype:
             place = f" component {path}" if path else ""
             raise TypeError(f"{stage}: the function changed the state's{place} dtype from {spec} to {leaf}")
-
-
-def _as_numpy(leaf: Any) -> Any:
-    return np.asarray(leaf)[()] if isinstance(leaf, (bool, int, float, complex)) else leaf

@@ -73,16 +73,17 @@ class Grouping(Part):
         Args:
             batch_size: how many elements a batch has.
             padded_shapes: a structure like the elements' with a shape for each component: a list of sizes, in which None or
-                -1 is the longest of the batch. None takes the longest of every axis.
-            padding_values: one value for all components, or a structure of values; 0 and empty texts by default. Values
-                are of the component's kind; they need not have its very dtype, as in tf.data.
+                -1 is the longest of the batch; an int n is ``[n]``. None takes the longest of every axis.
+            padding_values: one value for all components, or a structure of values; 0 and empty texts by default, and where
+                None stands for a component, or for a whole part of the structure. Values are of the component's kind; they
+                need not have its very dtype, as in tf.data.
             drop_remainder: whether a last batch with fewer is left out.
             name: how messages and statistics call the operation.
 
         Raises:
             InvalidArgumentError: the size is below 1; a shape or structure that does not fit, at once where that is known;
                 while iterating, elements that differ in structure, dtype or number of axes.
-            TypeError: a padding value of another kind than its component.
+            TypeError: a padding value of another kind than its component; a size that is no int.
             DataLossError: while iterating, an element is longer than its shape.
 
         Example:

@@ -25,7 +25,8 @@ class Padding:
     Attributes:
         shapes: None, or a structure like the elements' with a shape in place of each component: its sizes, None or -1
             where the longest of the batch counts.
-        values: None, or one value for all components, or a structure of values.
+        values: None, or one value for all components, or a structure of values, in which None is the default for whatever
+            stands in its place.
     """
 
     shapes: Any = None
@@ -36,7 +37,7 @@ class Padding:
 
         Raises:
             InvalidArgumentError: structure, rank or size do not fit, or a rank is unknown and no shape is given.
-            TypeError: a value is of another kind than its component.
+            TypeError: a value is of another kind than its component, or a size is no int.
         """
         leaves, treedef = flatten(spec)
         try:
@@ -44,6 +45,8 @@ class Padding:
             values = self._values_of(treedef)
         except InvalidArgumentError as error:
             raise error.located(stage=stage, origin=None) from None
+        except TypeError as error:
+            raise TypeError(f"{stage}: {error}") from None
         for path, leaf, shape, value in zip(paths_of(treedef), leaves, shapes, values, strict=True):
             _check_component(path, leaf, shape, value, stage=stage)
 
@@ -52,6 +55,7 @@ class Padding:
 
         Raises:
             InvalidArgumentError: the structure is not the elements', a shape is none, or a rank is not known.
+            TypeError: a size is no int.
         """
         if self.shapes is None:
             for path, shape in zip(paths_of(treedef), known, strict=True):
@@ -64,9 +68,9 @@ class Padding:
         return [_shape(part) for part in parts]
 
     def _values_of(self, treedef: TreeDef) -> list[Any]:
-        if self.values is None or treedef.is_leaf() or _is_scalar(self.values):
+        if treedef.is_leaf() or _is_scalar(self.values):
             return [self.values] * treedef.num_leaves
-        return _like(treedef, self.values, "padding_values")
+        return _values(treedef, self.values)
 
     def stacked(self, treedef: TreeDef, columns: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
         """The padded batch, an array for each component.
@@ -107,24 +111,38 @@ def _like(treedef: TreeDef, given: Any, name: str) -> list[Any]:
         raise InvalidArgumentError(f"{name} must have the elements' structure, and {given!r} has not") from None
 
 
+def _values(treedef: TreeDef, given: Any) -> list[Any]:
+    """A value for each component; None stands for the defaults of a whole part of the structure."""
+    if given is None:
+        return [None] * treedef.num_leaves
+    if treedef.is_leaf():
+        return [given]
+    one_level = treedef.one_level()
+    assert one_level is not None  # only a leaf has none
+    parts = zip(treedef.children(), _like(one_level, given, "padding_values"), strict=True)
+    return [value for child, part in parts for value in _values(child, part)]
+
+
 def _is_scalar(value: Any) -> bool:
     return isinstance(value, (str, bytes)) or (np.ndim(value) == 0 and not isinstance(value, (dict, tuple, list)))
 
 
 def _shape(part: Any) -> Shape:
-    if not isinstance(part, (list, tuple, np.ndarray)):
-        raise InvalidArgumentError(f"a padded shape is a list of sizes, not {part!r}")
-    return tuple(_size(size) for size in part)
+    sizes = (part,) if hasattr(part, "__index__") and not isinstance(part, np.ndarray) else part
+    if not isinstance(sizes, (list, tuple, np.ndarray)):
+        raise InvalidArgumentError(f"a shape in padded_shapes is a list of sizes, or one int, and not {part!r}")
+    return tuple(_size(size) for size in sizes)
 
 
 def _size(size: Any) -> int | None:
-    if size is None or (hasattr(size, "__index__") and size.__index__() == -1):
+    if size is None:
         return None
-    if isinstance(size, bool) or not hasattr(size, "__index__") or size.__index__() < 0:
-        raise InvalidArgumentError(
-            f"a size in a padded shape is at least 0, or None or -1 for the longest, not {size!r}"
-        )
-    return int(size.__index__())
+    if isinstance(size, bool) or not hasattr(size, "__index__"):
+        raise TypeError(f"a size in padded_shapes must be an int, or None for the longest, not {size!r}")
+    if size.__index__() < -1:
+        message = f"a size in padded_shapes is at least 0, or None or -1 for the longest, not {size!r}"
+        raise InvalidArgumentError(message)
+    return None if size.__index__() == -1 else int(size.__index__())
 
 
 def _check_component(path: str, leaf: TensorSpec, shape: Shape, value: Any, *, stage: str) -> None:

@@ -18,7 +18,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.queues.any_elements import Row, check_lengths
 from headrace.queues.leaf_fit import check_shape, fit_leaf
 from headrace.structure import LEAF, Element, nbytes_of, object_array, rows_of, stack
-from headrace.tensor_spec import TensorSpec
+from headrace.tensor_spec import TensorSpec, checked_shape
 
 __all__ = ["DTypes", "Names", "Shapes", "TypedElements", "list_of_shapes", "typed_elements"]
 
@@ -138,12 +138,19 @@ def typed_elements(queue: str, dtypes: DTypes, shapes: Shapes, names: Names, *, 
 
 
 def list_of_shapes(queue: str, shapes: Shapes) -> list[tuple[int | None, ...]]:
-    """One shape for each component; a shape alone is that of the only one."""
+    """One shape for each component; a shape alone is that of the only one, and an int n among shapes is ``(n,)``.
+
+    Raises:
+        TypeError: it is neither a shape nor a list of shapes.
+        InvalidArgumentError: a shape is None, or has a negative size.
+    """
     if not isinstance(shapes, (list, tuple)):
         raise TypeError(f"{queue}: shapes must be a shape or a list of shapes, not {type(shapes).__name__}")
-    if all(size is None or isinstance(size, int) for size in shapes):
-        return [tuple(shapes)]
-    return [tuple(shape) for shape in shapes]
+    alone = all(size is None or isinstance(size, int) for size in shapes)
+    listed = [checked_shape(shape, f"{queue}: a shape in shapes") for shape in ([tuple(shapes)] if alone else shapes)]
+    if None in listed:
+        raise InvalidArgumentError(f"{queue}: shapes has a shape for each component, or is None for all: not {shapes}")
+    return [shape for shape in listed if shape is not None]
 
 
 def _array_dtype(spec: TensorSpec) -> np.dtype[Any]:

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from tests.unit.queues.background import Background
 
 from headrace.errors import InvalidArgumentError, OutOfRangeError
-from headrace.queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase
+from headrace.queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
 
 
 def through(queue: QueueBase, vals: Any) -> Any:
@@ -216,6 +216,24 @@ def test_arguments_that_contradict_each_other_are_refused(arguments: tuple[Any, 
 def test_shapes_that_are_no_list_are_a_type_error() -> None:
     with pytest.raises(TypeError, match="shapes must be"):
         FIFOQueue(3, "int32", shapes=3)
+
+
+def test_an_int_among_shapes_is_the_shape_of_a_vector() -> None:
+    assert FIFOQueue(10, ("int32", "int32"), shapes=((), 2)).shapes == [(), (2,)]
+    assert RandomShuffleQueue(10, 1, ["int32", str], shapes=[(), np.int64(2)]).shapes == [(), (2,)]
+    assert PriorityQueue(10, ["int32", "int32"], shapes=[(), 3]).shapes == [(), (), (3,)]
+    assert FIFOQueue(10, "int32", shapes=[2]).shapes == [(2,)]
+
+
+@pytest.mark.parametrize("shapes", [[(2,), 1.5], [(), "ab"], [(), [1.5]]])
+def test_what_is_no_shape_among_shapes_is_a_type_error_that_names_the_argument(shapes: Any) -> None:
+    with pytest.raises(TypeError, match="'rows': a shape in shapes must be a tuple of sizes"):
+        FIFOQueue(3, ["int32", "int32"], shapes=shapes, name="rows")
+
+
+def test_shapes_are_there_for_all_components_or_for_none() -> None:
+    with pytest.raises(InvalidArgumentError, match="a shape for each component, or is None for all"):
+        FIFOQueue(3, ["int32", "int32"], shapes=[None, (2,)])
 
 
 @pytest.mark.parametrize("shapes", [None, [None], (None,), [3], [(3,), (4,)]])

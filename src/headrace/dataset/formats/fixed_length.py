@@ -20,7 +20,7 @@ class FixedLengthRecordDataset(Dataset):
         record_bytes: how long a record is.
         header_bytes: how much is passed over at the beginning of each file; None is nothing.
         footer_bytes: how much is left out at its end; None is nothing.
-        buffer_size: how many bytes are read at once; two megabytes by default.
+        buffer_size: how many bytes are read at once; None and 0 are the default, two megabytes.
         compression_type: ``None`` for none, ``"GZIP"``, ``"ZLIB"``, ``"BZ2"``, ``"XZ"``, ``"ZSTD"`` or ``"LZ4"``;
             ``"INFER"`` goes by each file's suffix. Header and footer are those of the content.
         num_parallel_reads: how many files are read at once, their records interleaved; None reads one after the other.

@@ -25,7 +25,7 @@ class JsonLinesDataset(Dataset):
         filenames: a path, several, or a dataset of paths.
         compression_type: ``None`` for none, ``"GZIP"``, ``"ZLIB"``, ``"BZ2"``, ``"XZ"``, ``"ZSTD"`` or ``"LZ4"``;
             ``"INFER"`` goes by each file's suffix.
-        buffer_size: how many bytes are read at once; two megabytes by default.
+        buffer_size: how many bytes are read at once; None and 0 are the default, two megabytes.
         num_parallel_reads: how many files are read at once, their records interleaved; None reads one after the other.
         name: how messages and statistics call the operation.
         record_defaults: the fields to be read, as a dict with an entry for each key; a dict in it stands for an inner

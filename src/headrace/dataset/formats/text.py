@@ -18,7 +18,7 @@ class TextLineDataset(Dataset):
         filenames: a path, several, or a dataset of paths.
         compression_type: ``None`` for none, ``"GZIP"``, ``"ZLIB"``, ``"BZ2"``, ``"XZ"``, ``"ZSTD"`` or ``"LZ4"``;
             ``"INFER"`` goes by each file's suffix.
-        buffer_size: how many bytes are read at once; two megabytes by default.
+        buffer_size: how many bytes are read at once; None and 0 are the default, two megabytes.
         num_parallel_reads: how many files are read at once, their lines interleaved; None reads one after the other.
         name: how messages and statistics call the operation.
         on_error: ``"raise"`` gives the error of a record in its place; ``"skip"`` leaves records and files out that

@@ -22,6 +22,7 @@ class CsvFiles(StreamedFiles):
     """CSV, a record a row."""
 
     op: ClassVar[str] = "CsvDataset"
+    smallest_buffer: ClassVar[int] = 1  # tf.data refuses 0 here
     csv: CsvComponents
     header: bool = False
 

@@ -11,25 +11,33 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.io.compression import checked_compression_type
 from headrace.io.reader import Chunk
+from headrace.plan.sequencing import check_int
 
 __all__ = ["StreamedFiles"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StreamedFiles:
-    """Records in a stream of bytes."""
+    """Records in a stream of bytes.
+
+    Attributes:
+        smallest_buffer: 0 where it stands for the default, as in most of tf.data's readers.
+    """
 
     op: ClassVar[str]
+    smallest_buffer: ClassVar[int] = 0
     compression_type: str | None = None
     buffer_size: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "compression_type", checked_compression_type(self.compression_type))
-        size = self.buffer_size
-        if size is not None and (isinstance(size, bool) or not isinstance(size, int)):
-            raise TypeError(f"buffer_size must be an int or None, not {type(size).__name__}")
-        if size is not None and size < 1:
-            raise InvalidArgumentError(f"buffer_size must be at least 1 byte, not {size}")
+        if self.buffer_size is None:
+            return
+        size = check_int(self.buffer_size, field="buffer_size", stage=self.op)
+        if size < self.smallest_buffer:
+            message = f"buffer_size is a number of bytes, at least {self.smallest_buffer}, or None for the default, not {size}"
+            raise InvalidArgumentError(message, stage=self.op)
+        object.__setattr__(self, "buffer_size", size or None)
 
     def parameters(self) -> dict[str, Any]:
         return {"compression_type": self.compression_type or None}

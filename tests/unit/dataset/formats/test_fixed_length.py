@@ -105,7 +105,7 @@ def test_a_file_that_becomes_shorter_while_it_is_read_is_told(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     "argument",
-    [{"record_bytes": 0}, {"header_bytes": -1}, {"footer_bytes": -1}, {"compression_type": "RAR"}, {"buffer_size": 0}],
+    [{"record_bytes": 0}, {"header_bytes": -1}, {"footer_bytes": -1}, {"compression_type": "RAR"}, {"buffer_size": -1}],
 )
 def test_arguments_that_do_not_fit_are_refused_at_once(argument: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentError):

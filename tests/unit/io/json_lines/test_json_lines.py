@@ -324,7 +324,7 @@ def test_fields_that_json_does_not_have_are_refused_at_once(record_defaults: Any
         hr.JsonLinesDataset("a.jsonl", record_defaults=record_defaults)
 
 
-@pytest.mark.parametrize("argument", [{"compression_type": "RAR"}, {"buffer_size": 0}, {"on_error": "ignore"}])
+@pytest.mark.parametrize("argument", [{"compression_type": "RAR"}, {"buffer_size": -1}, {"on_error": "ignore"}])
 def test_arguments_that_do_not_fit_are_refused_at_once(argument: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentError):
         hr.JsonLinesDataset("a.jsonl", **argument)
