@@ -1,7 +1,7 @@
 """Nested structures: what an element is made of, and how many elements become arrays and come back.
 
-An element is a structure of leaves. Tuples, named tuples, dicts, dataclasses and whatever else is registered
-with optree are structure; everything else is a leaf. A list is never structure: it is an array that was
+An element is a structure of leaves. Tuples, named tuples, dicts, dataclasses, attrs classes and whatever else is
+registered with optree are structure; everything else is a leaf. A list is never structure: it is an array that was
 written as a list, as in tf.data, and ``normalize`` makes it one.
 
 What always holds:
@@ -13,8 +13,6 @@ What always holds:
 
 from __future__ import annotations
 
-import dataclasses
-import threading
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
@@ -23,6 +21,7 @@ import numpy as np
 import optree
 
 from headrace.errors import InvalidArgumentError
+from headrace.record_classes import is_record_class, register_record
 from headrace.tensor_spec import TensorSpec
 
 __all__ = [
@@ -33,6 +32,7 @@ __all__ = [
     "as_numpy",
     "columns_of",
     "flatten",
+    "flatten_as_written",
     "nbytes_of",
     "normalize",
     "normalize_rows",
@@ -40,6 +40,7 @@ __all__ = [
     "paths_of",
     "read_only",
     "rows_of",
+    "rows_of_leaves",
     "scalars_as_elements",
     "spec_of",
     "stack",
@@ -62,8 +63,6 @@ _OF_MANY_DTYPES: Final = (np.str_, np.bytes_, np.void, np.datetime64, np.timedel
 _PYTHON_NUMBERS: Final = {bool: np.dtype(bool), int: np.dtype(np.int64), float: np.dtype(np.float64)}
 _PYTHON_SCALARS: Final = frozenset({*_PYTHON_NUMBERS, complex, str, bytes})
 _PLAIN_LEAVES: Final = frozenset({*_PYTHON_SCALARS, np.ndarray, *_NUMPY_SCALARS})
-_registering: Final = threading.RLock()
-_registered: Final[set[type]] = set()
 _NATIVE_DTYPES: Final = frozenset(_PYTHON_NUMBERS.values())
 
 
@@ -83,7 +82,7 @@ def paths_of(treedef: TreeDef) -> list[str]:
 
 
 def normalize(element: Element) -> Element:
-    """The element with every list made an array and every dataclass known as structure.
+    """The element with every list made an array and every dataclass and attrs class known as structure.
 
     Raises:
         InvalidArgumentError: a list's items differ in shape, so that it is no array.
@@ -98,10 +97,29 @@ def _is_list(value: object) -> bool:
 def _normalize_leaf(leaf: Any) -> Any:
     if _is_list(leaf):
         return _array_of_list(leaf)
-    if dataclasses.is_dataclass(leaf) and not isinstance(leaf, (type, TensorSpec)):  # a specification is a leaf
-        _register_dataclass(type(leaf))
+    if type(leaf) in _PLAIN_LEAVES:
+        return leaf
+    if _is_record(leaf):
+        register_record(type(leaf), NAMESPACE)
         return normalize(leaf)
     return leaf
+
+
+def _is_record(leaf: Any) -> bool:
+    return is_record_class(type(leaf)) and not isinstance(leaf, TensorSpec)  # a specification is a leaf
+
+
+def flatten_as_written(value: Any) -> tuple[list[Any], TreeDef]:
+    """The leaves of what no source has made an element yet, and its structure; a list is a leaf."""
+
+    def known(leaf: Any) -> Any:
+        if _is_record(leaf):
+            register_record(type(leaf), NAMESPACE)
+            return optree.tree_map(known, leaf, is_leaf=_is_list, namespace=NAMESPACE)
+        return leaf
+
+    whole = optree.tree_map(known, value, is_leaf=_is_list, namespace=NAMESPACE)
+    return optree.tree_flatten(whole, is_leaf=_is_list, namespace=NAMESPACE)
 
 
 def _array_of_list(values: list[Any]) -> np.ndarray:
@@ -115,25 +133,6 @@ def _array_of_list(values: list[Any]) -> np.ndarray:
         exact[...] = values
         return exact
     return array
-
-
-def _register_dataclass(kind: type) -> None:
-    with _registering:  # two workers may meet the same class at once
-        if kind not in _registered:
-            _register(kind)
-            _registered.add(kind)
-
-
-def _register(kind: type) -> None:
-    names = [field.name for field in dataclasses.fields(kind)]
-
-    def take_apart(value: Any) -> tuple[list[Any], None, list[str]]:
-        return [getattr(value, name) for name in names], None, names
-
-    def build(_: Any, children: Iterable[Any]) -> Any:
-        return kind(**dict(zip(names, children, strict=True)))
-
-    optree.register_pytree_node(kind, take_apart, build, namespace=NAMESPACE)
 
 
 def read_only(element: Element) -> Element:
@@ -241,6 +240,11 @@ def _same_keys(rows: Sequence[dict[Any, Any]]) -> list[Any] | None:
     """The keys that all of these dicts have, in the order of the first; None where they differ."""
     keys = rows[0].keys()
     return list(keys) if all(map(keys.__eq__, map(dict.keys, rows))) else None
+
+
+def rows_of_leaves(treedef: TreeDef, columns: Iterable[list[Any]], count: int) -> list[Element]:
+    """So many elements whose leaves stand in these lists, one list a leaf."""
+    return _zip_rows(treedef, iter(columns), count)
 
 
 def rows_of(treedef: TreeDef, columns: Sequence[np.ndarray]) -> list[Element]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import attrs
 import numpy as np
 
 import headrace as hr
@@ -38,6 +39,12 @@ class Point(NamedTuple):
 class Sample:
     label: Any
     value: Any
+
+
+@attrs.frozen(kw_only=True)
+class Measured:
+    _label: Any
+    value: Any = attrs.field(alias="given")
 
 
 class Failing(ValueError):  # noqa: N818 - what it is, not what it is about
@@ -75,6 +82,9 @@ SHAPES: dict[str, Callable[[int], Any]] = {
     "dict in either order": lambda n: {"b": n, "a": -n} if n % 2 else {"a": -n, "b": n},
     "named tuple": lambda n: Point(n, np.arange(n % 3)),
     "dataclass": lambda n: Sample(f"label {n}", np.full((2, 2), n, dtype=np.float32)),
+    "attrs class": lambda n: Measured(
+        label=f"label {n}", given={"x": np.arange(2), "y": Measured(label=n, given=None)}
+    ),
     "with None": lambda n: (n, None, (None, "text")),
     "None": lambda n: None,
     "empty": lambda n: (),
@@ -221,6 +231,32 @@ def counting_then_failing(length: int) -> Callable[[], Iterator[Any]]:
         raise Failing("the generator failed")
 
     return count_and_fail
+
+
+ROWS = (hr.TensorSpec((None,), np.int16), hr.TensorSpec((), np.float32))
+
+
+def rows_of(length: int) -> Callable[[], Iterator[Any]]:
+    """Rows that take the form of ``ROWS``; every fifth does not fit, each in its own way."""
+    unfit = [(1, 2), ((1 << 20,), 1), ((1,), "text"), ((1,),)]
+
+    def rows() -> Iterator[Any]:
+        for n in range(length):
+            values = [n] * (n % 3)
+            yield unfit[n // 5 % 4] if n % 5 == 4 else (values if n % 2 else tuple(values), n if n % 3 else n / 2)
+
+    return rows
+
+
+def texts_of(length: int) -> Callable[[], Iterator[Any]]:
+    """Texts and bytes in turn, and tuples and arrays of them; one of them is no text."""
+
+    def texts() -> Iterator[Any]:
+        for n in range(length):
+            first = b"\xff" if n == 7 else f"é{n}".encode() if n % 2 else f"é{n}"
+            yield {"b": np.array(["b"] * (n % 3)) if n % 2 else ("a", b"\0")[: n % 3], "a": first}
+
+    return texts
 
 
 class Resumable:

@@ -16,6 +16,7 @@ import numpy as np
 from hypothesis import strategies as st
 from tests.laws import sources_columnar, sources_records, sources_sql, sources_tar, sources_text, sources_tfrecord
 from tests.laws.elements import (
+    ROWS,
     SHAPES,
     Build,
     Named,
@@ -31,10 +32,12 @@ from tests.laws.elements import (
     keep,
     keep_or_fail,
     listed,
+    rows_of,
     shaped,
     shuffled_few,
     stop_on,
     text,
+    texts_of,
     zipped_with_failures,
 )
 from tests.laws.steps_grouping import groupings
@@ -101,6 +104,8 @@ def sources(sizes: st.SearchStrategy[int] | None = None) -> st.SearchStrategy[tu
         of("generator", lambda n: data.from_generator(counting(n))),
         of("failing generator", lambda n: data.from_generator(counting_then_failing(n))),
         of("signed generator", lambda n: data.from_generator(counting(n), hr.TensorSpec((), np.float32))),
+        of("signed rows", lambda n: data.from_generator(rows_of(n), output_signature=ROWS)),
+        of("signed texts", lambda n: data.from_generator(texts_of(n), {"a": str, "b": bytes}, {"a": (), "b": [None]})),
         of("resumable generator", lambda n: data.from_generator(Resumable, args=(n,))),
         of("random.take", lambda n: data.random(seed=3).map(lambda x: x % 100).take(n)),
         of("unseeded random.take", lambda n: data.random().take(n)),

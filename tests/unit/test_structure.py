@@ -7,6 +7,8 @@ import dataclasses
 import threading
 from typing import Any, NamedTuple
 
+import attr
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given
@@ -221,3 +223,52 @@ def test_the_specification_of_an_element() -> None:
         hr.TensorSpec((1,), str),
         None,
     )
+
+
+@attrs.frozen(kw_only=True)
+class Private:
+    """Everything that makes building one again hard."""
+
+    _a: Any
+    b: Any = attrs.field(alias="bee")
+    made: Any = attrs.field(init=False, default=("made",))
+
+
+@attr.s
+class Older:
+    x: Any = attr.ib()
+    y: Any = attr.ib(default=None)
+
+
+class Inheriting(Older):
+    """Undecorated: its fields are those of the class above."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Computed:
+    x: Any
+    twice: Any = dataclasses.field(init=False, default="computed")
+
+
+@given(st.lists(st.tuples(st.sampled_from(LEAVES), st.integers(1, 4)), min_size=2, max_size=2), st.data())
+def test_attrs_classes_are_structure_like_dataclasses(kinds: list[Any], drawn: st.DataObject) -> None:
+    def row() -> Any:
+        one, other = (drawn.draw(kind) for kind, _ in kinds)
+        return Private(a=one, bee={"x": Older(other, Computed(one)), "y": Inheriting(other)})
+
+    rows = [normalize(row()) for _ in range(kinds[0][1])]
+    treedef, columns = columns_of(rows)
+    assert treedef.num_leaves == len(columns) == 4
+    assert all(map(same, rows_of(treedef, columns), rows))
+
+
+def test_a_class_whose_constructor_takes_no_batch_says_so() -> None:
+    @attrs.define
+    class Checked:
+        x: int = attrs.field(validator=attrs.validators.instance_of(int))
+
+    treedef, columns = columns_of([normalize(Checked(1)), normalize(Checked(2))])
+    with pytest.raises(
+        InvalidArgumentError, match=r"Checked cannot be built of .* must be .*int.*constructor must take"
+    ):
+        unflatten(treedef, columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from headrace.io.files import match_files
 from headrace.plan.by_number import Source
 from headrace.plan.fetching import fetch_of, length_of
 from headrace.plan.randomness import Randomness
+from headrace.plan.signature import is_signature, signature_of
 from headrace.plan.sources import FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
-from headrace.structure import Element, normalize
+from headrace.structure import Element
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
@@ -70,8 +71,10 @@ class Sources(Part):
     def from_generator(
         cls,
         generator: Callable[..., Any],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Any = None,
         output_signature: Any = None,
-        args: tuple[Any, ...] | None = None,
         name: str | None = None,
     ) -> Dataset:
         """What a generator yields; it is called anew in every epoch.
@@ -80,16 +83,25 @@ class Sources(Part):
         in the log. If the iterator that ``generator`` returns has ``state_dict`` and ``load_state_dict`` of its
         own, they are used instead.
 
+        With a signature, a list or a tuple stands for an array where the signature has one, and values take its dtypes:
+        ints may be any number, floats any float, text ``str`` or ``bytes`` (in UTF-8). A value may lose precision, but
+        what would be cut is an error: an int that does not fit, a float for an int, a number that is neither 0 nor 1 for a
+        bool. (tf.data cuts in silence: there ``2**40`` is 0 in an int32.)
+
         Args:
             generator: a function that returns an iterable.
-            output_signature: a structure of ``TensorSpec`` that every element must fit; Python numbers take its
-                dtypes. None accepts any elements.
-            args: what the generator is called with.
+            output_types: tf.data's older spelling of a signature: a structure of dtypes. A structure of ``TensorSpec`` is
+                taken here as well, as ``output_signature``, and ``args`` and ``name`` may follow it.
+            output_shapes: a shape for each of these dtypes, in the same structure: None for any, ``(None, 3)``.
+            args: a tuple of what the generator is called with.
+            output_signature: a structure of ``TensorSpec`` that every element must fit. None accepts any elements.
             name: how messages and statistics call the operation.
 
         Raises:
-            TypeError: ``generator`` is not callable.
-            InvalidArgumentError: while iterating, an element that does not fit the signature.
+            TypeError: ``generator`` is not callable; a signature holds something else than ``TensorSpec``, or is given
+                together with types or shapes; types hold something else than dtypes.
+            InvalidArgumentError: the shapes do not fit the types; or while iterating, an element that does not fit the
+                signature.
 
         Example:
             >>> import headrace as hr
@@ -97,9 +109,27 @@ class Sources(Part):
             ...     yield from range(stop)
             >>> list(hr.Dataset.from_generator(count, args=(3,)))
             [0, 1, 2]
+            >>> def rows():
+            ...     yield {"sizes": (9,), "name": "a"}
+            ...     yield {"sizes": (7, 6), "name": b"b"}
+            >>> signature = {"sizes": hr.TensorSpec((None,), "int32"), "name": hr.TensorSpec((), str)}
+            >>> for row in hr.Dataset.from_generator(rows, output_signature=signature):
+            ...     print(row)
+            {'sizes': array([9], dtype=int32), 'name': 'a'}
+            {'sizes': array([7, 6], dtype=int32), 'name': 'b'}
         """
-        signature = None if output_signature is None else normalize(output_signature)
-        return cls._of(FromGenerator(generator=generator, signature=signature, args=tuple(args or ()), name=name))
+        if output_signature is None and is_signature(output_types):
+            # headrace's own order: signature, args, name.
+            if isinstance(args, str):
+                args, name = None, args
+            output_signature, output_types = output_types, None
+            if output_shapes is not None and args is None:
+                args, output_shapes = output_shapes, None
+        signature = signature_of(output_types, output_shapes, output_signature)
+        if args is not None and (isinstance(args, (str, bytes)) or not isinstance(args, Iterable)):
+            raise TypeError(f"from_generator: args is a tuple of what the generator is called with, not {args!r}")
+        given = () if args is None else tuple(args)
+        return cls._of(FromGenerator(generator=generator, signature=signature, args=given, name=name))
 
     @classmethod
     def source(

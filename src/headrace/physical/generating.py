@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import logging
 from collections.abc import Iterator
 from typing import Any
-
-import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.observe.meter import Meter
@@ -17,10 +16,10 @@ from headrace.physical.cursor import State
 from headrace.physical.failing import located
 from headrace.physical.origin import NumberedOrigin
 from headrace.physical.payload import Rows
+from headrace.physical.signed import Signed
 from headrace.physical.stage import Item, Stage
 from headrace.plan.sources import FromGenerator
-from headrace.structure import LEAF, Element, flatten, leaf_spec, normalize, normalize_rows, rows_of, unflatten
-from headrace.tensor_spec import TensorSpec
+from headrace.structure import Element, normalize, normalize_rows
 
 __all__ = ["GeneratorRun", "GeneratorStage"]
 
@@ -36,7 +35,9 @@ class GeneratorRun:
     def __init__(self, node: FromGenerator, state: State | None) -> None:
         self._node = node
         self._saved: State = state or {"index": 0}
+        self._signed = None if node.signature is None else Signed(node.signature)
         self._iterator: Iterator[Any] | None = None
+        self._closed = False
         self.index: int = self._saved["index"]
 
     def _begun(self) -> Iterator[Any]:
@@ -86,15 +87,15 @@ class GeneratorRun:
 
     def _checked(self, raw: list[Any]) -> tuple[list[Element], Exception | None]:
         """The elements in the form that they should have, as far as the first that does not fit."""
-        signature = self._node.signature
-        rows: list[Element] = []
+        if self._signed is not None:
+            return self._signed.rows(raw)
         try:
-            if signature is None:
-                return normalize_rows(raw, set(map(type, raw))), None
+            return normalize_rows(raw, set(map(type, raw))), None
         except InvalidArgumentError:
             pass  # found one by one below
+        rows: list[Element] = []
         try:
-            rows.extend(_checked(normalize(element), signature) for element in raw)
+            rows.extend(map(normalize, raw))
         except InvalidArgumentError as unfit:
             return rows, unfit
         return rows, None
@@ -110,16 +111,24 @@ class GeneratorRun:
 
     def state(self) -> State:
         """The place of the next element."""
-        if self._iterator is None:
+        if self._iterator is None or self._closed:
             return self._saved
         own = self.own_state()
         return {"index": self.index} if own is None else {"index": self.index, "own": own}
 
     def close(self) -> None:
-        """Ends the generator, so that its ``finally`` runs."""
+        """Ends the generator, so that its ``finally`` runs, and lets go of an iterator, which may hold a file."""
+        if not self._closed and self._iterator is not None:
+            with contextlib.suppress(
+                Exception
+            ):  # its state_dict fails: then it is kept, to fail when it is asked again
+                self._saved = self.state()  # which an iterator that is gone cannot say
+                self._closed = True
         closing = getattr(self._iterator, "close", None)
         if closing is not None:
             closing()
+        if self._closed:  # only now: Ctrl-C may have cut it short, and it is closed again
+            self._iterator = iter(())
 
 
 def _resumed(rest: list[Any], error: Exception | None, iterator: Iterator[Any]) -> Iterator[Any]:
@@ -138,42 +147,6 @@ def _skipped(iterator: Iterator[Any], count: int) -> Iterator[Any]:
     except Exception:  # noqa: BLE001 - a user's generator may raise anything, and has raised it before
         return iter(())
     return iterator
-
-
-def _checked(element: Element, signature: Any) -> Element:
-    """The element in the form that the signature states.
-
-    Raises:
-        InvalidArgumentError: it has another structure, shape or dtype.
-    """
-    if signature is None:
-        return element
-    leaves, treedef = flatten(element)
-    specs, wanted = flatten(signature)
-    if treedef != wanted:
-        raise InvalidArgumentError(f"the generator yielded another structure than its signature {signature}")
-    return unflatten(treedef, [_fitted(leaf, spec) for leaf, spec in zip(leaves, specs, strict=True)])
-
-
-def _fitted(leaf: Any, spec: TensorSpec) -> Any:
-    fitted = leaf
-    if isinstance(spec.dtype, np.dtype) and leaf_spec(leaf).dtype != spec.dtype:
-        fitted = _converted(leaf, spec.dtype)
-    if not spec.is_compatible_with(leaf_spec(fitted)):
-        raise InvalidArgumentError(f"the generator yielded {leaf_spec(leaf)}, its signature says {spec}")
-    return fitted
-
-
-def _converted(leaf: Any, dtype: np.dtype[Any]) -> Any:
-    """A Python number, or a list of them, takes the signature's dtype; an array has one of its own."""
-    if isinstance(leaf, (np.ndarray, np.generic)) and not np.can_cast(leaf.dtype, dtype, "same_kind"):
-        return leaf
-    if not isinstance(leaf, (bool, int, float, complex, np.ndarray, np.generic)):
-        return leaf
-    array = np.asarray(leaf)
-    if not np.can_cast(array.dtype, dtype, "same_kind"):
-        return leaf
-    return rows_of(LEAF, [array.astype(dtype)[None]])[0]
 
 
 class GeneratorStage(Stage):

@@ -9,7 +9,6 @@ other libraries' handles) cannot be known, and is refused by name.
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import dis
 import enum
@@ -28,6 +27,7 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.record_classes import is_record_class, names_of_fields
 
 __all__ = ["ValueDigest"]
 
@@ -189,9 +189,9 @@ class ValueDigest:
         own = getattr(value, "__headrace_fingerprint__", None)
         if own is not None:
             self.add(own(), where)
-        elif dataclasses.is_dataclass(value):
+        elif is_record_class(type(value)):
             self.add(type(value), where)
-            self._add_all([getattr(value, field.name) for field in dataclasses.fields(value)], where)
+            self._add_all([getattr(value, name) for name in names_of_fields(type(value))], where)
         elif type(value).__module__ != "builtins" and hasattr(value, "__dict__"):
             self.add(type(value), where)
             self.add(vars(value), where)

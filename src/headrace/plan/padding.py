@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.ragged import padded
-from headrace.structure import TreeDef, flatten, paths_of
+from headrace.structure import TreeDef, flatten, flatten_as_written, paths_of
 from headrace.tensor_spec import TensorSpec
 
 __all__ = ["Padding"]
@@ -124,7 +124,9 @@ def _values(treedef: TreeDef, given: Any) -> list[Any]:
 
 
 def _is_scalar(value: Any) -> bool:
-    return isinstance(value, (str, bytes)) or (np.ndim(value) == 0 and not isinstance(value, (dict, tuple, list)))
+    if value is None or isinstance(value, (str, bytes)):
+        return True
+    return flatten_as_written(value)[1].is_leaf() and np.ndim(value) == 0
 
 
 def _shape(part: Any) -> Shape:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import gc
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -78,3 +81,74 @@ def test_what_does_not_fit_the_signature_is_an_error_of_its_element(case: str, e
     dataset = data.from_generator(lambda: iter([element]), output_signature=signature)
     with pytest.raises(InvalidArgumentError, match="signature"):
         given_by(dataset, executor)
+
+
+class Letters:
+    """An iterator that is no generator: nothing closes it, so it must be let go."""
+
+    def __init__(self) -> None:
+        self.left = iter("abc")
+
+    def __iter__(self) -> Letters:
+        return self
+
+    def __next__(self) -> str:
+        return next(self.left)
+
+
+class Resumed(Letters):
+    def state_dict(self) -> dict[str, Any]:
+        return {"left": list(copy.copy(self.left))}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.left = iter(state["left"])
+
+
+@BOTH
+@pytest.mark.parametrize("kind", [Letters, Resumed])
+@pytest.mark.parametrize("end", ["take", "close", "exhausted", "repeat"])
+def test_an_iterator_is_let_go_when_the_dataset_needs_it_no_more(kind: type[Letters], end: str, executor: str) -> None:
+    made: list[weakref.ref[Letters]] = []
+
+    def letters() -> Letters:
+        letters = kind()
+        made.append(weakref.ref(letters))
+        return letters
+
+    dataset = data.from_generator(letters).with_options(hr.Options(executor=executor))
+    iterator = iter(dataset.take(2) if end == "take" else dataset.repeat(2) if end == "repeat" else dataset)
+    if end == "close":
+        assert next(iterator) == "a"
+        iterator.close()
+    else:
+        list(iterator)
+    gc.collect()
+    assert [ref() for ref in made] == [None] * (2 if end == "repeat" else 1)
+    state = iterator.state_dict()
+    again = iter(dataset.take(2) if end == "take" else dataset.repeat(2) if end == "repeat" else dataset)
+    again.load_state_dict(state)
+    assert list(again) == (["b", "c"] if end == "close" else [])
+
+
+@BOTH
+def test_an_iterator_whose_state_cannot_be_told_is_closed_all_the_same(executor: str) -> None:
+    closed: list[str] = []
+
+    class Mute(Resumed):
+        def __init__(self) -> None:
+            super().__init__()
+            self.asked = 0
+
+        def state_dict(self) -> dict[str, Any]:
+            self.asked += 1
+            if self.asked > 1:
+                raise ValueError("no state")
+            return {}
+
+        def close(self) -> None:
+            closed.append("closed")
+
+    iterator = iter(data.from_generator(Mute).with_options(hr.Options(executor=executor)))
+    assert next(iterator) == "a"
+    iterator.close()
+    assert closed == ["closed"]

@@ -1,12 +1,11 @@
 """The structure of elements as plain data, and back: what a file of elements says of its elements' shape.
 
-Tuples, dicts and None are themselves. A class (a named tuple, a dataclass) is known by where it is imported from, so
+Tuples, dicts and None are themselves. A class (a named tuple, a dataclass, an attrs class) is known by where it is imported from, so
 it must stand at the top of a module; no code is ever stored, and nothing is unpickled.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import sys
 from typing import Any, Final
@@ -14,6 +13,7 @@ from typing import Any, Final
 import optree
 
 from headrace.errors import DataLossError, InvalidArgumentError
+from headrace.record_classes import fields_of_record, is_record_class
 from headrace.structure import TreeDef, flatten, normalize, unflatten
 
 __all__ = ["structure_from_json", "structure_to_json"]
@@ -56,8 +56,10 @@ def _fields(kind: type, treedef: TreeDef) -> list[Any]:
 
 def _place(kind: type) -> str:
     place = f"{kind.__module__}:{kind.__qualname__}"
-    if not (optree.is_namedtuple_class(kind) or dataclasses.is_dataclass(kind)):
-        raise InvalidArgumentError(f"elements of the class {place} cannot be stored: use tuples, dicts or dataclasses")
+    if not (optree.is_namedtuple_class(kind) or is_record_class(kind)):
+        raise InvalidArgumentError(
+            f"elements of the class {place} cannot be stored: use tuples, dicts, dataclasses or attrs classes"
+        )
     if _found(place) is not kind:
         message = "cannot be stored, because it cannot be imported again: define it at the top of a module"
         raise InvalidArgumentError(f"elements of the class {place} {message}")
@@ -81,7 +83,7 @@ def structure_from_json(data: Any) -> TreeDef:
         DataLossError: it names a class that is not there any more, or is no structure at all.
     """
     try:
-        # normalize registers dataclasses, so that they are structure for optree.
+        # normalize registers dataclasses and attrs classes, so that they are structure for optree.
         return flatten(normalize(_built(data)))[1]
     except (ImportError, TypeError, ValueError, KeyError) as error:
         raise DataLossError(f"the structure of the stored elements cannot be built again: {error}") from error
@@ -102,5 +104,6 @@ def _built(data: Any) -> Any:
             kind = _found(place)
             if not isinstance(kind, type):
                 raise TypeError(f"{place} is not there any more")
-            return kind(**dict(zip(fields, map(_built, parts), strict=True)))
+            names = fields_of_record(kind) if is_record_class(kind) else {name: name for name in fields}
+            return kind(**{names[name]: _built(part) for name, part in zip(fields, parts, strict=True)})
     raise ValueError(f"{data!r} is no structure")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given
@@ -90,7 +91,21 @@ class Labelled:
     value: Any
 
 
-@pytest.mark.parametrize("element", [Pair(1, (2, None)), Labelled("a", np.arange(3)), {"z": 1, "a": {"b": ()}}])
+@attrs.frozen(kw_only=True)
+class Kept:
+    _label: str
+    value: Any = attrs.field(alias="given")
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        Pair(1, (2, None)),
+        Labelled("a", np.arange(3)),
+        {"z": 1, "a": {"b": ()}},
+        Kept(label="a", given=({"x": Kept(label="b", given=1)}, np.arange(2))),
+    ],
+)
 def test_classes_and_dicts_come_back_as_they_were(element: Any) -> None:
     (found,) = ElementFile(written([element])).rows(range(1))
     assert same(found, normalize(element))

@@ -1,0 +1,270 @@
+"""Elements in the form that a signature states. What a signature asks of each leaf is worked out once.
+
+What always holds:
+- An element is the same whatever run of elements it came with: runs are only a quicker way.
+- A value may lose precision, as in tf.data, but never itself: there an int that does not fit is cut, a fraction is
+  dropped and any number is a bool, in silence; here these are errors.
+- There is one kind of text: bytes in UTF-8 fit a signature of ``str``, and texts one of ``bytes``.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.structure import (
+    LEAF,
+    Element,
+    flatten,
+    leaf_spec,
+    normalize,
+    paths_of,
+    rows_of,
+    rows_of_leaves,
+    unflatten,
+)
+from headrace.tensor_spec import TensorSpec
+
+__all__ = ["Signed"]
+
+Fit = Callable[[Any], Any]
+
+# The Python numbers that elements carry where a column has this dtype.
+_NATIVE: Final = {np.dtype(np.int64): int, np.dtype(np.float64): float, np.dtype(bool): bool}
+# The kinds of dtypes that a Python number of each type is cast to; a bool only takes what is 0 or 1.
+_NUMBERS: Final[dict[type, str]] = {bool: "biufc", int: "biufc", float: "fc", complex: "c"}
+
+
+class Signed:
+    """Holds elements to a signature, a structure of ``TensorSpec``."""
+
+    def __init__(self, signature: Any) -> None:
+        specs, self._treedef = flatten(signature)
+        self._signature = signature
+        self._leaves = [_Leaf(spec) for spec in specs]
+        self._is_leaf = self._treedef.is_leaf()
+        # Keys of a flat dict in the order of its leaves; None where the signature is none.
+        is_flat = self._treedef.num_nodes == len(specs) + 1
+        self._keys = self._treedef.entries() if self._treedef.type is dict and is_flat else None
+        self._is_flat_tuple = self._treedef.type is tuple and is_flat
+
+    def rows(self, raw: list[Any]) -> tuple[list[Element], InvalidArgumentError | None]:
+        """The elements as far as the first that does not fit, and its error."""
+        try:
+            fitted = [leaf.column(column) for leaf, column in zip(self._leaves, self._columns(raw), strict=True)]
+            return rows_of_leaves(self._treedef, fitted, len(raw)), None
+        except (ValueError, TypeError, LookupError, ArithmeticError):
+            return self._one_by_one(raw)  # says which element it is
+
+    def _columns(self, raw: list[Any]) -> Iterable[Sequence[Any]]:
+        """For each leaf of the signature what stands there in every element."""
+        if self._is_leaf:
+            return [raw]
+        kinds = set(map(type, raw))
+        if self._is_flat_tuple and kinds == {tuple}:
+            return list(zip(*raw, strict=True))
+        if self._keys is not None and kinds == {dict} and set(map(len, raw)) == {len(self._keys)}:
+            return [[row[key] for row in raw] for key in self._keys]
+        return list(zip(*map(self._treedef.flatten_up_to, raw), strict=True)) or [()] * len(self._leaves)
+
+    def _one_by_one(self, raw: list[Any]) -> tuple[list[Element], InvalidArgumentError | None]:
+        rows: list[Element] = []
+        try:
+            rows.extend(map(self._fitted, raw))
+        except InvalidArgumentError as unfit:
+            return rows, unfit
+        return rows, None
+
+    def _fitted(self, element: Any) -> Element:
+        try:
+            parts = self._treedef.flatten_up_to(element)
+        except (ValueError, TypeError):
+            message = f"the generator yielded {reprlib.repr(element)}, which has not the structure of its signature"
+            raise InvalidArgumentError(f"{message} {self._signature}") from None
+        fitted = []
+        for number, (leaf, part) in enumerate(zip(self._leaves, parts, strict=True)):
+            try:
+                fitted.append(leaf.fitted(part))
+            except InvalidArgumentError as unfit:
+                path = paths_of(self._treedef)[number]
+                raise InvalidArgumentError(f"component {path}: {unfit.reason}" if path else unfit.reason) from None
+        return unflatten(self._treedef, fitted)
+
+
+class _Leaf:
+    """What a signature asks of one leaf."""
+
+    def __init__(self, spec: TensorSpec) -> None:
+        self._spec = spec
+        self._dtype = spec.dtype
+        self._is_scalar = spec.shape == ()
+        self._is_fixed = spec.shape is not None and None not in spec.shape
+        self._convert: Fit = self._text if spec.dtype in (str, bytes) else self._object
+        self._plain: Any = spec.dtype  # the type of a scalar that is taken as it is
+        if isinstance(spec.dtype, np.dtype):
+            self._convert = self._number
+            self._plain = _NATIVE.get(spec.dtype, spec.dtype.type if spec.dtype.kind in "biufc" else None)
+
+    def column(self, leaves: Sequence[Any]) -> list[Any]:
+        """The leaf in a run of elements.
+
+        Raises:
+            InvalidArgumentError: one does not fit; another may be told than the first.
+        """
+        if self._is_scalar and isinstance(self._dtype, np.dtype):
+            kinds = set(map(type, leaves))
+            if kinds == {int} and self._dtype.kind in "iuf":
+                numbers = np.fromiter(leaves, np.int64, len(leaves))  # OverflowError: one by one
+                return list(leaves) if self._plain is int else _elements(_cast(numbers, self._dtype))
+            if kinds == {float} and self._dtype.kind == "f":
+                numbers = np.fromiter(leaves, np.float64, len(leaves))
+                return list(leaves) if self._plain is float else _elements(_cast(numbers, self._dtype))
+        fitted = self.fitted
+        return [fitted(leaf) for leaf in leaves]
+
+    def fitted(self, leaf: Any) -> Any:
+        """The leaf as the signature has it.
+
+        Raises:
+            InvalidArgumentError: it does not fit.
+        """
+        kind = type(leaf)
+        if kind is np.ndarray:
+            if leaf.dtype == self._dtype and leaf.ndim and (self._is_fixed and leaf.shape == self._spec.shape):
+                return leaf
+        elif kind is self._plain and self._is_scalar and kind is not int:
+            return leaf
+        fitted = self._convert(leaf)
+        shape = fitted.shape if isinstance(fitted, np.ndarray) else ()
+        if not _fits(shape, self._spec.shape):
+            raise self._unfit(leaf)
+        return fitted
+
+    def _unfit(self, leaf: Any, why: str = "") -> InvalidArgumentError:
+        found = _described(leaf)
+        return InvalidArgumentError(
+            f"the generator yielded {found}, its signature says {self._spec}{why and f': {why}'}"
+        )
+
+    def _number(self, leaf: Any) -> Any:
+        dtype: Any = self._dtype
+        array = self._as_array(leaf)
+        if array.dtype != dtype:
+            if not array.size and isinstance(leaf, (list, tuple)):
+                array = array.astype(dtype)  # nothing, whose dtype is an accident
+            elif array.dtype == object and type(leaf) is int:
+                array = self._large(leaf)
+            elif not _is_castable(array.dtype, dtype):
+                raise self._unfit(leaf)
+            else:
+                array = self._cast(array, leaf)
+        # NumPy has two types of scalar for some dtypes: a cast makes it the dtype's own.
+        return array if array.ndim else _elements(array.reshape(1).astype(dtype))[0]
+
+    def _as_array(self, leaf: Any) -> np.ndarray:
+        if isinstance(leaf, np.ndarray):
+            return leaf
+        try:
+            return np.asarray(leaf)
+        except Exception as error:
+            raise self._unfit(leaf, f"it is no array ({error})") from error
+
+    def _cast(self, array: np.ndarray, leaf: Any) -> np.ndarray:
+        dtype: Any = self._dtype
+        try:
+            return _cast(array, dtype)
+        except (OverflowError, FloatingPointError):
+            raise self._unfit(leaf, f"a value does not fit {dtype}") from None
+
+    def _large(self, number: int) -> np.ndarray:
+        """An int of more than 64 bits, which only a float can be near."""
+        dtype: Any = self._dtype
+        try:
+            if dtype.kind != "f":
+                raise OverflowError
+            return self._cast(np.asarray(float(number)), number)
+        except OverflowError:
+            raise self._unfit(number, f"it does not fit {dtype}") from None
+
+    def _text(self, leaf: Any) -> Any:
+        kind: Any = self._dtype
+        if isinstance(leaf, (str, bytes)):
+            return self._as_text(leaf, leaf)
+        array = leaf if isinstance(leaf, np.ndarray) else self._as_objects(leaf)
+        if array.dtype.kind not in "USO":
+            raise self._unfit(leaf)
+        texts = array.ravel().tolist()
+        if array.dtype == object and set(map(type, texts)) <= {kind} and array.ndim:
+            return array
+        exact = np.empty(array.shape, object)
+        exact.reshape(-1)[:] = [self._as_text(text, leaf) for text in texts]
+        return exact if exact.ndim else exact[()]
+
+    def _as_text(self, text: Any, leaf: Any) -> str | bytes:
+        if not isinstance(text, (str, bytes)):
+            raise self._unfit(leaf)
+        if self._dtype is bytes:
+            return bytes(text) if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+        try:
+            return str(text) if isinstance(text, str) else text.decode()
+        except UnicodeDecodeError:
+            raise self._unfit(leaf, "the bytes are not UTF-8; let the signature say bytes") from None
+
+    def _as_objects(self, leaf: Any) -> np.ndarray:
+        if not isinstance(leaf, (list, tuple)) and not hasattr(leaf, "__array__"):
+            raise self._unfit(leaf)
+        try:
+            return np.array(leaf, dtype=object)
+        except ValueError as error:
+            raise self._unfit(leaf, f"it is no array ({error})") from None
+
+    def _object(self, leaf: Any) -> Any:
+        if isinstance(leaf, np.ndarray):
+            return leaf.astype(object, copy=False) if leaf.ndim else leaf[()]
+        if isinstance(leaf, (list, tuple)):
+            if self._is_scalar:
+                raise self._unfit(leaf)  # structure, or an array; no object
+            return self._as_objects(leaf)
+        if flatten(leaf)[1] != LEAF:
+            raise self._unfit(leaf)
+        return normalize(leaf)
+
+
+def _is_castable(own: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
+    """Whether values of the one dtype can be the other's without being cut; 0 and 1 may be bools."""
+    return np.can_cast(own, dtype, "same_kind") or (own.kind in "iu" and dtype.kind in "iub")
+
+
+def _cast(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """The array with another dtype.
+
+    Raises:
+        OverflowError, FloatingPointError: a value does not fit.
+    """
+    if array.size and array.dtype.kind in "iu" and dtype.kind in "iub":
+        least, most = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        if int(array.min()) < least or int(array.max()) > most:
+            raise OverflowError
+    with np.errstate(over="raise"):
+        return array.astype(dtype)
+
+
+def _elements(array: np.ndarray) -> list[Any]:
+    """The scalars in an array of one axis, as elements carry them."""
+    return rows_of(LEAF, [array])
+
+
+def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...] | None) -> bool:
+    return wanted is None or (
+        len(shape) == len(wanted) and all(size in (own, None) for own, size in zip(shape, wanted, strict=True))
+    )
+
+
+def _described(leaf: Any) -> str:
+    if isinstance(leaf, np.ndarray):
+        return str(leaf_spec(leaf))
+    return f"{reprlib.repr(leaf)} ({type(leaf).__name__})"
