@@ -20,7 +20,7 @@ def saved(count: int) -> hr.Dataset:
     """Elements that were written to two files, and are read from there."""
     place = folder() / f"saved {count}"
     if not (place / "metadata.json").exists():
-        hr.Dataset.range(count).map(lambda x: (x, str(x))).save(place, shard_func=lambda element: element[0] % 2)
+        hr.Dataset.range(count).map(lambda x: (x, str(x))).save(place, shard_func=lambda x, _: x % 2)
     return hr.Dataset.load(place)
 
 

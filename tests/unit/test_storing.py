@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -12,9 +13,11 @@ from hypothesis import strategies as st
 from tests.laws.elements import SHAPES, folder
 
 import headrace as hr
-from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError
+from headrace.errors import DataError, DataLossError, InvalidArgumentError, NotFoundError
+from headrace.io.elements import shards
+from headrace.io.elements.shards import WaitForFiles
 from headrace.structure import normalize
-from headrace.testing.restoring import check_every_restore_point, same
+from headrace.testing.restoring import check_every_restore_point, delivered, same
 
 EXECUTORS = ["inline", "thread"]
 _FOLDERS = iter(range(1 << 30))
@@ -51,7 +54,7 @@ def test_elements_go_to_the_file_that_shard_func_says(count: int, files: int) ->
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_loaded_dataset_resumes_at_every_element(executor: str) -> None:
     place = fresh()
-    hr.Dataset.range(8).map(lambda x: (x, str(x))).save(place, shard_func=lambda element: element[0] % 3)
+    hr.Dataset.range(8).map(lambda x: (x, str(x))).save(place, shard_func=lambda x, _: x % 3)
     options = hr.Options(executor=executor)
     check_every_restore_point(hr.Dataset.load(place).shuffle(4, seed=1).batch(3).with_options(options))
 
@@ -148,3 +151,96 @@ def test_a_snapshot_is_read_as_reader_func_says(tmp_path: Path) -> None:
 
     assert [list(input_fn()) for _ in range(2)] == [[0, 1, 2, 3]] * 2
     check_every_restore_point(input_fn())
+
+
+# ------------------------------------------------------------------------------ functions
+
+
+def pairs(count: int = 6) -> hr.Dataset:
+    return hr.Dataset.from_tensor_slices((np.arange(count), np.arange(count) * 10))
+
+
+def by_first(a: int, b: int) -> int:
+    assert b == 10 * a
+    return a % 2
+
+
+def fail_on_three(a: int, _: int) -> int:
+    if a == 3:
+        raise KeyError("three")
+    return a % 2
+
+
+def test_shard_func_gets_a_tuple_as_its_arguments(tmp_path: Path) -> None:
+    pairs().save(tmp_path / "saved", shard_func=by_first)
+    assert [a for a, _ in hr.Dataset.load(tmp_path / "saved")] == [0, 2, 4, 1, 3, 5]
+    for expected in ([0, 1, 2, 3, 4, 5], [0, 2, 4, 1, 3, 5]):
+        assert [a for a, _ in pairs().snapshot(tmp_path / "snapshot", shard_func=by_first)] == expected
+    dicts = hr.Dataset.range(2).map(lambda n: {"n": n})
+    dicts.save(tmp_path / "dicts", shard_func=lambda element: 1 - element["n"])
+    assert [element["n"] for element in hr.Dataset.load(tmp_path / "dicts")] == [1, 0]
+
+
+def test_what_shard_func_raises_names_it_and_the_element_and_nothing_is_saved(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"save 'fail_on_three' \(test_storing.py:\d+\), element 3: KeyError") as caught:
+        pairs().save(tmp_path, shard_func=fail_on_three)
+    assert isinstance(caught.value.__cause__, KeyError)
+    with pytest.raises(InvalidArgumentError, match=r"element 0: shard_func must return a number from 0 on, .* 'x'"):
+        pairs().save(tmp_path, shard_func=lambda *_: "x")
+    with pytest.raises(DataError, match=r"element 0: TypeError: .* takes 1 positional argument but 2 were given"):
+        pairs().save(tmp_path, shard_func=lambda element: element)
+    with pytest.raises(InvalidArgumentError, match="save: shard_func: the function must be callable, not int"):
+        pairs().save(tmp_path, shard_func=3)  # type: ignore[arg-type]  # tested
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("executor", ["thread", "inline"])
+def test_a_failing_shard_func_takes_its_elements_place_in_a_snapshot(tmp_path: Path, executor: str) -> None:
+    dataset = pairs().snapshot(tmp_path, shard_func=fail_on_three).with_options(hr.Options(executor=executor))
+    came: list[Any] = list(delivered(iter(dataset), 10))
+    assert [element[0] for element in came[:3] + came[4:]] == [0, 1, 2, 4, 5]
+    assert isinstance(came[3], DataError)
+    assert "snapshot 'fail_on_three'" in str(came[3])
+    assert "element 3: KeyError" in str(came[3])
+    assert not list(tmp_path.rglob("metadata.json"))
+    check_every_restore_point(dataset, executors=("thread", "inline"))
+
+
+@pytest.mark.parametrize("take", ["load", "snapshot"])
+def test_a_reader_func_that_is_none_is_said_when_the_dataset_is_built(tmp_path: Path, take: str) -> None:
+    pairs().save(tmp_path)
+
+    def build(reader_func: Any) -> hr.Dataset:
+        if take == "load":
+            return hr.Dataset.load(tmp_path, reader_func=reader_func)
+        return pairs().snapshot(tmp_path, reader_func=reader_func)
+
+    with pytest.raises(
+        TypeError, match=rf"{take} '<lambda>' \(test_storing.py:\d+\): reader_func is called with one argument"
+    ):
+        build(lambda one, other: one)
+    with pytest.raises(InvalidArgumentError, match="must be callable"):
+        build(3)
+    if take == "load":
+        with pytest.raises(TypeError, match=r"load '<lambda>' .* must return a Dataset, but returned int"):
+            build(lambda files: 3)
+
+
+def test_load_waits_until_something_is_saved(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    class Saving(WaitForFiles):
+        def pause(self, folder: Path) -> None:
+            with mock.patch("time.sleep"):
+                super().pause(folder)
+            if self.looks == 100:
+                pairs().save(folder)
+
+    with mock.patch.object(shards, "WaitForFiles", Saving):
+        assert len(hr.Dataset.load(tmp_path / "later", wait=True)) == 6
+    assert [record.getMessage() for record in caplog.records] == [
+        f"load: still waiting for a dataset to be saved in {tmp_path / 'later'}"
+    ]
+
+
+def test_checkpoints_of_a_save_are_refused_with_what_to_write(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"leave checkpoint_args out.*shard\(n, i\).save"):
+        pairs().save(tmp_path, checkpoint_args={"directory": "c"})

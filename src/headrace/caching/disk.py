@@ -120,6 +120,8 @@ class DiskCache:
 class _Written:
     """A file of elements on its way."""
 
+    one_by_one = False
+
     def __init__(self, writer: ElementWriter, lock: Any, meta: dict[str, Any]) -> None:
         self._writer = writer
         self._lock = lock

@@ -11,10 +11,20 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from headrace.errors import HeadraceError
+
 if TYPE_CHECKING:
     from headrace.io.elements.file import ElementFile
 
-__all__ = ["Elements", "Filling", "KeptEpoch", "Store"]
+__all__ = ["Elements", "Filling", "KeptEpoch", "RefusedElement", "Store"]
+
+
+class RefusedElement(Exception):  # noqa: N818 - it carries an error, to the place where the element stands
+    """A user's function that says where an element goes failed on it: the error takes the element's place."""
+
+    def __init__(self, error: HeadraceError) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class Elements(Protocol):
@@ -56,10 +66,16 @@ class Filling(Protocol):
         """What will tell this filling from others, where it lasts longer than the process."""
         ...
 
+    @property
+    def one_by_one(self) -> bool:
+        """Whether each element is added by itself, because any may be refused."""
+        ...
+
     def add(self, elements: Elements, origin: Any) -> None:
         """Takes in the next elements.
 
         Raises:
+            RefusedElement: the only element of them is not taken in; the epoch will not be whole.
             ResourceExhaustedError: the cache would exceed its ``max_bytes``.
             InvalidArgumentError: an element cannot be stored; it is named.
         """

@@ -42,6 +42,7 @@ class _Collected:
     """What one iterator has collected."""
 
     content = None
+    one_by_one = False
 
     def __init__(self, cache: MemoryCache, epoch: tuple[int, ...]) -> None:
         self._cache = cache

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from headrace.caching.kept import Elements
+from headrace.caching.kept import Elements, RefusedElement
+from headrace.errors import HeadraceError
 from headrace.io.elements.shards import ShardWriter
 
 __all__ = ["SnapshotRun"]
@@ -15,12 +16,13 @@ __all__ = ["SnapshotRun"]
 class SnapshotRun:
     """A store that is only written: who reads it is built from the folder.
 
-    One process at a time writes; the first complete run stays.
+    One process at a time writes; the first complete run stays. ``shard_func`` gives the number of an element's file, or
+    raises one of headrace's errors, which takes the element's place.
     """
 
     kept = None
 
-    def __init__(self, folder: Path, shard_func: Callable[[Any], Any] | None, compression: str | None) -> None:
+    def __init__(self, folder: Path, shard_func: Callable[[Any], int] | None, compression: str | None) -> None:
         self._folder = folder
         self._shard_func = shard_func
         self._compression = compression
@@ -37,19 +39,32 @@ class SnapshotRun:
             lock.acquire(blocking=False)
         except Timeout:
             return None
-        return _Run(ShardWriter(self._folder, self._shard_func, self._compression), lock)
+        return _Run(ShardWriter(self._folder, self._compression), self._shard_func, lock)
 
 
 class _Run:
     content = None
 
-    def __init__(self, writer: ShardWriter, lock: Any) -> None:
+    def __init__(self, writer: ShardWriter, shard_func: Callable[[Any], int] | None, lock: Any) -> None:
         self._writer = writer
+        self._shard_func = shard_func
         self._lock = lock
         self._done = False
 
+    @property
+    def one_by_one(self) -> bool:
+        return self._shard_func is not None
+
     def add(self, elements: Elements, origin: Any) -> None:
-        self._writer.add(elements.rows())
+        if self._shard_func is None:
+            self._writer.add(elements.rows())
+            return
+        (element,) = elements.rows()
+        try:
+            shard = self._shard_func(element)
+        except HeadraceError as error:
+            raise RefusedElement(error.located(stage=None, origin=origin.describe(0))) from None
+        self._writer.add([element], shard)
 
     def complete(self) -> None:
         self._writer.complete()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.dataset.part import Part
+from headrace.dataset.storing_functions import placed, reading, sharding
 from headrace.errors import InvalidArgumentError, NotFoundError
 from headrace.plan.buffering import Cache
 from headrace.plan.sources import FromTensorSlices
@@ -34,7 +35,8 @@ class Storing(Part):
         self,
         path: str | os.PathLike[str],
         compression: str | None = None,
-        shard_func: Callable[[Any], Any] | None = None,
+        shard_func: Callable[..., Any] | None = None,
+        checkpoint_args: Any = None,
     ) -> None:
         """Writes every element to a folder, from which ``Dataset.load`` reads them.
 
@@ -43,11 +45,14 @@ class Storing(Part):
         Args:
             path: the folder; made if it is not there.
             compression: None, or ``"GZIP"`` for smaller files that cannot be mapped into memory.
-            shard_func: called with each element; returns the number of the file it goes to, from 0 on. None writes one.
+            shard_func: called with each element, a tuple as its arguments; returns the number of the file it goes to, from 0 on.
+                None writes one.
+            checkpoint_args: not taken. A save is whole or not there, so it has no checkpoints to go on from.
 
         Raises:
             InvalidArgumentError: an element has something that is neither numbers nor texts, which is named; or
-                ``shard_func`` returned no number; or an unknown compression.
+                ``shard_func`` returned no number; or an unknown compression; or ``checkpoint_args``.
+            DataError: ``shard_func`` failed on an element, which is named.
             HeadraceError: the error of an element that failed. Nothing is saved then.
 
         Example:
@@ -60,12 +65,19 @@ class Storing(Part):
         """
         from headrace.io.elements.shards import ShardWriter
 
+        if checkpoint_args is not None:
+            message = (
+                "a save is whole or not there, and begins anew after it was interrupted: leave checkpoint_args out. To keep "
+                "what is done, save parts: dataset.shard(n, i).save(f'{path}/{i}') for each i whose folder is not there yet"
+            )
+            raise InvalidArgumentError(message, stage="save")
+        shard_of = None if shard_func is None else sharding(shard_func, stage="save")
         with (
-            ShardWriter(Path(path), shard_func, _compression(compression, stage="save")) as writer,
+            ShardWriter(Path(path), _compression(compression, stage="save")) as writer,
             iter(self._of(self._plan)) as iterator,
         ):
-            for element in iterator:
-                writer.add([element])
+            for number, element in enumerate(iterator):
+                writer.add([element], 0 if shard_of is None else placed(shard_of, element, f"element {number}"))
 
     @classmethod
     def load(
@@ -74,6 +86,7 @@ class Storing(Part):
         element_spec: Any = None,
         compression: str | None = None,
         reader_func: Callable[[Dataset], Dataset] | None = None,
+        wait: bool = False,
     ) -> Dataset:
         """The elements that ``save`` wrote, read by index: shuffling moves numbers, and arrays are not copied.
 
@@ -83,9 +96,11 @@ class Storing(Part):
             compression: not needed, as the folder knows it; one that differs is an error.
             reader_func: called with a dataset of the files' datasets, in the order of their numbers; returns a dataset
                 of elements. None reads one file after the other.
+            wait: whether to wait until something is saved there, however long that takes; one warning in the log says so.
 
         Raises:
             NotFoundError: nothing was saved there.
+            TypeError: ``reader_func`` does not take one argument, or returned no dataset.
             InvalidArgumentError: the elements are not as ``element_spec`` or ``compression`` say.
             DataLossError: a file is broken.
 
@@ -100,13 +115,14 @@ class Storing(Part):
             >>> list(mixed)
             [0, 1, 2, 3, 4, 5]
         """
-        from headrace.io.elements.shards import run_in
+        from headrace.io.elements.shards import WaitForFiles, run_in, wait_for_run
 
         folder = Path(path)
-        run = run_in(folder)
+        reader = None if reader_func is None else reading(reader_func, stage="load")
+        run = wait_for_run(folder, WaitForFiles()) if wait else run_in(folder)
         if compression is not None and _compression(compression, stage="load") != run.compression:
             raise InvalidArgumentError(f"{folder} was saved with compression={run.compression}", stage="load")
-        loaded = cls._of_run(run, reader_func)
+        loaded = cls._of_run(run, reader)
         if element_spec is not None:
             _check_spec(element_spec, loaded.element_spec, folder)
         return loaded
@@ -118,7 +134,7 @@ class Storing(Part):
         if reader_func is not None:
             paths = np.array([str(shard) for shard in run.shards], dtype=object)
             files = cls._of(FromTensorSlices.of(paths))
-            return files.map(lambda path: cls._of(Stored(file=ElementFile(Path(path))))).apply(reader_func)
+            return reader_func(files.map(lambda path: cls._of(Stored(file=ElementFile(Path(path))))))
         first, *others = [cls._of(Stored(file=ElementFile(shard))) for shard in run.shards]
         for other in others:
             first = first.concatenate(other)
@@ -129,7 +145,7 @@ class Storing(Part):
         path: str | os.PathLike[str],
         compression: str | None = "AUTO",
         reader_func: Callable[[Dataset], Dataset] | None = None,
-        shard_func: Callable[[Any], Any] | None = None,
+        shard_func: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Dataset:
         """The same elements, written to a folder by the first whole epoch, and read from there whenever the pipeline is built again.
@@ -148,6 +164,8 @@ class Storing(Part):
 
         Raises:
             InvalidArgumentError: something in the pipeline has no fingerprint; or an unknown compression.
+            TypeError: ``reader_func`` does not take one argument, or returned no dataset.
+            DataError: while iterating, in place of an element on which ``shard_func`` failed; nothing is kept of that epoch.
 
         Example:
             >>> import tempfile
@@ -170,15 +188,17 @@ class Storing(Part):
         from headrace.io.elements.shards import run_in
         from headrace.plan.content_fingerprint import content_fingerprint
 
+        shard_of = None if shard_func is None else sharding(shard_func, stage="snapshot")
+        reader = None if reader_func is None else reading(reader_func, stage="snapshot")
         written = _compression(None if compression == "AUTO" else compression, stage="snapshot")
         key = content_fingerprint(self._plan)
         if reader_func is None and shard_func is None and written is None:
             return self._of(Cache(input=self._plan, store=DiskCache(Path(path), key, ""), name=name))
         folder = Path(path) / key
         try:
-            return self._of_run(run_in(folder), reader_func)
+            return self._of_run(run_in(folder), reader)
         except NotFoundError:
-            store = SnapshotRun(folder, shard_func, written)
+            store = SnapshotRun(folder, shard_of, written)
             return self._of(Cache(input=self._plan, store=store, name=name))
 
 

@@ -16,7 +16,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from headrace.caching.kept import Filling, KeptEpoch, Store
+from headrace.caching.kept import Filling, KeptEpoch, RefusedElement, Store
 from headrace.errors import CancelledError, HeadraceError, ResourceExhaustedError
 from headrace.io.elements.file import ElementFile
 from headrace.observe.meter import Meter
@@ -120,27 +120,37 @@ class CacheStage(Stage):
             return self._given(self._pieces, limit)
         while True:
             behind = self._index - self._count
-            item = self._read(self.inputs[0], min(behind, _KEPT_AT_ONCE) if behind > 0 else limit)
+            item = self._read(self.inputs[0], self._wanted(behind, limit))
             if item is None:
                 if self._stopped:  # the end may be none: what was kept as whole would be cut short for ever
                     raise CancelledError("the run was closed")
                 self._complete()
                 return None
-            if isinstance(item, Failure):
+            payload = self._collect(item) if isinstance(item, Block) else item
+            if isinstance(payload, Failure):
                 self._failed += 1
                 if self._failed <= self._failures:
                     continue  # it was delivered before the state was saved
                 self._failures = self._failed
-                return Failure(item.error, self.cursor, self._place())
-            payload = self._collect(item)
-            if behind <= 0:
+                return Failure(payload.error, self.cursor, self._place())
+            if behind <= 0 and isinstance(item, Block):
                 return self._block(payload, item)
 
-    def _collect(self, block: Block) -> Payload:
+    def _wanted(self, behind: int, limit: int) -> int:
+        """How many elements are read at once; ``behind`` of them are only kept."""
+        if self._filling is not None and self._filling.one_by_one:
+            return 1
+        return min(behind, _KEPT_AT_ONCE) if behind > 0 else limit
+
+    def _collect(self, block: Block) -> Payload | Failure:
+        """What is kept of the block; a failure where its one element is refused."""
         kept = _frozen(block.payload)
         if self._filling is not None:
-            with located_in_cache(self._filling):
-                self._filling.add(kept, block.origin)
+            try:
+                with located_in_cache(self._filling):
+                    self._filling.add(kept, block.origin)
+            except RefusedElement as refused:
+                return Failure(refused.error, block.cursor, block.after)
         self._count += len(kept)
         if self._count == self._whole_at:
             self._complete()

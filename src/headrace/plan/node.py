@@ -22,6 +22,7 @@ __all__ = [
     "HasPlan",
     "Node",
     "UnaryNode",
+    "function_label",
     "function_name",
     "function_place",
     "nodes_of",
@@ -75,12 +76,9 @@ class Node:
     @property
     def label(self) -> str:
         """How messages and statistics call it: ``map 'decode' (train.py:41)``."""
-        title = f"{self.op} '{self.name}'" if self.name else self.op
         for function in self.functions():
-            place = function_place(function)
-            named = title if self.name else f"{self.op} '{function_name(function)}'"
-            return f"{named} ({place})" if place else named
-        return title
+            return function_label(self.op, function, self.name)
+        return f"{self.op} '{self.name}'" if self.name else self.op
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -137,6 +135,13 @@ def function_name(function: Callable[..., Any]) -> str:
     named = getattr(function, "func", function)  # functools.partial
     name: str = getattr(named, "__qualname__", type(named).__name__)
     return name.rpartition("<locals>.")[2]
+
+
+def function_label(op: str, function: Callable[..., Any], name: str | None = None) -> str:
+    """How messages call an operation with that function: ``map 'decode' (train.py:41)``."""
+    place = function_place(function)
+    named = f"{op} '{name or function_name(function)}'"
+    return f"{named} ({place})" if place else named
 
 
 def function_place(function: Callable[..., Any]) -> str | None:

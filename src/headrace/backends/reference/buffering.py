@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, log
-from headrace.caching.kept import KeptEpoch
+from headrace.caching.kept import KeptEpoch, RefusedElement
 from headrace.errors import HeadraceError
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
@@ -152,27 +152,44 @@ class CacheStream:
             self.index += 1
             return read_only(self.rows[self.index - 1]), self.origins[self.index - 1]
         while True:
-            try:
-                element, origin = self.input.next()
-            except StopIteration:
-                self.complete()
-                raise
-            except HeadraceError:
-                self.failed += 1
-                if self.failed <= self.failures:
-                    continue  # it was delivered before the state was saved
-                self.failures = self.failed
-                raise
-            self.rows.append(read_only(element))
-            self.origins.append(origin)
-            if self.filling is not None:
-                with located_in_cache(self.filling):
-                    self.filling.add(Rows(self.rows[-1:]), WordedOrigin([origin]))
+            taken = self.taken(self.input)
             if len(self.rows) == self.node.whole_at():
                 self.complete()
-            if len(self.rows) > self.index:
+            if taken is not None and len(self.rows) > self.index:
                 self.index += 1
-                return read_only(self.rows[-1]), origin
+                return read_only(self.rows[-1]), taken[1]
+
+    def taken(self, stream: Stream) -> Given | None:
+        """The next element, taken in; None for a failure that was delivered before the state was saved."""
+        try:
+            element, origin = stream.next()
+        except StopIteration:
+            self.complete()
+            raise
+        except HeadraceError as error:
+            failure = error
+        else:
+            refusal = self.refusal(read_only(element), origin)
+            if refusal is None:
+                return element, origin
+            failure = refusal
+        self.failed += 1
+        if self.failed > self.failures:
+            self.failures = self.failed
+            raise failure
+        return None
+
+    def refusal(self, element: Element, origin: str) -> HeadraceError | None:
+        """Takes the element in; or the error that a function of the user's raised for it."""
+        if self.filling is not None:
+            try:
+                with located_in_cache(self.filling):
+                    self.filling.add(Rows([element]), WordedOrigin([origin]))
+            except RefusedElement as refused:
+                return refused.error
+        self.rows.append(element)
+        self.origins.append(origin)
+        return None
 
     def complete(self) -> None:
         filling, self.filling = self.filling, None

@@ -11,21 +11,27 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
-from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError
+from headrace.errors import DataLossError, NotFoundError
 from headrace.io.elements.writer import SEGMENT_BYTES, ElementWriter
 from headrace.structure import Element, nbytes_of
 
-__all__ = ["ShardWriter", "StoredRun", "run_in"]
+__all__ = ["ShardWriter", "StoredRun", "WaitForFiles", "run_in", "wait_for_run"]
 
 _METADATA: Final = "metadata.json"
 _VERSION: Final = 1
+_log = logging.getLogger("headrace")
+# A save takes seconds at least. After three seconds somebody should know what is waited for.
+_BETWEEN_LOOKS_S: Final = 0.1
+_LOOKS_BEFORE_A_WORD: Final = 30
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,20 +60,42 @@ def run_in(folder: Path) -> StoredRun:
         raise DataLossError(f"{folder / _METADATA} is broken: {error!r}") from error
 
 
+class WaitForFiles:
+    """Lets some time pass before one looks for a file again; a test's own lets none pass."""
+
+    looks = 0
+
+    def pause(self, folder: Path) -> None:
+        """Waits a moment; says once what is waited for."""
+        self.looks += 1
+        if self.looks == _LOOKS_BEFORE_A_WORD:
+            _log.warning("load: still waiting for a dataset to be saved in %s", folder)
+        time.sleep(_BETWEEN_LOOKS_S)
+
+
+def wait_for_run(folder: Path, waiting: WaitForFiles) -> StoredRun:
+    """The complete run in a folder, as soon as there is one.
+
+    Raises:
+        DataLossError: what says so is broken.
+    """
+    while True:
+        try:
+            return run_in(folder)
+        except NotFoundError:
+            waiting.pause(folder)
+
+
 class ShardWriter:
     """Writes a run; it counts when it is complete, and leaves nothing otherwise.
 
     Args:
         folder: where; made if it is not there.
-        shard_func: which shard an element goes to, a number from 0 on; None puts all into one.
         compression: None or "GZIP".
     """
 
-    def __init__(
-        self, folder: Path, shard_func: Callable[[Element], Any] | None = None, compression: str | None = None
-    ) -> None:
+    def __init__(self, folder: Path, compression: str | None = None) -> None:
         self._folder = folder
-        self._shard_func = shard_func
         self._compression = compression
         self._run = f"run-{os.getpid()}-{secrets.token_hex(4)}"
         self._writers: dict[int, ElementWriter] = {}
@@ -84,21 +112,15 @@ class ShardWriter:
         else:
             self.abandon()
 
-    def add(self, elements: Sequence[Element]) -> None:
-        """Takes in the next elements."""
+    def add(self, elements: Sequence[Element], shard: int = 0) -> None:
+        """Takes in the next elements, which go to that shard."""
+        waiting = self._waiting.setdefault(shard, [])
         for element in elements:
-            self._waiting.setdefault(self._shard_of(element), []).append(element)
+            waiting.append(element)
             self._waiting_bytes += nbytes_of(element)
             if self._waiting_bytes >= SEGMENT_BYTES:
                 self._write_waiting()
-
-    def _shard_of(self, element: Element) -> int:
-        if self._shard_func is None:
-            return 0
-        shard = self._shard_func(element)
-        if isinstance(shard, bool) or not hasattr(shard, "__index__") or shard.__index__() < 0:
-            raise InvalidArgumentError(f"shard_func must return a number from 0 on, but returned {shard!r}")
-        return int(shard.__index__())
+                waiting = self._waiting.setdefault(shard, [])
 
     def _write_waiting(self) -> None:
         for shard, elements in self._waiting.items():
