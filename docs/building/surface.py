@@ -58,6 +58,7 @@ _GIVEN_BY = {
     "DatasetIterator": (
         "headrace.observe.meter.IteratorStats",
         "headrace.observe.meter.StageStats",
+        "headrace.observe.stalls.Stall",
         "headrace.observe.meter.Drawn",
     ),
 }

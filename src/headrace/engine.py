@@ -14,7 +14,10 @@ from headrace.backends.inline import InlineStage
 from headrace.backends.thread import WorkerPool
 from headrace.errors import CancelledError, FailedPreconditionError, HeadraceError
 from headrace.machine import current_share
+from headrace.observe.frames import begins
 from headrace.observe.meter import StageStats
+from headrace.observe.stalls import Stall, Vigil
+from headrace.observe.watch import WATCH
 from headrace.optimize.add_final_prefetch import has_parallel_work
 from headrace.optimize.rules import optimized
 from headrace.physical.context import Context, Meters, Seeds
@@ -23,10 +26,15 @@ from headrace.physical.lowering import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.buffering import Prefetch, WithOptions
 from headrace.plan.by_number import numbers_first
+from headrace.plan.combining import Zip
+from headrace.plan.elementwise import Enumerate
+from headrace.plan.grouping import Batch, Unbatch
 from headrace.plan.node import AUTOTUNE, Node, nodes_of, parallel_calls_of
-from headrace.plan.options import Options
+from headrace.plan.options import STALL_WARNING_S, Options
+from headrace.plan.sequencing import Concatenate, Repeat, Shard, Shuffle, Skip, Take
+from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
 
-__all__ = ["Run", "physical_plan"]
+__all__ = ["Run", "may_hang", "physical_plan"]
 
 _log = logging.getLogger("headrace")
 
@@ -56,6 +64,7 @@ _EXIT_PATIENCE_S = 5.0
 def _end_open_runs() -> None:
     """Closes what is open; but a function that never returns must not keep the process from ending."""
     runs = list(_open_runs)
+    WATCH.end()
     for run in runs:
         run.stop()
     end_s = time.monotonic() + _EXIT_PATIENCE_S
@@ -87,6 +96,8 @@ class Run:
         self._pulling = threading.RLock()  # held while the plan is read, and while what it holds is given back
         self._puller: int | None = None
         self._given_back = False
+        patience_s = STALL_WARNING_S if options.stall_warning_s is None else options.stall_warning_s
+        self._vigil = Vigil(self, self._threads, patience_s or None)
         self._inline = options.executor == "inline"
         self._root: Stage | None = None
         self.ram_budget_bytes = options.ram_budget or _default_budget_bytes()
@@ -107,6 +118,10 @@ class Run:
         """Makes the stages, which begin at a state or at the start."""
         make = InlineStage if self._inline else lower
         self._root = make(self._plan, state, self._context)
+        if self._vigil.patience_s is not None and may_hang(self._plan):
+            WATCH.add(self._vigil)
+            if self._closed.is_set():  # by another thread, just now
+                WATCH.remove(self._vigil)
 
     def refuse_own_functions(self) -> None:
         """Refuses to be read by a function of the plan, which would wait for itself.
@@ -118,13 +133,15 @@ class Run:
         if self._puller is not None and (ours or self._puller == threading.get_ident()):
             raise FailedPreconditionError("a function cannot take elements from the iterator that is calling it")
 
+    @begins
     def pull(self, limit: int) -> Item:
         """The next item of the plan; None at its end, and when the run was closed meanwhile."""
         with self._pulling:
             if self._stopped.is_set():
                 return None
             assert self._root is not None  # it was opened
-            self._puller = threading.get_ident()
+            self._vigil.waiting_since_s = time.perf_counter()
+            self._puller = threading.get_ident()  # no call from here on, as Ctrl-C would leave it behind
             try:
                 return next(_apart(self._root, limit))
             except CancelledError:  # of a stage's own wait; what a function raises is an item
@@ -134,6 +151,7 @@ class Run:
                     return None
                 raise
             finally:
+                self._vigil.waiting_since_s = None
                 self._puller = None
                 if self._closed.is_set():
                     self._give_back()
@@ -141,6 +159,16 @@ class Run:
     def stages(self) -> tuple[StageStats, ...]:
         """What each stage did so far, sources first."""
         return tuple(meter.snapshot() for meter in self._meters.all())
+
+    def stalls(self) -> tuple[Stall, ...]:
+        """What the threads of this run hold at this moment."""
+        return self._vigil.stalls()
+
+    def _threads(self) -> list[int]:
+        """The threads that work for this run now."""
+        ours = [*(self._root.threads() if self._root else ()), *(self._pool.threads if self._pool else ())]
+        idents = [self._puller, *(thread.ident for thread in ours)]
+        return [ident for ident in idents if ident is not None]
 
     def close(self) -> None:
         """Ends every wait, joins every thread, and gives back what the stages hold.
@@ -152,6 +180,7 @@ class Run:
                 return
             self._closer = threading.get_ident()
         self._closed.set()
+        WATCH.remove(self._vigil)
         self.stop()
         self._stop_workers()
         # A function, or a garbage collection, may close the run in the very thread that reads it: pull gives back then.
@@ -190,6 +219,32 @@ class Run:
             except BaseException:
                 self._given_back = False
                 raise
+
+
+# What only counts, moves and copies; anything else waits for a file, or calls a function that may never return.
+_NEVER_HANGS: Final = (
+    Range,
+    FromTensors,
+    FromTensorSlices,
+    RandomSource,
+    Take,
+    Skip,
+    Shard,
+    Repeat,
+    Concatenate,
+    Shuffle,
+    Zip,
+    Enumerate,
+    Batch,
+    Unbatch,
+    Prefetch,
+    WithOptions,
+)
+
+
+def may_hang(plan: Node) -> bool:
+    """Whether anything of the plan can take for ever, so that it is worth a look."""
+    return not all(isinstance(node, _NEVER_HANGS) for node in nodes_of(plan))
 
 
 def _uses_threads(plan: Node) -> bool:

@@ -28,6 +28,7 @@ from typing import Any, Self
 from headrace.engine import Run
 from headrace.errors import FailedPreconditionError, HeadraceError, InternalError, InvalidArgumentError, OutOfRangeError
 from headrace.observe.meter import IteratorStats
+from headrace.observe.stalls import Stall
 from headrace.physical.block import Failure
 from headrace.physical.context import Seeds
 from headrace.physical.cursor import Cursor, State
@@ -277,6 +278,32 @@ class DatasetIterator:
             workers=self._run.workers if self._run is not None else 0,
             ram_budget_bytes=self._run.ram_budget_bytes if self._run is not None else 0,
         )
+
+    def stalls(self) -> tuple[Stall, ...]:
+        """What holds the pipeline at this moment, the longest first; for another thread while this one waits in ``next``.
+
+        It costs a running pipeline nothing, so it may be asked at any time. Empty where no function runs.
+
+        Example:
+            >>> import threading
+            >>> import headrace as hr
+            >>> asked, answer = threading.Event(), threading.Event()
+            >>> def slow(x):
+            ...     asked.set()
+            ...     answer.wait()
+            ...     return x
+            >>> iterator = iter(hr.Dataset.range(3).map(slow))
+            >>> thread = threading.Thread(target=next, args=(iterator,))
+            >>> thread.start()
+            >>> asked.wait()
+            True
+            >>> [stall.origin for stall in iterator.stalls()]
+            ['element 0']
+            >>> answer.set()
+            >>> thread.join()
+            >>> iterator.close()
+        """
+        return self._run.stalls() if self._run is not None else ()
 
     # ------------------------------------------------------------------ ending
 

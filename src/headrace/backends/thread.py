@@ -66,6 +66,11 @@ class WorkerPool:
                 task()
             del task  # its block must not live on while the worker waits for the next
 
+    @property
+    def threads(self) -> list[threading.Thread]:
+        """The workers that were started."""
+        return self._coordinator.threads
+
     def stop(self) -> None:
         """Drops all tasks that did not begin; safe from any thread."""
         self._coordinator.request_stop()

@@ -165,6 +165,11 @@ class Coordinator:
 
     # ---- joining
 
+    @property
+    def threads(self) -> list[threading.Thread]:
+        """The threads that were registered."""
+        return list(self._registered)
+
     def register_thread(self, thread: threading.Thread) -> None:
         """Have ``join`` wait for ``thread`` too."""
         self._registered.append(thread)

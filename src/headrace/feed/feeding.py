@@ -23,6 +23,7 @@ from typing import Any, Protocol, Self
 from headrace.errors import CancelledError, HeadraceError, OutOfRangeError
 from headrace.feed.stats import FeedStats, StepTimes, own_rank
 from headrace.iterator import DatasetIterator
+from headrace.observe.stalls import Stall
 from headrace.plan.node import INFINITE_CARDINALITY, Node
 from headrace.queues.channel import Channel
 from headrace.structure import Element
@@ -245,6 +246,10 @@ class FeedIterator:
             elapsed_s=time.perf_counter() - self._began_s,
             pipeline=self._iterator.stats(),
         )
+
+    def stalls(self) -> tuple[Stall, ...]:
+        """What holds the pipeline at this moment, as ``DatasetIterator.stalls``."""
+        return self._iterator.stalls()
 
     def close(self) -> None:
         """Ends the run: the threads are joined. The state stays as it was."""

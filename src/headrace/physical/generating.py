@@ -6,10 +6,12 @@ import contextlib
 import dataclasses
 import itertools
 import logging
+import time
 from collections.abc import Iterator
 from typing import Any
 
 from headrace.errors import InvalidArgumentError
+from headrace.observe.frames import holds, since
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import State
@@ -34,12 +36,14 @@ class GeneratorRun:
 
     def __init__(self, node: FromGenerator, state: State | None) -> None:
         self._node = node
+        self.label = node.label
         self._saved: State = state or {"index": 0}
         self._signed = None if node.signature is None else Signed(node.signature)
         self._iterator: Iterator[Any] | None = None
         self._closed = False
         self.index: int = self._saved["index"]
 
+    @holds(lambda at, _: (at["self"].label, f"element {at['self'].index}"))
     def _begun(self) -> Iterator[Any]:
         if self._iterator is None:
             self._iterator = iter(())  # where the generator raises at once, it has ended
@@ -56,8 +60,11 @@ class GeneratorRun:
             _log.warning(message, self._node.label, saved["index"])
         return _skipped(iterator, saved["index"])
 
+    @holds(lambda at, _: (at["self"].label, f"element {at['self'].index + len(at['raw'])}"))
+    @since("_since_s")
     def next_rows(self, limit: int) -> tuple[list[Element], Exception | None]:
         """Up to ``limit`` elements, and the error behind them; fewer without an error are the last."""
+        _since_s = time.perf_counter()  # for whoever asks what is held up
         raw: list[Any] = []
         error: Exception | None = None
         try:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import DataLossError, HeadraceError
+from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
 from headrace.physical.collecting import SavedCursor
@@ -230,6 +231,7 @@ class GroupWindowsStage(Stage):
     def _wanted(self, limit: int) -> int:
         return max(1, min(_READ_AT_ONCE, limit * max(1, self._node.window_size or 1)))
 
+    @holds(lambda at, _: (at["self"].meter.name, at["block"].origin.describe(at["index"])))
     def _look_at(self, block: Block) -> _Group | Failure | None:
         """Puts the next element into its group."""
         number = self._next

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from headrace.observe.frames import since, waits, within
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
 from headrace.physical.context import Pool
@@ -26,8 +27,11 @@ class InnerReader:
     # Whether the plan runs in the thread that peeks, and not in the workers.
     reads_here = True
 
-    def __init__(self, open_stage: Callable[[], Stage | Failure], cursor: Cursor | None) -> None:
+    def __init__(
+        self, open_stage: Callable[[], Stage | Failure], cursor: Cursor | None, origin: Callable[[], str]
+    ) -> None:
         self._open_stage = open_stage
+        self.origin = origin  # of the element that the plan was made of, in words
         self._stage: Stage | Failure | None = None
         self._head: Block | Failure | None = None
         self._ended = False
@@ -77,6 +81,7 @@ class InnerReader:
     def _next(self, limit: int) -> Item:
         return self._make(limit)
 
+    @within(lambda at: at["self"].origin())
     def _make(self, limit: int) -> Item:
         """Reads the stage; it is opened where it is read."""
         if self._stage is None:
@@ -112,12 +117,13 @@ class AheadReader(InnerReader):
         self,
         open_stage: Callable[[], Stage | Failure],
         cursor: Cursor | None,
+        origin: Callable[[], str],
         *,
         pool: Pool,
         pace: Pace,
         meter: Meter,
     ) -> None:
-        super().__init__(open_stage, cursor)
+        super().__init__(open_stage, cursor, origin)
         self._pool = pool
         self._pace = pace
         self._meter = meter
@@ -160,6 +166,7 @@ class AheadReader(InnerReader):
             self._has_task = not (self._closed or self._all_made or len(self._made) == self.BLOCKS_AHEAD)
             return self._has_task
 
+    @since("start")
     def _make_one(self) -> None:
         start = time.perf_counter()
         # What lies ready in the plan is taken at once: a file is parsed by the megabyte, however little was asked for.
@@ -175,6 +182,7 @@ class AheadReader(InnerReader):
     def is_read(self) -> bool:
         return self._all_made
 
+    @waits
     def _next(self, limit: int) -> Item:
         made = self._made.get_nowait()
         if made is EMPTY:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import functools
 import itertools
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.observe.frames import Locals, counts, holds, since
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import OffsetCursor
 from headrace.physical.failing import located
+from headrace.physical.origin import GroupedOrigin
 from headrace.physical.payload import Payload, Rows
 from headrace.physical.stage import Item, Stage
 from headrace.physical.whole_calls import call_whole
@@ -58,10 +61,13 @@ def packed(value: Any) -> Element:
     return normalize(tuple(value) if type(value) is list else value)
 
 
+@counts("results")
+@since("_since_s")
 def call_each(
     function: Callable[..., Any], rows: list[Element], has_tuples: bool | None
 ) -> tuple[list[Any], Exception | None]:
     """Calls the function on each row, as far as the first failure."""
+    _since_s = time.perf_counter()  # for whoever asks what is held up
     calls: Any
     if has_tuples:
         calls = itertools.starmap(function, rows)
@@ -96,6 +102,17 @@ def packed_rows(results: list[Any]) -> tuple[Rows, Exception | None]:
     return Rows(elements), None
 
 
+def _at_element(at: Locals, done: int) -> tuple[str, str]:
+    """The operation and the element at which a loop over a block is."""
+    return at["node"].label, at["block"].origin.describe(at["start"] + done)
+
+
+def _at_block(at: Locals, _: int) -> tuple[str, str]:
+    block = at["block"]
+    return at["node"].label, GroupedOrigin(block.origin, ((0, len(block)),)).describe(0)
+
+
+@holds(_at_element)
 def map_block(node: Map, block: Block) -> list[Piece]:
     """What a map makes of a block: blocks, and a failure for each element on which its function failed."""
     if isinstance(node.function, Vectorized):
@@ -117,6 +134,7 @@ def map_block(node: Map, block: Block) -> list[Piece]:
     return pieces
 
 
+@holds(_at_block)
 def _map_whole(node: Map, function: Vectorized, block: Block) -> list[Piece]:
     """The same with one call; where that fails, with a call an element, to find those that it fails on."""
     try:
@@ -154,6 +172,7 @@ def _answers(predicate: Vectorized, payload: Payload) -> list[Any]:
     return list(call_whole(predicate, payload).rows())
 
 
+@holds(lambda at, _: (at["node"].label, at["block"].origin.describe(at["index"])))
 def _instead(node: Map, error: Exception, block: Block, index: int) -> Piece:
     """What comes in place of an element on which a map failed: its failure, or what ``on_error`` makes of that."""
     failure = _failure(error, node, block, index)
@@ -207,6 +226,7 @@ def _truths(answers: list[Any]) -> tuple[np.ndarray, Exception | None]:
     return np.array(truths, dtype=bool), None
 
 
+@holds(_at_element)
 def filter_block(node: Filter, block: Block) -> list[Piece]:
     """What a filter leaves of a block: blocks, and a failure for each element on which its predicate failed."""
     rows = block.payload.rows()

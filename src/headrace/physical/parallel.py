@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from headrace.observe.frames import since, waits
 from headrace.observe.meter import Meter
 from headrace.physical.batch_memory import BatchMemory
 from headrace.physical.block import Block, Failure
@@ -163,6 +164,7 @@ class ParallelMapStage(Stage):
         else:
             self._pool.submit(lambda: self._work(task, item))
 
+    @since("start")
     def _work(self, task: _Task, block: Block) -> None:
         """In a worker: makes the pieces of a block."""
         if self._closed:
@@ -184,6 +186,7 @@ class ParallelMapStage(Stage):
         while (task := self._done.get_nowait()) is not EMPTY:
             self._account(task)
 
+    @waits
     def _wait(self) -> None:
         start = time.perf_counter()
         task = self._done.get()

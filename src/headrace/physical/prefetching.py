@@ -7,6 +7,7 @@ import time
 
 from headrace.coordination import Coordinator
 from headrace.errors import CancelledError, OutOfRangeError
+from headrace.observe.frames import waits
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
 from headrace.physical.stage import Item, Pace, Stage
@@ -52,6 +53,7 @@ class PrefetchStage(Stage):
             return item.slice(0, limit)
         return item
 
+    @waits
     def _next(self) -> Item:
         if not self._begun:
             self._begun = True
@@ -92,6 +94,9 @@ class PrefetchStage(Stage):
         if isinstance(item, Block):
             self._pace.observe(len(item), time.perf_counter() - start, item.payload.nbytes)
         return item
+
+    def threads(self) -> list[threading.Thread]:
+        return [*self._coordinator.threads, *super().threads()]
 
     def stop(self) -> None:
         self._coordinator.request_stop()

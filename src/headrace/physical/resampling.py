@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 from headrace.errors import HeadraceError
+from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import Cursor, State
@@ -107,6 +108,7 @@ class _Reading:
 
     def __init__(self, node: RejectionResample, stage: Stage, read: Callable[[Stage, int], Item]) -> None:
         self._node = node
+        self.label = node.label
         self._stage = stage
         self._read = read
         self._head: Item = None
@@ -147,6 +149,7 @@ class _Reading:
             return None if head is None else head.error
         return self._classified(self._rows[index], head.origin, index)
 
+    @holds(lambda at, _: (at["self"].label, at["origin"].describe(at["index"])))
     def _classified(self, element: Element, origin: Origin, index: int) -> _Classed | HeadraceError:
         try:
             answer = call_on(self._node.class_func, element)

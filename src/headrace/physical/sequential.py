@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.errors import HeadraceError
+from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import Cursor, State
@@ -88,6 +89,7 @@ class SequentialStage(Stage):
             return Failure(located(error, stage=self._label, origin=None), before, after)
         return None
 
+    @holds(lambda at, _: (at["self"].meter.name, at["block"].origin.describe(at["offset"])))
     def _through(self, block: Block, limit: int) -> Block | None:
         """What goes out for the block, as far as ``limit`` elements of it, or one that fails or is the last."""
         outputs: list[Element] = []

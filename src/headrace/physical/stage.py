@@ -13,9 +13,11 @@ House rules.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 
+from headrace.observe.frames import holds, since
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import Cursor
@@ -42,6 +44,8 @@ class Stage:
         self._inside_s = 0.0
         self._beyond: Block | None = None  # of a block that was longer than was asked for
 
+    @holds(lambda at, _: (at["self"].meter.name, None))
+    @since("start")
     def pull(self, limit: int) -> Item:
         """The next block of at most ``limit`` elements, a failure, or None at the end."""
         self._inside_s = 0.0
@@ -70,6 +74,10 @@ class Stage:
         item = source.pull(limit)
         self._inside_s += time.perf_counter() - start
         return item
+
+    def threads(self) -> list[threading.Thread]:
+        """The threads of their own that this stage and those above have."""
+        return [thread for stage in self.inputs for thread in stage.threads()]
 
     def stop(self) -> None:
         """Ends every wait in this stage and above; safe from any thread."""

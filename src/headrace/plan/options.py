@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from typing import Final
 
 from headrace.errors import InvalidArgumentError
 
-__all__ = ["EXECUTORS", "Options"]
+__all__ = ["EXECUTORS", "STALL_WARNING_S", "Options"]
 
 EXECUTORS = ("thread", "inline")
+# What is slow answers sooner, and whoever sits before a screen has not given up yet.
+STALL_WARNING_S: Final = 30.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +32,9 @@ class Options:
         optimize: False runs the plan as it was written.
         max_failures: how many elements each operation with ``on_error="skip"`` may leave out in an epoch; the next one that fails
             is an error.
+        stall_warning_s: after how many seconds without an element a warning in the log names what holds it up, once a
+            wait: each function that runs, its element, and the line where it is (the guide shows one under *When nothing comes*).
+            30 by default; 0 is never.
 
     Raises:
         InvalidArgumentError: a number is not positive, or the executor is unknown.
@@ -47,6 +54,7 @@ class Options:
     ram_budget: int | None = None
     optimize: bool | None = None
     max_failures: int | None = None
+    stall_warning_s: float | None = None
 
     def __post_init__(self) -> None:
         for field in ("deterministic", "optimize"):
@@ -60,10 +68,20 @@ class Options:
                 raise InvalidArgumentError(message)
         if self.max_failures is not None and self.max_failures < 0:
             raise InvalidArgumentError(f"Options.max_failures must be at least 0, not {self.max_failures}")
+        self._check_seconds()
         self._check("executor", str)
         if self.executor is not None and self.executor not in EXECUTORS:
             message = f"Options.executor must be one of {', '.join(map(repr, EXECUTORS))}, not {self.executor!r}"
             raise InvalidArgumentError(message)
+
+    def _check_seconds(self) -> None:
+        seconds = self.stall_warning_s
+        if seconds is None:
+            return
+        if type(seconds) not in (int, float):
+            raise TypeError(f"Options.stall_warning_s must be float or None, not {type(seconds).__name__}")
+        if not 0 <= seconds < math.inf:
+            raise InvalidArgumentError(f"Options.stall_warning_s must be 0 (never) or more, not {seconds}")
 
     def _check(self, field: str, kind: type) -> None:
         value = getattr(self, field)

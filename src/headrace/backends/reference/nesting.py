@@ -9,6 +9,7 @@ from typing import Any
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, called
 from headrace.errors import HeadraceError
+from headrace.observe import frames
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.failing import within
@@ -73,7 +74,7 @@ class InterleaveStream:
                 self.visit_next()
                 continue
             try:
-                element, origin = slot.stream.next()
+                element, origin = self.inner(slot)
             except StopIteration:
                 slot.stream.close()
                 self.slots[self.cycle] = None
@@ -85,6 +86,11 @@ class InterleaveStream:
             if self.given == self.block_length:
                 self.visit_next()
             return element, origin if ":" in origin else f"{origin} of {slot.origin}"
+
+    @frames.within(lambda at: at["slot"].origin)
+    def inner(self, slot: _Slot) -> Given:
+        """The next element of a slot's dataset."""
+        return slot.stream.next()
 
     def filled(self) -> _Slot | None:
         """Opens the next input's dataset in the slot whose turn it is."""

@@ -8,10 +8,12 @@ says in plain data where the stream stands; a stream made from that state goes o
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from headrace.errors import HeadraceError
+from headrace.observe.frames import holds, since
 from headrace.physical.cursor import State
 from headrace.physical.failing import located
 from headrace.structure import Element
@@ -50,8 +52,11 @@ class Unary:
         self.input.close()
 
 
+@holds(lambda at, _: (at["label"], at["origin"]))
+@since("_since_s")
 def called(label: str, origin: str, function: Callable[[], Any]) -> Any:
     """What the function returns; its exception as an error of the element that came from ``origin``."""
+    _since_s = time.perf_counter()  # for whoever asks what is held up
     try:
         return function()
     except StopIteration:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, called
 from headrace.errors import HeadraceError
+from headrace.observe import frames
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.failing import within
@@ -143,7 +144,7 @@ class GroupWindowsStream:
                 continue
             origin = self.origin(self.current[1])
             try:
-                element, inside = self.stream.next()
+                element, inside = self.inner(self.stream, origin)
             except StopIteration:
                 self.stream.close()
                 self.stream = self.current = None
@@ -152,6 +153,11 @@ class GroupWindowsStream:
                 raise within(error, origin) from error.__cause__
             return element, inside if ":" in inside else f"{inside} of {origin}"
         raise StopIteration
+
+    @frames.within(lambda at: at["origin"])
+    def inner(self, stream: Stream, origin: str) -> Given:
+        """The next element of the group that came from there."""
+        return stream.next()
 
     def fill_a_group(self) -> None:
         """Reads until a group is full; at the end takes the one with the smallest key."""

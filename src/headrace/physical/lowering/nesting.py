@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from headrace.errors import DataLossError
+from headrace.observe.frames import holds
 from headrace.physical.block import Block, Failure
 from headrace.physical.context import Context
 from headrace.physical.cursor import Cursor, State
@@ -43,6 +44,7 @@ class _SavedPlace:
         return self.saved
 
 
+@holds(lambda at, _: (at["node"].label, None))
 def inner_plan(node: FlatMap, element: Any, number: int, context: Context) -> tuple[Node, Context]:
     """The plan that the user's function makes of an element, and the context in which it runs."""
     plan = numbers_first(plan_of(call_on(node.function, element), stage=node.label))
@@ -84,7 +86,9 @@ def _interleave(node: FlatMap, state: State | None, context: Context) -> Stage:
 
 
 def _opener(
-    node: FlatMap, context: Context, make_reader: Callable[[Callable[[], Stage | Failure], Cursor | None], InnerReader]
+    node: FlatMap,
+    context: Context,
+    make_reader: Callable[[Callable[[], Stage | Failure], Cursor | None, Callable[[], str]], InnerReader],
 ) -> Callable[[Block, int, State | None], InnerReader]:
     """What makes a reader of the dataset that an element opens, from its start or from a state."""
 
@@ -96,7 +100,8 @@ def _opener(
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
                 return open_failure(error, node.label, opener)
 
-        return make_reader(open_stage, None if saved is None else _SavedPlace(saved))
+        origin = functools.partial(opener.origin.describe, 0)
+        return make_reader(open_stage, None if saved is None else _SavedPlace(saved), origin)
 
     return open_plan
 

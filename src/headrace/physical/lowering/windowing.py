@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.observe.frames import holds
 from headrace.physical.block import Failure
 from headrace.physical.collecting import SavedCursor
 from headrace.physical.context import Context
@@ -34,6 +35,7 @@ def _window(node: Window, state: State | None, context: Context) -> Stage:
     return WindowStage(node, lower(node.input, state, context.replaying()), context.meter(node))
 
 
+@holds(lambda at, _: (at["node"].reduce_label, None))
 def reduced_plan(
     node: GroupByWindow, key: int, elements: HeldElements, number: int, context: Context
 ) -> tuple[Node, Context]:
@@ -52,11 +54,13 @@ def _group_by_window(node: GroupByWindow, state: State | None, context: Context)
                 return lower(plan, saved, inside)
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
                 raised = RuntimeError("the function raised StopIteration") if type(error) is StopIteration else error
-                origin = GroupOrigin([(held.origins, len(held))]).describe(0)
                 nowhere = IndexCursor(0)  # the stage knows where it stands
-                return Failure(located(raised, stage=node.reduce_label, origin=origin), nowhere, nowhere)
+                return Failure(located(raised, stage=node.reduce_label, origin=origin()), nowhere, nowhere)
 
-        return InnerReader(open_stage, None if saved is None else SavedCursor(saved))
+        def origin() -> str:
+            return GroupOrigin([(held.origins, len(held))]).describe(0)
+
+        return InnerReader(open_stage, None if saved is None else SavedCursor(saved), origin)
 
     # Elements that are held are read again.
     above = lower(node.input, input_state(state), context.replaying())

@@ -1,0 +1,163 @@
+"""What a thread is doing, read from its frames when somebody asks: who works writes nothing down for it.
+
+Functions that work on elements say, where they are defined, what their local variables tell:
+
+    holds     its element, and the operation whose element it is
+    counts    how many of the elements that its caller gave it are done
+    since     when what it works on was begun
+    within    the element in which lie those that it reads
+    waits     nothing: its thread waits for other threads of the run, and they hold what is to come
+    begins    that here a run begins, perhaps inside a function of another one
+
+The marks are kept by code object, so a call costs what it did before. A frame that is looked at goes on meanwhile: what
+no longer fits together is no answer, as it no longer hangs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, Final, TypeVar
+
+__all__ = ["Held", "begins", "counts", "held_in", "holds", "since", "waits", "within"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+# The local variables of a frame, and how many elements a function that it called has done.
+Locals = Mapping[str, Any]
+# An operation, its element, and the index of the frame that says so.
+_Found = tuple[str, str | None, int]
+
+_OUR_FOLDER: Final = str(Path(__file__).parents[1]) + os.sep
+
+_holds: Final[dict[CodeType, Callable[[Locals, int], tuple[str, str | None]]]] = {}
+_counts: Final[dict[CodeType, str]] = {}
+_since: Final[dict[CodeType, str]] = {}
+_within: Final[dict[CodeType, Callable[[Locals], str | None]]] = {}
+_waits: Final[set[CodeType]] = set()
+_begins: Final[set[CodeType]] = set()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Held:
+    """What one thread holds.
+
+    Attributes:
+        stage: the operation.
+        origin: its element, where that is known.
+        since_s: when the block with it was begun, on the monotonic clock; None where nobody says.
+        frames: those of what the operation called, the innermost last.
+    """
+
+    stage: str
+    origin: str | None
+    since_s: float | None
+    frames: Sequence[FrameType]
+
+
+def holds(describe: Callable[[Locals, int], tuple[str, str | None]]) -> Callable[[F], F]:
+    """Marks what works on an element: ``describe(locals, done)`` names the operation and the element."""
+    return _marked(_holds, describe)
+
+
+def counts(results: str) -> Callable[[F], F]:
+    """Marks what collects in a list, its local variable of that name, one result for each element that is done."""
+    return _marked(_counts, results)
+
+
+def since(variable: str) -> Callable[[F], F]:
+    """Marks what noted when it began in its local variable of that name."""
+    return _marked(_since, variable)
+
+
+def within(describe: Callable[[Locals], str | None]) -> Callable[[F], F]:
+    """Marks what reads the dataset that was made of an element: ``describe(locals)`` names that element."""
+    return _marked(_within, describe)
+
+
+def waits(function: F) -> F:
+    """Marks what only waits for other threads."""
+    _waits.add(function.__code__)
+    return function
+
+
+def begins(function: F) -> F:
+    """Marks the method by which a run is read."""
+    _begins.add(function.__code__)
+    return function
+
+
+def _marked(marks: dict[CodeType, Any], mark: Any) -> Callable[[F], F]:
+    def mark_it(function: F) -> F:
+        marks[function.__code__] = mark
+        return function
+
+    return mark_it
+
+
+def held_in(innermost: FrameType, run: object) -> Held | None:
+    """What a thread of a run holds whose innermost frame this is; None where it holds nothing or only waits."""
+    frames = list(_outwards(innermost))
+    try:
+        return _held(frames, _part_of(frames, run))
+    except Exception:  # noqa: BLE001 - the thread has moved on while it was looked at, so nothing hangs here
+        return None
+
+
+def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _part_of(frames: Sequence[FrameType], run: object) -> range:
+    """Which of the frames are the run's own: neither those of who reads it, nor those of a run inside of it."""
+    begun = [index for index, frame in enumerate(frames) if frame.f_code in _begins]
+    outermost = next((index for index in begun if frames[index].f_locals["self"] is run), len(frames))
+    inner = max((index for index in begun if index < outermost), default=-1)
+    return range(inner + 1, outermost)
+
+
+def _held(frames: Sequence[FrameType], own: range) -> Held | None:
+    found: _Found | None = None
+    done = 0
+    since_s: float | None = None
+    for index in own:
+        frame = frames[index]
+        code = frame.f_code
+        if found is None and code in _waits:
+            return None
+        if code in _counts:
+            done = len(frame.f_locals[_counts[code]])
+        if since_s is None and code in _since:
+            since_s = frame.f_locals[_since[code]]
+        if code in _holds and (found is None or found[1] is None):
+            found = _holding(found, (*_holds[code](frame.f_locals, done), index))
+        elif found is not None and code in _within and (outer := _within[code](frame.f_locals)):
+            found = (found[0], _joined(found[1], outer), found[2])
+    if found is None:
+        return None
+    return Held(found[0], found[1], since_s, _called_by(frames, found[2]))
+
+
+def _holding(found: _Found | None, further: _Found) -> _Found:
+    """What holds an element; what knows only the operation learns the element from what called it for that."""
+    if found is None:
+        return further
+    return (*further[:2], found[2]) if further[0] == found[0] else found
+
+
+def _joined(inner: str | None, outer: str) -> str:
+    """The words of an element in a dataset that was made of another: a file and a line need no further word."""
+    if inner is None:
+        return outer
+    return inner if ":" in inner else f"{inner} of {outer}"
+
+
+def _called_by(frames: Sequence[FrameType], index: int) -> Sequence[FrameType]:
+    """What the frame called: from the first function that is not ours, or all, where nothing else was called."""
+    called = frames[:index][::-1]
+    theirs = [number for number, frame in enumerate(called) if not frame.f_code.co_filename.startswith(_OUR_FOLDER)]
+    return called[theirs[0] :] if theirs else frames[: index + 1][::-1]

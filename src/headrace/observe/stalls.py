@@ -1,0 +1,140 @@
+"""What holds a run up: which operation holds which element, for how long, and in which line.
+
+A ``Vigil`` is kept over one run. It knows when its consumer began to wait, and looks at the threads only when it is asked,
+or when the wait was long: then it says so once in the log.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Final
+
+from headrace.clock import MONOTONIC, Clock
+from headrace.observe.frames import held_in
+
+__all__ = ["Stall", "Vigil"]
+
+_log: Final = logging.getLogger("headrace")
+
+# Of many workers that hang, so many are shown; mostly they hang in the same line.
+_MOST_SHOWN: Final = 4
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Stall:
+    """What one thread of a run holds at this moment.
+
+    Attributes:
+        stage: the operation, its function and its place.
+        origin: the element, such as ``"element 1203"``; None where the operation is not at one element.
+        held_s: for how many seconds; counted from when its block was begun, which is about a millisecond of work.
+        thread: the thread's name.
+        stack: the Python stack from the user's function on, as in a traceback.
+    """
+
+    stage: str
+    origin: str | None
+    held_s: float
+    thread: str
+    stack: str
+
+    def __str__(self) -> str:
+        held = (
+            f"has held {self.origin} for {_seconds(self.held_s)}" if self.origin else f"since {_seconds(self.held_s)}"
+        )
+        return f"{self.stage} {held}, in {self.thread}:\n{self.stack.rstrip()}"
+
+
+class Vigil:
+    """Watches over one run.
+
+    Args:
+        run: the run, as its method that is marked with ``begins`` knows it.
+        threads: the threads that work for it now.
+        patience_s: after how many seconds without an element a warning is due; None for never.
+        clock: what is waited on.
+    """
+
+    def __init__(
+        self,
+        run: object,
+        threads: Callable[[], Sequence[int]],
+        patience_s: float | None,
+        *,
+        clock: Clock = MONOTONIC,
+    ) -> None:
+        self._run = run
+        self._threads = threads
+        self.patience_s: Final = patience_s
+        self._clock = clock
+        self.waiting_since_s: float | None = None  # of the consumer; written by it
+        self._warned_of_s: float | None = None
+
+    def due_s(self) -> float:
+        """When to look next: a wait that begins just now is due at the end of its patience, and not before."""
+        assert self.patience_s is not None  # or nobody would ask
+        since_s = self.waiting_since_s
+        waits = since_s is not None and since_s != self._warned_of_s
+        return (since_s if waits and since_s is not None else self._clock.now_s()) + self.patience_s
+
+    def look(self) -> None:
+        """Warns of a wait that was too long, once."""
+        since_s = self.waiting_since_s
+        if since_s is None or self.patience_s is None or since_s == self._warned_of_s:
+            return
+        waited_s = self._clock.now_s() - since_s
+        if waited_s < self.patience_s:
+            return
+        stalls = self.stalls()
+        if self.waiting_since_s == since_s:  # nothing came meanwhile
+            self._warned_of_s = since_s
+            _log.warning("nothing came for %s: %s", _seconds(waited_s), _in_words(stalls))
+
+    def stalls(self) -> tuple[Stall, ...]:
+        """What the run's threads hold now, the longest first."""
+        names = {thread.ident: thread.name for thread in threading.enumerate()}
+        frames = sys._current_frames()  # noqa: SLF001 - documented, whatever its name
+        now_s = self._clock.now_s()
+        try:
+            seen = [
+                self._stall(frames[ident], names.get(ident, f"thread {ident}"), now_s)
+                for ident in dict.fromkeys(self._threads())
+                if ident in frames
+            ]
+        finally:
+            frames.clear()  # this very frame is among them, and would keep all others with what they hold
+        return tuple(sorted(filter(None, seen), key=lambda stall: -stall.held_s))
+
+    def _stall(self, frame: FrameType, thread: str, now_s: float) -> Stall | None:
+        held = held_in(frame, self._run)
+        if held is None:
+            return None
+        since_s = now_s if held.since_s is None else held.since_s
+        try:
+            return Stall(held.stage, held.origin, max(0.0, now_s - since_s), thread, _stack_of(held.frames))
+        finally:
+            del held, frame  # as above
+
+
+def _stack_of(frames: Sequence[FrameType]) -> str:
+    import traceback
+
+    summary = traceback.StackSummary.extract((frame, frame.f_lineno) for frame in frames)
+    return "".join(summary.format())
+
+
+def _in_words(stalls: Sequence[Stall]) -> str:
+    if not stalls:
+        return "no function holds an element; what the pipeline waits for, iterator.stats() may tell"
+    shown = "\n".join(str(stall) for stall in stalls[:_MOST_SHOWN])
+    more = len(stalls) - _MOST_SHOWN
+    return f"{shown}\nand {more} more: iterator.stalls() has them all" if more > 0 else shown
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
