@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -78,10 +78,10 @@ def test_what_loses_nothing_is_not_spoken_of(what: str, executor: str, caplog: p
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Iterator[str]:
+def files(tmp_path: Path) -> str:
     for letter in "abcd":
         (tmp_path / f"{letter}.txt").write_text(letter)
-    yield str(tmp_path / "*.txt")
+    return str(tmp_path / "*.txt")
 
 
 def test_files_are_listed_in_an_order_of_each_process_unless_they_are_told_not_to(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from headrace.dataset.part import Part
-from headrace.errors import InvalidArgumentError, OutOfRangeError
+from headrace.errors import HeadraceError, InvalidArgumentError, OutOfRangeError
 from headrace.plan.buffering import WithOptions, options_of
 from headrace.plan.explain import explain_plan
 from headrace.plan.node import INFINITE_CARDINALITY
@@ -115,6 +115,49 @@ class Consuming(Part):
             raise TypeError(f"the number of elements is {known}")
         return count
 
+    def __getitem__(self, index: SupportsIndex) -> Any:
+        """The element with a number, as ``tf.data.experimental.at``: what it needs is computed, and nothing else.
+
+        Numbers are those of the first epoch: ``ds[i]`` is ``list(ds)[i]`` of a dataset that was not iterated over yet, so a
+        shuffle is always in its first order. An element that fails raises its error, and keeps its number.
+
+        It works behind ``from_tensors``, ``from_tensor_slices``, ``range``, ``counter``, ``random``, ``source``, ``load``, the files that
+        are read by number, and ``map``, ``random_map``, ``enumerate``, ``batch``, ``padded_batch``, ``ragged_batch``, ``take``, ``skip``,
+        ``shard``, ``shuffle``, ``repeat``, ``concatenate``, ``zip``, ``cache`` (which it reads and does not fill), ``prefetch``,
+        ``with_options`` and ``assert_cardinality``. A dataset with a length is also a map-style dataset for PyTorch's
+        ``DataLoader``.
+
+        Args:
+            index: from 0; a negative number counts from the end.
+
+        Raises:
+            IndexError: there is no such element.
+            TypeError: the index is no int, or only a run could tell which element has which number; the operation is named.
+            HeadraceError: the error of the element, if it fails.
+
+        Example:
+            >>> import headrace as hr
+            >>> ds = hr.Dataset.range(10).map(lambda x: x * x).batch(4)
+            >>> ds[1], ds[-1], len(ds)
+            (array([16, 25, 36, 49]), array([64, 81]), 3)
+        """
+        number = _number(index)
+        if self._access is None:
+            from headrace.backends.access import element_access
+
+            self._access = element_access(self._plan)
+        length = self._access.length
+        inside = number + (length or 0) if number < 0 else number
+        if inside < 0 or (length is not None and inside >= length):
+            has = "no end, and so no negative numbers" if length is None else f"{length} elements"
+            raise IndexError(f"there is no element {number}: the dataset has {has}")
+        try:
+            return self._access.at(inside)[0]
+        except HeadraceError as error:
+            # A copy, as an iterator's: the frames that made the error hold it.
+            failure = error.located(stage=None, origin=None)
+        raise failure
+
     def __bool__(self) -> bool:
         return True  # not len(): a dataset is true even when it is empty or endless
 
@@ -178,6 +221,19 @@ class Consuming(Part):
         from headrace.iterator import DatasetIterator
 
         return DatasetIterator(self._plan)
+
+
+def _number(index: object) -> int:
+    """An index as an int.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if isinstance(index, slice):
+        raise TypeError("a dataset has no slices: write ds.skip(start).take(stop - start), or ds.shard(step, 0)")
+    if isinstance(index, bool) or not hasattr(index, "__index__"):
+        raise TypeError(f"the number of an element must be an int, not {index!r}")
+    return int(index.__index__())
 
 
 def _check_state(wanted: Any, state: Any, stage: str) -> None:

@@ -6,6 +6,10 @@ structures of NumPy arrays, Python and NumPy scalars, strings and objects.
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from headrace.dataset.buffering import Buffering
 from headrace.dataset.combining import Combining
 from headrace.dataset.consuming import Consuming
@@ -58,10 +62,24 @@ class Dataset(
                 "a Dataset is made by one of its sources, such as Dataset.range or Dataset.from_tensor_slices"
             )
         self._plan = plan
+        self._access = None
 
     @staticmethod
     def _of(plan: Node) -> Dataset:
         return Dataset(plan)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """One object, not its elements: NumPy must not read a whole dataset because it has a length and numbers."""
+        whole = np.empty((), object)
+        whole[()] = self
+        return whole if dtype is None else whole.astype(dtype)
+
+    def __getstate__(self) -> Node:
+        return self._plan
+
+    def __setstate__(self, plan: Node) -> None:
+        self._plan = plan
+        self._access = None
 
     def __repr__(self) -> str:
         spec = self._plan.spec()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from headrace.plan.node import Node
 
 if TYPE_CHECKING:
+    from headrace.backends.access import Access
     from headrace.dataset.dataset import Dataset
 
 __all__ = ["Part", "plan_of_argument"]
@@ -19,9 +20,10 @@ __all__ = ["Part", "plan_of_argument"]
 class Part:
     """The base of the parts."""
 
-    __slots__ = ("_plan",)
+    __slots__ = ("_access", "_plan")
 
     _plan: Node
+    _access: Access | None  # to elements by number, once one was asked for
 
     @staticmethod
     def _of(plan: Node) -> Dataset:

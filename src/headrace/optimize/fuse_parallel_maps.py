@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.plan.rewriting import rewrite
 from headrace.plan.elementwise import Map, MapChain
 from headrace.plan.node import Node
+from headrace.plan.rewriting import rewrite
 
 __all__ = ["fuse_parallel_maps"]
 

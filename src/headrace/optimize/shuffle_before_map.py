@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from headrace.plan.rewriting import rewrite
 from headrace.plan.elementwise import Map
 from headrace.plan.node import Node
+from headrace.plan.rewriting import rewrite
 from headrace.plan.sequencing import Shuffle
 
 __all__ = ["shuffle_before_map"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from headrace.plan.rewriting import rewrite
 from headrace.plan.elementwise import Map, MapChain, RandomMap
 from headrace.plan.grouping import Batch
 from headrace.plan.node import Node
+from headrace.plan.rewriting import rewrite
 
 __all__ = ["stack_in_map"]
 

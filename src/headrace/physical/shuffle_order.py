@@ -16,7 +16,7 @@ import numpy as np
 
 from headrace.physical.draws import Key, permutation, slots
 
-__all__ = ["content", "drain_order", "draws"]
+__all__ = ["content", "drain_order", "draws", "whole_order"]
 
 
 def draws(key: Key, start: int, count: int, size: int) -> np.ndarray:
@@ -44,3 +44,17 @@ def content(key: Key, outputs: int, size: int) -> np.ndarray:
         unknown &= ~found
         end = start
     return held
+
+
+def whole_order(key: Key, total: int, size: int) -> np.ndarray:
+    """The number of the element that each output is, of so many elements in all (int64)."""
+    if size >= total:
+        return drain_order(key, total)
+    steady = total - size
+    drawn = draws(key, 0, steady, size)
+    # An output is what the draw before of the same slot put there, or what the slot was filled with.
+    by_slot = np.argsort(drawn, kind="stable")
+    again = np.flatnonzero(drawn[by_slot[1:]] == drawn[by_slot[:-1]])
+    order = drawn.copy()
+    order[by_slot[again + 1]] = by_slot[again] + size
+    return np.concatenate([order, content(key, steady, size)[drain_order(key, size)]])

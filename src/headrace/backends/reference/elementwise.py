@@ -18,7 +18,7 @@ from headrace.plan.elementwise import Enumerate, Filter, Map, RandomMap
 from headrace.plan.node import Node
 from headrace.structure import Element
 
-__all__: list[str] = []
+__all__ = ["made_by"]
 
 
 class MapStream(Unary):
@@ -30,18 +30,19 @@ class MapStream(Unary):
 
     def next(self) -> Given:
         element, origin = self.input.next()
-        return self.made(element, origin), origin
+        return made_by(self.node, element, origin), origin
 
-    def made(self, element: Element, origin: str) -> Element:
-        node = self.node
-        try:
-            return called(node.label, origin, lambda: call_function(node.function, element))
-        except HeadraceError as failure:
-            instead = node.on_error
-            if not callable(instead):
-                raise
-            error = failure.with_traceback(None)
-        return called(node.label, origin, lambda: packed(instead(error)))
+
+def made_by(node: Map, element: Element, origin: str) -> Element:
+    """What a map makes of an element."""
+    try:
+        return called(node.label, origin, lambda: call_function(node.function, element))
+    except HeadraceError as failure:
+        instead = node.on_error
+        if not callable(instead):
+            raise
+        error = failure.with_traceback(None)
+    return called(node.label, origin, lambda: packed(instead(error)))
 
 
 class SkippingMapStream(MapStream):
@@ -56,7 +57,7 @@ class SkippingMapStream(MapStream):
         while True:
             element, origin = self.input.next()
             try:
-                return self.made(element, origin), origin
+                return made_by(self.node, element, origin), origin
             except HeadraceError as error:
                 self.failed += 1
                 leave_out(error, self.failed, self.most)

@@ -1,0 +1,39 @@
+"""The access to several datasets side by side."""
+
+from __future__ import annotations
+
+from headrace.backends.access.dispatch import Access, access_of
+from headrace.backends.reference.stream import Given
+from headrace.errors import HeadraceError
+from headrace.physical.context import Context
+from headrace.plan.combining import Zip
+from headrace.structure import unflatten
+
+__all__: list[str] = []
+
+
+class ZipAccess:
+    """One element of each dataset; the shortest ends it."""
+
+    def __init__(self, node: Zip, inputs: list[Access]) -> None:
+        self.node = node
+        self.inputs = inputs
+        self.length = min((read.length for read in inputs if read.length is not None), default=None)
+
+    def at(self, number: int) -> Given:
+        given, failure = [], None
+        for read in self.inputs:
+            try:
+                given.append(read.at(number))
+            except HeadraceError as error:  # all are read, as in a run
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        return unflatten(self.node.treedef, [element for element, _ in given]), given[0][1]
+
+
+@access_of.register
+def _zip(node: Zip, context: Context) -> Access:
+    return ZipAccess(
+        node, [access_of(child, context.among(node.inputs, part)) for part, child in enumerate(node.inputs)]
+    )

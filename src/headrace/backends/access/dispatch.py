@@ -1,0 +1,48 @@
+"""From plan nodes to accesses, and what is said of a node that has none."""
+
+from __future__ import annotations
+
+import functools
+from typing import Protocol
+
+from headrace.backends.reference.stream import Given
+from headrace.physical.context import Context
+from headrace.plan.node import Node
+
+__all__ = ["Access", "access_of", "no_access"]
+
+
+class Access(Protocol):
+    """The elements of a plan by their numbers."""
+
+    @property
+    def length(self) -> int | None:
+        """How many there are; None without an end."""
+        ...
+
+    def at(self, number: int) -> Given:
+        """The element of a number from 0 to the length - 1, and its origin in words.
+
+        Raises:
+            HeadraceError: the element failed.
+        """
+        ...
+
+
+def no_access(node: Node, why: str) -> TypeError:
+    """What is raised for an operation whose elements have no numbers that could be known without running it."""
+    return TypeError(f"dataset[i] is not possible behind {node.label}: {why}")
+
+
+@functools.singledispatch
+def access_of(node: Node, context: Context) -> Access:
+    """The access to a node's elements.
+
+    Raises:
+        TypeError: only a run could tell which element has which number; the operation is named.
+    """
+    raise no_access(
+        node,
+        "which element has which number is known only to who runs it. Iterate, or save the dataset: what "
+        "Dataset.load reads has numbers",
+    )

@@ -1,0 +1,56 @@
+"""The access to operations that look at one element at a time."""
+
+from __future__ import annotations
+
+from headrace.backends.access.dispatch import Access, access_of, no_access
+from headrace.backends.reference.elementwise import made_by
+from headrace.backends.reference.stream import Given
+from headrace.physical.context import Context
+from headrace.physical.drawing import drawing_map
+from headrace.plan.elementwise import Enumerate, Map, RandomMap
+
+__all__: list[str] = []
+
+
+class MapAccess:
+    """What a function makes of the element."""
+
+    def __init__(self, node: Map, read: Access) -> None:
+        self.node = node
+        self.input = read
+        self.length = read.length
+
+    def at(self, number: int) -> Given:
+        element, origin = self.input.at(number)
+        return made_by(self.node, element, origin), origin
+
+
+class EnumerateAccess:
+    """The element with its number."""
+
+    def __init__(self, start: int, read: Access) -> None:
+        self.start = start
+        self.input = read
+        self.length = read.length
+
+    def at(self, number: int) -> Given:
+        element, origin = self.input.at(number)
+        return (self.start + number, element), origin
+
+
+@access_of.register
+def _map(node: Map, context: Context) -> Access:
+    if node.skips:
+        raise no_access(node, 'on_error="skip" leaves elements out, and only a run could tell how many')
+    return MapAccess(node, access_of(node.input, context.above_maps(1)))
+
+
+@access_of.register
+def _random_map(node: RandomMap, context: Context) -> Access:
+    numbered = Enumerate(input=node.input)
+    return MapAccess(drawing_map(node, numbered, context), access_of(numbered, context.above_maps(1)))
+
+
+@access_of.register
+def _enumerate(node: Enumerate, context: Context) -> Access:
+    return EnumerateAccess(node.start, access_of(node.input, context))

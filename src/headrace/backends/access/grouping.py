@@ -1,0 +1,63 @@
+"""The access to batches."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from headrace.backends.access.dispatch import Access, access_of
+from headrace.backends.reference.stream import Given, called
+from headrace.errors import HeadraceError
+from headrace.physical.batching import stacked
+from headrace.physical.combining import padded_batch, ragged_batch
+from headrace.physical.context import Context
+from headrace.physical.origin import grouped
+from headrace.physical.payload import Rows
+from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
+from headrace.structure import Element
+
+__all__: list[str] = []
+
+
+class BatchAccess:
+    """Runs of elements made one; a failure takes its whole batch with it."""
+
+    def __init__(self, node: Batch, combine: Callable[[list[Element]], Element], read: Access) -> None:
+        self.node = node
+        self.combine = combine
+        self.input = read
+        size = node.batch_size
+        if read.length is None:
+            self.length = None
+        else:
+            self.length = read.length // size if node.drop_remainder else -(-read.length // size)
+
+    def at(self, number: int) -> Given:
+        start = number * self.node.batch_size
+        stop = start + self.node.batch_size
+        given, failure = [], None
+        for inside in range(start, stop if self.input.length is None else min(stop, self.input.length)):
+            try:
+                given.append(self.input.at(inside))
+            except HeadraceError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        elements = [element for element, _ in given]
+        origin = grouped(given[0][1], given[-1][1], len(given))
+        return called(self.node.label, origin, lambda: self.combine(elements)), origin
+
+
+@access_of.register
+def _batch(node: Batch, context: Context) -> Access:
+    return BatchAccess(node, lambda rows: stacked(Rows(rows)), access_of(node.input, context))
+
+
+@access_of.register
+def _padded_batch(node: PaddedBatch, context: Context) -> Access:
+    return BatchAccess(node, functools.partial(padded_batch, node), access_of(node.input, context))
+
+
+@access_of.register
+def _ragged_batch(node: RaggedBatch, context: Context) -> Access:
+    return BatchAccess(node, functools.partial(ragged_batch, node), access_of(node.input, context))

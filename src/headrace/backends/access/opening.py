@@ -1,0 +1,22 @@
+"""The access to a whole plan."""
+
+from __future__ import annotations
+
+from headrace.backends.access.dispatch import Access, access_of
+from headrace.physical.context import Context, Meters, Seeds
+from headrace.plan.buffering import options_of
+from headrace.plan.node import Node
+
+__all__ = ["element_access"]
+
+
+def element_access(plan: Node) -> Access:
+    """The access to a plan's elements, in the order of its first epoch.
+
+    Raises:
+        TypeError: only a run could tell which element has which number; the operation is named.
+    """
+    seeds = Seeds.of(
+        plan, seed=options_of(plan).seed, entropy=0
+    )  # functions that draw from it make plans, and have no access
+    return access_of(plan, Context(seeds=seeds, meters=Meters(), pool=None, buffer_bytes=1))

@@ -1,0 +1,137 @@
+"""The access to operations that choose elements, or put them in another order."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from headrace.backends.access.dispatch import Access, access_of, no_access
+from headrace.backends.reference.stream import Given
+from headrace.physical.context import Context
+from headrace.physical.draws import Key
+from headrace.physical.lowering import shuffle_key
+from headrace.physical.shuffle_order import content, draws, whole_order
+from headrace.physical.shuffling import buffer_slots
+from headrace.plan.node import nodes_of
+from headrace.plan.randomness import randomness_of
+from headrace.plan.sequencing import WHOLE_DATASET, Concatenate, Repeat, Shard, Shuffle, Skip, Take
+
+__all__: list[str] = []
+
+# So many turns of a repeat keep their orders: neighbours are asked for together, and each order is as long as the dataset.
+_TURNS_KEPT: Final = 2
+
+
+class ChosenAccess:
+    """Some of the elements: which, a function says."""
+
+    def __init__(self, length: int | None, number_of: Callable[[int], int], read: Access) -> None:
+        self.length = length
+        self.number_of = number_of
+        self.input = read
+
+    def at(self, number: int) -> Given:
+        return self.input.at(self.number_of(number))
+
+
+@access_of.register
+def _take(node: Take, context: Context) -> Access:
+    read = access_of(node.input, context)
+    if node.count < 0:
+        return read
+    length = node.count if read.length is None else min(node.count, read.length)
+    return ChosenAccess(length, lambda number: number, read)
+
+
+@access_of.register
+def _skip(node: Skip, context: Context) -> Access:
+    read = access_of(node.input, context)
+    if node.count < 0:
+        return ChosenAccess(0, lambda number: number, read)
+    length = None if read.length is None else max(0, read.length - node.count)
+    return ChosenAccess(length, lambda number: number + node.count, read)
+
+
+@access_of.register
+def _shard(node: Shard, context: Context) -> Access:
+    read = access_of(node.input, context.above_shard(node))
+    length = None if read.length is None else len(range(node.index, read.length, node.num_shards))
+    return ChosenAccess(length, lambda number: number * node.num_shards + node.index, read)
+
+
+class ShuffleAccess:
+    """The elements in the order of a shuffle."""
+
+    def __init__(self, key: Key, size: int, read: Access) -> None:
+        self.key = key
+        self.size = size
+        self.input = read
+        self.length = read.length
+        self.order: np.ndarray | None = None
+
+    def at(self, number: int) -> Given:
+        return self.input.at(self.number_of(number))
+
+    def number_of(self, output: int) -> int:
+        if self.length is None:
+            (slot,) = draws(self.key, output, 1, self.size)
+            return int(content(self.key, output, self.size)[slot])
+        if self.order is None:
+            self.order = whole_order(self.key, self.length, self.size)
+        return int(self.order[output])
+
+
+@access_of.register
+def _shuffle(node: Shuffle, context: Context) -> Access:
+    read = access_of(node.input, context)
+    if read.length is None and node.buffer_size == WHOLE_DATASET:
+        raise no_access(node, "a dataset without an end has no whole that could be shuffled")
+    return ShuffleAccess(shuffle_key(node, context), buffer_slots(node), read)
+
+
+class RepeatAccess:
+    """The elements of one turn after the other."""
+
+    def __init__(self, count: int | None, turn: Callable[[int], Access], *, is_random: bool) -> None:
+        self.access_in = functools.lru_cache(_TURNS_KEPT)(turn)
+        self.is_random = is_random
+        self.once = once = self.access_in(0).length
+        if count == 0 or once == 0:
+            self.length: int | None = 0
+        else:
+            self.length = None if count is None or once is None else count * once
+
+    def at(self, number: int) -> Given:
+        turn, inside = (0, number) if self.once is None else divmod(number, self.once)
+        return self.access_in(turn if self.is_random else 0).at(inside)
+
+
+@access_of.register
+def _repeat(node: Repeat, context: Context) -> Access:
+    # What is not random is the same in every turn.
+    is_random = any(randomness_of(inner) for inner in nodes_of(node.input))
+    return RepeatAccess(node.count, lambda turn: access_of(node.input, context.turn(turn)), is_random=is_random)
+
+
+class ConcatenateAccess:
+    """The elements of one dataset, and then those of another."""
+
+    def __init__(self, first: Access, second: Access) -> None:
+        self.first = first
+        self.second = second
+        self.length = None if first.length is None or second.length is None else first.length + second.length
+
+    def at(self, number: int) -> Given:
+        before = self.first.length
+        if before is None or number < before:
+            return self.first.at(number)
+        return self.second.at(number - before)
+
+
+@access_of.register
+def _concatenate(node: Concatenate, context: Context) -> Access:
+    first, second = (access_of(child, context.among(node.inputs, part)) for part, child in enumerate(node.inputs))
+    return ConcatenateAccess(first, second)

@@ -1,0 +1,62 @@
+"""The access to sources that read by number."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.backends.access.dispatch import Access, access_of, no_access
+from headrace.backends.reference.stream import Given
+from headrace.physical.context import Context
+from headrace.physical.lowering import index_source
+from headrace.plan.node import Node
+from headrace.plan.sources import Files, FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
+from headrace.plan.storing import Stored
+from headrace.plan.windowing import Held
+
+__all__: list[str] = []
+
+
+class IndexedAccess:
+    """The elements of an indexed source."""
+
+    def __init__(self, node: Node, context: Context) -> None:
+        self.source, self.length = index_source(node, context)
+
+    def at(self, number: int) -> Given:
+        (row,) = self.source.rows(np.array([number]))
+        return row, f"element {number}"
+
+
+class HeldAccess:
+    """The elements of a window."""
+
+    def __init__(self, node: Held) -> None:
+        self.elements = node.elements
+        self.length = len(node.elements)
+
+    def at(self, number: int) -> Given:
+        return self.elements.rows()[number], self.elements.origin(number)
+
+
+@access_of.register(FromTensors)
+@access_of.register(FromTensorSlices)
+@access_of.register(Range)
+@access_of.register(RandomSource)
+@access_of.register(Stored)
+def _indexed(node: Node, context: Context) -> Access:
+    return IndexedAccess(node, context)
+
+
+@access_of.register
+def _held(node: Held, context: Context) -> Access:
+    return HeldAccess(node)
+
+
+@access_of.register
+def _files(node: Files, context: Context) -> Access:
+    raise no_access(node, "its records are read in order. Formats with random_access=True read them by number")
+
+
+@access_of.register
+def _generator(node: FromGenerator, context: Context) -> Access:
+    raise no_access(node, "a generator gives elements in order. Dataset.source takes objects that give them by number")
