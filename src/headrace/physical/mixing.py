@@ -194,6 +194,8 @@ class _MixCursor:
 
 
 _NONE = np.empty(0, dtype=np.int64)
+# Choices that are looked through together where they give nothing: one by one, each costs a block.
+_LOOKED_AT_ONCE = 4096
 
 
 class MixStage(Stage):
@@ -228,20 +230,22 @@ class MixStage(Stage):
         super().stop()
 
     def _pull(self, limit: int) -> Item:
+        looked = limit
         while not (self._stopped or self._is_over()):
             here = self._here()
-            chosen = self._peek(limit)
+            chosen = self._peek(looked)
             if chosen is None:
                 return None
             if isinstance(chosen, Failure):
                 return self._failed(chosen.error, here)
-            places = np.flatnonzero(self._may_give(chosen))
+            places = np.flatnonzero(self._may_give(chosen))[:limit]
             idle = int(places[0]) if len(places) else len(chosen)
             if self._idle + idle >= IDLE_LIMIT:
                 self._selection.drop(IDLE_LIMIT - self._idle)
                 return self._failed(idle_error(self._label), here)
             if not len(places):
                 self._skip(idle)
+                looked = min(2 * looked, max(limit, _LOOKED_AT_ONCE))
             elif (item := self._gather(chosen, places)) is not None:
                 return item
         return None
