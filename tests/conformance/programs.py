@@ -71,7 +71,7 @@ def tensorflow_side() -> Side:
     import tensorflow as tf
 
     tf.get_logger().setLevel("CRITICAL")
-    homes = (tf.data, tf.data.experimental, tf.queue, tf.compat.v1.train, tf.io, tf.errors, tf)
+    homes = (tf.data, tf.queue, tf.compat.v1.train, tf.io, tf.errors, tf.data.experimental, tf)
     return Side("tf.data", "tf", homes, patience_s=2.0)
 
 
@@ -83,7 +83,7 @@ def printed(side: Side, program: str, folder: Path) -> list[str]:
         lines.extend(" ".join(_words(value) for value in values).splitlines() or [""])
 
     def show(*values: Any) -> None:
-        say(*(_elements(value) if _is_dataset(value) else value for value in values))
+        say(*(_elements(value) if _is_dataset(value) else _plain(value) for value in values))
 
     def attempt(call: Callable[[], Any]) -> None:
         result: concurrent.futures.Future[Any] = concurrent.futures.Future()
@@ -97,12 +97,17 @@ def printed(side: Side, program: str, folder: Path) -> list[str]:
             say(f"raises {_kind(error)}")
 
     names = {"np": np, "folder": folder, "print": say, "show": show, "attempt": attempt}
+    excepthook = threading.excepthook
+    # What a program's threads raise is told where it arrives, and a warning is no result.
+    threading.excepthook = lambda _: None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             exec(compile(program, "program", "exec"), side.names(program) | names)
         except Exception as error:
             say(f"raises {_kind(error)}")
+        finally:
+            threading.excepthook = excepthook
     return lines
 
 
@@ -138,7 +143,7 @@ def _elements(dataset: Any) -> str:
 def _events(iterator: Iterator[Any]) -> Iterator[str]:
     while True:
         try:
-            yield _words(next(iterator))
+            yield _plain(next(iterator))
         except StopIteration:
             return
         except Exception as error:
@@ -163,10 +168,10 @@ def _plain(value: Any) -> str:
         return "(" + ", ".join(map(_plain, value)) + ("," if len(value) == 1 else "") + ")"
     if _is_dataset(value):
         return "a dataset"
-    if hasattr(value, "dtype") and hasattr(value, "shape") and not hasattr(value, "__array__"):
-        return _spec(value)
     if hasattr(value, "to_list"):
         return f"ragged {value.to_list()}"
+    if hasattr(value, "dtype") and hasattr(value, "shape") and not hasattr(value, "__array__"):
+        return _spec(value)
     if hasattr(value, "__array__"):
         return repr(np.asarray(value).tolist())
     return repr(value)
