@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +14,8 @@ from tests.laws.elements import Named, text
 from tests.laws.running import REFERENCE, Way, elements_of, history, resumed, ways
 
 import headrace as hr
+from headrace.structure import flatten
+from headrace.testing.restoring import check_every_restore_point, same
 
 OPTIONS = hr.Options(deterministic=True)
 ALL = 5_000  # more than any plan here gives
@@ -174,6 +178,75 @@ def test_a_resumed_run_fetches_what_is_left(plan: Chosen, first: Way, executor: 
         assert set(source.asked) == set(left)
         if not plan.many:
             assert sorted(source.asked) == sorted(left)
+
+
+class Identity(Counting):
+    """Numbers from a thousand on, or from two thousand on, so that they are known among others."""
+
+    def __init__(self, base: int, length: int, period: int) -> None:
+        super().__init__(length, period)
+        self.base = base
+
+    def __getitem__(self, number: int) -> int:
+        super().__getitem__(number)
+        return self.base + number
+
+
+def leaves_of(element: Any) -> list[int]:
+    """The numbers in an element that came from sources."""
+    return [leaf for leaf in flatten(element)[0] if leaf >= 1000]
+
+
+# What puts two datasets of one length together.
+TOGETHER: dict[str, Callable[[hr.Dataset, hr.Dataset], hr.Dataset]] = {
+    "zip": hr.Dataset.zip,
+    "zip of a dict": lambda one, other: hr.Dataset.zip({"x": one.prefetch(1), "y": (other, hr.Dataset.range(50))}),
+    "zip of a shuffle": lambda one, other: hr.Dataset.zip(one.shuffle(5, seed=1), other.shuffle(50, seed=1)),
+    "zip of repeats": lambda one, other: hr.Dataset.zip(one.repeat(2), other.repeat(2)),
+    "concatenate": lambda one, other: one.concatenate(other),
+    "concatenate of parts": lambda one, other: one.skip(2).concatenate(other.take(3)).concatenate(one),
+    "enumerate": lambda one, _: one.enumerate(3),
+    "enumerate of all": lambda one, other: hr.Dataset.zip(one, other).enumerate(3).prefetch(1),
+    "crossed": lambda one, other: hr.Dataset.zip(one.concatenate(other), other.concatenate(one)),
+}
+
+
+@given(
+    st.sampled_from(sorted(TOGETHER)),
+    st.tuples(st.integers(0, 12), st.integers(2, 7), st.sampled_from([None, 2])),
+    st.lists(choosing().filter(lambda named: "shuffle" not in named[0]), min_size=1, max_size=3),
+    ways(),
+)
+def test_what_is_put_together_of_sources_is_fetched_in_part(
+    together: str, sizes: tuple[int, int, int | None], steps: list[Named], way: Way
+) -> None:
+    length, period, calls = sizes
+
+    def chosen(one: hr.Dataset, other: hr.Dataset) -> hr.Dataset:
+        return functools.reduce(lambda ds, step: step[1](ds), steps, TOGETHER[together](one, other))
+
+    expected = elements_of(
+        chosen(hr.Dataset.range(1000, 1000 + length), hr.Dataset.range(2000, 2000 + length)), limit=ALL
+    )
+    for run in (REFERENCE, way):
+        sources = Identity(1000, length, period), Identity(2000, length, period)
+        delivered = elements_of(chosen(*(hr.Dataset.source(one, calls) for one in sources)), run, limit=ALL)
+        assert len(delivered) == len(expected)
+        for wanted, element in zip(expected, delivered, strict=True):
+            if any(sources[0].fails(leaf % 1000) for leaf in leaves_of(wanted)):
+                assert isinstance(element, hr.errors.DataError)
+            else:
+                assert same(element, wanted)
+        asked = [one.base + number for one in sources for number in one.asked]
+        assert sorted(asked) == sorted(leaf for wanted in expected for leaf in leaves_of(wanted))
+
+
+@pytest.mark.parametrize("calls", [None, 2])
+@pytest.mark.parametrize("together", TOGETHER)
+def test_what_is_put_together_of_sources_is_resumed_anywhere(together: str, calls: int | None) -> None:
+    sources = [hr.Dataset.source(Identity(base, 9, 4), calls) for base in (1000, 2000)]
+    for chosen in (TOGETHER[together](*sources).shard(2, 1), TOGETHER[together](*sources).skip(3).take(5)):
+        check_every_restore_point(chosen, executors=("inline", "thread"))
 
 
 @pytest.mark.parametrize("executor", ["thread", "inline"])

@@ -142,7 +142,8 @@ class Sources(Part):
         """What any object gives by number: torch's map-style datasets, Grain's sources, Hugging Face's datasets, a list.
 
         ``shuffle``, ``take``, ``skip`` and ``shard`` behind it move numbers, also behind ``repeat``, ``prefetch`` and
-        ``with_options``, and only what comes out is fetched. An element that cannot be fetched keeps its number: ``take(5)`` is
+        ``with_options``, and the last three behind a ``zip``, ``concatenate`` or ``enumerate`` of such sources as well: only what
+        comes out is fetched. An element that cannot be fetched keeps its number: ``take(5)`` is
         the numbers 0 to 4, an error in place of one that fails.
 
         Lists in what it gives are arrays, as in other sources, and tensors of PyTorch's are NumPy arrays on the same memory.

@@ -3,18 +3,23 @@
 ``take``, ``skip``, ``shard`` and ``shuffle`` behind such a source are about its numbers: what they leave out is never
 fetched, and an element that cannot be fetched has its number like any other. So ``take(5)`` is the numbers 0 to 4, whatever
 becomes of them. This is the meaning and no optimization: every backend runs the plan that ``numbers_first`` gives.
+
+``take``, ``skip`` and ``shard`` go through a zip, a concatenation and an enumeration of such sources into each of them.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from headrace.plan.buffering import Prefetch, WithOptions
-from headrace.plan.elementwise import Map
-from headrace.plan.node import Node
+from headrace.plan.combining import Zip
+from headrace.plan.elementwise import Enumerate, Map
+from headrace.plan.node import Node, nodes_of
 from headrace.plan.rewriting import rewrite
-from headrace.plan.sequencing import Repeat, Shard, Shuffle, Skip, Take
+from headrace.plan.sequencing import Concatenate, Repeat, Shard, Shuffle, Skip, Take
+from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
+from headrace.structure import flatten
 
 __all__ = ["Source", "numbers_first"]
 
@@ -32,9 +37,18 @@ def numbers_first(plan: Node) -> Node:
 
 
 def _sunk(node: Node) -> Node:
-    """An operation that chooses, and every repeat between it and a source, before that source fetches."""
     if not isinstance(node, (Take, Skip, Shard, Shuffle)):
         return node
+    sunk = _in_source(node)
+    if sunk is not None:
+        return sunk
+    if isinstance(node, Shuffle) or not any(isinstance(read, Source) for read in nodes_of(node.input)):
+        return node
+    return _in_branches(node, node.input) or node
+
+
+def _in_source(node: Take | Skip | Shard | Shuffle) -> Node | None:
+    """The operation, and every repeat between it and the source that it reads, before that source fetches."""
     moved: list[Node] = [node]
     kept: list[Node] = []  # what changes no element stays behind the source
     below = node.input
@@ -43,7 +57,7 @@ def _sunk(node: Node) -> Node:
         below = below.input
     # Failures that are left out are counted, and bounded, in every turn of a repeat anew.
     if not isinstance(below, Source) or (below.skips and len(moved) > 1):
-        return node
+        return None
     return _stacked(kept, below.with_inputs((_stacked(moved, below.input),)))
 
 
@@ -52,3 +66,47 @@ def _stacked(operations: list[Node], plan: Node) -> Node:
     for operation in reversed(operations):
         plan = operation.with_inputs((plan,))
     return plan
+
+
+# What reads numbers or memory and can fail on none of its elements.
+_INDEXED: Final = (Range, FromTensors, FromTensorSlices, RandomSource)
+_MOVING: Final = (Take, Skip, Shard, Shuffle, Repeat, Enumerate, Zip, Concatenate, Prefetch, WithOptions)
+
+
+def _in_branches(node: Take | Skip | Shard, plan: Node) -> Node | None:
+    """The plan with the operation done to all that it puts together; None where it counts what only a run could count."""
+    if isinstance(plan, (Zip, Prefetch, WithOptions)):
+        return _with_all(plan, [_in_branches(node, branch) for branch in plan.inputs])
+    if isinstance(plan, Enumerate):
+        branch = _in_branches(node, plan.input)
+        return None if branch is None else _enumerated(node, plan, branch)
+    if isinstance(plan, Concatenate):
+        before = plan.first.cardinality()
+        branches = [_in_branches(node, plan.first), _in_branches(_behind(node, before), plan.second)]
+        return None if before < 0 else _with_all(plan, branches)
+    if all(isinstance(read, (*_INDEXED, *_MOVING)) for read in nodes_of(plan)):
+        return node.with_inputs((plan,))
+    sunk = _in_source(node.with_inputs((plan,)))
+    # What is left out of one branch would set it off against the others.
+    return None if sunk is None or any(isinstance(read, Source) and read.skips for read in nodes_of(sunk)) else sunk
+
+
+def _with_all(plan: Node, branches: list[Node | None]) -> Node | None:
+    found = tuple(branch for branch in branches if branch is not None)
+    return plan.with_inputs(found) if len(found) == len(branches) else None
+
+
+def _behind(node: Take | Skip | Shard, before: int) -> Take | Skip | Shard:
+    """The operation on what comes behind so many elements."""
+    if isinstance(node, Shard):
+        return dataclasses.replace(node, index=(node.index - before) % node.num_shards)
+    return node if node.count < 0 else dataclasses.replace(node, count=max(0, node.count - before))
+
+
+def _enumerated(node: Take | Skip | Shard, plan: Enumerate, branch: Node) -> Node:
+    """What is chosen with the numbers that it had before."""
+    if isinstance(node, Shard):
+        numbers = Range(start=plan.start + node.index, stop=None, step=node.num_shards, name=plan.name)
+        return Zip(treedef=flatten((0, 0))[1], datasets=(numbers, branch), name=plan.name or plan.op)
+    skipped = max(0, node.count) if isinstance(node, Skip) else 0
+    return dataclasses.replace(plan, start=plan.start + skipped, input=branch)
