@@ -22,6 +22,7 @@ from headrace.optimize.add_final_prefetch import has_parallel_work
 from headrace.optimize.rules import optimized
 from headrace.physical.context import Context, Meters, Seeds
 from headrace.physical.cursor import State
+from headrace.physical.gates import Gates, bounds_of
 from headrace.physical.lowering import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.buffering import Prefetch, WithOptions
@@ -101,12 +102,15 @@ class Run:
         self._inline = options.executor == "inline"
         self._root: Stage | None = None
         self.ram_budget_bytes = options.ram_budget or _default_budget_bytes()
+        gates: Gates | None = None
         if not self._inline and _uses_threads(running):
-            self._pool = WorkerPool(_workers(running, options))
+            bounds, cores = bounds_of(running), current_share().cores
+            self._pool = WorkerPool(_workers([calls for _, calls in bounds], cores, options))
+            gates = Gates(bounds, self._pool, cores=cores)
         self._context = Context(
             seeds=seeds,
             meters=self._meters,
-            pool=self._pool,
+            gates=gates,
             buffer_bytes=_buffer_bytes(running, self.ram_budget_bytes),
             deterministic=options.deterministic is not False,
             epoch=(epoch,),
@@ -251,11 +255,10 @@ def _uses_threads(plan: Node) -> bool:
     return has_parallel_work(plan) or any(isinstance(node, Prefetch) for node in nodes_of(plan))
 
 
-def _workers(plan: Node, options: Options) -> int:
-    """Enough for every stage to have as many calls at once as it was promised."""
-    wanted = [parallel_calls_of(node) for node in nodes_of(plan)]
-    fixed = sum(calls for calls in wanted if calls is not None and calls != AUTOTUNE)
-    tuned = current_share().cores if AUTOTUNE in wanted else 0
+def _workers(wanted: list[int], cores: int, options: Options) -> int:
+    """Enough for every operation to have as many calls at once as it was promised."""
+    fixed = sum(calls for calls in wanted if calls != AUTOTUNE)
+    tuned = cores if AUTOTUNE in wanted else 0
     total = max(1, fixed + tuned)
     return total if options.num_workers is None else min(total, options.num_workers)
 

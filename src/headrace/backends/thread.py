@@ -27,7 +27,7 @@ class WorkerPool:
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
-        # Without a bound of its own: the windows of the stages bound what is submitted.
+        # Without a bound of its own: what operations asked for bounds what is submitted.
         self._tasks: Channel[Callable[[], None]] = Channel(capacity=sys.maxsize, name="tasks")
         self._coordinator = Coordinator()
         self._started = 0
@@ -38,6 +38,11 @@ class WorkerPool:
     def workers(self) -> int:
         """How many tasks can run at once."""
         return self._workers
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no task waits for a worker, and it was not stopped."""
+        return not len(self._tasks) and not self._coordinator.should_stop()
 
     def submit(self, task: Callable[[], None]) -> None:
         """Has a worker run the task; after ``stop`` it is dropped."""

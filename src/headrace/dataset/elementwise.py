@@ -40,8 +40,10 @@ class Elementwise(Part):
         Args:
             map_func: called with the element; a tuple is unpacked into arguments. A list that it returns is a
                 tuple, as in tf.data.
-            num_parallel_calls: how many calls may run at once in the pipeline's workers; ``hr.AUTOTUNE`` takes one
-                a core. None calls it in the thread that reads.
+            num_parallel_calls: how many calls may run at once in the pipeline's workers, whatever stands beside this
+                map, and together if the pipeline reads it twice; ``hr.AUTOTUNE`` takes one a core that this process may
+                use. None calls it in the thread that reads. In a dataset that a function of ``interleave`` or
+                ``flat_map`` opens, there is one call at a time.
             deterministic: False lets elements come in the order in which they are done.
             synchronous: as in tf.data: True says that the function is called in the thread that reads, which is so
                 without ``num_parallel_calls`` in any case.

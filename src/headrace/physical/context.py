@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Sequence
 
 from headrace.observe.meter import Meter
 from headrace.physical.draws import Key, derived_seed
+from headrace.physical.gates import Gate, Gates
 from headrace.physical.shared_order import warn_of_own_order
-from headrace.plan.node import Node, nodes_of
+from headrace.plan.node import Node, nodes_of, parallel_calls_of
 from headrace.plan.randomness import Randomness, randomness_of
 from headrace.plan.sequencing import Shard
 
-__all__ = ["Context", "Meters", "Pool", "Seeds"]
-
-
-class Pool(Protocol):
-    """Runs tasks somewhere else."""
-
-    @property
-    def workers(self) -> int:
-        """How many tasks can run at once."""
-        ...
-
-    def submit(self, task: Callable[[], None]) -> None:
-        """Runs the task when a worker is free; the task says itself to whom its result goes."""
-        ...
+__all__ = ["Context", "Meters", "Seeds"]
 
 
 class Meters:
@@ -113,7 +100,7 @@ class Context:
     Attributes:
         seeds: the run's randomness.
         meters: the run's counters.
-        pool: the run's workers; None inside a task, where nothing may wait for another task.
+        gates: the way to the run's workers, one for each parallel operation; None inside a task, where nothing may wait for another task.
         buffer_bytes: how many bytes one buffer may hold.
         deterministic: what stages that were not told do about the order of parallel work.
         replayed: True above an operation that reads its input again when it is restored, so that the input must
@@ -128,7 +115,7 @@ class Context:
 
     seeds: Seeds
     meters: Meters
-    pool: Pool | None
+    gates: Gates | None
     buffer_bytes: int
     deterministic: bool = True
     replayed: bool = False
@@ -170,17 +157,21 @@ class Context:
 
     def alone(self) -> Context:
         """The context of stages that run within one thread: inside a task, or only to look something up."""
-        return dataclasses.replace(self, pool=None)
+        return dataclasses.replace(self, gates=None)
 
     def inside(self, plan: Node, *, opener: Node, number: int) -> Context:
         """The context of the plan that ``opener`` made of its element with that number."""
         return dataclasses.replace(
             self,
             seeds=self.seeds.within(plan),
-            pool=None,
+            gates=None,
             epoch=(*self.epoch, number),
             within=(*self.within, opener.label),
         )
+
+    def gate(self, node: Node) -> Gate | None:
+        """The way to the workers for an operation that asked for some; None where it has none."""
+        return None if self.gates is None or parallel_calls_of(node) is None else self.gates.of(node)
 
     def meter(self, node: Node) -> Meter:
         """The counters of a node."""

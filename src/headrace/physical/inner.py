@@ -10,8 +10,8 @@ from collections.abc import Callable
 from headrace.observe.frames import since, waits, within
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
-from headrace.physical.context import Pool
 from headrace.physical.cursor import Cursor
+from headrace.physical.gates import Gate
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.queues.channel import EMPTY, Channel
 
@@ -119,12 +119,12 @@ class AheadReader(InnerReader):
         cursor: Cursor | None,
         origin: Callable[[], str],
         *,
-        pool: Pool,
+        gate: Gate,
         pace: Pace,
         meter: Meter,
     ) -> None:
         super().__init__(open_stage, cursor, origin)
-        self._pool = pool
+        self._gate = gate
         self._pace = pace
         self._meter = meter
         self._made: Channel[tuple[Item, float]] = Channel(capacity=self.BLOCKS_AHEAD, name="interleave")
@@ -143,7 +143,7 @@ class AheadReader(InnerReader):
             if self._has_task or self._all_made:
                 return
             self._has_task = True
-        self._pool.submit(self._work)
+        self._gate.submit(self._work)
 
     def _work(self) -> None:
         """In a worker: makes items while there is room, or until another task had better have a turn."""
@@ -159,7 +159,7 @@ class AheadReader(InnerReader):
         except BaseException as error:  # noqa: BLE001 - what is not the user's Exception must still end the run, not a worker
             self._made.fail(error)
             return
-        self._pool.submit(self._work)
+        self._gate.submit(self._work)
 
     def _goes_on(self) -> bool:
         with self._turn:

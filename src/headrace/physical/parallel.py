@@ -8,6 +8,7 @@ puts its result into a channel that always has room for it, so workers never wai
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 import time
 from collections import deque
@@ -18,8 +19,8 @@ from headrace.observe.frames import since, waits
 from headrace.observe.meter import Meter
 from headrace.physical.batch_memory import BatchMemory
 from headrace.physical.block import Block, Failure
-from headrace.physical.context import Pool
 from headrace.physical.cursor import Cursor, JoinedCursor, State
+from headrace.physical.gates import Gate
 from headrace.physical.mapping import Piece
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.tuned_calls import TunedCalls
@@ -59,8 +60,7 @@ class ParallelMapStage(Stage):
         input_stage: Stage,
         meter: Meter,
         *,
-        pool: Pool,
-        calls: int,
+        gate: Gate,
         ordered: bool,
         number: int,
         buffer_bytes: int,
@@ -70,9 +70,9 @@ class ParallelMapStage(Stage):
         super().__init__(meter, (input_stage,), input_stage.cursor)
         self._make = make
         self._memory = memory
-        self._calls = calls
+        self._calls = calls = gate.calls
         self._tuned = tuned
-        self._pool = pool
+        self._gate = gate
         # Two tasks a worker: while one runs, the next already lies ready.
         self._window = 2 * calls if calls > 1 else 1
         self._buffer_bytes = buffer_bytes
@@ -158,11 +158,12 @@ class ParallelMapStage(Stage):
             task.pieces = [item]
             return
         self._running += 1
-        if task.beside == 1 and self._tuned is not None:
-            self._work(task, item)  # here: to hand a single task over would only cost
+        work = functools.partial(self._work, task, item)
+        # To hand a single task over would only cost.
+        if task.beside == 1 and self._tuned is not None and self._gate.run_here(work):
             self._inside_s += task.seconds  # counted as a worker's time, so not as the driver's own as well
         else:
-            self._pool.submit(lambda: self._work(task, item))
+            self._gate.submit(work)
 
     @since("start")
     def _work(self, task: _Task, block: Block) -> None:

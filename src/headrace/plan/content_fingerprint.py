@@ -63,7 +63,7 @@ def _add(digest: ValueDigest, node: Node) -> None:
         _add(digest, child)
     for field in dataclasses.fields(node):
         value = getattr(node, field.name)
-        if field.name == "name" or field.name in node.tuning or _is_plan(value):
+        if field.name in ("name", "operation") or field.name in node.tuning or _is_plan(value):
             continue
         digest.add(field.name, node.label)
         digest.add(_paths_with_versions(node, value) if field.name == "paths" else value, node.label)

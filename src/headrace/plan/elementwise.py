@@ -132,6 +132,10 @@ class MapChain(UnaryNode):
         return self.maps[0].num_parallel_calls
 
     @property
+    def operations(self) -> tuple[object, ...]:
+        return tuple(node.operation for node in self.maps)
+
+    @property
     def deterministic(self) -> bool | None:
         """True where one of them asks for it: order suits those that were not told."""
         asked = [node.deterministic for node in self.maps]

@@ -4,8 +4,9 @@ House rules. A node is frozen and valid: ``__post_init__`` refuses what cannot b
 the user's own line. It says what it is (``op``, ``label``, ``parameters``), what is known of its elements
 without running anything (``cardinality``, ``spec``), and nothing of how it runs.
 
-Only three things in a node are not data: the user's functions, the memory of a cache, and the counter of epochs
-that all plans made from one random operation share, because every iterator over it is a new epoch.
+Only four things in a node are not data: the user's functions, the memory of a cache, the counter of epochs
+that all plans made from one random operation share, because every iterator over it is a new epoch, and what tells
+operations apart, because one that a plan reads twice is bounded once.
 """
 
 from __future__ import annotations
@@ -46,6 +47,13 @@ class Node:
     tuning: ClassVar[frozenset[str]] = frozenset()
 
     name: str | None = None
+    # What was written, whatever rules make of it: nodes that were changed or copied are still this operation.
+    operation: object = dataclasses.field(default_factory=object, repr=False)
+
+    @property
+    def operations(self) -> tuple[object, ...]:
+        """The operations that it does."""
+        return (self.operation,)
 
     @property
     def inputs(self) -> tuple[Node, ...]:

@@ -19,4 +19,4 @@ def element_access(plan: Node) -> Access:
     seeds = Seeds.of(
         plan, seed=options_of(plan).seed, entropy=0
     )  # functions that draw from it make plans, and have no access
-    return access_of(plan, Context(seeds=seeds, meters=Meters(), pool=None, buffer_bytes=1))
+    return access_of(plan, Context(seeds=seeds, meters=Meters(), gates=None, buffer_bytes=1))

@@ -35,7 +35,7 @@ def _cache(node: Cache, state: State | None, context: Context) -> Stage:
 @lower.register
 def _prefetch(node: Prefetch, state: State | None, context: Context) -> Stage:
     above = lower(node.input, state, context)
-    if context.pool is None or node.buffer_size == 0:
+    if context.gates is None or node.buffer_size == 0:
         return above
     size = None if node.buffer_size == AUTOTUNE else node.buffer_size
     return PrefetchStage(above, context.meter(node), buffer_size=size, buffer_bytes=context.buffer_bytes)

@@ -13,9 +13,9 @@ from headrace.errors import InternalError
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.stage import Stage
-from headrace.plan.node import AUTOTUNE, Node
+from headrace.plan.node import Node
 
-__all__ = ["calls_of", "input_state", "is_ordered", "lower"]
+__all__ = ["input_state", "is_ordered", "lower"]
 
 
 @functools.singledispatch
@@ -27,12 +27,6 @@ def lower(node: Node, state: State | None, context: Context) -> Stage:
 def input_state(state: State | None) -> State | None:
     """The part of a node's state that is of what it reads."""
     return state["input"] if state else None
-
-
-def calls_of(wanted: int, context: Context) -> int:
-    """How many calls at once ``num_parallel_calls`` asks for."""
-    assert context.pool is not None  # who asks has looked
-    return context.pool.workers if wanted == AUTOTUNE else wanted
 
 
 def is_ordered(deterministic: bool | None, context: Context) -> bool:

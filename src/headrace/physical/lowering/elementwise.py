@@ -10,7 +10,7 @@ from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.drawing import drawing_map
 from headrace.physical.forgiving import BoundedForgivingStage
-from headrace.physical.lowering.dispatch import calls_of, input_state, is_ordered, lower
+from headrace.physical.lowering.dispatch import input_state, is_ordered, lower
 from headrace.physical.mapping import PiecewiseStage, apply_maps, filter_block, map_block
 from headrace.physical.parallel import ParallelMapStage, UndeliveredStage, undelivered
 from headrace.physical.stage import Stage
@@ -60,8 +60,8 @@ def _map_stage(
     node: Map | MapChain | RandomMap, maps: tuple[Map, ...], source: Node, state: State | None, context: Context
 ) -> Stage:
     meter = context.meter(node)
-    parallel = context.pool is not None and node.num_parallel_calls is not None
-    ordered = not parallel or is_ordered(node.deterministic, context)
+    gate = context.gate(node)
+    ordered = gate is None or is_ordered(node.deterministic, context)
     number = context.maps_behind + len(maps) - 1
     delivered, saved = undelivered(state, range(context.maps_behind, number + 1))
     inside = context.above_maps(len(maps))
@@ -69,20 +69,18 @@ def _map_stage(
     above = lower(source, saved, inside if ordered else inside.replaying())
     if delivered:
         above = UndeliveredStage(above, meter, delivered, number)
-    if context.pool is None or node.num_parallel_calls is None:
+    if gate is None:
         for link in maps:
             above = PiecewiseStage(functools.partial(map_block, link), above, meter)
         return above
-    calls = calls_of(node.num_parallel_calls, context)
     return ParallelMapStage(
         functools.partial(apply_maps, maps),
         above,
         meter,
-        pool=context.pool,
-        calls=calls,
+        gate=gate,
         ordered=ordered,
         number=number,
         buffer_bytes=context.buffer_bytes,
         memory=BatchMemory(node.stacked, context.buffer_bytes) if ordered and node.stacked else None,
-        tuned=TunedCalls(calls, maps[0].function) if node.num_parallel_calls == AUTOTUNE else None,
+        tuned=TunedCalls(gate.calls, maps[0].function) if node.num_parallel_calls == AUTOTUNE else None,
     )

@@ -8,7 +8,7 @@ from headrace.physical.batching import BatchStage, ChunkStage, CombinedBatchStag
 from headrace.physical.combining import padded_batch, ragged_batch
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
-from headrace.physical.lowering.dispatch import calls_of, input_state, lower
+from headrace.physical.lowering.dispatch import input_state, lower
 from headrace.physical.parallel import ParallelMapStage
 from headrace.physical.rebatching import CyclingBatchStage
 from headrace.physical.stage import Stage
@@ -21,15 +21,15 @@ __all__: list[str] = []
 def _batch(node: Batch, state: State | None, context: Context) -> Stage:
     above = lower(node.input, state, context)
     meter = context.meter(node)
-    if context.pool is None or node.num_parallel_calls is None:
+    gate = context.gate(node)
+    if gate is None:
         return BatchStage(node, above, meter)
     # Batches keep their order whatever ``deterministic`` says: in another one the state would be larger, and nothing faster.
     return ParallelMapStage(
         functools.partial(stacked_chunk, node),
         ChunkStage(node, above, meter),
         meter,
-        pool=context.pool,
-        calls=calls_of(node.num_parallel_calls, context),
+        gate=gate,
         ordered=True,
         number=0,
         buffer_bytes=context.buffer_bytes,

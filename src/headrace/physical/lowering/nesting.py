@@ -14,7 +14,7 @@ from headrace.physical.block import Block, Failure
 from headrace.physical.context import Context
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.inner import AheadReader, InnerReader
-from headrace.physical.lowering.dispatch import calls_of, input_state, is_ordered, lower
+from headrace.physical.lowering.dispatch import input_state, is_ordered, lower
 from headrace.physical.mapping import call_on
 from headrace.physical.nesting import InterleaveStage, open_failure
 from headrace.physical.stage import Pace, Stage
@@ -59,18 +59,18 @@ def changed_since(node: FlatMap) -> DataLossError:
 
 @lower.register
 def _interleave(node: FlatMap, state: State | None, context: Context) -> Stage:
-    cycle, block, calls = 1, 1 << 62, None
+    cycle, block = 1, 1 << 62
     deterministic = None
     if isinstance(node, Interleave):
-        cycle, block, calls = node.cycle_length or 1, node.block_length, node.num_parallel_calls
+        cycle, block = node.cycle_length or 1, node.block_length
         deterministic = node.deterministic
     meter = context.meter(node)
-    pool = context.pool if calls is not None else None
+    gate = context.gate(node)
     # Two a call: while one is read, the next already lies ready, and the driver comes to look only when it has a core.
-    ahead = 2 * calls_of(calls, context) if pool is not None and calls is not None else 0
+    ahead = 2 * gate.calls if gate is not None else 0
     readers_bytes = context.buffer_bytes // (AheadReader.BLOCKS_AHEAD * (2 * cycle + ahead))
     pace = Pace(bytes_limit=max(1, readers_bytes), target_s=_READ_AHEAD_S)
-    reader = InnerReader if pool is None else functools.partial(AheadReader, pool=pool, pace=pace, meter=meter)
+    reader = InnerReader if gate is None else functools.partial(AheadReader, gate=gate, pace=pace, meter=meter)
     return InterleaveStage(
         node.label,
         lower(node.input, input_state(state), context.replaying()),  # elements that opened datasets are read again
@@ -81,7 +81,7 @@ def _interleave(node: FlatMap, state: State | None, context: Context) -> Stage:
         open_plan=_opener(node, context, reader),
         reopen=functools.partial(_reopened, node, context),
         ahead=ahead,
-        ordered=pool is None or is_ordered(deterministic, context),
+        ordered=gate is None or is_ordered(deterministic, context),
     )
 
 

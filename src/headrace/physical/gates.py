@@ -1,0 +1,138 @@
+"""How many calls of one operation run at once: as many as were asked for, whatever the size of the pool.
+
+What an operation is. One that was written once is one operation, wherever its plan reads it: in each turn of a repeat,
+twice in a zip with itself, in both readings of a rejection_resample, and in whatever a rule made of it. All its stages in
+one run share its gate. Inside a dataset that a function opens, an operation is read by one thread at a time and has no gate.
+
+How a bound is kept without a wait. A gate holds the tasks of its operation, and gives the pool no more turns than calls
+may run at once; each turn takes the next task that is there then. So no worker is held up by a gate, none is idle while
+a task of an operation that has room waits, and the driver need not be there to hand the next one over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from headrace.errors import CancelledError
+from headrace.plan.node import AUTOTUNE, Node, nodes_of, parallel_calls_of
+
+__all__ = ["Bound", "Gate", "Gates", "Pool", "bounds_of"]
+
+Task = Callable[[], None]
+# Operations whose calls are counted together, and how many may run at once, or AUTOTUNE.
+Bound = tuple[frozenset[object], int]
+
+
+class Pool(Protocol):
+    """Runs tasks somewhere else."""
+
+    @property
+    def workers(self) -> int:
+        """How many tasks can run at once."""
+        ...
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no task waits for a worker and it was not stopped, so that a worker may go on with what it has."""
+        ...
+
+    def submit(self, task: Task) -> None:
+        """Runs the task when a worker is free; the task says itself to whom its result goes."""
+        ...
+
+
+def bounds_of(plan: Node) -> list[Bound]:
+    """The parallel operations of a plan, those that share a task together."""
+    bounds: list[Bound] = []
+    for node in nodes_of(plan):
+        calls = parallel_calls_of(node)
+        if calls is None:
+            continue
+        operations = frozenset(node.operations)
+        # Maps that were fused asked for the same, and may be read elsewhere one by one.
+        for other in [bound for bound in bounds if bound[0] & operations]:
+            bounds.remove(other)
+            operations |= other[0]
+        bounds.append((operations, calls))
+    return bounds
+
+
+class Gate:
+    """The tasks of one operation, of which a number runs at once.
+
+    It has no lock, because a garbage collection in a thread that holds one may close the pipeline, and would wait for a worker
+    that wants it. What a deque does is atomic, and whoever gives a turn back looks once more whether a task came meanwhile.
+
+    Args:
+        pool: what runs them.
+        calls: how many at once.
+    """
+
+    def __init__(self, pool: Pool, calls: int) -> None:
+        self.calls = calls
+        self._pool = pool
+        self._tasks: deque[Task] = deque()
+        self._free = deque([None] * calls)  # turns that nobody has
+
+    def submit(self, task: Task) -> None:
+        """Has a worker run the task, behind those that came before."""
+        self._tasks.append(task)
+        if self._has_turn():
+            self._pool.submit(self._take_turn)
+
+    def run_here(self, task: Task) -> bool:
+        """Runs the task in this thread if there is a turn for it; says whether it did."""
+        if not self._has_turn():
+            return False
+        try:
+            task()
+        finally:
+            self._free.append(None)
+            if self._tasks and self._has_turn():
+                self._pool.submit(self._take_turn)
+        return True
+
+    def _take_turn(self) -> None:
+        """In a worker: runs the next task, and those behind it as long as nobody else wants the worker."""
+        while (task := self._next()) is not None:
+            # A stage that was stopped has closed the channel into which its task would put its result.
+            with contextlib.suppress(CancelledError):
+                task()
+            del task  # what it holds must not live on beside the next one
+            if self._tasks and not self._pool.is_free:
+                self._pool.submit(self._take_turn)  # behind the tasks of others
+                return
+
+    def _has_turn(self) -> bool:
+        try:
+            self._free.pop()
+        except IndexError:
+            return False
+        return True
+
+    def _next(self) -> Task | None:
+        """The next task; the turn is given back where there is none."""
+        while True:
+            try:
+                return self._tasks.popleft()
+            except IndexError:
+                self._free.append(None)
+            if not self._tasks or not self._has_turn():
+                return None
+
+
+class Gates:
+    """The gates of a run."""
+
+    def __init__(self, bounds: Iterable[Bound], pool: Pool, *, cores: int) -> None:
+        self._gates: dict[object, Gate] = {}
+        for operations, calls in bounds:
+            gate = Gate(pool, min(cores, pool.workers) if calls == AUTOTUNE else calls)
+            self._gates |= dict.fromkeys(operations, gate)
+
+    def of(self, node: Node) -> Gate:
+        """The gate of a parallel operation of the run's plan."""
+        return self._gates[node.operations[0]]
