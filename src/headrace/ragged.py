@@ -89,7 +89,18 @@ def padded(arrays: list[np.ndarray], shape: tuple[int | None, ...], value: Any =
     if not sizes:
         return object_array([array[()] for array in arrays]) if first.dtype == object else np.array(arrays)
     wanted = [array for array in arrays if array.size] or arrays
-    whole = np.full((len(arrays), *sizes), default_padding(wanted[0]) if value is None else value, first.dtype)
+    filler = default_padding(wanted[0]) if value is None else _of_the_kind(value, wanted[0])
+    whole = np.full((len(arrays), *sizes), filler, first.dtype)
     for index, array in enumerate(arrays):
         whole[index][tuple(slice(size) for size in array.shape)] = array
     return whole
+
+
+def _of_the_kind(value: Any, array: np.ndarray) -> Any:
+    """A text as the array has them, ``str`` or ``bytes``: as values to pad with they are one kind."""
+    kind = type(array.ravel()[0]) if array.dtype == object and array.size else None
+    if kind is str and isinstance(value, bytes):
+        return value.decode()
+    if kind is bytes and isinstance(value, str):
+        return value.encode()
+    return value

@@ -13,6 +13,7 @@ What always holds:
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
@@ -21,6 +22,15 @@ import numpy as np
 import optree
 
 from headrace.errors import InvalidArgumentError
+from headrace.leaf_arrays import (
+    NORMAL_LEAVES,
+    PLAIN_LEAVES,
+    PYTHON_NUMBERS,
+    as_arrays,
+    object_array,
+    stack,
+    without_fixed_texts,
+)
 from headrace.record_classes import is_record_class, register_record
 from headrace.tensor_spec import TensorSpec
 
@@ -55,15 +65,10 @@ TreeDef = optree.PyTreeSpec
 NAMESPACE: Final = "headrace"
 LEAF: Final[TreeDef] = optree.treespec_leaf(namespace=NAMESPACE)
 
-_NUMPY_SCALARS: Final = frozenset(
-    np.dtype(code).type for code in np.typecodes["All"] if np.dtype(code).type is not np.object_
-)
-# One type of scalar, several dtypes: lengths of text, units of time.
-_OF_MANY_DTYPES: Final = (np.str_, np.bytes_, np.void, np.datetime64, np.timedelta64)
-_PYTHON_NUMBERS: Final = {bool: np.dtype(bool), int: np.dtype(np.int64), float: np.dtype(np.float64)}
-_PYTHON_SCALARS: Final = frozenset({*_PYTHON_NUMBERS, complex, str, bytes})
-_PLAIN_LEAVES: Final = frozenset({*_PYTHON_SCALARS, np.ndarray, *_NUMPY_SCALARS})
-_NATIVE_DTYPES: Final = frozenset(_PYTHON_NUMBERS.values())
+_NATIVE_DTYPES: Final = frozenset(PYTHON_NUMBERS.values())
+
+
+_dtype: Final = operator.attrgetter("dtype")
 
 
 def flatten(element: Element) -> tuple[list[Any], TreeDef]:
@@ -82,7 +87,7 @@ def paths_of(treedef: TreeDef) -> list[str]:
 
 
 def normalize(element: Element) -> Element:
-    """The element with every list made an array and every dataclass and attrs class known as structure.
+    """The element with every list made an array, every text Python's own, and every dataclass and attrs class known as structure.
 
     Raises:
         InvalidArgumentError: a list's items differ in shape, so that it is no array.
@@ -97,8 +102,10 @@ def _is_list(value: object) -> bool:
 def _normalize_leaf(leaf: Any) -> Any:
     if _is_list(leaf):
         return _array_of_list(leaf)
-    if type(leaf) in _PLAIN_LEAVES:
-        return leaf
+    if type(leaf) in NORMAL_LEAVES:
+        return without_fixed_texts(leaf) if isinstance(leaf, np.ndarray) else leaf
+    if isinstance(leaf, (np.str_, np.bytes_)):
+        return leaf.item()
     if _is_record(leaf):
         register_record(type(leaf), NAMESPACE)
         return normalize(leaf)
@@ -128,11 +135,11 @@ def _array_of_list(values: list[Any]) -> np.ndarray:
     except ValueError as error:
         message = f"a list must be an array, but its items differ in shape: {error}"
         raise InvalidArgumentError(message) from error
-    if array.dtype.kind in "US":
+    if array.dtype.kind in "US" and array.size:
         exact = np.empty(array.shape, dtype=object)
         exact[...] = values
         return exact
-    return array
+    return without_fixed_texts(array)
 
 
 def read_only(element: Element) -> Element:
@@ -161,8 +168,16 @@ def _read_only_leaf(leaf: Any) -> Any:
 
 
 def spec_of(element: Element) -> Any:
-    """The structure of ``TensorSpec`` that this one element has."""
-    return optree.tree_map(leaf_spec, normalize(element), namespace=NAMESPACE)
+    """The structure of ``TensorSpec`` that this one element has, also as it was written."""
+    leaves, treedef = flatten_as_written(element)
+    return unflatten(treedef, [_spec_as_written(leaf) for leaf in leaves])
+
+
+def _spec_as_written(leaf: Any) -> TensorSpec:
+    spec = leaf_spec(_normalize_leaf(leaf))
+    if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "US":
+        return TensorSpec(spec.shape, leaf.dtype)  # where it holds nothing, its dtype alone says of what
+    return spec
 
 
 def leaf_spec(leaf: Any) -> TensorSpec:
@@ -181,8 +196,8 @@ def _content_type(array: np.ndarray) -> Any:
 
 def _scalar_dtype(leaf: Any) -> Any:
     kind = type(leaf)
-    if kind in _PYTHON_NUMBERS:
-        return _PYTHON_NUMBERS[kind]
+    if kind in PYTHON_NUMBERS:
+        return PYTHON_NUMBERS[kind]
     if isinstance(leaf, (str, bytes)):
         return str if isinstance(leaf, str) else bytes
     if isinstance(leaf, (np.generic, complex)):
@@ -213,14 +228,14 @@ def _leaf_nbytes(leaf: Any) -> int:
 def unshared(rows: list[Element]) -> list[Element]:
     """Equal elements whose containers are their own, for elements that are given more than once."""
     kinds = set(map(type, rows))
-    if kinds <= _PLAIN_LEAVES or (kinds == {tuple} and all(set(map(type, row)) <= _PLAIN_LEAVES for row in rows)):
+    if kinds <= PLAIN_LEAVES or (kinds == {tuple} and all(set(map(type, row)) <= PLAIN_LEAVES for row in rows)):
         return rows
     return [unflatten(treedef, leaves) for leaves, treedef in map(flatten, rows)]
 
 
 def normalize_rows(rows: list[Element], kinds: AbstractSet[type]) -> list[Element]:
     """``normalize`` for many elements of these types; costs next to nothing where there is nothing to do."""
-    if kinds <= _PLAIN_LEAVES:
+    if _is_normal(rows, kinds):
         return rows
     if kinds == {tuple} and len(set(map(len, rows))) == 1 and _is_plain(zip(*rows, strict=True)):
         return rows
@@ -233,7 +248,16 @@ def normalize_rows(rows: list[Element], kinds: AbstractSet[type]) -> list[Elemen
 
 def _is_plain(columns: Iterable[Sequence[Any]]) -> bool:
     """Whether all leaves in these columns are what they should be already."""
-    return all(set(map(type, column)) <= _PLAIN_LEAVES for column in columns)
+    return all(_is_normal(column, set(map(type, column))) for column in columns)
+
+
+def _is_normal(column: Sequence[Any], kinds: AbstractSet[type]) -> bool:
+    if not kinds <= NORMAL_LEAVES:
+        return False
+    if np.ndarray not in kinds:
+        return True
+    arrays = column if len(kinds) == 1 else [leaf for leaf in column if type(leaf) is np.ndarray]
+    return not any(dtype.kind in "US" for dtype in set(map(_dtype, arrays)))  # few dtypes, of many arrays
 
 
 def _same_keys(rows: Sequence[dict[Any, Any]]) -> list[Any] | None:
@@ -291,7 +315,7 @@ def columns_of(rows: Sequence[Element], kinds: AbstractSet[type] | None = None) 
         InvalidArgumentError: the rows differ in structure, or a component in shape or dtype; named.
     """
     kinds = kinds or set(map(type, rows))
-    if kinds <= _PLAIN_LEAVES:
+    if kinds <= PLAIN_LEAVES:
         return LEAF, [stack(rows, kinds)]
     treedef, columns = transpose(rows)
     if treedef.is_leaf():
@@ -309,7 +333,7 @@ def columns_of(rows: Sequence[Element], kinds: AbstractSet[type] | None = None) 
 def transpose(rows: Sequence[Element]) -> tuple[TreeDef, list[Sequence[Any]]]:
     """The common structure of the rows, and for each of its leaves the leaves of all rows."""
     kinds = set(map(type, rows))
-    if kinds <= _PLAIN_LEAVES:
+    if kinds <= PLAIN_LEAVES:
         return LEAF, [rows]
     if kinds == {tuple} and len(set(map(len, rows))) == 1:
         parts = [transpose(column) for column in zip(*rows, strict=True)]
@@ -337,68 +361,3 @@ def _transpose_any(rows: Sequence[Element]) -> tuple[TreeDef, list[Sequence[Any]
 
 def _show(treedef: TreeDef) -> str:
     return str(treedef).removeprefix("PyTreeSpec(").split(", namespace=")[0].removesuffix(")")
-
-
-def stack(leaves: Sequence[Any], kinds: AbstractSet[type] | None = None) -> np.ndarray:
-    """The leaves, of these types, along a new first axis.
-
-    Raises:
-        InvalidArgumentError: they differ in shape or in dtype.
-    """
-    kinds = kinds or set(map(type, leaves))
-    if len(kinds) == 1:
-        kind = next(iter(kinds))
-        if kind in _PYTHON_NUMBERS:
-            return _stack_numbers(leaves, _PYTHON_NUMBERS[kind])
-        if kind in _NUMPY_SCALARS and not issubclass(kind, _OF_MANY_DTYPES):
-            return np.array(leaves)
-    return _stack_arrays([_as_array(leaf) for leaf in leaves])
-
-
-def as_arrays(leaves: Sequence[Any]) -> list[np.ndarray]:
-    """Each leaf as an array; a scalar has no axes, and a text or an object is an object array's."""
-    return [_as_array(leaf) for leaf in leaves]
-
-
-def _stack_numbers(leaves: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray:
-    try:
-        return np.fromiter(leaves, dtype=dtype, count=len(leaves))
-    except OverflowError as error:
-        message = f"a Python int does not fit {dtype.name}: {error}"
-        raise InvalidArgumentError(message) from error
-
-
-def _as_array(leaf: Any) -> np.ndarray:
-    if isinstance(leaf, np.ndarray):
-        return leaf
-    kind = type(leaf)
-    if kind in _PYTHON_NUMBERS:
-        return _stack_numbers([leaf], _PYTHON_NUMBERS[kind]).reshape(())
-    if isinstance(leaf, (str, bytes)) or not hasattr(leaf, "__array__"):
-        return object_array([leaf]).reshape(())
-    return np.asarray(leaf)
-
-
-def _stack_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    first = arrays[0]
-    if any(array.shape != first.shape for array in arrays):
-        other = next(array for array in arrays if array.shape != first.shape)
-        message = f"shapes differ: {list(first.shape)} and {list(other.shape)}"
-        raise InvalidArgumentError(message)
-    if any(array.dtype != first.dtype for array in arrays):
-        other = next(array for array in arrays if array.dtype != first.dtype)
-        message = f"dtypes differ: {first.dtype.name} and {other.dtype.name}; make them equal, for example by astype"
-        raise InvalidArgumentError(message)
-    if first.ndim == 0:
-        return (
-            np.array([array[()] for array in arrays], dtype=first.dtype)
-            if first.dtype != object
-            else (object_array([array[()] for array in arrays]))
-        )
-    # One concatenation is several times quicker than np.stack, which reshapes each array in Python.
-    return np.concatenate(arrays).reshape(len(arrays), *first.shape)
-
-
-def object_array(values: Sequence[Any]) -> np.ndarray:
-    """A one-dimensional array of these very objects, whatever they are."""
-    return np.fromiter(values, dtype=object, count=len(values))

@@ -96,6 +96,12 @@ SHAPES: dict[str, Callable[[int], Any]] = {
     "ints of two types": lambda n: n if n % 2 else np.int64(n),
     "tuples of two lengths": lambda n: (n,) if n % 2 else (n, [n, n]),
     "a dict or a number": lambda n: {"x": n} if n % 3 else n,
+    "fixed texts": lambda n: np.array(["é" * (n % 3), "a"]),
+    "fixed bytes": lambda n: np.array([b"ab"[: n % 3], b"\0c"]),
+    "texts of several lengths": lambda n: np.array([["é" * (n % 5)]] * (n % 3)).reshape(n % 3, 1),
+    "NumPy's texts": lambda n: (np.str_("é" * (n % 3)), np.bytes_(b"\0" * (n % 2)), np.array("a" * (n % 2))),
+    "an empty axis": lambda n: (np.zeros((2, 0, 3)), np.zeros((n % 2, 0), np.int32)),
+    "empty texts": lambda n: {"a": np.zeros((0, 2), str), "b": np.zeros((n % 3, 0), "S3")},
     "an object": lambda n: collections.Counter({n: 1}),
     "nested": lambda n: {"x": ({"y": n}, [n, n]), "z": Point(n, None)},
 }

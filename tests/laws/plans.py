@@ -76,6 +76,11 @@ def _slices(n: int) -> dict[str, Any]:
     return {"b": np.arange(n, dtype=np.float32), "a": [str(i) for i in range(n)]} if n else {"b": np.zeros(0)}
 
 
+def _texts(n: int, kind: type) -> np.ndarray:
+    """Texts of a fixed length, NumPy's own."""
+    return np.array(["ab"[: i % 3] for i in range(n)], kind)
+
+
 # Sources of files: a module of its own for each family of formats.
 FORMATS = [
     sources_columnar.SOURCES,
@@ -99,6 +104,9 @@ def sources(sizes: st.SearchStrategy[int] | None = None) -> st.SearchStrategy[tu
         of("int32 range", lambda n: data.range(3, 3 - 2 * n, -2, output_type=np.int32)),
         of("slices", lambda n: data.from_tensor_slices((np.arange(n), np.arange(2 * n).reshape(n, 2)))),
         of("dict slices", lambda n: data.from_tensor_slices(_slices(n))),
+        of("text slices", lambda n: data.from_tensor_slices((_texts(n, np.str_), _texts(n, np.bytes_).reshape(n, 1)))),
+        of("slices of nothing", lambda n: data.from_tensor_slices((np.zeros((n, 0, 2)), np.zeros((n, 3, 0), str)))),
+        of("texts", lambda n: data.from_tensors(_texts(n, np.str_)).repeat(2)),
         of("tensors", lambda n: data.from_tensors({"x": np.arange(n), "y": "text"})),
         of("numpy scalar", lambda n: data.from_tensors(np.int64(n)).repeat(n)),
         of("generator", lambda n: data.from_generator(counting(n))),

@@ -45,6 +45,8 @@ def groupings() -> st.SearchStrategy[Named]:
             )
         ),
         SMALL.map(lambda n: (text("padded_batch of odd rows", n), lambda ds: ds.map(_odd_rows).padded_batch(n))),
+        SMALL.map(lambda n: (text("padded_batch of texts", n), lambda ds: ds.map(_texts).padded_batch(n, None, "?"))),
+        SMALL.map(lambda n: (text("ragged_batch of texts", n), lambda ds: ds.map(_texts).ragged_batch(n))),
         SMALL.map(lambda n: (text("padded_batch of anything", n), lambda ds: ds.padded_batch(n))),
         st.tuples(SMALL, st.booleans()).map(
             lambda a: (text("ragged_batch", *a), lambda ds: ds.map(_rows).ragged_batch(a[0], drop_remainder=a[1]))
@@ -72,3 +74,9 @@ def groupings() -> st.SearchStrategy[Named]:
             )
         ),
     )
+
+
+def _texts(*element: Any) -> np.ndarray:
+    """Texts of a fixed length, NumPy's own: of another length in each element, and sometimes none."""
+    n = total(element) % 5
+    return np.array(["é" * length for length in range(n)], dtype=np.str_)

@@ -76,7 +76,7 @@ class Grouping(Part):
                 -1 is the longest of the batch; an int n is ``[n]``. None takes the longest of every axis.
             padding_values: one value for all components, or a structure of values; 0 and empty texts by default, and where
                 None stands for a component, or for a whole part of the structure. Values are of the component's kind; they
-                need not have its very dtype, as in tf.data.
+                need not have its very dtype, as in tf.data. ``"?"`` pads texts of ``str`` and of ``bytes`` alike.
             drop_remainder: whether a last batch with fewer is left out.
             name: how messages and statistics call the operation.
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.dataset.part import Part
 from headrace.errors import InvalidArgumentError
-from headrace.io.files import match_files
+from headrace.io.files import FilePaths, match_files
 from headrace.plan.by_number import Source
 from headrace.plan.fetching import fetch_of, length_of
 from headrace.plan.randomness import Randomness
@@ -20,8 +19,6 @@ from headrace.structure import Element
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
-
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 __all__ = ["Sources"]
 
@@ -254,7 +251,7 @@ class Sources(Part):
 
     @classmethod
     def list_files(
-        cls, file_pattern: Paths, shuffle: bool | None = None, seed: int | None = None, name: str | None = None
+        cls, file_pattern: FilePaths, shuffle: bool | None = None, seed: int | None = None, name: str | None = None
     ) -> Dataset:
         """The paths that match a pattern.
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 import glob
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
+
+import numpy as np
 
 from headrace.errors import (
     DataLossError,
@@ -23,22 +25,64 @@ from headrace.errors import (
 )
 from headrace.io.http_file import HttpFile, is_http
 
-__all__ = ["match_files", "open_at", "path_of", "read_file", "says_which_file", "size_when_opened", "version_of"]
+__all__ = [
+    "FilePath",
+    "FilePaths",
+    "match_files",
+    "open_at",
+    "path_of",
+    "paths_of_files",
+    "read_file",
+    "says_which_file",
+    "size_when_opened",
+    "version_of",
+]
+
+FilePath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+FilePaths = FilePath | Sequence[FilePath]
 
 _WILDCARDS = frozenset("*?[")
 _PORTION_BYTES = 1 << 24
 
 
-def path_of(path: str | os.PathLike[str]) -> str:
-    """The path as a str.
+def path_of(path: FilePath) -> str:
+    """The path as a str; bytes are a name as the system has it.
 
     Raises:
         InvalidArgumentError: when it is no path, or an empty one.
     """
     name: object = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if isinstance(name, bytes):
+        name = os.fsdecode(name)
     if not isinstance(name, str) or not name:
         raise InvalidArgumentError(f"a file is named by a non-empty str or path, and not by {name!r}")
     return name
+
+
+def paths_of_files(filenames: Any, *, stage: str | None = None) -> list[str]:
+    """The paths that a user names: one, or several in a list, in lists of lists or in an array.
+
+    Raises:
+        TypeError: it is neither a path nor several.
+        InvalidArgumentError: one of several is no path, or an empty one.
+    """
+    if isinstance(filenames, (str, bytes, os.PathLike)):
+        filenames = [filenames]
+    if isinstance(filenames, np.ndarray):
+        filenames = filenames.ravel().tolist()
+    if not isinstance(filenames, Iterable) or isinstance(filenames, Mapping):
+        message = f"files are named by a path or a list of paths, not by {filenames!r}"
+        raise TypeError(f"{stage}: {message}" if stage else message)
+    paths: list[str] = []
+    for one in filenames:
+        if isinstance(one, (list, tuple, np.ndarray)):
+            paths += paths_of_files(one, stage=stage)
+        else:
+            try:
+                paths.append(path_of(one))
+            except InvalidArgumentError as error:
+                raise error.located(stage=stage, origin=None) from None
+    return paths
 
 
 def open_at(path: str, offset: int = 0) -> BinaryIO:
@@ -62,7 +106,7 @@ def open_at(path: str, offset: int = 0) -> BinaryIO:
     return file
 
 
-def read_file(path: str | os.PathLike[str]) -> bytes:
+def read_file(path: FilePath) -> bytes:
     """The whole content of a file, as ``tf.io.read_file`` gives it.
 
     Args:
@@ -134,7 +178,7 @@ def version_of(path: str) -> tuple[int, str]:
     raise InvalidArgumentError(f"{path}: its file system does not say when a file was written")
 
 
-def match_files(patterns: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
+def match_files(patterns: FilePaths) -> list[str]:
     """The paths that match any of the patterns, sorted, as ``tf.io.matching_files`` gives them.
 
     Args:
@@ -154,8 +198,7 @@ def match_files(patterns: str | os.PathLike[str] | Sequence[str | os.PathLike[st
         ...     [pathlib.Path(path).name for path in match_files(f"{folder}/*.csv")]
         ['a.csv', 'b.csv']
     """
-    several = [patterns] if isinstance(patterns, str | os.PathLike) else patterns
-    names = [path_of(pattern) for pattern in several]
+    names = paths_of_files(patterns)
     found = sorted(path for name in names for path in _matches(name))
     if not found:
         raise InvalidArgumentError(_why_nothing_matches(names))

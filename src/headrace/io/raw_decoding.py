@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
 
-__all__ = ["decode_raw"]
+__all__ = ["LOST_NULS", "decode_raw"]
+
+LOST_NULS: Final = "it drops the NUL bytes at the end of each record; make it with np.array(records, dtype=object)"
 
 
 def decode_raw(
@@ -63,6 +65,9 @@ def _pieces(value: Any) -> tuple[list[bytes], tuple[int, ...]]:
             if not isinstance(one, bytes):
                 raise InvalidArgumentError(f"decode_raw takes bytes, and not {type(one).__name__}")
         return value.ravel().tolist(), value.shape
+    if isinstance(value, np.ndarray):
+        why = LOST_NULS if value.dtype.kind == "S" else "make it one of bytes, with dtype=object"
+        raise InvalidArgumentError(f"decode_raw does not take an array of dtype {value.dtype}: {why}")
     if not isinstance(value, (list, tuple)):
         raise InvalidArgumentError(
             f"decode_raw takes bytes, or an array or a list of them, and not {type(value).__name__}"

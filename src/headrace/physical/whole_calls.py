@@ -35,7 +35,7 @@ def call_whole(function: Vectorized, payload: Payload) -> Columns | Rows:
             )
     if not leaves:
         raise InvalidArgumentError("a vectorized function returns arrays, and it returned nothing")
-    return Columns(treedef, [_without_fixed_texts(leaf) for leaf in leaves])
+    return Columns(treedef, leaves)
 
 
 def _fetched(function: FetchMany, numbers: Columns) -> Rows:
@@ -47,8 +47,3 @@ def _fetched(function: FetchMany, numbers: Columns) -> Rows:
 
 def _shown(leaf: Any) -> str:
     return f"an array of shape {list(leaf.shape)}" if isinstance(leaf, np.ndarray) else f"of type {type(leaf).__name__}"
-
-
-def _without_fixed_texts(array: np.ndarray) -> np.ndarray:
-    """Texts as objects, as everywhere: no length is fixed, and no trailing NUL is lost."""
-    return array.astype(object) if array.dtype.kind in "US" else array

@@ -17,7 +17,6 @@ from headrace.structure import (
     Element,
     TreeDef,
     flatten,
-    leaf_spec,
     normalize,
     paths_of,
     read_only,
@@ -38,8 +37,10 @@ class FromTensors(Node):
 
     op: ClassVar[str] = "from_tensors"
     element: Element
+    element_spec: Spec = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "element_spec", spec_of(self.element))
         object.__setattr__(self, "element", scalars_as_elements(read_only(normalize(self.element))))
 
     def cardinality(self) -> int:
@@ -48,7 +49,7 @@ class FromTensors(Node):
 
     def spec(self) -> Spec:
         """What the element is."""
-        return spec_of(self.element)
+        return self.element_spec
 
     def parameters(self) -> dict[str, Any]:
         """Its shape and type; the values are the user's own."""
@@ -62,6 +63,7 @@ class FromTensorSlices(Node):
     op: ClassVar[str] = "from_tensor_slices"
     treedef: TreeDef
     columns: tuple[np.ndarray, ...]
+    whole: Spec
 
     @classmethod
     def of(cls, tensors: Element, *, name: str | None = None) -> FromTensorSlices:
@@ -80,7 +82,7 @@ class FromTensorSlices(Node):
             if len(column) != len(columns[0]):
                 message = f"component {path} has {len(column)} slices, the first component has {len(columns[0])}"
                 raise InvalidArgumentError(message, stage=cls.op)
-        return cls(treedef=treedef, columns=columns, name=name)
+        return cls(treedef=treedef, columns=columns, whole=spec_of(tensors), name=name)
 
     def cardinality(self) -> int:
         """The length of the first axis."""
@@ -88,7 +90,7 @@ class FromTensorSlices(Node):
 
     def spec(self) -> Spec:
         """The components without their first axis."""
-        wholes = [leaf_spec(column) for column in self.columns]
+        wholes = flatten(self.whole)[0]
         return unflatten(self.treedef, [TensorSpec(whole.shape[1:], whole.dtype) for whole in wholes if whole.shape])
 
     def parameters(self) -> dict[str, Any]:
@@ -97,12 +99,7 @@ class FromTensorSlices(Node):
 
 
 def _sliceable(leaf: Any) -> np.ndarray:
-    array = np.asarray(leaf)
-    if array.dtype.kind in "US":
-        exact = np.empty(array.shape, dtype=object)
-        exact[...] = array.tolist() if array.ndim else array.item()
-        array = exact
-    return read_only(array)  # type: ignore[no-any-return]  # an array stays one
+    return read_only(np.asarray(leaf))  # type: ignore[no-any-return]  # an array stays one
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -18,7 +18,7 @@ import numpy as np
 from headrace.coordination import QueueRunner, add_queue_runner
 from headrace.coordination.queue_runner import EnqueueOp
 from headrace.errors import InvalidArgumentError
-from headrace.io.files import match_files
+from headrace.io.files import FilePaths, match_files
 from headrace.queues import FIFOQueue, QueueBase
 from headrace.structure import leaf_spec, normalize, object_array
 from headrace.train.epochs import limit_epochs
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def match_filenames_once(
-    pattern: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    pattern: FilePaths,
     name: str | None = None,  # noqa: ARG001 - TensorFlow names an operation
 ) -> list[str]:
     """The files that match, sorted, looked up once and now.
@@ -234,6 +234,8 @@ def _strings(values: Any) -> np.ndarray:
 
 def _string(value: object) -> str:
     name: object = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if isinstance(name, bytes):
+        return name.decode("utf-8", "surrogateescape")  # a name of a file, as TensorFlow's strings are
     if not isinstance(name, str):
         raise InvalidArgumentError(f"string_input_producer needs strings or paths, not {value!r}")
     return str(name)  # NumPy's own strings become Python's

@@ -63,7 +63,7 @@ def test_a_pattern_in_the_current_folder_has_no_folder_to_miss(folder: Path, mon
         match_files("*.png")
 
 
-@pytest.mark.parametrize("path", ["", 5, None, b"bytes.csv"])
+@pytest.mark.parametrize("path", ["", 5, None, b""], ids=repr)
 def test_what_is_no_path_is_refused(path: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="a file is named by a non-empty str or path"):
         path_of(path)

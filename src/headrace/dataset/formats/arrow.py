@@ -19,7 +19,7 @@ class ArrowDataset(Dataset):
     element is as in ``ParquetDataset``.
 
     Args:
-        filenames: a path, several, or a dataset of paths; local, or with ``://``.
+        filenames: a path (``str``, ``bytes`` or ``pathlib``), several in a list or an array, or a dataset of paths; local, or with ``://``.
         columns: the names of those that are read, in the order of the elements; all by default.
         filters: which rows: a list of ``(column, operator, value)`` that all hold, or a list of such lists of which one
             holds. These files have no statistics: every row is looked at.

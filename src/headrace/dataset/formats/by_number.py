@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from headrace.dataset.dataset import Dataset
 from headrace.errors import InvalidArgumentError
-from headrace.io.files import path_of
+from headrace.io.files import paths_of_files
 from headrace.io.indexing.records import INDEXED_FORMATS, IndexedRecords
 from headrace.plan.by_number import Source
 from headrace.plan.fetching import FetchMany, fetch_of
@@ -32,8 +31,7 @@ def by_number(
     """
     if isinstance(filenames, Dataset):
         raise InvalidArgumentError(f"{files.op}: random_access=True needs the names themselves, not a dataset of names")
-    listed = [filenames] if isinstance(filenames, (str, os.PathLike)) else list(filenames)
-    paths = [path_of(path) for path in listed]
+    paths = paths_of_files(filenames, stage=files.op)
     stage = f"{files.op} '{name}'" if name else files.op
     compression = files.parameters().get("compression_type")
     # Elements of which nobody knows what they are may be unlike each other: no column holds them.

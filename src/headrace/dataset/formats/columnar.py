@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -10,7 +9,7 @@ from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
 from headrace.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, NotFoundError
 from headrace.io.columnar.wanted import Expected, Selection, checked_columns, checked_filters
-from headrace.io.files import path_of
+from headrace.io.files import paths_of_files
 from headrace.plan.sources import RecordFormat
 from headrace.structure import flatten
 
@@ -45,8 +44,7 @@ def of_columns(
             raise InvalidArgumentError("random_access needs the names of the files, and not a dataset of them")
         paths: Any = filenames
     else:
-        listed = [filenames] if isinstance(filenames, (str, os.PathLike)) else list(filenames)
-        paths = tuple(path_of(path) for path in listed)
+        paths = tuple(paths_of_files(filenames, stage=make(selection=selection).op))
         selection = _expecting(paths, selection, open_groups)
     if random_access:
         rows = _by_number(paths, selection, open_groups, on_error=on_error, cache_bytes=cache_bytes)

@@ -17,7 +17,7 @@ class CsvDataset(Dataset):
     r"""The rows of CSV files, as tuples of columns.
 
     Args:
-        filenames: a path, several, or a dataset of paths.
+        filenames: a path (``str``, ``bytes`` or ``pathlib``), several in a list or an array, or a dataset of paths.
         record_defaults: one entry a column: a default value for empty fields, which also gives the type (a Python
             float is float32, an int is int32, as in TensorFlow), or a type for a field that must be there. An array
             of n defaults reads the next n columns as one array: ``[np.zeros(1024, np.float32), 0.0]`` makes pairs of

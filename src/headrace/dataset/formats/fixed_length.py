@@ -16,7 +16,7 @@ class FixedLengthRecordDataset(Dataset):
     """The records of binary files, each so many bytes, as ``bytes``, file after file.
 
     Args:
-        filenames: a path, several, or a dataset of paths.
+        filenames: a path (``str``, ``bytes`` or ``pathlib``), several in a list or an array, or a dataset of paths.
         record_bytes: how long a record is.
         header_bytes: how much is passed over at the beginning of each file; None is nothing.
         footer_bytes: how much is left out at its end; None is nothing.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from headrace.dataset.dataset import Dataset
-from headrace.io.files import path_of
+from headrace.io.files import paths_of_files
 from headrace.io.npy.rows import NumpyRows
 
 __all__ = ["NumpyDataset"]
@@ -46,7 +45,6 @@ class NumpyDataset(Dataset):
     __slots__ = ()
 
     def __init__(self, filenames: Any, name: str | None = None, *, num_parallel_reads: int | None = None) -> None:
-        listed = [filenames] if isinstance(filenames, (str, os.PathLike)) else list(filenames)
-        rows = NumpyRows([path_of(path) for path in listed])
+        rows = NumpyRows(paths_of_files(filenames, stage="NumpyDataset"))
         made = Dataset.source(rows, num_parallel_calls=num_parallel_reads, name=name or "NumpyDataset")
         super().__init__(made.__headrace_plan__())

@@ -20,7 +20,7 @@ class ParquetDataset(Dataset):
     a list an array whose length varies, a struct a dict.
 
     Args:
-        filenames: a path, several, or a dataset of paths; local, or with ``://``.
+        filenames: a path (``str``, ``bytes`` or ``pathlib``), several in a list or an array, or a dataset of paths; local, or with ``://``.
         columns: the names of those that are read, in the order of the elements; all by default. Nothing of the others
             is read.
         filters: which rows: a list of ``(column, operator, value)`` that all hold, or a list of such lists of which one

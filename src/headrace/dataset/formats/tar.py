@@ -22,7 +22,7 @@ class TarDataset(Dataset):
     in the dict; ``"__key__"`` is the key, and ``"__url__"`` the shard. A key whose files do not all come whole is an error.
 
     Args:
-        filenames: a path, several, or a dataset of paths.
+        filenames: a path (``str``, ``bytes`` or ``pathlib``), several in a list or an array, or a dataset of paths.
         handlers: what makes values of the files' bytes, by extension, such as ``{"jpg": hr.io.decode_jpeg, "cls": int}``;
             one for ``png`` is for ``seg.png`` as well. ``"auto"`` knows the usual ones: text, classes, JSON, NumPy,
             images and WAV. None leaves bytes as they are, for a ``map`` of your own.

@@ -15,7 +15,7 @@ class TextLineDataset(Dataset):
     r"""The lines of text files, as ``str`` without their line ends, file after file.
 
     Args:
-        filenames: a path, several, or a dataset of paths.
+        filenames: a path (``str``, ``bytes`` or ``pathlib``), several in a list or an array, or a dataset of paths.
         compression_type: ``None`` for none, ``"GZIP"``, ``"ZLIB"``, ``"BZ2"``, ``"XZ"``, ``"ZSTD"`` or ``"LZ4"``;
             ``"INFER"`` goes by each file's suffix.
         buffer_size: how many bytes are read at once; None and 0 are the default, two megabytes.

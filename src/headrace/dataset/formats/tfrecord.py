@@ -15,7 +15,7 @@ class TFRecordDataset(Dataset):
     """The records of TFRecord files, as ``bytes``, file after file; both checksums of every record are checked.
 
     Args:
-        filenames: a path, several, or a dataset of paths.
+        filenames: a path (``str``, ``bytes`` or ``pathlib``), several in a list or an array, or a dataset of paths.
         compression_type: ``None`` for none, ``"GZIP"``, ``"ZLIB"``, ``"BZ2"``, ``"XZ"``, ``"ZSTD"`` or ``"LZ4"``;
             ``"INFER"`` goes by each file's suffix.
         buffer_size: how many bytes are read at once; None and 0 are the default, two megabytes.

@@ -10,6 +10,7 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.structure import object_array
+from headrace.tensor_spec import checked_shape
 
 __all__ = ["Feature", "FixedLenFeature", "FixedLenSequenceFeature", "VarLenFeature"]
 
@@ -37,10 +38,13 @@ def _numpy_dtype(dtype: Any) -> Any:
 
 
 def _checked_shape(shape: Any) -> tuple[int, ...]:
-    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-    if not all(isinstance(size, (int, np.integer)) and size >= 0 for size in sizes):
-        raise InvalidArgumentError(f"a feature's shape is known in full, and is not {list(sizes)}; see VarLenFeature")
-    return tuple(int(size) for size in sizes)
+    if shape is None:
+        raise InvalidArgumentError("a feature needs a shape, () for one value; VarLenFeature has any number of values")
+    given = checked_shape(shape, "the shape of a feature")
+    sizes = tuple(size for size in given or () if size is not None)
+    if given is None or len(sizes) < len(given):
+        raise InvalidArgumentError(f"a feature's shape is known in full, and is not {shape}; see VarLenFeature")
+    return sizes
 
 
 def _default_array(value: Any, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:

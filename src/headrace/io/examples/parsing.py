@@ -14,6 +14,7 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.io.examples.features import Feature, FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 from headrace.io.examples.message import example_class
+from headrace.io.raw_decoding import LOST_NULS
 from headrace.ragged import RaggedTensor
 from headrace.structure import object_array
 
@@ -115,7 +116,8 @@ def _listed(serialized: Any) -> list[bytes]:
     if isinstance(serialized, np.ndarray):
         if serialized.ndim != 1 or serialized.dtype != object:
             message = f"of shape {list(serialized.shape)} and dtype {serialized.dtype}"
-            raise InvalidArgumentError(f"serialized is one axis of bytes, dtype object, and not {message}")
+            why = f": {LOST_NULS}" if serialized.dtype.kind == "S" else ""
+            raise InvalidArgumentError(f"serialized is one axis of bytes, dtype object, and not {message}{why}")
         listed: list[bytes] = serialized.tolist()
         return listed
     if not isinstance(serialized, (list, tuple)):

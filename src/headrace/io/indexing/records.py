@@ -30,7 +30,7 @@ from headrace.errors import (
 )
 from headrace.io.block_reader import MAX_RECORD_BYTES
 from headrace.io.compression import checked_compression_type, compression_of
-from headrace.io.files import open_at, path_of, says_which_file, version_of
+from headrace.io.files import open_at, paths_of_files, says_which_file, version_of
 from headrace.io.indexing.index import Scan, index_of
 from headrace.io.indexing.scans import scan_frames, scan_lines
 from headrace.io.reader import Array
@@ -121,9 +121,8 @@ def build_index(paths: Any, format: str) -> list[int]:
     """
     if format not in INDEXED_FORMATS:
         raise InvalidArgumentError(f"format is one of {', '.join(map(repr, INDEXED_FORMATS))}, and not {format!r}")
-    listed = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     counts = []
-    for path in map(path_of, listed):
+    for path in paths_of_files(paths, stage="build_index"):
         _refuse_compressed(path, "INFER")
         index = index_of(path, INDEXED_FORMATS[format].kind, INDEXED_FORMATS[format].scan)
         if index.fault is not None:

@@ -1,0 +1,111 @@
+"""Leaves as arrays: what leaves are made of, and how many of them stand along a new axis.
+
+Strings, bytes and other objects live in object arrays: no length is fixed, and no trailing NUL is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+
+__all__ = [
+    "NORMAL_LEAVES",
+    "PLAIN_LEAVES",
+    "PYTHON_NUMBERS",
+    "as_arrays",
+    "is_fixed_text",
+    "object_array",
+    "stack",
+    "without_fixed_texts",
+]
+
+_NUMPY_SCALARS: Final = frozenset(
+    np.dtype(code).type for code in np.typecodes["All"] if np.dtype(code).type is not np.object_
+)
+# One type of scalar, several dtypes: lengths of text, units of time.
+_OF_MANY_DTYPES: Final = (np.str_, np.bytes_, np.void, np.datetime64, np.timedelta64)
+PYTHON_NUMBERS: Final = {bool: np.dtype(bool), int: np.dtype(np.int64), float: np.dtype(np.float64)}
+_PYTHON_SCALARS: Final = frozenset({*PYTHON_NUMBERS, complex, str, bytes})
+PLAIN_LEAVES: Final = frozenset({*_PYTHON_SCALARS, np.ndarray, *_NUMPY_SCALARS})
+# Leaves as elements carry them, but for arrays of texts of a fixed length.
+NORMAL_LEAVES: Final = PLAIN_LEAVES - {np.str_, np.bytes_}
+
+
+def is_fixed_text(array: np.ndarray) -> bool:
+    """Whether an array holds texts of a fixed length, NumPy's own."""
+    return array.dtype.kind in "US"
+
+
+def without_fixed_texts(array: np.ndarray) -> np.ndarray:
+    """The array with texts as objects."""
+    return array.astype(object) if array.dtype.kind in "US" else array
+
+
+def stack(leaves: Sequence[Any], kinds: AbstractSet[type] | None = None) -> np.ndarray:
+    """The leaves, of these types, along a new first axis.
+
+    Raises:
+        InvalidArgumentError: they differ in shape or in dtype.
+    """
+    kinds = kinds or set(map(type, leaves))
+    if len(kinds) == 1:
+        kind = next(iter(kinds))
+        if kind in PYTHON_NUMBERS:
+            return _stack_numbers(leaves, PYTHON_NUMBERS[kind])
+        if kind in _NUMPY_SCALARS and not issubclass(kind, _OF_MANY_DTYPES):
+            return np.array(leaves)
+    return _stack_arrays([_as_array(leaf) for leaf in leaves])
+
+
+def as_arrays(leaves: Sequence[Any]) -> list[np.ndarray]:
+    """Each leaf as an array; a scalar has no axes, and a text or an object is an object array's."""
+    return [_as_array(leaf) for leaf in leaves]
+
+
+def _stack_numbers(leaves: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray:
+    try:
+        return np.fromiter(leaves, dtype=dtype, count=len(leaves))
+    except OverflowError as error:
+        message = f"a Python int does not fit {dtype.name}: {error}"
+        raise InvalidArgumentError(message) from error
+
+
+def _as_array(leaf: Any) -> np.ndarray:
+    if isinstance(leaf, np.ndarray):
+        return leaf
+    kind = type(leaf)
+    if kind in PYTHON_NUMBERS:
+        return _stack_numbers([leaf], PYTHON_NUMBERS[kind]).reshape(())
+    if isinstance(leaf, (str, bytes)) or not hasattr(leaf, "__array__"):
+        return object_array([leaf]).reshape(())
+    return np.asarray(leaf)
+
+
+def _stack_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    first = arrays[0]
+    if any(array.shape != first.shape for array in arrays):
+        other = next(array for array in arrays if array.shape != first.shape)
+        message = f"shapes differ: {list(first.shape)} and {list(other.shape)}"
+        raise InvalidArgumentError(message)
+    if any(array.dtype != first.dtype for array in arrays):
+        other = next(array for array in arrays if array.dtype != first.dtype)
+        message = f"dtypes differ: {first.dtype.name} and {other.dtype.name}; make them equal, for example by astype"
+        raise InvalidArgumentError(message)
+    if first.ndim == 0:
+        return (
+            np.array([array[()] for array in arrays], dtype=first.dtype)
+            if first.dtype != object
+            else (object_array([array[()] for array in arrays]))
+        )
+    # One concatenation is several times quicker than np.stack, which reshapes each array in Python.
+    return np.concatenate(arrays).reshape(len(arrays), *first.shape)
+
+
+def object_array(values: Sequence[Any]) -> np.ndarray:
+    """A one-dimensional array of these very objects, whatever they are."""
+    return np.fromiter(values, dtype=object, count=len(values))
