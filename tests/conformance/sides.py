@@ -78,6 +78,21 @@ class Headrace:
         """What a generator gives."""
         return hr.TensorSpec(shape, dtype)
 
+    text_type: Any = str
+
+    def at(self, dataset: Any, index: int) -> Any:
+        """The element with a number."""
+        return dataset[index]
+
+    def spec(self, spec: Any) -> Any:
+        """A structure of specs as plain values."""
+        if isinstance(spec, dict):
+            return {key: self.spec(part) for key, part in spec.items()}
+        if isinstance(spec, tuple):
+            return tuple(self.spec(part) for part in spec)
+        name = "string" if spec.dtype in (str, bytes) else np.dtype(spec.dtype).name
+        return (name, None if spec.shape is None else tuple(spec.shape))
+
     def csv(self, paths: Any, defaults: Any) -> Any:
         """A dataset of rows."""
         return hr.CsvDataset(paths, defaults)
@@ -126,6 +141,7 @@ class TensorFlow(Headrace):
         self.module = tf
         self.data = tf.data.Dataset
         self.errors = (tf.errors.OpError,)
+        self.text_type = tf.string
 
     def total(self, *element: Any) -> Any:
         tf = self.module
@@ -161,6 +177,17 @@ class TensorFlow(Headrace):
 
     def signature(self, dtype: Any, shape: Any) -> Any:
         return self.module.TensorSpec(shape, dtype)
+
+    def at(self, dataset: Any, index: int) -> Any:
+        try:
+            return self.module.data.experimental.at(dataset, index)
+        except self.module.errors.OutOfRangeError as error:
+            raise IndexError(str(error)) from error
+
+    def spec(self, spec: Any) -> Any:
+        if isinstance(spec, (dict, tuple)):
+            return super().spec(spec)
+        return (spec.dtype.name, None if spec.shape.rank is None else tuple(spec.shape))
 
     def csv(self, paths: Any, defaults: Any) -> Any:
         return self.module.data.experimental.CsvDataset(paths, defaults)
@@ -199,9 +226,8 @@ def tensorflow_side() -> TensorFlow:
     return TensorFlow(tf)
 
 
-def events_of(side: Headrace, dataset: Any, limit: int) -> Iterator[Event]:
-    """What an iteration gives, errors among it, up to a number."""
-    iterator = iter(dataset)
+def events_of(side: Headrace, iterator: Any, limit: int) -> Iterator[Event]:
+    """What an iterator gives, errors among it, up to a number."""
     try:
         for _ in range(limit):
             try:

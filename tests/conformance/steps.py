@@ -2,177 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
-import gzip
 import random
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from tests.conformance.drawn import Apply, Draw, Drawn, drawn
 from tests.conformance.kinds import DICT, INT, PAIR, TEXT, VECTOR, Leaf, leaves_of, mapped
-from tests.conformance.sides import Headrace
 
-from headrace.io import TFRecordWriter
+if TYPE_CHECKING:
+    from tests.conformance.sides import Headrace
 
-__all__ = ["FINALS", "SOURCES", "STEPS", "Drawn"]
-
-Apply = Callable[[Headrace, Any], Any]
-
-
-@dataclasses.dataclass(frozen=True)
-class Drawn:
-    """One operation with its arguments.
-
-    Attributes:
-        text: how it is written.
-        apply: from dataset to dataset, on a side.
-        kind: what elements come out; None where it is refused.
-        fails: whether elements may fail from here on.
-        is_last: whether nothing can follow.
-    """
-
-    text: str
-    apply: Apply
-    kind: Any
-    fails: bool = False
-    is_last: bool = False
-
-
-# From the random numbers and the kind of elements; None where it does not suit that kind.
-Draw = Callable[[random.Random, Any], Drawn | None]
-
-
-def _drawn(op: str, arguments: Any, apply: Apply, kind: Any, **more: Any) -> Drawn:
-    return Drawn(f"{op}({arguments})", apply, kind, **more)
-
-
-# ------------------------------------------------------------------------------- sources
-
-
-def sources(folder: Path) -> list[Draw]:
-    """Every source, with data of its own."""
-
-    def ranged(rng: random.Random, _: Any) -> Drawn:
-        numbers = rng.choice([(rng.randint(-2, 13),), (3, 12, rng.choice([-2, 1, 4])), (9, -3, rng.choice([-4, 0]))])
-        return _drawn(
-            "range", numbers, lambda side, _: side.data.range(*numbers), INT if 0 not in numbers[2:] else None
-        )
-
-    def slices(rng: random.Random, _: Any) -> Drawn:
-        n = rng.randint(1, 9)
-        tensors, kind = rng.choice(
-            [
-                (np.arange(n), INT),
-                (np.array([str(i) for i in range(n)]), TEXT),
-                ((np.arange(n), np.array([str(i % 3) for i in range(n)])), PAIR),
-                (
-                    {"a": np.arange(n), "b": (np.arange(n, dtype=np.float32), np.arange(2 * n).reshape(n, 2))},
-                    DICT,
-                ),
-                ((np.arange(n), np.arange(n + 1)), None),
-            ]
-        )
-        return _drawn("from_tensor_slices", kind, lambda side, _: side.data.from_tensor_slices(tensors), kind)
-
-    def tensors(rng: random.Random, _: Any) -> Drawn:
-        n = rng.randint(0, 4)
-        whole = (np.arange(n), "text")
-        return _drawn("from_tensors", n, lambda side, _: side.data.from_tensors(whole), (Leaf("int64", (n,)), TEXT))
-
-    def generated(rng: random.Random, _: Any) -> Drawn:
-        n = rng.randint(0, 7)
-
-        def generate() -> Any:
-            return iter([np.arange(i % 4) for i in range(n)])
-
-        def apply(side: Headrace, _: Any) -> Any:
-            return side.data.from_generator(generate, output_signature=side.signature(np.int64, [None]))
-
-        return _drawn("from_generator", n, apply, VECTOR)
-
-    return [ranged, ranged, slices, slices, tensors, generated, *_files(folder)]
-
-
-def _files(folder: Path) -> list[Draw]:
-    """Every source that reads files."""
-
-    def lines(rng: random.Random, _: Any) -> Drawn:
-        paths = [
-            str(folder / f"{rng.choice(['three', 'none', 'five', 'absent'])}.txt") for _ in range(rng.randint(1, 2))
-        ]
-        return _drawn("TextLineDataset", paths, lambda side, _: side.text_lines(paths), TEXT, fails=True)
-
-    def csv(rng: random.Random, _: Any) -> Drawn:
-        paths = [str(folder / f"{rng.choice(['good', 'bad'])}.csv") for _ in range(rng.randint(1, 2))]
-        defaults = [np.array([7], np.int64), np.array(["none"])]
-        return _drawn("CsvDataset", paths, lambda side, _: side.csv(paths, _defaults(side, defaults)), PAIR, fails=True)
-
-    def records(rng: random.Random, _: Any) -> Drawn:
-        names = rng.choice(
-            [["three.records"], ["none.records", "three.records"], ["broken.records"], ["absent.records"]]
-        )
-        paths, compression = [str(folder / name) for name in names], ""
-        if rng.random() < 0.3:
-            paths, compression = [str(folder / "three.records.gz")], "GZIP"
-        return _drawn(
-            "TFRecordDataset",
-            f"{paths}, {compression!r}",
-            lambda side, _: side.records(paths, compression),
-            TEXT,
-            fails=True,
-        )
-
-    def fixed(rng: random.Random, _: Any) -> Drawn:
-        # Of sizes that divide the file: where they do not, TensorFlow refuses what headrace reads as far as it goes.
-        name, choices = rng.choice(
-            [
-                ("three", [(1, 0, 0), (2, 0, 0), (3, 1, 1), (14, 0, 0), (5, 4, 0)]),
-                ("five", [(1, 0, 0), (3, 0, 0), (4, 1, 0), (2, 2, 1), (9, 0, 0)]),
-                ("none", [(1, 0, 0), (3, 0, 0)]),
-                ("absent", [(1, 0, 0), (3, 1, 1)]),
-            ]
-        )
-        paths, sizes = [str(folder / f"{name}.txt")] * rng.randint(1, 2), rng.choice(choices)
-        return _drawn(
-            "FixedLengthRecordDataset",
-            f"{paths}, {sizes}",
-            lambda side, _: side.fixed_records(paths, *sizes),
-            TEXT,
-            fails=True,
-        )
-
-    return [lines, csv, records, fixed]
-
-
-def _defaults(side: Headrace, defaults: Any) -> Any:
-    if side.name == "headrace":
-        return [np.int64(7), "none"]
-    tf = side.module
-    return [tf.constant([7], tf.int64), tf.constant(["none"])]
-
-
-def write_files(folder: Path) -> None:
-    """The files that sources read."""
-    (folder / "three.txt").write_text("one\ntwo\r\nthree")
-    (folder / "five.txt").write_text("a\n\nb\nc\nd\n")
-    (folder / "none.txt").write_text("")
-    with TFRecordWriter(folder / "three.records") as writer:
-        for record in (b"one", b"", b"three" * 9):
-            writer.write(record)
-    whole = (folder / "three.records").read_bytes()
-    (folder / "three.records.gz").write_bytes(gzip.compress(whole))
-    (folder / "none.records").write_bytes(b"")
-    (folder / "broken.records").write_bytes(whole[:-20])
-    (folder / "good.csv").write_text('1,a\n,"b,c"\n3,\n')
-    (folder / "bad.csv").write_text("1,a\nx,b\n2\n3,c,d\n4,e\n")
-
+__all__ = ["STEPS"]
 
 # ------------------------------------------------------------------------------ functions
-
-
-def _total(side: Headrace) -> Any:
-    return side.total
 
 
 def _maps(rng: random.Random, kind: Any) -> Drawn:
@@ -188,7 +31,7 @@ def _maps(rng: random.Random, kind: Any) -> Drawn:
             (lambda side: lambda *e: side.table(side.total(*e)), DICT),
         ]
     )
-    return _drawn("map", f"to {result}, {more}", lambda side, ds: ds.map(function(side), **more), result)
+    return drawn("map", f"to {result}, {more}", lambda side, ds: ds.map(function(side), **more), result)
 
 
 def _failing_map(rng: random.Random, kind: Any) -> Drawn:
@@ -202,13 +45,13 @@ def _failing_map(rng: random.Random, kind: Any) -> Drawn:
 
         return ds.map(function, **more)
 
-    return _drawn("map", f"fail on 1 of {modulus}, {more}", apply, INT, fails=True)
+    return drawn("map", f"fail on 1 of {modulus}, {more}", apply, INT, fails=True)
 
 
 def _filter(rng: random.Random, kind: Any) -> Drawn:
     modulus = rng.randint(2, 4)
     op = rng.choice(["filter", "filter", "take_while"])
-    return _drawn(
+    return drawn(
         op,
         f"total % {modulus} != 1",
         lambda side, ds: getattr(ds, op)(lambda *e: side.total(*e) % modulus != 1),
@@ -226,7 +69,7 @@ def _opener(side: Headrace, length: int) -> Any:
 
 def _flat_map(rng: random.Random, kind: Any) -> Drawn:
     length = rng.randint(1, 4)
-    return _drawn("flat_map", length, lambda side, ds: ds.flat_map(_opener(side, length)), INT)
+    return drawn("flat_map", length, lambda side, ds: ds.flat_map(_opener(side, length)), INT)
 
 
 def _interleave(rng: random.Random, kind: Any) -> Drawn:
@@ -234,7 +77,7 @@ def _interleave(rng: random.Random, kind: Any) -> Drawn:
     calls = rng.choice([None, None, -1, 1, 2, 5])
     more = {"num_parallel_calls": calls, "deterministic": True} if calls else {}
     refused = not cycle or not block or (calls is not None and calls > cycle)
-    return _drawn(
+    return drawn(
         "interleave",
         f"{length}, cycle_length={cycle}, block_length={block}, {more}",
         lambda side, ds: ds.interleave(_opener(side, length), cycle_length=cycle, block_length=block, **more),
@@ -250,7 +93,7 @@ def _scan(rng: random.Random, kind: Any) -> Drawn:
 
         return ds.scan(np.int64(0) if side.name == "tf.data" else 0, function)
 
-    return _drawn("scan", "sum", apply, (INT, INT))
+    return drawn("scan", "sum", apply, (INT, INT))
 
 
 def _group_by_window(rng: random.Random, kind: Any) -> Drawn:
@@ -263,7 +106,7 @@ def _group_by_window(rng: random.Random, kind: Any) -> Drawn:
             lambda x: side.int64(x % keys), lambda key, group: group.batch(batch), **sizes
         )
 
-    return _drawn("group_by_window", f"{keys}, {size}, {by_key}", apply, VECTOR, fails=by_key and not size)
+    return drawn("group_by_window", f"{keys}, {size}, {by_key}", apply, VECTOR, fails=by_key and not size)
 
 
 def _bucket(rng: random.Random, kind: Any) -> Drawn:
@@ -275,7 +118,7 @@ def _bucket(rng: random.Random, kind: Any) -> Drawn:
         rows = ds.map(lambda *e: side.numbers_below(side.total(*e) % 5))
         return rows.bucket_by_sequence_length(side.length, boundaries, sizes, drop_remainder=drop)
 
-    return _drawn("bucket_by_sequence_length", f"{boundaries}, {sizes}, {drop}", apply, Leaf("int64", (None, None)))
+    return drawn("bucket_by_sequence_length", f"{boundaries}, {sizes}, {drop}", apply, Leaf("int64", (None, None)))
 
 
 # ------------------------------------------------------------------------------- grouping
@@ -295,7 +138,7 @@ def _batch(rng: random.Random, kind: Any) -> Drawn:
     calls = None if _varies(kind) else rng.choice([None, None, 2, -1])
     more = {"num_parallel_calls": calls, "deterministic": True} if calls else {}
     made = None if not size else _batched(kind, size if drop else None)
-    return _drawn(
+    return drawn(
         "batch",
         f"{size}, {drop}, {more}",
         lambda side, ds: ds.batch(size, drop_remainder=drop, **more),
@@ -311,13 +154,18 @@ def _padded_batch(rng: random.Random, kind: Any) -> Drawn:
     # None keeps a size that is known to be the same for all.
     made = mapped(kind, lambda leaf: Leaf(leaf.dtype, (size if drop else None, *_padded(leaf, shapes))))
     too_small = shapes is not None and any(n is not None and n > shapes for leaf in leaves_of(kind) for n in leaf.shape)
-    return _drawn(
+    values = mapped(kind, _padding) if rng.random() < 0.3 else None
+    return drawn(
         "padded_batch",
-        f"{size}, {wanted}, {drop}",
-        lambda side, ds: ds.padded_batch(size, wanted, drop_remainder=drop),
+        f"{size}, {wanted}, {values}, {drop}",
+        lambda side, ds: ds.padded_batch(size, wanted, values, drop_remainder=drop),
         None if not size or too_small else made,
         fails=shapes is not None and _varies(kind),
     )
+
+
+def _padding(leaf: Leaf) -> Any:
+    return "?" if leaf.dtype == "str" else np.dtype(leaf.dtype).type(7)
 
 
 def _padded(leaf: Leaf, size: int | None) -> tuple[int | None, ...]:
@@ -329,10 +177,10 @@ def _unbatch(rng: random.Random, kind: Any) -> Drawn | None:
     scalar = any(not leaf.shape for leaf in leaves)
     if not scalar and len({leaf.shape[0] for leaf in leaves}) > 1:
         return None  # lengths that are known to differ by one side alone
-    if any(None in leaf.shape[1:] for leaf in leaves):
+    if any(None in leaf.shape[1:] or 0 in leaf.shape for leaf in leaves):
         return None  # TensorFlow 2.21 crashes on some of these
     made = None if scalar else mapped(kind, lambda leaf: Leaf(leaf.dtype, leaf.shape[1:]))
-    return _drawn("unbatch", "", lambda side, ds: ds.unbatch(), made)
+    return drawn("unbatch", "", lambda side, ds: ds.unbatch(), made)
 
 
 def _rebatch(rng: random.Random, kind: Any) -> Drawn | None:
@@ -344,7 +192,7 @@ def _rebatch(rng: random.Random, kind: Any) -> Drawn | None:
     sizes = rng.choice([1, 2, 3, [2, 1], [1, 3], [2, 0], [2, 0, 0], [1, 0, 2]])
     drop = rng.random() < 0.3
     made = mapped(kind, lambda leaf: Leaf(leaf.dtype, (None, *leaf.shape[1:])))
-    return _drawn(
+    return drawn(
         "rebatch",
         f"{sizes}, {drop}",
         lambda side, ds: ds.rebatch(sizes, drop_remainder=drop),
@@ -360,7 +208,7 @@ def _window(rng: random.Random, kind: Any) -> Drawn:
         windows = ds.map(side.total).window(size, shift, stride, drop)
         return windows.flat_map(lambda window: window.batch(2))
 
-    return _drawn("window", f"{size}, {shift}, {stride}, {drop}", apply, VECTOR if size else None)
+    return drawn("window", f"{size}, {shift}, {stride}, {drop}", apply, VECTOR if size else None)
 
 
 # ----------------------------------------------------------------------------- sequencing
@@ -369,7 +217,7 @@ def _window(rng: random.Random, kind: Any) -> Drawn:
 def _plain(op: str, arguments: Callable[[random.Random], tuple[Any, ...]]) -> Draw:
     def draw(rng: random.Random, kind: Any) -> Drawn:
         given = arguments(rng)
-        return _drawn(op, given, lambda side, ds: getattr(ds, op)(*given), kind)
+        return drawn(op, given, lambda side, ds: getattr(ds, op)(*given), kind)
 
     return draw
 
@@ -377,30 +225,30 @@ def _plain(op: str, arguments: Callable[[random.Random], tuple[Any, ...]]) -> Dr
 def _shard(rng: random.Random, kind: Any) -> Drawn:
     shards, index = rng.choice([(1, 0), (2, 1), (3, 0), (3, 2), (2, 2), (0, 0), (2, -1)])
     refused = not 0 <= index < shards
-    return _drawn("shard", (shards, index), lambda side, ds: ds.shard(shards, index), None if refused else kind)
+    return drawn("shard", (shards, index), lambda side, ds: ds.shard(shards, index), None if refused else kind)
 
 
 def _repeat(rng: random.Random, kind: Any) -> Drawn:
     count = rng.choice([0, 1, 2, None, -1])
-    return _drawn("repeat", count, lambda side, ds: ds.repeat(count).take(30), kind)
+    return drawn("repeat", count, lambda side, ds: ds.repeat(count).take(30), kind)
 
 
 def _enumerate(rng: random.Random, kind: Any) -> Drawn:
     start = rng.choice([0, 5])
-    return _drawn("enumerate", start, lambda side, ds: ds.enumerate(start), (INT, kind))
+    return drawn("enumerate", start, lambda side, ds: ds.enumerate(start), (INT, kind))
 
 
 def _concatenate(rng: random.Random, kind: Any) -> Drawn:
     count = rng.randint(0, 3)
-    return _drawn("concatenate", f"take({count})", lambda side, ds: ds.concatenate(ds.take(count)), kind)
+    return drawn("concatenate", f"take({count})", lambda side, ds: ds.concatenate(ds.take(count)), kind)
 
 
 def _zip(rng: random.Random, kind: Any) -> Drawn:
     length = rng.randint(0, 9)
     if rng.random() < 0.5:
         apply: Apply = lambda side, ds: side.data.zip(ds, side.data.range(length))  # noqa: E731 - one of two
-        return _drawn("zip", length, apply, (kind, INT))
-    return _drawn(
+        return drawn("zip", length, apply, (kind, INT))
+    return drawn(
         "zip", f"dict {length}", lambda side, ds: side.data.zip({"x": ds, "y": ds.take(length)}), {"x": kind, "y": kind}
     )
 
@@ -414,17 +262,17 @@ def _failing_zip(rng: random.Random, kind: Any) -> Drawn:
         return side.data.zip((failing, ds) if first else (ds, failing))
 
     made = (INT, kind) if first else (kind, INT)
-    return _drawn("zip", f"fail on {modulus // 2} of {modulus}, {length}, {first}", apply, made, fails=True)
+    return drawn("zip", f"fail on {modulus // 2} of {modulus}, {length}, {first}", apply, made, fails=True)
 
 
 def _unique(rng: random.Random, kind: Any) -> Drawn | None:
     suited = isinstance(kind, Leaf) and not kind.shape and kind.dtype in ("int64", "str")
-    return _drawn("unique", "", lambda side, ds: ds.unique(), kind) if suited else None
+    return drawn("unique", "", lambda side, ds: ds.unique(), kind) if suited else None
 
 
 def _assert_cardinality(rng: random.Random, kind: Any) -> Drawn:
     count = rng.choice([1, 3, 5])
-    return _drawn(
+    return drawn(
         "assert_cardinality", count, lambda side, ds: _method(side, ds, "assert_cardinality", count), kind, fails=True
     )
 
@@ -446,12 +294,12 @@ def _choose(rng: random.Random, kind: Any) -> Drawn:
         chosen = side.data.from_tensor_slices(np.array(choices, np.int64))
         return side.data.choose_from_datasets([ds, ds.take(2)], chosen, stop)
 
-    return _drawn("choose_from_datasets", f"{choices}, {stop}", apply, kind, fails=2 in choices)
+    return drawn("choose_from_datasets", f"{choices}, {stop}", apply, kind, fails=2 in choices)
 
 
 def _sample(rng: random.Random, kind: Any) -> Drawn:
     weights, stop = rng.choice([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0], [1.0]]), rng.random() < 0.5
-    return _drawn(
+    return drawn(
         "sample_from_datasets",
         f"{weights}, {stop}",
         lambda side, ds: side.data.sample_from_datasets([ds, ds.take(2)], weights, seed=1, stop_on_empty_dataset=stop),
@@ -462,7 +310,7 @@ def _sample(rng: random.Random, kind: Any) -> Drawn:
 def _resample(rng: random.Random, kind: Any) -> Drawn | None:
     if isinstance(kind, tuple):
         return None
-    return _drawn(
+    return drawn(
         "rejection_resample",
         "one class",
         lambda side, ds: (
@@ -493,7 +341,7 @@ STEPS: dict[str, Draw] = {
     "shuffle": _plain("shuffle", lambda rng: (1,)),
     "prefetch": _plain("prefetch", lambda rng: (rng.choice([0, 1, 3, -1]),)),
     "cache": _plain("cache", lambda rng: ()),
-    "ignore_errors": lambda rng, kind: _drawn(
+    "ignore_errors": lambda rng, kind: drawn(
         "ignore_errors", "", lambda side, ds: _method(side, ds, "ignore_errors"), kind
     ),
     "shard": _shard,
@@ -508,39 +356,3 @@ STEPS: dict[str, Draw] = {
     "sample_from_datasets": _sample,
     "rejection_resample": _resample,
 }
-
-
-# -------------------------------------------------------------------- what ends a chain
-
-
-def _reduce(rng: random.Random, kind: Any) -> Drawn:
-    return Drawn(
-        "reduce(sum)", lambda side, ds: ds.reduce(side.int64(0), lambda s, e: s + side.total(e)), None, is_last=True
-    )
-
-
-def _single(rng: random.Random, kind: Any) -> Drawn:
-    return Drawn("get_single_element()", lambda side, ds: ds.get_single_element(), None, is_last=True)
-
-
-def _cardinality(rng: random.Random, kind: Any) -> Drawn:
-    return Drawn("cardinality()", lambda side, ds: side.int64(ds.cardinality()), None, is_last=True)
-
-
-def _ragged(rng: random.Random, kind: Any) -> Drawn:
-    size, drop = rng.choice([1, 2, 3]), rng.random() < 0.4
-
-    def apply(side: Headrace, ds: Any) -> Any:
-        rows = ds.map(lambda *e: side.numbers_below(side.total(*e) % 4))
-        return rows.ragged_batch(size, drop_remainder=drop)
-
-    return Drawn(f"ragged_batch({size}, {drop})", apply, VECTOR)
-
-
-FINALS: dict[str, Draw] = {
-    "reduce": _reduce,
-    "get_single_element": _single,
-    "cardinality": _cardinality,
-    "ragged_batch": _ragged,
-}
-SOURCES = sources
