@@ -247,11 +247,10 @@ def test_a_dataset_is_a_source_by_number_itself() -> None:
     assert "map 'failing'" in str(failures[0])
 
 
-@pytest.mark.parametrize("num_workers", [0, 1])
-def test_pytorchs_loader_takes_it_for_a_map_style_dataset(num_workers: int) -> None:
+def test_pytorchs_loader_takes_it_for_a_map_style_dataset() -> None:
     loading = pytest.importorskip("torch.utils.data")
     dataset = data.from_tensor_slices((np.arange(10), np.arange(20).reshape(10, 2))).map(add)
-    batches = list(loading.DataLoader(dataset, batch_size=4, num_workers=num_workers))
+    batches = list(loading.DataLoader(dataset, batch_size=4))
     assert [numbers.tolist() for numbers, _ in batches] == [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10]]
     assert batches[-1][1].tolist() == [[16, 17], [18, 19]]
     mixed = loading.DataLoader(dataset, batch_size=None, shuffle=True)
