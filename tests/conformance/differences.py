@@ -17,7 +17,9 @@ from pathlib import Path
 
 from tests.conformance.programs import Side, headrace_side, printed, tensorflow_side
 
-__all__ = ["PAGE", "Row", "compare", "disagreement", "read_rows", "row_links"]
+import headrace as hr
+
+__all__ = ["PAGE", "Row", "compare", "disagreement", "names_left_out", "read_rows", "row_links"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
 
@@ -110,9 +112,32 @@ def compare(*, write: bool) -> int:
         PAGE.write_text(page, encoding="utf-8")
         return 0
     wrong = [words for row in rows for side in sides if (words := disagreement(row, side))]
+    wrong += [f"{name}: headrace does not have it, and the page does not say so" for name in names_left_out(page)]
     print("\n".join(wrong))
     print(f"{len(rows)} differences, each with its programs: {len(wrong)} are not as {PAGE.name} says", file=sys.stderr)
     return len(wrong)
+
+
+def names_left_out(page: str) -> list[str]:
+    """Public names of TensorFlow's that headrace lacks and the page does not mention."""
+    import tensorflow as tf
+
+    homes = {
+        "Dataset": (tf.data.Dataset, (hr.Dataset,)),
+        "data": (tf.data, (hr,)),
+        "experimental": (tf.data.experimental, (hr, hr.Dataset)),
+        "queue": (tf.queue, (hr.queue,)),
+        "io": (tf.io, (hr.io,)),
+        "errors": (tf.errors, (hr.errors,)),
+    }
+    # A code, such as `errors.NOT_FOUND`, is told by its error's name; a module within a module is no name of its own.
+    return [
+        f"{home}.{name}"
+        for home, (theirs, ours) in homes.items()
+        for name in dir(theirs)
+        if not name.startswith("_") and not name.isupper() and name != "experimental"
+        if not any(hasattr(place, name) for place in ours) and f"`{home}.{name}`" not in page
+    ]
 
 
 def _with_prints(page: str, row: Row, sides: list[Side]) -> str:
