@@ -199,15 +199,25 @@ def test_what_is_wrong_with_the_network_is_one_line_on_stderr(
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("missing", ["torch", "matplotlib", "simplejpeg"])
+@pytest.mark.parametrize(
+    ("missing", "extra", "options"),
+    [
+        ("torch", "torch", ()),
+        ("matplotlib", "report", ("--no-train",)),
+        ("simplejpeg", "image", ("--no-train", "--no-plot")),
+    ],
+)
 def test_a_missing_extra_is_named_with_the_line_that_installs_it(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, missing: str
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    missing: str,
+    extra: str,
+    options: tuple[str, ...],
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)  # how Python marks what cannot be imported
     for module in ("pytorch", "alexnet", "training", "weights"):
         monkeypatch.delitem(sys.modules, f"examples.alexnet_finetune.{module}", raising=False)
-    assert run("--images", 4, "--steps", 1) == 1
-    extra = {"torch": "torch", "matplotlib": "report", "simplejpeg": "image"}[missing]
+    assert run("--images", 4, "--steps", 1, *options) == 1
     assert f"pip install 'headrace[{extra}]'" in capsys.readouterr().err
 
 

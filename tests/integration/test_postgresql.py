@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.integration.postgresql_server import HOW_TO_INSTALL, programs, server
+from tests.integration.postgresql_server import HOW_TO_INSTALL, server
 
 import headrace as hr
 from headrace.errors import DataError
@@ -24,10 +24,7 @@ Connect = Callable[[], Any]
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    found = programs()
-    if found is None:
-        pytest.skip(HOW_TO_INSTALL)
-    with server(found) as running:
+    with server() as running:
         with psycopg.connect(running) as connection:
             connection.execute(
                 "CREATE TABLE t (id bigint PRIMARY KEY, name text, price numeric, seen timestamp, data bytea, parts int[], x real)"

@@ -4,17 +4,21 @@ import platform
 from dataclasses import asdict
 from pathlib import Path
 
+import pytest
+
 from headrace.cli.demo.machine import this_machine
 from headrace.cli.demo.models import Framework
 
 
-def test_a_machine_is_described_by_what_matters_to_a_training() -> None:
-    machine = this_machine(Framework.TORCH, "a GPU")
+@pytest.mark.parametrize("framework", list(Framework))
+def test_a_machine_is_described_by_what_matters_to_a_training(framework: Framework) -> None:
+    pytest.importorskip(framework)
+    machine = this_machine(framework, "a GPU")
     assert machine.cpu
     assert machine.cores >= 1
     assert machine.memory_bytes > 1 << 20
     assert machine.device == "a GPU"
-    assert list(machine.versions) == ["headrace", "numpy", "pyarrow", "torch"]
+    assert list(machine.versions) == list(dict.fromkeys(["headrace", "numpy", "pyarrow", framework]))
 
 
 def test_a_machine_tells_no_name_of_host_or_user() -> None:
