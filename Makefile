@@ -1,7 +1,8 @@
 # What a person or a machine types in this project. `make` alone lists it.
 #
 # House rules. Every target works on a fresh machine with nothing but make and Python >= 3.11. Set-up is a stamp file that
-# depends on what it installs, so a second call starts at once. Nothing is installed outside .venv and .bench.
+# depends on what it installs, so a second call starts at once. Nothing is installed outside .venv and .bench. What the caller's
+# environment says of Python and pip (PYTHONPATH, PIP_CONSTRAINT, …) changes neither what is installed nor what is tested.
 
 # Makes the environments; one that is there keeps its Python until `make clean`.
 PYTHON ?= python3
@@ -12,6 +13,7 @@ ARGS ?=
 # Tests run in as many processes as there are cores; past eight, starting them costs more than they save.
 JOBS ?= auto
 
+# .ci/run has one without extras and one with them: make VENV=….
 VENV := .venv
 BENCH := .bench
 BIN := $(VENV)/bin
@@ -28,6 +30,9 @@ NEEDS := pyproject.toml constraints-dev.txt
 
 # Both names: pip before 25.3 reads the first for the build environment, later ones the second.
 PINNED := PIP_CONSTRAINT=constraints-dev.txt PIP_BUILD_CONSTRAINT=constraints-dev.txt PIP_DISABLE_PIP_VERSION_CHECK=1
+
+# Each would put other packages before those of the environment, or beside it.
+unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 CODE := src tests $(wildcard benchmarks examples docs/building)
 
@@ -103,7 +108,7 @@ import-time: $(RUN_READY)  ## the median of ten fresh imports of headrace
 
 # data/ stays: beside the demo's files there may be some of your own.
 clean:  ## remove environments, caches and reports; data/ stays
-	rm -rf $(VENV) $(BENCH) build dist headrace-report.html
+	rm -rf $(VENV) .venv-extras $(BENCH) build dist headrace-report.html
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -132,7 +137,7 @@ $(DOCS_READY): $(NEEDS) | $(BIN)/python
 # No constraints here: the peers pin what they need in benchmarks/requirements.txt.
 $(BENCH_READY): pyproject.toml benchmarks/requirements.txt | $(BENCH)/bin/python
 	@echo "Installing headrace and its peers into $(BENCH). This happens once and takes some minutes."
-	@$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/requirements.txt --editable '.[report,tfrecord]'
+	@PIP_CONSTRAINT= $(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/requirements.txt --editable '.[report,tfrecord]'
 	@touch $@
 
 %/bin/python:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -57,6 +59,39 @@ def test_the_examples_of_the_readme_run(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 0, result.stderr
+
+
+def test_what_is_run_before_a_change_is_taken_begins_with_the_commands_of_the_readme() -> None:
+    promised = re.findall(
+        r"^    (make \w+) +# ", (ROOT / "README.md").read_text().partition("## Use it")[0], re.MULTILINE
+    )
+    script = [line for line in (ROOT / ".ci/run").read_text().splitlines() if line and not line.startswith("#")]
+    commands = [line for line in script if re.match(r"(exec )?make\b", line)]
+    assert promised[:2] == ["make demo", "make test"]
+    # A setting may make the demo short: its options, and nothing that changes how anything is installed.
+    assert [re.sub(r' ARGS="[^"]*"$', "", line) for line in commands[:2]] == promised[:2]
+    assert commands[1] == "make test"
+    assert not any(
+        word in line for line in script[: script.index("make test")] for word in ("pip ", "export ", "VENV=")
+    )
+    # With pytest's count as the last line.
+    assert script[-1] == commands[-1]
+    assert re.match(r"exec make check docs test VENV=\S+ EXTRAS=", script[-1])
+
+
+def test_what_the_callers_environment_says_of_packages_does_not_reach_a_target(tmp_path: Path) -> None:
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("needs make")
+    (tmp_path / "show.mk").write_text("show:\n\t@env\n")
+    foreign = ["PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_USER"]
+    environment = os.environ | dict.fromkeys(foreign, "/nowhere")
+    for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):  # of the make that runs these tests
+        environment.pop(name, None)
+    command = [make, "-s", "-C", str(ROOT), "-f", "Makefile", "-f", str(tmp_path / "show.mk"), "show", "VENV=elsewhere"]
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    assert found.stdout
+    assert "/nowhere" not in found.stdout
 
 
 def test_every_decision_is_in_the_index() -> None:

@@ -12,7 +12,7 @@ from headrace.cli.demo.models import Framework
 
 @pytest.mark.parametrize("framework", list(Framework))
 def test_a_machine_is_described_by_what_matters_to_a_training(framework: Framework) -> None:
-    pytest.importorskip(framework)
+    pytest.importorskip(framework.value)
     machine = this_machine(framework, "a GPU")
     assert machine.cpu
     assert machine.cores >= 1
