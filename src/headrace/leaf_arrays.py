@@ -83,7 +83,11 @@ def _as_array(leaf: Any) -> np.ndarray:
         return _stack_numbers([leaf], PYTHON_NUMBERS[kind]).reshape(())
     if isinstance(leaf, (str, bytes)) or not hasattr(leaf, "__array__"):
         return object_array([leaf]).reshape(())
-    return np.asarray(leaf)
+    try:
+        return np.asarray(leaf)
+    except Exception as error:  # a method of a class that is not ours
+        message = f"{kind.__name__}.__array__ failed: {type(error).__name__}: {error}"
+        raise InvalidArgumentError(message) from error
 
 
 def _stack_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray:

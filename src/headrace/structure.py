@@ -326,7 +326,7 @@ def columns_of(rows: Sequence[Element], kinds: AbstractSet[type] | None = None) 
             arrays.append(stack(column))
         except InvalidArgumentError as error:
             name = paths_of(treedef)[number]
-            raise InvalidArgumentError(f"component {name}: {error.reason}") from None
+            raise InvalidArgumentError(f"component {name}: {error.reason}") from error.__cause__
     return treedef, arrays
 
 

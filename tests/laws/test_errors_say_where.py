@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import traceback
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.elements import csv_file, csv_of, text_file
-from tests.laws.running import Way, running, ways
+from tests.laws.running import REFERENCE, Way, running, ways
 
 import headrace as hr
 from headrace.testing.restoring import delivered
@@ -25,10 +26,56 @@ class Broken(KeyError):  # noqa: N818 - an error of some user's own
     """What the functions here raise."""
 
 
+# StopIteration means an end wherever Python iterates; out of a function of the user's it is an error like any other.
+KINDS: list[type[Exception]] = [Broken, StopIteration]
+_raised: list[type[Exception]] = [Broken]
+
+
+@contextlib.contextmanager
+def raising(kind: type[Exception]) -> Iterator[None]:
+    """Has ``break_three`` raise another kind of exception."""
+    _raised.append(kind)
+    try:
+        yield
+    finally:
+        _raised.pop()
+
+
 def break_three(x: int, *others: Any) -> int:
     if x == 3:
-        raise Broken("three")
+        raise _raised[-1]("three")
     return x
+
+
+def break_three_or_true(x: int) -> bool:
+    return break_three(x) >= 0
+
+
+def break_three_among(xs: np.ndarray) -> np.ndarray:
+    for x in xs.tolist():
+        break_three(x)
+    return xs
+
+
+def fail_plainly(x: int) -> int:
+    raise Broken(x)
+
+
+class BrokenSource:
+    """Elements by number, of which one is broken."""
+
+    def __len__(self) -> int:
+        return 6
+
+    def __getitem__(self, index: int) -> int:
+        return break_three(index)
+
+
+class BrokenBatches(BrokenSource):
+    """The same, many at once."""
+
+    def __getitems__(self, indices: list[int]) -> list[int]:
+        return [break_three(index) for index in indices]
 
 
 BREAK_THREE_LINE = break_three.__code__.co_firstlineno
@@ -36,6 +83,13 @@ BREAK_THREE_LINE = break_three.__code__.co_firstlineno
 
 def line_of(function: Callable[..., Any]) -> str:
     return f"{HERE}:{function.__code__.co_firstlineno}"
+
+
+def raised_in(error: BaseException | None) -> tuple[str, str]:
+    """The file and the function in which it was raised."""
+    assert error is not None
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return Path(last.filename).name, last.name
 
 
 def first_error(dataset: hr.Dataset, way: Way) -> tuple[list[Any], hr.errors.HeadraceError, list[Any]]:
@@ -71,6 +125,83 @@ FAILING: dict[str, tuple[Callable[[], hr.Dataset], str, str]] = {
     "filter": (
         lambda: hr.Dataset.range(6).filter(lambda x: break_three(x) >= 0),
         "filter '<lambda>'",
+        "element 3",
+    ),
+    "filter itself": (
+        lambda: hr.Dataset.range(6).filter(break_three_or_true),
+        "filter 'break_three_or_true'",
+        "element 3",
+    ),
+    "vectorized map": (
+        lambda: hr.Dataset.range(6).map(hr.vectorized(break_three_among)),
+        "map 'break_three_among'",
+        "element 3",
+    ),
+    "vectorized filter": (
+        lambda: hr.Dataset.range(6).filter(hr.vectorized(lambda x: break_three_among(x) >= 0)),
+        "filter '<lambda>'",
+        "element 3",
+    ),
+    "many arguments": (
+        lambda: hr.Dataset.zip(hr.Dataset.range(6), hr.Dataset.range(6)).map(break_three, num_parallel_calls=2),
+        f"map 'break_three' ({HERE}:LINE)",
+        "element 3",
+    ),
+    "take_while": (
+        lambda: hr.Dataset.range(6).take_while(break_three_or_true),
+        "take_while 'break_three_or_true'",
+        "element 3",
+    ),
+    "scan": (
+        lambda: hr.Dataset.range(6).scan(0, lambda total, x: (total + break_three(x), x)),
+        "scan '<lambda>'",
+        "element 3",
+    ),
+    "what on_error makes": (
+        lambda: hr.Dataset.range(3, 4).map(fail_plainly, on_error=lambda error: break_three(3)),
+        "map 'fail_plainly'",
+        "element 0",
+    ),
+    "random map": (
+        lambda: hr.Dataset.range(6).random_map(lambda rng, x: break_three(x)),
+        "random_map '<lambda>'",
+        "element 3",
+    ),
+    "a source's element": (
+        lambda: hr.Dataset.source(BrokenSource()),
+        "source 'BrokenSource.__getitem__'",
+        "element 3",
+    ),
+    "a source's elements": (
+        lambda: hr.Dataset.source(BrokenBatches()),
+        "source 'BrokenBatches.__getitems__'",
+        "element 3",
+    ),
+    "a class to resample": (
+        lambda: hr.Dataset.range(6).rejection_resample(lambda x: break_three(x) * 0, [1.0], seed=1),
+        "rejection_resample '<lambda>'",
+        "element 3",
+    ),
+    "a key of groups": (
+        lambda: hr.Dataset.range(6).group_by_window(lambda x: break_three(x) * 0, lambda key, group: group, 2),
+        "group_by_window '<lambda>'",
+        "element 3",
+    ),
+    "a size of groups": (
+        lambda: hr.Dataset.range(6).group_by_window(
+            lambda x: x, lambda key, group: group, window_size_func=lambda key: break_three(key) + 1
+        ),
+        "group_by_window '<lambda>'",
+        "element 3",
+    ),
+    "a dataset of a group": (
+        lambda: hr.Dataset.range(6).group_by_window(lambda x: x, lambda key, group: group.skip(break_three(key)), 1),
+        "group_by_window '<lambda>'",
+        "element 3",
+    ),
+    "a length to bucket by": (
+        lambda: hr.Dataset.range(6).bucket_by_sequence_length(break_three, [9], [2, 2]),
+        "group_by_window 'bucket_by_sequence_length'",
         "element 3",
     ),
     "behind a shuffle": (
@@ -156,17 +287,19 @@ FAILING: dict[str, tuple[Callable[[], hr.Dataset], str, str]] = {
 
 
 @pytest.mark.parametrize("case", sorted(FAILING))
-@given(way=ways())
-def test_an_error_names_stage_line_and_element_and_chains_its_cause(case: str, way: Way) -> None:
+@given(kind=st.sampled_from(KINDS), way=st.one_of(st.just(REFERENCE), ways()))
+def test_an_error_names_stage_line_and_element_and_chains_its_cause(case: str, kind: type[Exception], way: Way) -> None:
     build, stage, origin = FAILING[case]
-    _, error, _ = first_error(build(), way)
+    with raising(kind):
+        _, error, _ = first_error(build(), way)
     assert isinstance(error, hr.errors.DataError)
     assert error.stage is not None
     assert error.stage.startswith(stage.replace("LINE", str(BREAK_THREE_LINE)))
     assert HERE in error.stage
     assert error.origin is not None
     assert error.origin.endswith(origin)
-    assert type(error.__cause__) is Broken
+    assert type(error.__cause__) is kind
+    assert raised_in(error.__cause__) == (HERE, "break_three")
     assert "three" in str(error)
     assert str(error).startswith(f"{error.stage}, {error.origin}: ")
 
@@ -208,10 +341,7 @@ def test_the_traceback_shows_the_users_own_line() -> None:
     for calls in (None, 2):
         with pytest.raises(hr.errors.DataError) as caught:
             list(hr.Dataset.range(6).map(break_three, num_parallel_calls=calls))
-        cause = caught.value.__cause__
-        assert cause is not None
-        last = traceback.extract_tb(cause.__traceback__)[-1]
-        assert (Path(last.filename).name, last.name) == (HERE, "break_three")
+        assert raised_in(caught.value.__cause__) == (HERE, "break_three")
 
 
 @pytest.mark.parametrize("executor", ["thread", "inline"])
@@ -277,6 +407,77 @@ def test_a_generator_that_fails_delivers_what_came_before_and_has_ended(way: Way
     assert error.origin == f"element {count}"
     assert error.stage == f"from_generator 'generate' ({line_of(generate)})"
     assert type(error.__cause__) is Broken
+
+
+@pytest.mark.parametrize("executor", ["inline", "thread"])
+@pytest.mark.parametrize("place", ["in the call", "in next", "in a generator"])
+def test_a_stop_iteration_of_a_generator_is_an_end_only_where_python_says_so(place: str, executor: str) -> None:
+    class Numbers:
+        """An iterator whose own next ends it, also by the StopIteration of something else, as everywhere in Python."""
+
+        def __init__(self) -> None:
+            self.left = [0, 1, 2, 3]
+
+        def __iter__(self) -> Iterator[int]:
+            return self
+
+        def __next__(self) -> int:
+            return break_three(self.left.pop(0))
+
+    makers: dict[str, Callable[[], Iterator[int]]] = {
+        "in the call": lambda: iter([break_three(3)]),
+        "in next": Numbers,
+        "in a generator": lambda: (break_three(x) for x in range(5)),
+    }
+    options = hr.Options(executor=executor)
+    dataset = hr.Dataset.from_generator(makers[place]).with_options(options)
+    with raising(StopIteration), running(dataset, Way(options)) as iterator:
+        came = list(delivered(iterator, 9))
+    if place == "in next":
+        assert came == [0, 1, 2]
+        return
+    *before, error = came
+    assert before == ([] if place == "in the call" else [0, 1, 2])
+    assert isinstance(error, hr.errors.DataError)
+    assert type(error.__cause__) is RuntimeError
+    assert raised_in(error.__cause__.__cause__) == (HERE, "break_three")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_function_of_a_snapshot_or_of_saved_files_raises_is_the_cause(
+    tmp_path: Path, kind: type[Exception]
+) -> None:
+    numbers = hr.Dataset.range(6)
+    with raising(kind):
+        with pytest.raises(hr.errors.DataError, match=f"'break_three'.*: {kind.__name__}: .?three") as caught:
+            numbers.save(tmp_path / "saved", shard_func=break_three)
+        assert raised_in(caught.value.__cause__) == (HERE, "break_three")
+        for executor in ("inline", "thread"):
+            options = hr.Options(executor=executor)
+            dataset = numbers.snapshot(tmp_path / executor, shard_func=break_three).with_options(options)
+            with pytest.raises(hr.errors.DataError, match=f"'break_three'.*: {kind.__name__}: .?three") as caught:
+                list(dataset)
+            assert raised_in(caught.value.__cause__) == (HERE, "break_three")
+
+
+class Unpackable:
+    """An object whose own method fails where its batch is made."""
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        return np.array(break_three(3))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(way=st.one_of(st.just(REFERENCE), ways()))
+def test_what_an_object_raises_where_its_batch_is_made_is_the_batchs_error(kind: type[Exception], way: Way) -> None:
+    made = hr.Dataset.range(6).map(lambda x: (x, Unpackable() if x == 3 else object()), num_parallel_calls=2)
+    dataset = made.batch(2)
+    with raising(kind):
+        before, error, after = first_error(dataset, way)
+    assert (len(before), len(after)) == (1, 1)
+    assert (error.stage, error.origin) == ("batch", "elements 2 … 3")
+    assert f"component [1]: Unpackable.__array__ failed: {kind.__name__}: " in str(error)
+    assert raised_in(error.__cause__) == (HERE, "break_three")
 
 
 @given(ways())

@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from headrace.errors import InvalidArgumentError
 from headrace.observe.frames import holds, since
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
@@ -47,7 +46,10 @@ class GeneratorRun:
     def _begun(self) -> Iterator[Any]:
         if self._iterator is None:
             self._iterator = iter(())  # where the generator raises at once, it has ended
-            self._iterator = self._restored(iter(self._node.generator(*self._node.args)))
+            try:
+                self._iterator = self._restored(iter(self._node.generator(*self._node.args)))
+            except StopIteration as stop:  # out of the call that makes the iterator, whose end it is not
+                raise RuntimeError("the generator raised StopIteration") from stop
         return self._iterator
 
     def _restored(self, iterator: Any) -> Iterator[Any]:
@@ -96,14 +98,12 @@ class GeneratorRun:
         """The elements in the form that they should have, as far as the first that does not fit."""
         if self._signed is not None:
             return self._signed.rows(raw)
-        try:
+        with contextlib.suppress(Exception):  # a class of the user's may raise anything; found one by one below
             return normalize_rows(raw, set(map(type, raw))), None
-        except InvalidArgumentError:
-            pass  # found one by one below
         rows: list[Element] = []
         try:
-            rows.extend(map(normalize, raw))
-        except InvalidArgumentError as unfit:
+            rows.extend(normalize(element) for element in raw)
+        except Exception as unfit:  # noqa: BLE001 - as above
             return rows, unfit
         return rows, None
 

@@ -242,8 +242,7 @@ class GroupWindowsStage(Stage):
         try:
             group = self._group_of(element)
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-            raised = RuntimeError("the function raised StopIteration") if isinstance(error, StopIteration) else error
-            return self._passed(located(raised, stage=self._node.label, origin=block.origin.describe(index)))
+            return self._passed(located(error, stage=self._node.label, origin=block.origin.describe(index)))
         group.add(number, element)
         self._next += 1
         return self._filled(group) if len(group.numbers) == group.size else None

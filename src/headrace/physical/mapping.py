@@ -6,8 +6,7 @@ parallel map does in a worker exactly what the serial one does in its driver.
 
 from __future__ import annotations
 
-import functools
-import itertools
+import contextlib
 import time
 from collections.abc import Callable
 from typing import Any
@@ -68,20 +67,20 @@ def call_each(
 ) -> tuple[list[Any], Exception | None]:
     """Calls the function on each row, as far as the first failure."""
     _since_s = time.perf_counter()  # for whoever asks what is held up
-    calls: Any
-    if has_tuples:
-        calls = itertools.starmap(function, rows)
-    elif has_tuples is None:
-        calls = map(functools.partial(call_on, function), rows)  # no generator: it makes its own of a StopIteration
-    else:
-        calls = map(function, rows)
     results: list[Any] = []
-    try:
-        results.extend(calls)  # what was appended before a failure stays, so it says which call failed
+    # Loops, and not map() and starmap(): those take a StopIteration of the function for the end of the rows, and lose it.
+    try:  # what was appended before a failure stays, so it says which call failed
+        if has_tuples:
+            for row in rows:
+                results.append(function(*row))  # noqa: PERF401 - a comprehension loses what came before a failure
+        elif has_tuples is None:
+            for row in rows:
+                results.append(call_on(function, row))  # noqa: PERF401 - as above
+        else:
+            for row in rows:
+                results.append(function(row))  # noqa: PERF401 - as above
     except Exception as error:  # noqa: BLE001 - a user's function may raise anything
         return results, error
-    if len(results) < len(rows):  # a StopIteration out of the function looks like the end of the calls
-        return results, RuntimeError("the function raised StopIteration")
     return results, None
 
 
@@ -89,15 +88,14 @@ def packed_rows(results: list[Any]) -> tuple[Rows, Exception | None]:
     """The results as elements, as far as the first that is none."""
     kinds = set(map(type, results))
     if list not in kinds:
-        try:
+        with contextlib.suppress(Exception):  # a class of the user's may raise anything; found one by one below
             rows = normalize_rows(results, kinds)
             return Rows(rows, kinds if rows is results else None), None
-        except InvalidArgumentError:
-            pass  # found one by one below
     elements: list[Element] = []
     try:
-        elements.extend(map(packed, results))
-    except InvalidArgumentError as error:
+        for result in results:
+            elements.append(packed(result))  # noqa: PERF401 - what was packed before a failure stays
+    except Exception as error:  # noqa: BLE001 - a class of the user's may raise anything
         return Rows(elements), error
     return Rows(elements), None
 
@@ -141,13 +139,9 @@ def _map_whole(node: Map, function: Vectorized, block: Block) -> list[Piece]:
         return [Block(call_whole(function, block.payload), block.cursor, block.origin)]
     except Exception as error:  # noqa: BLE001 - a user's function may raise anything
         if len(block) == 1:
-            return [_instead(node, _no_stop(error), block, 0)]
+            return [_instead(node, error, block, 0)]
     parts = (block.slice(index, index + 1) for index in range(len(block)))
     return [piece for part in parts for piece in _map_whole(node, function, part)]
-
-
-def _no_stop(error: Exception) -> Exception:
-    return RuntimeError("the function raised StopIteration") if isinstance(error, StopIteration) else error
 
 
 def _judge(predicate: Callable[..., Any], payload: Payload, start: int) -> tuple[list[Any], Exception | None]:
@@ -164,7 +158,7 @@ def _judge(predicate: Callable[..., Any], payload: Payload, start: int) -> tuple
         for index in range(len(rest)):
             answers += _answers(predicate, rest.subset(range(index, index + 1)))
     except Exception as error:  # noqa: BLE001 - as above
-        return answers, _no_stop(error)
+        return answers, error
     return answers, None
 
 

@@ -154,9 +154,6 @@ class _Reading:
         try:
             answer = call_on(self._node.class_func, element)
             return class_of(answer, len(self._node.target_dist)), element, origin, index
-        except StopIteration:
-            wrong = RuntimeError("the function raised StopIteration")
-            return located(wrong, stage=self._node.label, origin=origin.describe(index))
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
             return located(error, stage=self._node.label, origin=origin.describe(index))
 

@@ -117,8 +117,6 @@ class SequentialStage(Stage):
         return self._made(block, outputs, [*offsets, count], [*marks, self._steps.mark()])
 
     def _failed(self, block: Block, offset: int, error: Exception, mark: Any) -> Failure:
-        if isinstance(error, StopIteration):
-            error = RuntimeError("the function raised StopIteration")
         placed = located(error, stage=self._label, origin=block.origin.describe(offset))
         before = _StepCursor(self._steps, [mark], [0], block.cursor.advance(offset))
         after = _StepCursor(self._steps, [self._steps.mark()], [0], block.cursor.advance(offset + 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 import pytest
@@ -20,10 +21,12 @@ from headrace.physical.mapping import call_each
 def test_a_stop_iteration_of_the_functions_own_is_an_error_of_its_row(rows: list[Any], has_tuples: bool | None) -> None:
     def until_two(x: int) -> int:
         if x == 2:
-            raise StopIteration
+            raise StopIteration("two")
         return x
 
     results, error = call_each(until_two, rows, has_tuples)
     assert results == [1]
-    assert str(error) == "the function raised StopIteration"
+    assert type(error) is StopIteration
+    assert str(error) == "two"
+    assert traceback.extract_tb(error.__traceback__)[-1].name == "until_two"
     assert call_each(until_two, rows[2:], has_tuples) == ([3], None)

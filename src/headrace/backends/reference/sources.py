@@ -56,9 +56,10 @@ class GeneratorStream:
             element = self.run.next()
         except StopIteration:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a user's generator may raise anything
             origin = f"element {self.run.index - 1}"
-            raise located(error, stage=self.node.label, origin=origin) from error
+            placed = located(error, stage=self.node.label, origin=origin)
+            raise placed from placed.__cause__
         return element, f"element {self.run.index - 1}"
 
     def state(self) -> State:

@@ -59,10 +59,9 @@ def called(label: str, origin: str, function: Callable[[], Any]) -> Any:
     _since_s = time.perf_counter()  # for whoever asks what is held up
     try:
         return function()
-    except StopIteration:
-        raise located(RuntimeError("the function raised StopIteration"), stage=label, origin=origin) from None
-    except Exception as error:
-        raise located(error, stage=label, origin=origin) from error
+    except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+        placed = located(error, stage=label, origin=origin)
+        raise placed from placed.__cause__
 
 
 def leave_out(error: HeadraceError, failed: int, most: int | None) -> None:

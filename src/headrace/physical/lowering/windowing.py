@@ -53,9 +53,8 @@ def _group_by_window(node: GroupByWindow, state: State | None, context: Context)
                 plan, inside = reduced_plan(node, key, held, number, context)
                 return lower(plan, saved, inside)
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-                raised = RuntimeError("the function raised StopIteration") if type(error) is StopIteration else error
                 nowhere = IndexCursor(0)  # the stage knows where it stands
-                return Failure(located(raised, stage=node.reduce_label, origin=origin()), nowhere, nowhere)
+                return Failure(located(error, stage=node.reduce_label, origin=origin()), nowhere, nowhere)
 
         def origin() -> str:
             return GroupOrigin([(held.origins, len(held))]).describe(0)
