@@ -255,3 +255,16 @@ def test_decoded_numbers_are_the_callers_own() -> None:
 def test_raw_bytes_that_are_no_numbers_are_refused(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         hr.io.decode_raw(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (np.array([b"ab", b"c"]), r"array of dtype \|S2: it drops the NUL bytes at the end of each.*dtype=object"),
+        (np.array(["ab"]), "array of dtype <U2: make it one of bytes, with dtype=object"),
+        (np.array([1]), "array of dtype int64: make it one of bytes"),
+    ],
+)
+def test_an_array_that_is_none_of_bytes_is_told_what_to_be(given: np.ndarray, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        hr.io.decode_raw(given, np.uint8)
