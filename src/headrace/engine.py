@@ -20,6 +20,7 @@ from headrace.observe.stalls import Stall, Vigil
 from headrace.observe.watch import WATCH
 from headrace.optimize.add_final_prefetch import has_parallel_work
 from headrace.optimize.rules import optimized
+from headrace.physical.budget import Budget, owner_of
 from headrace.physical.context import Context, Meters, Seeds
 from headrace.physical.cursor import State
 from headrace.physical.gates import Gates, bounds_of
@@ -86,7 +87,7 @@ class Run:
     Made first and opened then, so that whoever made it can close it, whatever comes while it opens.
     """
 
-    def __init__(self, plan: Node, options: Options, *, seeds: Seeds, epoch: int) -> None:
+    def __init__(self, plan: Node, options: Options, *, seeds: Seeds, epoch: int, feeds: int = 0) -> None:
         self._plan = running = physical_plan(plan, options)
         self._meters = Meters(node for node in nodes_of(running) if not isinstance(node, WithOptions))
         self._pool: WorkerPool | None = None
@@ -101,7 +102,7 @@ class Run:
         self._vigil = Vigil(self, self._threads, patience_s or None)
         self._inline = options.executor == "inline"
         self._root: Stage | None = None
-        self.ram_budget_bytes = options.ram_budget or _default_budget_bytes()
+        self._budget = _budget(running, options, feeds=feeds)
         gates: Gates | None = None
         if not self._inline and _uses_threads(running):
             bounds, cores = bounds_of(running), current_share().cores
@@ -111,7 +112,7 @@ class Run:
             seeds=seeds,
             meters=self._meters,
             gates=gates,
-            buffer_bytes=_buffer_bytes(running, self.ram_budget_bytes),
+            budget=self._budget,
             deterministic=options.deterministic is not False,
             epoch=(epoch,),
             max_failures=options.max_failures,
@@ -201,6 +202,16 @@ class Run:
             self._pool.stop()
 
     @property
+    def ram_budget_bytes(self) -> int:
+        """How much it may hold."""
+        return self._budget.total_bytes
+
+    @property
+    def share_bytes(self) -> int:
+        """How much each that reads ahead may hold now."""
+        return self._budget.share_bytes
+
+    @property
     def workers(self) -> int:
         """How many threads the one pool may have; 0 where nothing runs in parallel."""
         return 0 if self._pool is None else self._pool.workers
@@ -263,12 +274,13 @@ def _workers(wanted: list[int], cores: int, options: Options) -> int:
     return total if options.num_workers is None else min(total, options.num_workers)
 
 
-def _buffer_bytes(plan: Node, budget_bytes: int) -> int:
-    """An equal part of the budget for each stage that buffers."""
-    buffers = sum(isinstance(node, Prefetch) or parallel_calls_of(node) is not None for node in nodes_of(plan))
-    return max(1, budget_bytes // max(1, buffers))
-
-
-def _default_budget_bytes() -> int:
-    """A quarter of the memory that this process may take: the model and the framework need the rest."""
-    return max(1, current_share().memory_bytes // 4)
+def _budget(plan: Node, options: Options, *, feeds: int) -> Budget:
+    """What was stated; else a quarter of the memory that this process may take: model and framework need the rest."""
+    nodes = list(nodes_of(plan))
+    ahead = sum(isinstance(node, Prefetch) or parallel_calls_of(node) is not None for node in nodes)
+    sources = [node for node in nodes if isinstance(node, FromTensorSlices)]
+    present = frozenset(id(owner_of(column)) for node in sources for column in node.columns)
+    if options.ram_budget is not None:
+        return Budget(options.ram_budget, parts=ahead + feeds, present=present)
+    memory_bytes = current_share().memory_bytes
+    return Budget(max(1, memory_bytes // 4), parts=ahead + feeds, most_bytes=memory_bytes, present=present)

@@ -19,6 +19,7 @@ import hashlib
 import json
 import operator
 import os
+import sys
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -84,12 +85,13 @@ class DatasetIterator:
         (0, [1, 2])
     """
 
-    def __init__(self, plan: Node, *, counts: bool = True) -> None:
-        """``counts`` is False for a look at the elements that is no epoch of its own."""
+    def __init__(self, plan: Node, *, counts: bool = True, feeds: int = 0) -> None:
+        """``counts`` is False for a look at the elements that is no epoch; ``feeds`` are buffers that it fills."""
         self._plan = plan
         self._options = options_of(plan)
         entropy = int.from_bytes(os.urandom(7), "big")
         seeds = Seeds.of(plan, seed=self._options.seed, entropy=entropy)
+        self._feeds = feeds
         self._start = _Start(claim_epoch(plan) if counts else 0, seeds)
         self._fingerprint: Fingerprint | None = None
         self._run: Run | None = None
@@ -178,7 +180,7 @@ class DatasetIterator:
     def _running(self) -> Run:
         if self._run is None:
             start = self._start
-            self._run = Run(self._plan, self._options, seeds=start.seeds, epoch=start.epoch)
+            self._run = Run(self._plan, self._options, seeds=start.seeds, epoch=start.epoch, feeds=self._feeds)
             self._finalizer = weakref.finalize(self, self._run.close)
             self._finalizer.atexit = False  # the engine sees to the interpreter's exit
             self._run.open(start.position)
@@ -278,6 +280,11 @@ class DatasetIterator:
             workers=self._run.workers if self._run is not None else 0,
             ram_budget_bytes=self._run.ram_budget_bytes if self._run is not None else 0,
         )
+
+    @property
+    def share_bytes(self) -> int:
+        """How many bytes a buffer may hold that it fills, once it has begun."""
+        return self._run.share_bytes if self._run is not None else sys.maxsize
 
     def stalls(self) -> tuple[Stall, ...]:
         """What holds the pipeline at this moment, the longest first; for another thread while this one waits in ``next``.

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import headrace as hr
 from headrace.optimize import rules
+from headrace.physical.budget import Budget
 from headrace.physical.parallel import ParallelMapStage
 from headrace.physical.stage import Pace
 from headrace.plan.node import Node
@@ -106,10 +107,14 @@ def last_ones_first() -> Iterator[None]:
 
 @contextlib.contextmanager
 def running(dataset: hr.Dataset, way: Way) -> Iterator[hr.DatasetIterator]:
-    """An iterator over the dataset, that way."""
+    """An iterator over the dataset, that way.
+
+    A budget is one for what can do with less: what must be held is let in, however much it is.
+    """
     chosen = rules.RULES if way.rules is None else way.rules
     with (
         in_blocks_of(way.block_sizes),
+        mock.patch.object(Budget, "refuse"),
         mock.patch.object(rules, "RULES", chosen),
         iter(dataset.with_options(way.options)) as iterator,
     ):

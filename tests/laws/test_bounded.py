@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -14,6 +17,9 @@ from hypothesis import strategies as st
 from tests.laws.running import in_blocks_of
 
 import headrace as hr
+from headrace import engine
+from headrace.machine import Share
+from headrace.physical import budget as budgets
 from headrace.physical.prefetching import PrefetchStage
 from headrace.physical.stage import Stage
 
@@ -176,3 +182,169 @@ def test_elements_that_each_exceed_the_budget_pass_one_by_one(plan: str) -> None
     # How large they are is not known before the first ones came: six calls have begun by then, or nine readers, which
     # may lie two ahead each; and a few are in hand.
     assert peak_of(dataset, flow, elements=50) <= 24
+
+
+def arrays(flow: Flow, count: int = 300) -> hr.Dataset:
+    """Pairs of a number and a heavy array, which no rule takes for what is read by number."""
+
+    def rows() -> Iterator[tuple[int, np.ndarray]]:
+        for number in range(count):
+            yield number, np.full(ELEMENT_BYTES // 8, flow.start(number))
+
+    return hr.Dataset.from_generator(rows)
+
+
+# What must hold many elements: each holds so many of them, or all.
+HOLDERS: dict[str, Callable[[hr.Dataset, int], hr.Dataset]] = {
+    "shuffle": lambda ds, count: ds.shuffle(count, seed=1),
+    "cache": lambda ds, count: ds.take(count).cache(),
+    "group_by_window": lambda ds, count: ds.group_by_window(
+        lambda number, _: number % count, lambda _, group: group.batch(2), 2
+    ),
+    "pack": lambda ds, count: ds.map(lambda _, array: array[: 600 + _ % 2]).pack(1_000, open_rows=count),
+    "unique": lambda ds, count: ds.take(count).map(lambda number, _: f"{number:08d}" * (ELEMENT_BYTES // 8)).unique(),
+}
+BEFORE: dict[str, Callable[[hr.Dataset], hr.Dataset]] = {
+    "nothing": lambda ds: ds,
+    "a map": lambda ds: ds.map(lambda number, array: (number, array)),
+    "workers": lambda ds: ds.map(lambda number, array: (number, array + 0), num_parallel_calls=2),
+    "a prefetch": lambda ds: ds.prefetch(1_000_000),
+}
+FEW = st.sampled_from([None, [1], [7]])
+WAYS = st.sampled_from(["thread", "inline"])
+
+
+@given(st.sampled_from(sorted(HOLDERS)), st.sampled_from(sorted(BEFORE)), WAYS, FEW)
+def test_what_must_hold_more_than_the_budget_is_an_error_that_says_by_how_much(
+    holder: str, before: str, executor: str, sizes: list[int] | None
+) -> None:
+    flow = Flow()
+    budget = 80 * ELEMENT_BYTES
+    dataset = HOLDERS[holder](BEFORE[before](arrays(flow)), 250)
+    dataset = dataset.with_options(hr.Options(ram_budget=budget, executor=executor))
+    with in_blocks_of(sizes), pytest.raises(hr.errors.ResourceExhaustedError) as raised, iter(dataset) as iterator:
+        for _ in iterator:
+            flow.deliver()
+    assert str(raised.value.stage).startswith(holder)
+    assert re.search(
+        r" more than the ram_budget of 640 kB\. .*, or a larger Options\(ram_budget=\)$", str(raised.value)
+    )
+    # It is known when the budget is full; in hand are blocks of each stage, and texts and arrays that are cut.
+    assert flow.peak * ELEMENT_BYTES <= 3 * budget
+
+
+@given(st.sampled_from(sorted(HOLDERS)), st.sampled_from(sorted(BEFORE)), WAYS, FEW)
+def test_what_must_be_held_and_fits_the_budget_is_held(
+    holder: str, before: str, executor: str, sizes: list[int] | None
+) -> None:
+    dataset = HOLDERS[holder](BEFORE[before](arrays(Flow(), 80)), 40)
+    options = hr.Options(ram_budget=100 * ELEMENT_BYTES, executor=executor)
+    with in_blocks_of(sizes):
+        count = sum(1 for _ in dataset.with_options(options))
+    assert count == sum(1 for _ in dataset.with_options(hr.Options(executor="inline")))
+
+
+@given(st.sampled_from(["nothing", "workers", "a prefetch"]), st.sampled_from([100, 200, 300]))
+def test_what_reads_ahead_has_what_is_left_of_the_budget(before: str, held: int) -> None:
+    flow = Flow()
+    budget = 400 * ELEMENT_BYTES
+    dataset = BEFORE[before](arrays(flow, 3_000)).shuffle(held).prefetch(1_000_000)
+    peak = peak_of(dataset.with_options(hr.Options(ram_budget=budget)), flow, elements=600)
+    assert peak * ELEMENT_BYTES <= 1.5 * budget  # as above
+
+
+@given(st.sampled_from(sorted(HOLDERS)), WAYS)
+def test_a_single_element_above_the_budget_passes_also_what_must_hold(holder: str, executor: str) -> None:
+    dataset = HOLDERS[holder](arrays(Flow(), 1), 1).with_options(hr.Options(ram_budget=100, executor=executor))
+    assert sum(1 for _ in dataset) == 1
+
+
+TABLE = np.zeros((300, ELEMENT_BYTES // 8))
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        pytest.param(hr.Dataset.from_tensor_slices(TABLE).shuffle(300), id="numbers"),
+        pytest.param(hr.Dataset.from_tensor_slices(TABLE).map(lambda x: x).shuffle(300), id="the source's own rows"),
+        pytest.param(hr.Dataset.from_tensor_slices(TABLE).cache(), id="the source's own rows, cached"),
+        pytest.param(
+            hr.Dataset.range(300).filter(lambda _: True).map(lambda _: TABLE[0]).shuffle(300), id="one row many times"
+        ),
+        pytest.param(
+            hr.Dataset.range(300).filter(lambda _: True).map(lambda n: TABLE[:1].copy()[0][n:]).take(9).shuffle(9),
+            id="few elements",
+        ),
+    ],
+)
+def test_memory_that_is_shared_or_there_anyway_counts_once_or_not_at_all(dataset: hr.Dataset) -> None:
+    options = hr.Options(ram_budget=20 * ELEMENT_BYTES, optimize=False)
+    assert sum(1 for _ in dataset.with_options(options)) == dataset.reduce(0, lambda count, _: count + 1)
+
+
+def test_what_a_file_has_that_is_mapped_does_not_count(tmp_path: Path) -> None:
+    np.save(tmp_path / "table.npy", TABLE)
+    mapped = np.load(tmp_path / "table.npy", mmap_mode="r")
+    dataset = hr.Dataset.range(300).filter(lambda _: True).map(lambda n: mapped[n]).shuffle(300)
+    assert sum(1 for _ in dataset.with_options(hr.Options(ram_budget=20 * ELEMENT_BYTES))) == 300
+
+
+def test_one_element_that_is_larger_than_most_is_no_false_alarm() -> None:
+    def rows() -> Iterator[np.ndarray]:
+        for number in range(300):
+            yield np.zeros(100_000 if number % 100 == 50 else 10)
+
+    dataset = hr.Dataset.from_generator(rows).shuffle(300)
+    for size in (1, 7, 101, 300):
+        with in_blocks_of([size]):
+            assert sum(1 for _ in dataset.with_options(hr.Options(ram_budget=3_000_000))) == 300
+
+
+@given(WAYS)
+def test_above_the_default_budget_is_one_warning_and_above_all_memory_an_error(executor: str) -> None:
+    share = Share(cores=1, memory_bytes=400 * ELEMENT_BYTES)
+    options = hr.Options(executor=executor)
+    with mock.patch.object(engine, "current_share", return_value=share), mock.patch.object(budgets, "_warned", set()):
+        with mock.patch.object(budgets._log, "warning") as warning:
+            for _ in range(2):
+                assert sum(1 for _ in arrays(Flow(), 300).shuffle(200).with_options(options)) == 300
+        assert warning.call_count == 1
+        message = warning.call_args.args[0] % warning.call_args.args[1:]
+        assert "more than the ram_budget of 800 kB, a quarter of what the process may take" in message
+        with pytest.raises(hr.errors.ResourceExhaustedError, match=r"more than what the process may take, 3.2 MB"):
+            list(arrays(Flow(), 600).shuffle(600).with_options(options))
+
+
+def test_what_is_above_the_default_budget_leaves_a_part_of_it_to_what_reads_ahead() -> None:
+    budget = budgets.Budget(800, parts=2, most_bytes=3_200)
+    holding = budget.holding("shuffle", "")
+    holding.hold(2_000, tuple, count=1)
+    assert budget.share_bytes == 50
+    holding.release()
+    assert budget.share_bytes == 400
+
+
+def test_what_is_held_no_more_is_there_again_for_what_reads_ahead() -> None:
+    budget = budgets.Budget(1_000)
+    holding = budget.holding("shuffle", "")
+    holding.hold(900, tuple, count=9)
+    assert budget.share_bytes == 100
+    holding.hold(100, tuple, count=1)
+    assert budget.share_bytes == 900
+
+
+@given(st.integers(1, 70), WAYS)
+def test_a_buffer_that_is_filled_again_counts_too(delivered: int, executor: str) -> None:
+    dataset = arrays(Flow(), 100).shuffle(30, seed=1)
+    with iter(dataset.with_options(hr.Options(ram_budget=50 * ELEMENT_BYTES, executor=executor))) as first:
+        for _ in range(delivered):
+            next(first)
+        state = first.state_dict()
+    with iter(dataset.with_options(hr.Options(ram_budget=20 * ELEMENT_BYTES, executor=executor))) as again:
+        again.load_state_dict(state)
+        with pytest.raises(hr.errors.ResourceExhaustedError, match="its buffer of 30 elements"):
+            next(again)
+        assert again.state_dict() == state
+    with iter(dataset.with_options(hr.Options(ram_budget=50 * ELEMENT_BYTES, executor=executor))) as again:
+        again.load_state_dict(state)
+        assert sum(1 for _ in again) == 100 - delivered

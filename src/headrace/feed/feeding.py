@@ -26,7 +26,7 @@ from headrace.iterator import DatasetIterator
 from headrace.observe.stalls import Stall
 from headrace.plan.node import INFINITE_CARDINALITY, Node
 from headrace.queues.channel import Channel
-from headrace.structure import Element
+from headrace.structure import Element, nbytes_of
 
 __all__ = ["Feed", "FeedIterator", "Transfer"]
 
@@ -88,6 +88,7 @@ class _Ready:
     begun: Any
     error: HeadraceError | None
     bookmark: Bookmark
+    nbytes: int = 0
 
 
 class _Reader:
@@ -110,7 +111,8 @@ class _Reader:
     def _work(self) -> None:
         try:
             while not self._stopped and (item := self._next()) is not None:
-                self.ready.put(item)
+                self.ready.bound_bytes(self._iterator.share_bytes)
+                self.ready.put(item, nbytes=item.nbytes)
             self.ready.close()
         except CancelledError:
             pass  # stop() closed the channel
@@ -119,12 +121,13 @@ class _Reader:
 
     def _next(self) -> _Ready | None:
         try:
-            begun, error = self._transfer.begin(next(self._iterator)), None
+            element = next(self._iterator)
+            begun, error, nbytes = self._transfer.begin(element), None, nbytes_of(element)
         except StopIteration:
             return None
         except HeadraceError as failed:
-            begun, error = None, failed.with_traceback(None)
-        return _Ready(begun, error, self._iterator.bookmark())
+            begun, error, nbytes = None, failed.with_traceback(None), 0
+        return _Ready(begun, error, self._iterator.bookmark(), nbytes)
 
     def stop(self) -> None:
         """Ends the thread, and waits for it; may be called again, where Ctrl-C cut it short."""
@@ -139,7 +142,7 @@ class FeedIterator:
     """Delivers the elements of one epoch to a training loop; made by ``iter(feed)``."""
 
     def __init__(self, plan: Node, transfer: Transfer, buffer_size: int) -> None:
-        self._iterator = DatasetIterator(plan)
+        self._iterator = DatasetIterator(plan, feeds=int(transfer.takes_time and buffer_size > 0))
         self._transfer = transfer
         self._buffer_size = buffer_size
         self._reader: _Reader | None = None

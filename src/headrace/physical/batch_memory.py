@@ -51,13 +51,14 @@ class _Spare:
                 self._pieces = [piece for piece in self._pieces if piece is not found]
             return found
 
-    def give(self, piece: np.ndarray) -> None:
-        """Keeps it for a while: what has waited longest makes room."""
-        if piece.nbytes > _MOST_SPARE_BYTES:
+    def give(self, piece: np.ndarray, most_bytes: int) -> None:
+        """Keeps it for a while, up to so many bytes of all: what has waited longest makes room."""
+        most_bytes = min(most_bytes, _MOST_SPARE_BYTES)
+        if piece.nbytes > most_bytes:
             return
         with self._lock:
             kept = [*self._pieces, piece][-_MOST_SPARE:]
-            while sum(one.nbytes for one in kept) > _MOST_SPARE_BYTES:
+            while sum(one.nbytes for one in kept) > most_bytes:
                 kept = kept[1:]
             self._pieces = kept
 
@@ -68,17 +69,18 @@ _SPARE: Final = _Spare()
 class _Lease:
     """Memory in use. The arrays on it keep it; when the last of them is gone, it is there for another batch."""
 
-    __slots__ = ("__array_interface__", "_piece")
+    __slots__ = ("__array_interface__", "_most_spare_bytes", "_piece")
 
-    def __init__(self, nbytes: int) -> None:
+    def __init__(self, nbytes: int, most_spare_bytes: int) -> None:
+        self._most_spare_bytes = most_spare_bytes
         taken = _SPARE.take(nbytes)
         self._piece = np.empty(nbytes, np.uint8) if taken is None else taken
         self.__array_interface__ = self._piece.__array_interface__
 
     def __del__(
-        self, give: Callable[[np.ndarray], None] = _SPARE.give
+        self, give: Callable[[np.ndarray, int], None] = _SPARE.give
     ) -> None:  # at the interpreter's exit no name is left
-        give(self._piece)
+        give(self._piece, self._most_spare_bytes)
 
 
 @dataclasses.dataclass(slots=True)
@@ -165,7 +167,7 @@ class BatchMemory:
         whole = (self._size, *shape)
         if dtype.hasobject:
             return np.empty(whole, dtype)
-        return np.asarray(_Lease(math.prod(whole) * dtype.itemsize)).view(dtype).reshape(whole)
+        return np.asarray(_Lease(math.prod(whole) * dtype.itemsize, self._most_bytes)).view(dtype).reshape(whole)
 
     def _count(self, start: int, count: int) -> None:
         """So many elements of a batch have come; when all have, it needs no memory here."""

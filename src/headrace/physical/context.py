@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from headrace.observe.meter import Meter
+from headrace.physical.budget import Budget, Holding
 from headrace.physical.draws import Key, derived_seed
 from headrace.physical.gates import Gate, Gates
 from headrace.physical.shared_order import warn_of_own_order
@@ -101,7 +102,7 @@ class Context:
         seeds: the run's randomness.
         meters: the run's counters.
         gates: the way to the run's workers, one for each parallel operation; None inside a task, where nothing may wait for another task.
-        buffer_bytes: how many bytes one buffer may hold.
+        budget: the bytes that the run may hold, and who holds them.
         deterministic: what stages that were not told do about the order of parallel work.
         replayed: True above an operation that reads its input again when it is restored, so that the input must
             come in the same order again.
@@ -116,7 +117,7 @@ class Context:
     seeds: Seeds
     meters: Meters
     gates: Gates | None
-    buffer_bytes: int
+    budget: Budget
     deterministic: bool = True
     replayed: bool = False
     epoch: tuple[int, ...] = (0,)
@@ -172,6 +173,10 @@ class Context:
     def gate(self, node: Node) -> Gate | None:
         """The way to the workers for an operation that asked for some; None where it has none."""
         return None if self.gates is None or parallel_calls_of(node) is None else self.gates.of(node)
+
+    def holding(self, node: Node, remedy: str) -> Holding:
+        """What the stage of a node says that it must hold, and what makes it less."""
+        return self.budget.holding(node.label, remedy)
 
     def meter(self, node: Node) -> Meter:
         """The counters of a node."""

@@ -16,7 +16,7 @@ import bisect
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from headrace.errors import DataLossError, HeadraceError
 from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
+from headrace.physical.budget import Holding
 from headrace.physical.collecting import SavedCursor
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.failing import located, within
@@ -37,10 +38,12 @@ from headrace.physical.stage import Item, Stage
 from headrace.plan.windowing import GroupByWindow
 from headrace.structure import Element
 
-__all__ = ["GroupWindowsStage", "OpenGroup", "group_lost", "group_state"]
+__all__ = ["GROUPS_REMEDY", "GroupWindowsStage", "OpenGroup", "group_lost", "group_state"]
 
 # Opens the plan that the user's function makes of a group: (key, elements, its number, inner state) -> reader.
 OpenGroup = Callable[[int, HeldBlock, int, State | None], InnerReader]
+
+GROUPS_REMEDY: Final = "Take a smaller window_size, or a key_func with fewer keys"
 
 # What is read at once: enough for as many groups as were asked for, and no more than is quickly read.
 _READ_AT_ONCE = 1024
@@ -141,8 +144,17 @@ class GroupWindowsStage(Stage):
     """The elements of datasets that are made of groups of elements."""
 
     def __init__(
-        self, node: GroupByWindow, input_stage: Stage, meter: Meter, state: State | None, open_group: OpenGroup
+        self,
+        node: GroupByWindow,
+        input_stage: Stage,
+        meter: Meter,
+        state: State | None,
+        open_group: OpenGroup,
+        *,
+        holding: Holding,
     ) -> None:
+        self._holding = holding
+        self._came = self._came_bytes = 0  # elements that were read so far, and what they weighed
         self._node = node
         self._open_group = open_group
         self._saved = state
@@ -220,7 +232,16 @@ class GroupWindowsStage(Stage):
             self._reads.add(item)
             if isinstance(item, Failure):
                 return self._passed(item.error)
+            self._hold(item)
             self._block, self._rows = item, item.payload.rows()
+
+    def _hold(self, block: Block) -> None:
+        """Says how much the groups hold that are not full, before what comes now."""
+        self._came += len(block)
+        self._came_bytes += block.payload.nbytes
+        count = sum(len(group.rows) for group in self._growing.values())
+        rows = (row for group in self._growing.values() for row in group.rows)
+        self._holding.hold(count * self._came_bytes // self._came, lambda: rows, count=count)
 
     def _left_over(self) -> _Group | None:
         """At the end, the group with the smallest key."""
@@ -322,6 +343,7 @@ class GroupWindowsStage(Stage):
         super().stop()
 
     def close(self) -> None:
+        self._holding.release()
         if self._current is not None:
             self._current[1].close()
         super().close()

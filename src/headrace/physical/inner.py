@@ -122,11 +122,13 @@ class AheadReader(InnerReader):
         gate: Gate,
         pace: Pace,
         meter: Meter,
+        block_bytes: Callable[[], int],
     ) -> None:
         super().__init__(open_stage, cursor, origin)
         self._gate = gate
         self._pace = pace
         self._meter = meter
+        self._block_bytes = block_bytes
         self._made: Channel[tuple[Item, float]] = Channel(capacity=self.BLOCKS_AHEAD, name="interleave")
         self._has_task = False
         self._all_made = False
@@ -192,6 +194,7 @@ class AheadReader(InnerReader):
         item, seconds = made
         self._meter.worked(seconds)
         if isinstance(item, Block):
+            self._pace.bytes_limit = self._block_bytes()
             self._pace.observe(len(item), seconds, item.payload.nbytes)
         self._request()
         return item

@@ -13,6 +13,7 @@ import dataclasses
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
+from typing import Final
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from headrace.errors import CancelledError, HeadraceError, ResourceExhaustedErro
 from headrace.io.elements.file import ElementFile
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
+from headrace.physical.budget import Holding
 from headrace.physical.cursor import State
 from headrace.physical.index_sources import OneSource
 from headrace.physical.origin import Numbers, Origin, subset
@@ -29,9 +31,11 @@ from headrace.physical.stage import Item, Stage
 from headrace.physical.stored import StoredSource
 from headrace.structure import read_only, unshared
 
-__all__ = ["CacheStage", "cache_state", "located_in_cache", "usable"]
+__all__ = ["CACHE_REMEDY", "CacheStage", "cache_state", "located_in_cache", "usable"]
 
 _log = logging.getLogger("headrace")
+
+CACHE_REMEDY: Final = "Cache in a folder, cache(folder), or before what makes the elements large"
 
 # What is read only to be kept is read in blocks of this size.
 _KEPT_AT_ONCE = 1024
@@ -92,7 +96,13 @@ class CacheStage(Stage):
         *,
         epoch: tuple[int, ...],
         whole_at: int,
+        holding: Holding,
+        in_memory: bool,
     ) -> None:
+        self._holding = holding
+        self._in_memory = in_memory
+        self._held: list[Payload] = []  # what is kept in memory
+        self._held_bytes = self._held_count = 0
         self._index: int = state["index"] if state else 0
         self._failures: int = state["failures"] if state else 0  # how many were delivered
         self._pieces: Sequence[tuple[Payload, Origin]] | None = None
@@ -111,6 +121,8 @@ class CacheStage(Stage):
         self._count = 0
         self._failed = 0  # failures met in this filling
         self._stopped = False
+        for payload, _ in self._pieces or ():
+            self._hold(payload)
 
     def _place(self) -> _CacheCursor:
         return _CacheCursor(self._index, self._epoch, self._content, self._failures)
@@ -152,9 +164,20 @@ class CacheStage(Stage):
             except RefusedElement as refused:
                 return Failure(refused.error, block.cursor, block.after)
         self._count += len(kept)
+        self._hold(kept)
         if self._count == self._whole_at:
             self._complete()
         return kept
+
+    def _hold(self, kept: Payload) -> None:
+        """Says how much more lies in memory."""
+        if self._in_memory and (self._filling is not None or self._pieces is not None):
+            self._held.append(kept)
+            self._held_bytes += kept.nbytes
+            self._held_count += len(kept)
+            self._holding.hold(
+                self._held_bytes, lambda: (row for part in self._held for row in part.rows()), count=self._held_count
+            )
 
     def _complete(self) -> None:
         """Keeps a whole epoch; one with failures is not whole, and would hide them from the next."""
@@ -188,6 +211,7 @@ class CacheStage(Stage):
         super().stop()
 
     def close(self) -> None:
+        self._holding.release()
         filling, self._filling = self._filling, None
         if filling is not None:
             filling.abandon()

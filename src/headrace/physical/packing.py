@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 
 from headrace.errors import DataLossError
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
+from headrace.physical.budget import Holding
 from headrace.physical.collecting import Collected, SavedCursor
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.failing import located
@@ -24,9 +26,11 @@ from headrace.physical.stage import Item, Stage
 from headrace.plan.packing import Pack
 from headrace.structure import Element
 
-__all__ = ["PackStage", "pack_state", "sequences_lost"]
+__all__ = ["PACK_REMEDY", "PackStage", "pack_state", "sequences_lost"]
 
 _READ_AT_ONCE = 1024
+
+PACK_REMEDY: Final = "Take fewer open_rows"
 
 
 def pack_state(read: int, held: Held, place: Callable[[int], State]) -> State:
@@ -66,7 +70,8 @@ class _Place:
 class PackStage(Stage):
     """Rows of sequences."""
 
-    def __init__(self, node: Pack, input_stage: Stage, meter: Meter, state: State | None) -> None:
+    def __init__(self, node: Pack, input_stage: Stage, meter: Meter, state: State | None, *, holding: Holding) -> None:
+        self._holding = holding
         self._node = node
         self._saved = state
         self._open = open_rows(node)
@@ -106,6 +111,16 @@ class PackStage(Stage):
         self._made += 1
         return made.closed()
 
+    def _hold(self) -> None:
+        """Says how much is in the open rows."""
+        held = [sequence.arrays for sequence in self._open.sequences]
+        nbytes = sum(array.nbytes for arrays in held for array in arrays)
+        self._holding.hold(nbytes, lambda: map(tuple, held), count=len(held))
+
+    def close(self) -> None:
+        self._holding.release()
+        super().close()
+
     def _add(self, made: Collected, row: Sequence[TokenSequence], place: Cursor, after: Cursor) -> None:
         numbers = np.array([sequence.number for sequence in row])
         origin = self._reads.origins(numbers)
@@ -128,6 +143,7 @@ class PackStage(Stage):
                 if item is None:
                     return self._open.left()
                 self._forget()
+                self._hold()
                 self._reads.add(item)
                 if isinstance(item, Failure):
                     return self._passed(item)

@@ -19,6 +19,7 @@ from headrace.observe.frames import since, waits
 from headrace.observe.meter import Meter
 from headrace.physical.batch_memory import BatchMemory
 from headrace.physical.block import Block, Failure
+from headrace.physical.budget import Budget
 from headrace.physical.cursor import Cursor, JoinedCursor, State
 from headrace.physical.gates import Gate
 from headrace.physical.mapping import Piece
@@ -51,7 +52,7 @@ class ParallelMapStage(Stage):
     """What ``make`` makes of blocks, in workers: one or several maps in a row, or batches.
 
     What always holds: at most ``window`` tasks are in flight or wait to be handed on, and what they are known to
-    hold is within ``buffer_bytes``.
+    hold is within the stage's share of the budget.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class ParallelMapStage(Stage):
         gate: Gate,
         ordered: bool,
         number: int,
-        buffer_bytes: int,
+        budget: Budget,
         memory: BatchMemory | None = None,
         tuned: TunedCalls | None = None,
     ) -> None:
@@ -75,9 +76,9 @@ class ParallelMapStage(Stage):
         self._gate = gate
         # Two tasks a worker: while one runs, the next already lies ready.
         self._window = 2 * calls if calls > 1 else 1
-        self._buffer_bytes = buffer_bytes
+        self._budget = budget
         # A block must not take more than its part of the bytes that the window may hold.
-        self._pace = Pace(bytes_limit=max(1, buffer_bytes // (2 * self._window)), target_s=_TASK_S)
+        self._pace = Pace(bytes_limit=self._most_bytes_a_block(), target_s=_TASK_S)
         self._tasks: deque[_Task] = deque()  # in the order of the input
         self._done: Channel[_Task] = Channel(capacity=max(2, self._window), name=meter.name)
         self._running = 0
@@ -143,9 +144,12 @@ class ParallelMapStage(Stage):
         short = self._tuned is not None and (self._tuned.is_trying or self._tuned.now == 1)
         return max(1, self._pace.size // _SHORT) if short else self._pace.size
 
+    def _most_bytes_a_block(self) -> int:
+        return max(1, self._budget.share_bytes // (2 * self._window))
+
     def _has_room(self) -> bool:
         expected = self._held_bytes + self._running * self._pace.size * self._pace.element_nbytes
-        return not self._tasks or expected < self._buffer_bytes
+        return not self._tasks or expected < self._budget.share_bytes
 
     def _take_in(self, item: Block | Failure) -> None:
         elements = len(item) if isinstance(item, Block) else 1
@@ -198,6 +202,7 @@ class ParallelMapStage(Stage):
         self._running -= 1
         self._held_bytes += task.nbytes
         self.meter.worked(task.seconds)
+        self._pace.bytes_limit = self._most_bytes_a_block()
         self._pace.observe(task.elements, task.seconds, task.nbytes)
         if self._tuned is not None:
             self._tuned.observe(task.elements, task.seconds, task.beside)

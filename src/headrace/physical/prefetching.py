@@ -10,6 +10,7 @@ from headrace.errors import CancelledError, OutOfRangeError
 from headrace.observe.frames import waits
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
+from headrace.physical.budget import Budget
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.queues.channel import Channel
 
@@ -24,19 +25,20 @@ class PrefetchStage(Stage):
 
     Args:
         buffer_size: how many elements may lie ready; None leaves the choice to the stage.
-        buffer_bytes: how many bytes may lie ready.
+        budget: says how many bytes may lie ready.
     """
 
-    def __init__(self, input_stage: Stage, meter: Meter, *, buffer_size: int | None, buffer_bytes: int) -> None:
+    def __init__(self, input_stage: Stage, meter: Meter, *, buffer_size: int | None, budget: Budget) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
+        self._budget = budget
         self._counts_blocks = buffer_size is None
         capacity = _AUTOTUNED_BLOCKS if buffer_size is None else buffer_size
         self._channel: Channel[Block | Failure] = Channel(
-            capacity=capacity, capacity_bytes=buffer_bytes, name="prefetch"
+            capacity=capacity, capacity_bytes=budget.share_bytes, name="prefetch"
         )
         # A quarter of the buffer at once, so that there is room to make the next block while one is consumed.
         self._pace = Pace(
-            limit=1 << 16 if buffer_size is None else -(-buffer_size // 4), bytes_limit=max(1, buffer_bytes // 4)
+            limit=1 << 16 if buffer_size is None else -(-buffer_size // 4), bytes_limit=max(1, budget.share_bytes // 4)
         )
         self._coordinator = Coordinator()
         self._begun = False
@@ -80,6 +82,7 @@ class PrefetchStage(Stage):
                     break
                 elements = len(item) if isinstance(item, Block) else 1
                 nbytes = item.payload.nbytes if isinstance(item, Block) else 0
+                self._channel.bound_bytes(self._budget.share_bytes)
                 self._channel.put(item, elements=1 if self._counts_blocks else elements, nbytes=nbytes)
             self._channel.close()
         except (CancelledError, OutOfRangeError) as error:
@@ -92,6 +95,7 @@ class PrefetchStage(Stage):
         start = time.perf_counter()
         item = self.inputs[0].pull(self._pace.size)
         if isinstance(item, Block):
+            self._pace.bytes_limit = max(1, self._budget.share_bytes // 4)
             self._pace.observe(len(item), time.perf_counter() - start, item.payload.nbytes)
         return item
 

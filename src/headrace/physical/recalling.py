@@ -14,13 +14,16 @@ import numpy as np
 
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
+from headrace.physical.budget import Holding
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.failing import located
 from headrace.physical.payload import Rows
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stepping import DROPPED, UniqueSteps
 
-__all__ = ["RecallingStage"]
+__all__ = ["UNIQUE_REMEDY", "RecallingStage"]
+
+UNIQUE_REMEDY: Final = "unique keeps all that it has seen in mind: give it numbers, or short texts"
 
 _RECALLED_AT_ONCE: Final = 1024
 
@@ -45,7 +48,9 @@ class _RecallCursor:
 class RecallingStage(Stage):
     """Each element when it comes for the first time."""
 
-    def __init__(self, label: str, input_stage: Stage, meter: Meter, state: State | None) -> None:
+    def __init__(self, label: str, input_stage: Stage, meter: Meter, state: State | None, *, holding: Holding) -> None:
+        self._holding = holding
+        self._seen = self._seen_bytes = 0  # elements that are kept in mind, and about what they weigh
         self._start = input_stage.cursor
         self._recall: int = state["read"] if state else 0
         super().__init__(meter, (input_stage,), _RecallCursor(self._start, self._recall))
@@ -62,6 +67,7 @@ class RecallingStage(Stage):
                 return None
             if isinstance(item, Block):
                 self._see(item)
+                self._hold(item)
             self._read_before += len(item) if isinstance(item, Block) else 1
         while True:
             if self._failure is not None:
@@ -76,6 +82,17 @@ class RecallingStage(Stage):
             made = self._new_ones(item)
             if made is not None:
                 return made
+
+    def _hold(self, block: Block) -> None:
+        """Says how much is kept in mind, now that a block was looked at."""
+        seen = self._steps.seen
+        fresh, self._seen = len(seen) - self._seen, len(seen)
+        self._seen_bytes += fresh * block.payload.nbytes // len(block)
+        self._holding.hold(self._seen_bytes, lambda: seen, count=len(seen))
+
+    def close(self) -> None:
+        self._holding.release()
+        super().close()
 
     def _see(self, block: Block) -> None:
         """Goes through elements that were judged before the state was saved."""
@@ -107,6 +124,7 @@ class RecallingStage(Stage):
                 self._block = block.slice(judged + 1, len(block)) if judged + 1 < len(block) else None
                 break
             judged += 1
+        self._hold(block)
         cursor = _RecallCursor(self._start, self._read_before, [*kept, judged])
         self._read_before += judged + (self._failure is not None)
         if not kept:

@@ -9,7 +9,7 @@ better than first", Algorithmica 31 (2001).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from headrace.physical.sequences import TokenSequence
@@ -23,6 +23,11 @@ Held = tuple[tuple[tuple[int, ...], ...], int]
 
 class OpenRows(Protocol):
     """The rows that are open."""
+
+    @property
+    def sequences(self) -> Iterable[TokenSequence]:
+        """The sequences in them."""
+        ...
 
     def offer(self, sequence: TokenSequence) -> Sequence[TokenSequence] | None:
         """Takes the sequence; or gives the row that has to go out before."""
@@ -78,6 +83,10 @@ class _Rows:
         self._rows: list[_Row] = []  # the oldest first
         self._full: _Row | None = None
         self._kinds: dict[Any, int] = {}  # numbers are quickly compared
+
+    @property
+    def sequences(self) -> Iterable[TokenSequence]:
+        return (sequence for row in self._rows for sequence in row.sequences)
 
     def offer(self, sequence: TokenSequence) -> Sequence[TokenSequence] | None:
         lengths = sequence.lengths
@@ -143,6 +152,10 @@ class _OneRow:
         self._queue: deque[TokenSequence] = deque()
         self._total = 0
         self._offset = 0  # how much of the first is out
+
+    @property
+    def sequences(self) -> Iterable[TokenSequence]:
+        return self._queue
 
     def offer(self, sequence: TokenSequence) -> Sequence[TokenSequence] | None:
         if not len(sequence.arrays[0]):

@@ -15,27 +15,36 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
+from typing import Final
 
 import numpy as np
 
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
+from headrace.physical.budget import Holding, in_words
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.draws import Key
 from headrace.physical.origin import Numbers, Origin, as_array, subset
 from headrace.physical.payload import Payload, Rows, join
 from headrace.physical.shuffle_order import content, drain_order, draws
 from headrace.physical.slots import Slots
-from headrace.physical.stage import Item, Stage
+from headrace.physical.stage import Item, Pace, Stage
 from headrace.plan.sequencing import WHOLE_DATASET, Shuffle
 
-__all__ = ["ShuffleStage", "buffer_slots"]
+__all__ = ["SHUFFLE_REMEDY", "ShuffleStage", "buffer_needs", "buffer_slots"]
 
-# What is read to fill the buffer is read in blocks of at most this size, so that the buffer is not held twice.
+# What is read to fill the buffer is read in blocks of at most this size, and this part of the budget, so that the buffer is
+# not held twice.
 _READ_AT_ONCE = 1024
+_PART_AT_ONCE = 16
+_BYTES_AT_ONCE = 4 << 20
 # To draw a thousand numbers costs hardly more than to draw one.
 _DRAWN_AT_ONCE = 1024
 _ENDLESS = 1 << 62
+
+SHUFFLE_REMEDY: Final = (
+    "Take a smaller buffer_size, or shuffle what is read by number, before the maps that make it large"
+)
 
 
 def buffer_slots(node: Shuffle) -> int:
@@ -43,11 +52,27 @@ def buffer_slots(node: Shuffle) -> int:
     return _ENDLESS if node.buffer_size == WHOLE_DATASET else node.buffer_size
 
 
+def buffer_needs(nbytes: int, count: int, size: int) -> str:
+    """What a buffer needs of which so many slots are filled with so many bytes."""
+    each = nbytes // count
+    if size == _ENDLESS:
+        return (
+            f"the {count:,} elements that its buffer holds so far, of about {in_words(each)}, have {in_words(nbytes)}"
+        )
+    needs = f"its buffer of {size:,} elements of about {in_words(each)} needs {in_words(each * size)}"
+    return f"{needs}, and has {in_words(nbytes)} so far"
+
+
 class ShuffleStage(Stage):
     """Elements in random order."""
 
-    def __init__(self, node: Shuffle, key: Key, input_stage: Stage, meter: Meter, state: State | None) -> None:
+    def __init__(
+        self, node: Shuffle, key: Key, input_stage: Stage, meter: Meter, state: State | None, *, holding: Holding
+    ) -> None:
         self._size = buffer_slots(node)
+        self._holding = holding
+        part = min(_BYTES_AT_ONCE, holding.budget_bytes // _PART_AT_ONCE)
+        self._pace = Pace(limit=_READ_AT_ONCE, bytes_limit=max(1, part))
         self._key = key
         self._emitted: int = state["emitted"] if state else 0
         self._next: int = state["read"] if state else 0  # the number of the next input element
@@ -90,6 +115,7 @@ class ShuffleStage(Stage):
                     self._slots.put(np.arange(first, first + len(payload)), payload)
                 else:
                     self._slots.put_first(payload)
+                self._hold()
                 continue
             numbers = np.arange(first, first + len(payload))
             # Elements that had come out before are read again on the way, and dropped.
@@ -97,13 +123,26 @@ class ShuffleStage(Stage):
             places = place_of[at]
             mine = held[places] == numbers
             self._slots.put(places[mine], payload.subset(np.flatnonzero(mine)))
+            self._hold()
+
+    def _hold(self) -> None:
+        """Says how much the buffer holds."""
+        slots = self._slots
+        self._holding.hold(slots.nbytes, slots.rows, count=len(slots), needs=self._needs)
+
+    def _needs(self, nbytes: int) -> str:
+        return buffer_needs(nbytes, len(self._slots), self._size)
+
+    def close(self) -> None:
+        self._holding.release()
+        super().close()
 
     def _read_input(self, wanted: int) -> tuple[int, Payload] | None:
         """The number of the next input element and a payload that begins with it, or None at the end."""
         if self._input_ended:
             return None
         source = self.inputs[0]
-        item = self._read(source, wanted if source.by_index else min(wanted, _READ_AT_ONCE))
+        item = self._read(source, wanted if source.by_index else min(wanted, self._pace.size))
         if item is None:
             self._input_ended = True
             self._total = self._next
@@ -117,6 +156,8 @@ class ShuffleStage(Stage):
             payload = item.payload
             self._reads.add(first, item.cursor, item.origin)
         self._next += len(payload)
+        if not source.by_index:
+            self._pace.observe(len(payload), 0.0, payload.nbytes)
         return first, payload
 
     # ------------------------------------------------------------------ drawing
@@ -197,6 +238,7 @@ class ShuffleStage(Stage):
             order[again] = len(fresh) + np.arange(len(again))
             payload = join([payload, incoming.subset(earlier[again])]).subset(order)
         self._slots.put(places, incoming)
+        self._hold()
         self._held[places] = numbers
         return self._output(payload, taken)
 

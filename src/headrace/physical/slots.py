@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.physical.origin import as_array
 from headrace.physical.payload import Columns, Indexed, Payload, Rows
-from headrace.structure import object_array
+from headrace.structure import Element, object_array
 
 __all__ = ["Slots"]
 
@@ -27,13 +27,15 @@ class Slots:
         expected: how many there will be, if all goes as it mostly does.
     """
 
-    __slots__ = ("_arrays", "_expected", "_only", "_template", "any_failure")
+    __slots__ = ("_arrays", "_came", "_came_bytes", "_expected", "_filled", "_only", "_template", "any_failure")
 
     def __init__(self, expected: int = 0) -> None:
         self._expected = expected
         self._template: Payload | None = None
         self._only: Payload | None = None
         self._arrays: list[np.ndarray] = []
+        self._filled = 0  # slots up to the last that was filled
+        self._came = self._came_bytes = 0  # elements that were put in so far, and what they weighed
         self.any_failure = False  # whether a Failure was ever put in: then outputs must be looked at one by one
 
     def put(self, places: np.ndarray, payload: Payload) -> None:
@@ -45,13 +47,37 @@ class Slots:
             self.put(np.arange(len(only)), only)
         if self._template is None or not _same_form(self._template, payload):
             self._change_form(payload)
-        self._grow(int(places.max()) + 1)
+        filled = int(places.max()) + 1
+        self._grow(filled)
+        self._filled = max(self._filled, filled)
+        self._came += len(payload)
+        self._came_bytes += payload.nbytes
         for array, values in zip(self._arrays, _values(self._template, payload), strict=True):
             array[places] = values
 
     def put_first(self, payload: Payload) -> None:
         """Puts elements into the first slots, none of which has one yet."""
         self._only = payload
+
+    def __len__(self) -> int:
+        """How many are filled."""
+        return min(self._filled, self._came) if self._only is None else len(self._only)
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes the slots hold."""
+        if self._only is not None:
+            return _nbytes_of(self._only)
+        if self._template is None:
+            return 0
+        if isinstance(self._template, (Indexed, Columns)):
+            return sum(len(self) * (array.nbytes // max(1, len(array))) for array in self._arrays)
+        return len(self) * self._came_bytes // max(1, self._came)
+
+    def rows(self) -> list[Element]:
+        """The elements, as far as one need look at them to know what they hold: in index space at their numbers."""
+        held = self._only if self._only is not None else self.get(np.arange(self._filled))
+        return [as_array(held.indices)] if isinstance(held, Indexed) else held.rows()
 
     def get(self, places: np.ndarray) -> Payload:
         """The elements in these slots."""
@@ -85,6 +111,11 @@ class Slots:
         filled = self.get(np.arange(len(self._arrays[0])))
         self._template = Rows([])
         self._arrays = [object_array(filled.rows())]
+
+
+def _nbytes_of(payload: Payload) -> int:
+    # A run of numbers is kept as its ends, until some of them are exchanged; but it will be, so it counts as it will.
+    return 8 * len(payload) if isinstance(payload, Indexed) else payload.nbytes
 
 
 def _same_form(template: Payload, payload: Payload) -> bool:

@@ -98,7 +98,7 @@ class Pace:
     one cheap element says little about the next.
     """
 
-    __slots__ = ("_bytes_limit", "_elements", "_limit", "_nbytes", "_seconds", "size", "target_s")
+    __slots__ = ("_elements", "_limit", "_nbytes", "_seconds", "bytes_limit", "size", "target_s")
 
     GROWTH = 4
     # What a block weighs less than the one behind it: about four blocks count, so it is quick to follow and slow to be
@@ -109,7 +109,7 @@ class Pace:
         self.size = 1
         self.target_s = target_s
         self._limit = max(1, limit)
-        self._bytes_limit = bytes_limit
+        self.bytes_limit = bytes_limit  # may be set at any time
         self._elements = self._seconds = self._nbytes = 0.0
 
     def observe(self, elements: int, seconds: float, nbytes: int) -> None:
@@ -121,7 +121,7 @@ class Pace:
         self._nbytes = self._nbytes * self.FADING + nbytes
         wanted = min(
             self.target_s * self._elements / max(self._seconds, 1e-9),
-            self._bytes_limit * self._elements / max(self._nbytes, 1e-9),
+            self.bytes_limit * self._elements / max(self._nbytes, 1e-9),
             self.size * self.GROWTH,
             self._limit,
         )

@@ -112,14 +112,14 @@ class UniqueSteps:
     """Drops what it has seen. Its state is a number: what was seen is seen again by reading again."""
 
     def __init__(self) -> None:
-        self._seen: set[Any] = set()
+        self.seen: set[Any] = set()
 
     def step(self, element: Element) -> Any:
         if not isinstance(element, (int, str, bytes, np.integer)) or isinstance(element, bool):
             raise TypeError(f"an element must be one int or text, not {spec_of(element)}")
-        if element in self._seen:
+        if element in self.seen:
             return DROPPED
-        self._seen.add(element)
+        self.seen.add(element)
         return element
 
     def end(self) -> None:

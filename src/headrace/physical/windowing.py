@@ -13,6 +13,7 @@ import numpy as np
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
+from headrace.physical.budget import Holding
 from headrace.physical.collecting import Collected
 from headrace.physical.failing import located
 from headrace.physical.holding import HeldBlock, by_leaf, protected
@@ -39,7 +40,8 @@ def window_element(node: Window, elements: HeldElements) -> Element:
 class WindowStage(Stage):
     """Runs of consecutive elements, each as a dataset."""
 
-    def __init__(self, node: Window, input_stage: Stage, meter: Meter) -> None:
+    def __init__(self, node: Window, input_stage: Stage, meter: Meter, *, holding: Holding) -> None:
+        self._holding = holding
         super().__init__(meter, (input_stage,), input_stage.cursor)
         self._node = node
         self._reads = Reads(input_stage.cursor)
@@ -119,3 +121,9 @@ class WindowStage(Stage):
         self._failures = {failed: error for failed, error in self._failures.items() if failed >= number}
         self._reads.forget_before(number)
         self._first = number
+        # A window is one element, which always passes; it leaves less to what reads ahead.
+        self._holding.hold(sum(payload.nbytes for payload in self._payloads), tuple, count=1)
+
+    def close(self) -> None:
+        self._holding.release()
+        super().close()

@@ -26,7 +26,13 @@ class Options:
             many as all ``num_parallel_calls`` add up to; those left to ``hr.AUTOTUNE`` share one for each core that this
             process may use: by its affinity mask and its container's quota, divided by ``LOCAL_WORLD_SIZE`` where that is set.
         executor: ``"thread"``, or ``"inline"``, the reference: element by element in the caller's thread.
-        ram_budget: how many bytes all buffers together may hold. By default a quarter of the memory that this process may take, as
+        ram_budget: how many bytes the run may hold, beside a block in the hands of each stage. What must be held comes first: the
+            buffer of a ``shuffle``, open groups of ``group_by_window`` and rows of ``pack``, a ``cache`` in memory, what
+            ``unique`` has seen. What reads ahead (``prefetch``, parallel stages, a feed) shares what that leaves. An element that
+            is only a number in its source has 8 bytes; memory that elements share counts once, and arrays of
+            ``from_tensor_slices`` and mapped files not at all. To hold more than a budget that was given is a
+            ``ResourceExhaustedError`` that says by how much; more than the default is one warning, and an error beyond all
+            memory that the process may take. A single element always passes. By default a quarter of the memory that this process may take, as
             the machine, its container and ``ulimit -v`` bound it, divided by ``LOCAL_WORLD_SIZE``; what the process has
             taken for other things is not looked at. ``stats()`` of the iterator tells both.
         optimize: False runs the plan as it was written.

@@ -256,6 +256,10 @@ class Channel(Generic[T]):
         self._exchange.failures.append((error, error.__traceback__))
         self.close(cancel_pending_enqueues=True)
 
+    def bound_bytes(self, nbytes: int) -> None:
+        """From now on it takes in up to so many bytes, at least 1; what is inside already stays. Never waits."""
+        self._exchange.capacity_bytes = nbytes
+
     def look_again(self) -> None:
         """Have those who wait served, or sent away, because the outlook has changed. Never waits."""
         self._settle_if_free()

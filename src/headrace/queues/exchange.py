@@ -59,7 +59,6 @@ class Exchange(Generic[T]):
         "_calls_in",
         "_calls_out",
         "_capacity",
-        "_capacity_bytes",
         "_consumers",
         "_elements_in",
         "_elements_out",
@@ -72,6 +71,7 @@ class Exchange(Generic[T]):
         "_peak_nbytes",
         "_producers",
         "cancelling",
+        "capacity_bytes",
         "closed",
         "due",
         "failures",
@@ -93,7 +93,7 @@ class Exchange(Generic[T]):
         _check_bounds(name, capacity, capacity_bytes, held_back)
         self._name = name
         self._capacity = capacity
-        self._capacity_bytes = maxsize if capacity_bytes is None else capacity_bytes
+        self.capacity_bytes = maxsize if capacity_bytes is None else capacity_bytes
         self._held_back = held_back
         self._outlook = outlook
         self.inside: Order[T] = deque() if order is None else order
@@ -240,7 +240,7 @@ class Exchange(Generic[T]):
     def _has_room(self, elements: int, nbytes: int) -> bool:
         return (
             self._elements_in - self._elements_out + elements <= self._capacity
-            and self._nbytes_in - self._nbytes_out + nbytes <= self._capacity_bytes
+            and self._nbytes_in - self._nbytes_out + nbytes <= self.capacity_bytes
         ) or not self.inside
 
     def _let_in(self, entry: Entry[T]) -> None:
@@ -302,7 +302,7 @@ class Exchange(Generic[T]):
         return ChannelSnapshot(
             name=self._name,
             capacity=self._capacity,
-            capacity_bytes=None if self._capacity_bytes == maxsize else self._capacity_bytes,
+            capacity_bytes=None if self.capacity_bytes == maxsize else self.capacity_bytes,
             items=len(self.inside),
             elements=self.elements,
             nbytes=self.nbytes,

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.interrupting import interrupted
+from tests.unit.queues.background import until
 
 import headrace as hr
 from headrace.errors import InvalidArgumentError, MissingExtraError, OutOfRangeError
@@ -351,3 +352,14 @@ def test_ctrl_c_anywhere_leaves_no_thread_and_the_place_behind_what_was_delivere
             assert came + list(resumed) == whole, interruption.where
         if not interruption.came:
             break
+
+
+def test_what_lies_ready_on_the_device_has_its_part_of_the_budget() -> None:
+    dataset = hr.Dataset.range(40).map(lambda x: np.full(1_000, x)).with_options(hr.Options(ram_budget=40_000))
+    with iter(feed_of(dataset, ahead=True, buffer_size=1_000)) as iterator:
+        next(iterator)
+        assert iterator._reader is not None
+        ready = iterator._reader.ready
+        until(lambda: ready.snapshot().producers_waiting > 0)
+        assert 0 < ready.nbytes <= 40_000
+        assert sum(1 for _ in iterator) == 39

@@ -126,14 +126,21 @@ def test_what_waits_to_be_used_again_is_bounded(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(batch_memory, "_MOST_SPARE", 3)
     spare = batch_memory._Spare()
     for nbytes in (500, 400, 300, 1, 1001):
-        spare.give(np.empty(nbytes, np.uint8))
+        spare.give(np.empty(nbytes, np.uint8), 2_000)
     assert [piece.nbytes for piece in spare._pieces] == [400, 300, 1]
     for nbytes in (2, 3):
-        spare.give(np.empty(nbytes, np.uint8))
+        spare.give(np.empty(nbytes, np.uint8), 2_000)
     assert [piece.nbytes for piece in spare._pieces] == [1, 2, 3]
     assert spare.take(4) is None
     assert spare.take(2) is not None
     assert spare.take(2) is None
+
+
+def test_a_run_with_a_small_budget_leaves_no_more_than_that_to_be_used_again() -> None:
+    spare = batch_memory._Spare()
+    for nbytes in (500, 400, 300, 601):
+        spare.give(np.empty(nbytes, np.uint8), 600)
+    assert [piece.nbytes for piece in spare._pieces] == [300]
 
 
 def test_a_batch_may_be_changed_by_whoever_gets_it() -> None:

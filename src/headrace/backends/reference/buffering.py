@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, log
 from headrace.caching.kept import KeptEpoch, RefusedElement
+from headrace.caching.memory import MemoryCache
 from headrace.errors import HeadraceError
+from headrace.physical.budget import Holding
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.draws import Key
-from headrace.physical.keeping import cache_state, located_in_cache, usable
+from headrace.physical.keeping import CACHE_REMEDY, cache_state, located_in_cache, usable
 from headrace.physical.lowering import shuffle_key
 from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.origin import WordedOrigin
 from headrace.physical.payload import Rows
 from headrace.physical.shuffle_order import content, drain_order, draws
-from headrace.physical.shuffling import buffer_slots
+from headrace.physical.shuffling import SHUFFLE_REMEDY, buffer_needs, buffer_slots
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.plan.sequencing import Shuffle
-from headrace.structure import Element, read_only
+from headrace.structure import Element, nbytes_of, read_only
 
 __all__: list[str] = []
 
@@ -29,11 +31,18 @@ __all__: list[str] = []
 _NOTED_EVERY = 16
 
 
+def weight(item: Given | HeadraceError) -> int:
+    """About how many bytes an element holds."""
+    return 8 if isinstance(item, HeadraceError) else nbytes_of(item[0])
+
+
 class ShuffleStream:
     """The order is ``shuffle_order``'s. A failure lies in a slot as an element does."""
 
-    def __init__(self, node: Shuffle, key: Key, input_stream: Stream, state: State | None) -> None:
+    def __init__(self, node: Shuffle, key: Key, input_stream: Stream, state: State | None, holding: Holding) -> None:
         self.input = input_stream
+        self.holding = holding
+        self.held_bytes = 0
         self.size = buffer_slots(node)
         self.key = key
         self.emitted = state["emitted"] if state else 0
@@ -72,8 +81,22 @@ class ShuffleStream:
             number = self.number - 1
             slot = number if slot_of is None else slot_of.get(number)
             if slot is not None:
-                self.slots[slot] = (number, item)
+                self.put(slot, number, item)
         self.filled = True
+
+    def put(self, slot: int, number: int, item: Given | HeadraceError) -> None:
+        """Lays an element into a slot, in place of the one that lay there."""
+        before = self.slots.get(slot)
+        self.held_bytes += weight(item) - (weight(before[1]) if before is not None else 0)
+        self.slots[slot] = (number, item)
+        count = len(self.slots)
+        self.holding.hold(
+            self.held_bytes, self.elements, count=count, needs=lambda held: buffer_needs(held, count, self.size)
+        )
+
+    def elements(self) -> Iterator[Element]:
+        """The elements in the slots."""
+        return (item[0] for _, item in self.slots.values() if not isinstance(item, HeadraceError))
 
     def next(self) -> Given:
         if not self.filled:
@@ -83,7 +106,7 @@ class ShuffleStream:
             if item is not None:
                 slot = int(draws(self.key, self.emitted, 1, self.size)[0])
                 chosen = self.slots[slot]
-                self.slots[slot] = (self.number - 1, item)
+                self.put(slot, self.number - 1, item)
                 return self.out(chosen[1])
             assert self.total is not None  # the input has ended
             self.order = drain_order(self.key, min(self.total, self.size)).tolist()
@@ -109,6 +132,7 @@ class ShuffleStream:
         return state if self.total is None else {**state, "total": self.total}
 
     def close(self) -> None:
+        self.holding.release()
         self.input.close()
 
 
@@ -135,6 +159,14 @@ class CacheStream:
             self.content = self.filling.content if self.filling is not None else None
             self.input = build(self.epoch)
         self.failed = 0
+        self.holding = context.holding(node, CACHE_REMEDY)
+        self.held_bytes = sum(map(nbytes_of, self.rows))
+        self.hold()
+
+    def hold(self) -> None:
+        """Says how much lies in memory."""
+        if isinstance(self.node.store, MemoryCache):
+            self.holding.hold(self.held_bytes, lambda: self.rows, count=len(self.rows))
 
     def recall(self, kept: KeptEpoch) -> None:
         """The elements that are kept, and where they came from."""
@@ -188,6 +220,8 @@ class CacheStream:
             except RefusedElement as refused:
                 return refused.error
         self.rows.append(element)
+        self.held_bytes += nbytes_of(element)
+        self.hold()
         self.origins.append(origin)
         return None
 
@@ -205,6 +239,7 @@ class CacheStream:
         return cache_state(self.index, self.epoch, self.content, self.failures)
 
     def close(self) -> None:
+        self.holding.release()
         if self.filling is not None:
             self.filling.abandon()
             if self.rows:
@@ -216,7 +251,8 @@ class CacheStream:
 
 @stream_of.register
 def _shuffle(node: Shuffle, state: State | None, context: Context) -> Stream:
-    return ShuffleStream(node, shuffle_key(node, context), stream_of(node.input, input_state(state), context), state)
+    above = stream_of(node.input, input_state(state), context)
+    return ShuffleStream(node, shuffle_key(node, context), above, state, context.holding(node, SHUFFLE_REMEDY))
 
 
 @stream_of.register

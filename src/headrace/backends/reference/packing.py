@@ -5,11 +5,12 @@ from __future__ import annotations
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, called
 from headrace.errors import HeadraceError
+from headrace.physical.budget import Holding
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.origin import grouped
-from headrace.physical.packing import pack_state, sequences_lost
+from headrace.physical.packing import PACK_REMEDY, pack_state, sequences_lost
 from headrace.physical.sequences import TokenSequence, packed_row, sequence_of
 from headrace.plan.packing import Pack
 
@@ -32,7 +33,8 @@ def fits(sequence: TokenSequence, row: Row) -> bool:
 class PackStream:
     """Whole sequences, each in the first or in the fullest open row where there is room."""
 
-    def __init__(self, node: Pack, input_stream: Stream, state: State | None) -> None:
+    def __init__(self, node: Pack, input_stream: Stream, state: State | None, holding: Holding) -> None:
+        self.holding = holding
         self.node = node
         self.input = input_stream
         self.read = 0
@@ -61,8 +63,15 @@ class PackStream:
             if victim is not None:
                 return self.out(victim)
             self.put(self.waiting)
+            self.hold()
             self.waiting = None
             self.read += 1
+
+    def hold(self) -> None:
+        """Says how much is in the open rows."""
+        held = [sequence.arrays for row in self.rows for sequence in row]
+        nbytes = sum(array.nbytes for arrays in held for array in arrays)
+        self.holding.hold(nbytes, lambda: map(tuple, held), count=len(held))
 
     def next_sequence(self) -> TokenSequence:
         """The next sequence; an element that is none raises, and is passed."""
@@ -138,6 +147,7 @@ class PackStream:
         return pack_state(self.read, (rows, self.offset), lambda number: self.places.get(number) or self.input.state())
 
     def close(self) -> None:
+        self.holding.release()
         self.input.close()
 
 
@@ -179,4 +189,4 @@ class ConcatenatingStream(PackStream):
 def _pack(node: Pack, state: State | None, context: Context) -> Stream:
     above = stream_of(node.input, input_state(state), context)
     kind = ConcatenatingStream if node.strategy == "concat_then_split" else PackStream
-    return kind(node, above, state)
+    return kind(node, above, state, context.holding(node, PACK_REMEDY))

@@ -8,12 +8,15 @@ import functools
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, called, log
 from headrace.errors import HeadraceError
+from headrace.physical.budget import Holding
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.failing import located
 from headrace.physical.lowering.dispatch import input_state
+from headrace.physical.recalling import UNIQUE_REMEDY
 from headrace.physical.stepping import DROPPED, END, AssertSteps, ScanSteps, Steps, TakeWhileSteps, UniqueSteps
 from headrace.plan.stateful import AssertCardinality, IgnoreErrors, Scan, TakeWhile, Unique
+from headrace.structure import nbytes_of
 
 __all__: list[str] = []
 
@@ -92,8 +95,10 @@ def _ignore_errors(node: IgnoreErrors, state: State | None, context: Context) ->
 class UniqueStream(Unary):
     """Each element when it comes for the first time; what was seen is read again."""
 
-    def __init__(self, node: Unique, input_stream: Stream, state: State | None) -> None:
+    def __init__(self, node: Unique, input_stream: Stream, state: State | None, holding: Holding) -> None:
         super().__init__(input_stream)
+        self.holding = holding
+        self.seen_bytes = 0
         self.label = node.label
         self.steps = UniqueSteps()
         self.start = input_stream.state()
@@ -113,12 +118,23 @@ class UniqueStream(Unary):
             self.read += 1
             output = called(self.label, origin, functools.partial(self.steps.step, element))
             if output is not DROPPED:
+                self.seen_bytes += nbytes_of(output)
+                self.hold()
                 return output, origin
+
+    def hold(self) -> None:
+        """Says how much is kept in mind."""
+        self.holding.hold(self.seen_bytes, lambda: self.steps.seen, count=len(self.steps.seen))
 
     def state(self) -> State:
         return {"read": self.read, "input": self.start}
 
+    def close(self) -> None:
+        self.holding.release()
+        super().close()
+
 
 @stream_of.register
 def _unique(node: Unique, state: State | None, context: Context) -> Stream:
-    return UniqueStream(node, stream_of(node.input, input_state(state), context), state)
+    above = stream_of(node.input, input_state(state), context)
+    return UniqueStream(node, above, state, context.holding(node, UNIQUE_REMEDY))

@@ -9,10 +9,11 @@ from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, called
 from headrace.errors import HeadraceError
 from headrace.observe import frames
+from headrace.physical.budget import Holding
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.failing import within
-from headrace.physical.group_windows import group_lost, group_state
+from headrace.physical.group_windows import GROUPS_REMEDY, group_lost, group_state
 from headrace.physical.holding import HeldRows
 from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.lowering.windowing import reduced_plan
@@ -20,7 +21,7 @@ from headrace.physical.mapping import call_on
 from headrace.physical.origin import grouped
 from headrace.physical.windowing import window_element
 from headrace.plan.windowing import GroupByWindow, Held, Window
-from headrace.structure import Element, read_only
+from headrace.structure import Element, nbytes_of, read_only
 
 __all__: list[str] = []
 
@@ -95,7 +96,10 @@ class GroupWindowsStream:
         input_stream: Stream,
         open_group: Callable[[int, HeldRows, int, State | None], Stream],
         state: State | None,
+        holding: Holding,
     ) -> None:
+        self.holding = holding
+        self.held_bytes = 0  # in the groups that are not full
         self.node = node
         self.input = input_stream
         self.open_group = open_group
@@ -127,6 +131,7 @@ class GroupWindowsStream:
         except KeyError:
             self.lost = True
             raise group_lost(self.node.label) from None
+        self.held_bytes = sum(nbytes_of(member[2][0]) for _, members in self.groups.values() for member in members)
         self.number = saved["number"]
         if current:
             self.open(current["key"], members, current["inner"])
@@ -178,10 +183,18 @@ class GroupWindowsStream:
             key = called(self.node.label, given[1], functools.partial(self.key_of, given[0]))
             size, members = self.groups[key]
             members.append((self.read - 1, place, given))
+            self.held_bytes += nbytes_of(given[0])
             if len(members) == size:
                 del self.groups[key]
                 self.current = (key, members)
+                self.held_bytes -= sum(nbytes_of(member[2][0]) for member in members)
+            self.hold()
         self.number += 1
+
+    def hold(self) -> None:
+        """Says how much the groups hold that are not full."""
+        held = (member[2][0] for _, members in self.groups.values() for member in members)
+        self.holding.hold(self.held_bytes, lambda: held, count=sum(len(members) for _, members in self.groups.values()))
 
     def key_of(self, element: Element) -> int:
         """The element's key, whose group is there."""
@@ -215,6 +228,7 @@ class GroupWindowsStream:
         )
 
     def close(self) -> None:
+        self.holding.release()
         if self.stream is not None:
             self.stream.close()
         self.input.close()
@@ -236,4 +250,10 @@ def _group_by_window(node: GroupByWindow, state: State | None, context: Context)
         plan, inside = reduced_plan(node, key, held, number, context)
         return stream_of(plan, saved, inside)
 
-    return GroupWindowsStream(node, stream_of(node.input, input_state(state), context), open_group, state)
+    return GroupWindowsStream(
+        node,
+        stream_of(node.input, input_state(state), context),
+        open_group,
+        state,
+        context.holding(node, GROUPS_REMEDY),
+    )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
+from headrace.caching.memory import MemoryCache
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
-from headrace.physical.keeping import CacheStage
+from headrace.physical.keeping import CACHE_REMEDY, CacheStage
 from headrace.physical.lowering.dispatch import lower
 from headrace.physical.prefetching import PrefetchStage
 from headrace.physical.stage import Stage
@@ -29,6 +30,8 @@ def _cache(node: Cache, state: State | None, context: Context) -> Stage:
         # Of the whole iterator: whoever reads the cache first, it is filled with the same elements.
         epoch=context.iterator_epoch,
         whole_at=node.whole_at(),
+        holding=context.holding(node, CACHE_REMEDY),
+        in_memory=isinstance(node.store, MemoryCache),
     )
 
 
@@ -38,7 +41,7 @@ def _prefetch(node: Prefetch, state: State | None, context: Context) -> Stage:
     if context.gates is None or node.buffer_size == 0:
         return above
     size = None if node.buffer_size == AUTOTUNE else node.buffer_size
-    return PrefetchStage(above, context.meter(node), buffer_size=size, buffer_bytes=context.buffer_bytes)
+    return PrefetchStage(above, context.meter(node), buffer_size=size, budget=context.budget)
 
 
 @lower.register

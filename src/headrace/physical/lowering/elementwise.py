@@ -80,7 +80,7 @@ def _map_stage(
         gate=gate,
         ordered=ordered,
         number=number,
-        buffer_bytes=context.buffer_bytes,
-        memory=BatchMemory(node.stacked, context.buffer_bytes) if ordered and node.stacked else None,
+        budget=context.budget,
+        memory=BatchMemory(node.stacked, context.budget.share_bytes) if ordered and node.stacked else None,
         tuned=TunedCalls(gate.calls, maps[0].function) if node.num_parallel_calls == AUTOTUNE else None,
     )

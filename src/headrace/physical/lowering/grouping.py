@@ -32,7 +32,7 @@ def _batch(node: Batch, state: State | None, context: Context) -> Stage:
         gate=gate,
         ordered=True,
         number=0,
-        buffer_bytes=context.buffer_bytes,
+        budget=context.budget,
     )
 
 

@@ -68,9 +68,17 @@ def _interleave(node: FlatMap, state: State | None, context: Context) -> Stage:
     gate = context.gate(node)
     # Two a call: while one is read, the next already lies ready, and the driver comes to look only when it has a core.
     ahead = 2 * gate.calls if gate is not None else 0
-    readers_bytes = context.buffer_bytes // (AheadReader.BLOCKS_AHEAD * (2 * cycle + ahead))
-    pace = Pace(bytes_limit=max(1, readers_bytes), target_s=_READ_AHEAD_S)
-    reader = InnerReader if gate is None else functools.partial(AheadReader, gate=gate, pace=pace, meter=meter)
+    blocks = AheadReader.BLOCKS_AHEAD * (2 * cycle + ahead)
+
+    def block_bytes() -> int:
+        return max(1, context.budget.share_bytes // blocks)
+
+    pace = Pace(bytes_limit=block_bytes(), target_s=_READ_AHEAD_S)
+    reader = (
+        InnerReader
+        if gate is None
+        else functools.partial(AheadReader, gate=gate, pace=pace, meter=meter, block_bytes=block_bytes)
+    )
     return InterleaveStage(
         node.label,
         lower(node.input, input_state(state), context.replaying()),  # elements that opened datasets are read again

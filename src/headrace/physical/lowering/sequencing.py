@@ -7,7 +7,7 @@ from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.draws import Key
 from headrace.physical.lowering.dispatch import input_state, lower
-from headrace.physical.shuffling import ShuffleStage
+from headrace.physical.shuffling import SHUFFLE_REMEDY, ShuffleStage
 from headrace.physical.stage import Stage
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Shuffle, Skip, Take
 
@@ -70,4 +70,5 @@ def shuffle_key(node: Shuffle, context: Context) -> Key:
 @lower.register
 def _shuffle(node: Shuffle, state: State | None, context: Context) -> Stage:
     above = lower(node.input, input_state(state), context.replaying())
-    return ShuffleStage(node, shuffle_key(node, context), above, context.meter(node), state)
+    holding = context.holding(node, SHUFFLE_REMEDY)
+    return ShuffleStage(node, shuffle_key(node, context), above, context.meter(node), state, holding=holding)

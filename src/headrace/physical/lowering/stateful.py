@@ -6,7 +6,7 @@ from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.forgiving import ForgivingStage
 from headrace.physical.lowering.dispatch import input_state, lower
-from headrace.physical.recalling import RecallingStage
+from headrace.physical.recalling import UNIQUE_REMEDY, RecallingStage
 from headrace.physical.sequential import SequentialStage
 from headrace.physical.stage import Stage
 from headrace.physical.stepping import AssertSteps, ScanSteps, TakeWhileSteps
@@ -43,4 +43,5 @@ def _ignore_errors(node: IgnoreErrors, state: State | None, context: Context) ->
 def _unique(node: Unique, state: State | None, context: Context) -> Stage:
     # What was seen is read again from the beginning, so it must come in the same order.
     above = lower(node.input, input_state(state), context.replaying())
-    return RecallingStage(node.label, above, context.meter(node), state)
+    holding = context.holding(node, UNIQUE_REMEDY)
+    return RecallingStage(node.label, above, context.meter(node), state, holding=holding)

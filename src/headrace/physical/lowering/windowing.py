@@ -8,11 +8,11 @@ from headrace.physical.collecting import SavedCursor
 from headrace.physical.context import Context
 from headrace.physical.cursor import IndexCursor, State
 from headrace.physical.failing import located
-from headrace.physical.group_windows import GroupWindowsStage
+from headrace.physical.group_windows import GROUPS_REMEDY, GroupWindowsStage
 from headrace.physical.holding import HeldBlock, HeldStage
 from headrace.physical.inner import InnerReader
 from headrace.physical.lowering.dispatch import input_state, lower
-from headrace.physical.packing import PackStage
+from headrace.physical.packing import PACK_REMEDY, PackStage
 from headrace.physical.reading import GroupOrigin
 from headrace.physical.stage import Stage
 from headrace.physical.windowing import WindowStage
@@ -32,7 +32,8 @@ def _held(node: Held, state: State | None, context: Context) -> Stage:
 @lower.register
 def _window(node: Window, state: State | None, context: Context) -> Stage:
     # What a window holds is read again.
-    return WindowStage(node, lower(node.input, state, context.replaying()), context.meter(node))
+    above = lower(node.input, state, context.replaying())
+    return WindowStage(node, above, context.meter(node), holding=context.holding(node, ""))
 
 
 @holds(lambda at, _: (at["node"].reduce_label, None))
@@ -63,10 +64,12 @@ def _group_by_window(node: GroupByWindow, state: State | None, context: Context)
 
     # Elements that are held are read again.
     above = lower(node.input, input_state(state), context.replaying())
-    return GroupWindowsStage(node, above, context.meter(node), state, open_group)
+    holding = context.holding(node, GROUPS_REMEDY)
+    return GroupWindowsStage(node, above, context.meter(node), state, open_group, holding=holding)
 
 
 @lower.register
 def _pack(node: Pack, state: State | None, context: Context) -> Stage:
     # Sequences that are held are read again.
-    return PackStage(node, lower(node.input, input_state(state), context.replaying()), context.meter(node), state)
+    above = lower(node.input, input_state(state), context.replaying())
+    return PackStage(node, above, context.meter(node), state, holding=context.holding(node, PACK_REMEDY))

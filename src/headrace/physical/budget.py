@@ -1,0 +1,203 @@
+"""The bytes that one run may hold, and who holds them.
+
+Two kinds of stages hold elements. A shuffle's buffer, an open group, a cache in memory must hold what they hold: they have
+a ``Holding`` and say how much it is, a block at a time. What reads ahead (prefetch, the windows of parallel maps, a feed)
+can do with less: each has an equal part of what the others leave, ``Budget.share_bytes``, and asks again for each block.
+
+What counts. An element weighs what its leaves hold, taken from three elements of each block, as to look at all of them would
+cost more than a cheap pipeline does. Only where that says too much is each element looked at, and memory that several share
+counts once: arrays that are the same, and views, together at most what they are views of. Nothing counts for memory that is
+there anyway: the arrays of ``from_tensor_slices``, and files that are mapped into memory. In index space a number has 8 bytes.
+What is in the hands of stages, a block each, is beside the budget, and a single element always passes.
+"""
+
+from __future__ import annotations
+
+import logging
+import mmap
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from headrace.errors import ResourceExhaustedError
+from headrace.structure import Element, flatten
+
+__all__ = ["Budget", "Holding", "in_words", "owner_of"]
+
+_log: Final = logging.getLogger("headrace")
+
+# Where nobody stated a budget, what reads ahead keeps this part of the default one, however much must be held.
+_LEAST_PART: Final = 8
+# Elements are looked at again when there are so many more bytes than the last time.
+_AGAIN_AT: Final = 1.05
+# Stages that were warned of in this process: an epoch is a run, and tells nothing new.
+_warned: Final[set[str]] = set()
+
+
+class Budget:
+    """How much one run may hold.
+
+    Args:
+        total_bytes: the budget.
+        parts: how many stages read ahead, at least 1.
+        most_bytes: how much must be held before that is an error: the budget itself where it was stated, else all that the
+            process may take.
+        present: the ids of the arrays that are there anyway.
+    """
+
+    def __init__(
+        self, total_bytes: int, *, parts: int = 1, most_bytes: int | None = None, present: frozenset[int] = frozenset()
+    ) -> None:
+        self.total_bytes: Final = total_bytes
+        self.most_bytes: Final = total_bytes if most_bytes is None else most_bytes
+        self._parts = max(1, parts)
+        self._present = present
+        self._least = total_bytes // _LEAST_PART if self.most_bytes > total_bytes else 0
+        self._holdings: tuple[Holding, ...] = ()  # another tuple for each change: it is read in all threads
+
+    @property
+    def held_bytes(self) -> int:
+        """How much is held that cannot be less."""
+        return sum(holding.nbytes for holding in self._holdings)
+
+    @property
+    def share_bytes(self) -> int:
+        """How much each stage that reads ahead may hold now."""
+        left = self.total_bytes - self.held_bytes if self._holdings else self.total_bytes
+        return max(1, max(left, self._least) // self._parts)
+
+    def holding(self, stage: str, remedy: str) -> Holding:
+        """For a stage that must hold what it holds.
+
+        Args:
+            stage: how messages call it.
+            remedy: what makes it hold less, in words.
+        """
+        holding = Holding(self, stage, remedy)
+        self._holdings = (*self._holdings, holding)
+        return holding
+
+    def let_go(self, holding: Holding) -> None:
+        """The stage is no more."""
+        self._holdings = tuple(other for other in self._holdings if other is not holding)
+
+    def exact_bytes(self, elements: Iterable[Element]) -> int:
+        """How many bytes these elements hold, each looked at."""
+        found: dict[object, int] = {}
+        parts: set[tuple[int, int]] = set()  # of arrays that were counted: where they begin, and how long they are
+        for element in elements:
+            for leaf in flatten(element)[0]:
+                if not isinstance(leaf, np.ndarray):
+                    found[id(leaf)] = len(leaf) if isinstance(leaf, (str, bytes)) else int(getattr(leaf, "nbytes", 8))
+                elif (part := (leaf.__array_interface__["data"][0], leaf.nbytes)) not in parts:
+                    parts.add(part)
+                    self._count(leaf, found)
+        return sum(found.values())
+
+    def _count(self, array: np.ndarray, found: dict[object, int]) -> None:
+        owner = owner_of(array)
+        if id(owner) not in self._present and not isinstance(owner, mmap.mmap):
+            most = owner.nbytes if isinstance(owner, np.ndarray) else sys.maxsize
+            found[id(owner)] = min(found.get(id(owner), 0) + array.nbytes, most)
+
+    def refuse(self, holding: Holding, needs: str) -> None:
+        """Says that too much is held.
+
+        Raises:
+            ResourceExhaustedError: it is more than there may ever be.
+        """
+        held = self.held_bytes
+        others = "".join(
+            f", {other.stage} {in_words(other.nbytes)}"
+            for other in self._holdings
+            if other is not holding and other.nbytes
+        )
+        if held > self.most_bytes:
+            of = "the ram_budget of" if self.most_bytes == self.total_bytes else "what the process may take,"
+            over = in_words(held - self.most_bytes)
+            message = f"{needs}{others}: {over} more than {of} {in_words(self.most_bytes)}. {holding.remedy}, or a larger Options(ram_budget=)"
+            raise ResourceExhaustedError(message, stage=holding.stage)
+        if holding.stage not in _warned:
+            _warned.add(holding.stage)
+            _log.warning(
+                "%s: %s%s: %s more than the ram_budget of %s, a quarter of what the process may take. %s, or state an "
+                "Options(ram_budget=) that allows for it",
+                holding.stage,
+                needs,
+                others,
+                in_words(held - self.total_bytes),
+                in_words(self.total_bytes),
+                holding.remedy,
+            )
+
+
+class Holding:
+    """What one stage holds, and cannot hold less of."""
+
+    __slots__ = ("_budget", "_looked_at", "_scale", "nbytes", "remedy", "stage")
+
+    def __init__(self, budget: Budget, stage: str, remedy: str) -> None:
+        self._budget = budget
+        self.stage = stage
+        self.remedy = remedy
+        self.nbytes = 0
+        self._scale = 1.0  # of what was found when each element was looked at to what was thought
+        self._looked_at = 0.0  # how much it was thought to be then
+
+    @property
+    def budget_bytes(self) -> int:
+        """How much all may hold together."""
+        return self._budget.total_bytes
+
+    def hold(
+        self,
+        nbytes: int,
+        elements: Callable[[], Iterable[Element]],
+        *,
+        count: int,
+        needs: Callable[[int], str] | None = None,
+    ) -> None:
+        """Says how much is held now.
+
+        Args:
+            nbytes: about how much.
+            elements: gives the elements, to be looked at where that is too much.
+            count: how many they are; one is always allowed.
+            needs: says of so many bytes what they are, for the error.
+
+        Raises:
+            ResourceExhaustedError: it is more than there may ever be.
+        """
+        budget = self._budget
+        self.nbytes = int(nbytes * self._scale)
+        if count <= 1 or budget.held_bytes <= budget.total_bytes or nbytes < self._looked_at * _AGAIN_AT:
+            return
+        self._looked_at = nbytes
+        self.nbytes = budget.exact_bytes(elements())
+        self._scale = self.nbytes / max(1, nbytes)
+        if budget.held_bytes > budget.total_bytes:
+            says = needs or (lambda held: f"the {count:,} elements that it holds so far have {in_words(held)}")
+            budget.refuse(self, says(self.nbytes))
+
+    def release(self) -> None:
+        """Holds nothing any more."""
+        self.nbytes = 0
+        self._budget.let_go(self)
+
+
+def owner_of(array: np.ndarray) -> Any:
+    """What holds the memory of an array."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray) and owner.base is not None:
+        owner = owner.base
+    return owner.obj if isinstance(owner, memoryview) else owner
+
+
+def in_words(nbytes: int) -> str:
+    """A number of bytes for people."""
+    size, units = float(nbytes), ["bytes", "kB", "MB", "GB", "TB"]
+    while size >= 1000 and len(units) > 1:
+        size, units = size / 1000, units[1:]
+    return f"{size:.3g} {units[0]}" if size < 1000 or not units else f"{size:,.0f} {units[0]}"
