@@ -15,10 +15,10 @@ from headrace.errors import InvalidArgumentError
 
 __all__ = [
     "NORMAL_LEAVES",
+    "NUMPYS_TEXTS",
     "PLAIN_LEAVES",
     "PYTHON_NUMBERS",
     "as_arrays",
-    "is_fixed_text",
     "object_array",
     "stack",
     "without_fixed_texts",
@@ -32,18 +32,15 @@ _OF_MANY_DTYPES: Final = (np.str_, np.bytes_, np.void, np.datetime64, np.timedel
 PYTHON_NUMBERS: Final = {bool: np.dtype(bool), int: np.dtype(np.int64), float: np.dtype(np.float64)}
 _PYTHON_SCALARS: Final = frozenset({*PYTHON_NUMBERS, complex, str, bytes})
 PLAIN_LEAVES: Final = frozenset({*_PYTHON_SCALARS, np.ndarray, *_NUMPY_SCALARS})
+# The kinds of dtypes of NumPy's own texts: of a fixed length, and StringDType.
+NUMPYS_TEXTS: Final = "UST"
 # Leaves as elements carry them, but for arrays of texts of a fixed length.
 NORMAL_LEAVES: Final = PLAIN_LEAVES - {np.str_, np.bytes_}
 
 
-def is_fixed_text(array: np.ndarray) -> bool:
-    """Whether an array holds texts of a fixed length, NumPy's own."""
-    return array.dtype.kind in "US"
-
-
 def without_fixed_texts(array: np.ndarray) -> np.ndarray:
-    """The array with texts as objects."""
-    return array.astype(object) if array.dtype.kind in "US" else array
+    """The array with NumPy's own texts as objects."""
+    return np.asarray(array).astype(object) if array.dtype.kind in NUMPYS_TEXTS else array
 
 
 def stack(leaves: Sequence[Any], kinds: AbstractSet[type] | None = None) -> np.ndarray:

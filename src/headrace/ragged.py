@@ -100,7 +100,10 @@ def _of_the_kind(value: Any, array: np.ndarray) -> Any:
     """A text as the array has them, ``str`` or ``bytes``: as values to pad with they are one kind."""
     kind = type(array.ravel()[0]) if array.dtype == object and array.size else None
     if kind is str and isinstance(value, bytes):
-        return value.decode()
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            raise TypeError(f"the padding value {value!r} is no text in UTF-8, and the component holds texts") from None
     if kind is bytes and isinstance(value, str):
         return value.encode()
     return value

@@ -24,6 +24,7 @@ import optree
 from headrace.errors import InvalidArgumentError
 from headrace.leaf_arrays import (
     NORMAL_LEAVES,
+    NUMPYS_TEXTS,
     PLAIN_LEAVES,
     PYTHON_NUMBERS,
     as_arrays,
@@ -102,8 +103,10 @@ def _is_list(value: object) -> bool:
 def _normalize_leaf(leaf: Any) -> Any:
     if _is_list(leaf):
         return _array_of_list(leaf)
+    if isinstance(leaf, np.ndarray):
+        return without_fixed_texts(leaf)
     if type(leaf) in NORMAL_LEAVES:
-        return without_fixed_texts(leaf) if isinstance(leaf, np.ndarray) else leaf
+        return leaf
     if isinstance(leaf, (np.str_, np.bytes_)):
         return leaf.item()
     if _is_record(leaf):
@@ -175,7 +178,7 @@ def spec_of(element: Element) -> Any:
 
 def _spec_as_written(leaf: Any) -> TensorSpec:
     spec = leaf_spec(_normalize_leaf(leaf))
-    if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "US":
+    if isinstance(leaf, np.ndarray) and leaf.dtype.kind in NUMPYS_TEXTS:
         return TensorSpec(spec.shape, leaf.dtype)  # where it holds nothing, its dtype alone says of what
     return spec
 
@@ -257,7 +260,7 @@ def _is_normal(column: Sequence[Any], kinds: AbstractSet[type]) -> bool:
     if np.ndarray not in kinds:
         return True
     arrays = column if len(kinds) == 1 else [leaf for leaf in column if type(leaf) is np.ndarray]
-    return not any(dtype.kind in "US" for dtype in set(map(_dtype, arrays)))  # few dtypes, of many arrays
+    return not any(dtype.kind in NUMPYS_TEXTS for dtype in set(map(_dtype, arrays)))  # few dtypes, of many arrays
 
 
 def _same_keys(rows: Sequence[dict[Any, Any]]) -> list[Any] | None:

@@ -69,7 +69,7 @@ def _leaf_dtype(dtype: Any) -> np.dtype[Any] | type:
     if dtype in (str, bytes, object):
         return dtype  # type: ignore[no-any-return]  # one of the three types just named
     resolved: np.dtype[Any] = np.dtype(dtype)
-    kinds: dict[str, type] = {"U": str, "S": bytes, "O": object}
+    kinds: dict[str, type] = {"U": str, "T": str, "S": bytes, "O": object}
     return kinds.get(resolved.kind, resolved)
 
 

@@ -14,7 +14,11 @@ from headrace.testing.restoring import check_every_restore_point, same
 
 data = hr.Dataset
 
-FIXED: dict[str, np.ndarray] = {"str": np.array(["a", "bcd"]), "bytes": np.array([b"a", b"bcd"])}
+FIXED: dict[str, np.ndarray] = {
+    "str": np.array(["a", "bcd"]),
+    "bytes": np.array([b"a", b"bcd"]),
+    "StringDType": np.array(["a", "bcd"], np.dtypes.StringDType()),
+}
 
 
 def objects(*values: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
@@ -25,7 +29,7 @@ def objects(*values: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
 
 def ragged(texts: np.ndarray) -> hr.Dataset:
     """Zero to two of the texts, in arrays of their own lengths."""
-    return data.range(3).map(lambda n: np.array(texts[:n].tolist(), texts.dtype.type))
+    return data.range(3).map(lambda n: np.array(texts[:n].tolist(), texts.dtype if n < 1 else None))
 
 
 OPERATIONS: dict[str, Callable[[np.ndarray], hr.Dataset]] = {
@@ -79,10 +83,18 @@ def test_texts_of_a_fixed_length_are_the_same_from_a_cache_and_a_save(kind: str,
 def test_a_padding_value_takes_the_kind_of_its_texts(kind: str, fixed: bool, given: Any) -> None:
     texts = FIXED[kind] if fixed else FIXED[kind].astype(object)
     dataset = data.range(1, 3).map(lambda n: texts[:n]).padded_batch(2, padding_values=given)
-    filler = "?" if kind == "str" else b"?"
+    filler = b"?" if kind == "bytes" else "?"
     a, bcd = FIXED[kind].tolist()
     (came,) = dataset
     assert same(came, objects(a, filler, a, bcd, shape=(2, 2)))
+
+
+def test_an_array_of_characters_is_one_of_texts_and_a_padding_value_that_is_no_text_is_refused() -> None:
+    (came,) = data.from_tensors(np.char.array(["a", "b"]))
+    assert type(came) is np.ndarray
+    assert same(came, objects("a", "b"))
+    with pytest.raises(hr.errors.HeadraceError, match="no text in UTF-8"):
+        list(data.range(1, 3).map(lambda n: np.array(["x"] * n)).padded_batch(2, padding_values=b"\xff"))
 
 
 def test_a_nul_at_the_end_of_bytes_stays_beside_bytes_of_a_fixed_length() -> None:

@@ -195,7 +195,7 @@ class _Leaf:
         if isinstance(leaf, (str, bytes)):
             return self._as_text(leaf, leaf)
         array = leaf if isinstance(leaf, np.ndarray) else self._as_objects(leaf)
-        if array.dtype.kind not in "USO":
+        if array.dtype.kind not in "USTO":
             raise self._unfit(leaf)
         texts = array.ravel().tolist()
         if array.dtype == object and set(map(type, texts)) <= {kind} and array.ndim:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+import numpy as np
+
 from headrace.errors import InvalidArgumentError
 from headrace.structure import flatten_as_written, paths_of, unflatten
 from headrace.tensor_spec import Shape, TensorSpec, checked_shape
@@ -86,12 +88,15 @@ def _dtype(dtype: Any, path: str) -> Any:
     if dtype is None or isinstance(dtype, (TensorSpec, list)):
         raise _no_dtype(dtype, path)
     name = getattr(dtype, "as_numpy_dtype", dtype)  # TensorFlow's own dtypes
-    if dtype == "string" or (name is not dtype and dtype.name == "string"):
+    if (isinstance(dtype, str) and dtype == "string") or (name is not dtype and dtype.name == "string"):
         return str
     try:
-        return TensorSpec(None, name).dtype
-    except TypeError:
+        found = TensorSpec(None, name).dtype
+    except (TypeError, ValueError):
         raise _no_dtype(dtype, path) from None
+    if found is object and isinstance(name, type) and name not in (object, np.object_):
+        raise _no_dtype(dtype, path)  # NumPy takes any class for one of objects
+    return found
 
 
 def _no_dtype(given: Any, path: str) -> TypeError:

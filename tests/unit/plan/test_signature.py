@@ -112,6 +112,8 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "signature and shapes": ({"output_shapes": (), "output_signature": INT}, TypeError, "or output_shapes, not both"),
     "shapes alone": ({"output_shapes": ()}, TypeError, "output_shapes needs output_types"),
     "no dtype": ({"output_types": "nonsense"}, TypeError, "output_types is 'nonsense', which is no dtype"),
+    "an array": ({"output_types": np.zeros(3)}, TypeError, "which is no dtype"),
+    "a class": ({"output_types": Spec}, TypeError, "which is no dtype"),
     "a list of dtypes": ({"output_types": ["int32", "int32"]}, TypeError, "which is no dtype"),
     "a specification among types": ({"output_types": ("int32", INT)}, TypeError, "no TensorSpec"),
     "fewer shapes": (
