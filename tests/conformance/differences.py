@@ -32,6 +32,7 @@ _DETAILS = re.compile(
 _PROGRAM = re.compile(r'^```python(?: title="(?P<side>[\w.]+)")?\n(?P<text>.*?)^```$', re.MULTILINE | re.DOTALL)
 _PRINTED = re.compile(r"^```text\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _WIDTH = len("headrace")
+_HANGS = "never ends"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +95,7 @@ def _row(topic: str, found: re.Match[str]) -> Row:
 def disagreement(row: Row, side: Side) -> str:
     """How a side differs from what the page says of it, in words; empty where it does not."""
     with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
-        found = printed(side, row.programs[side.name], Path(folder))
+        found = printed(side, row.programs[side.name], Path(folder), hangs=_HANGS in row.prints[side.name])
     if found == row.prints[side.name]:
         return ""
     said = "\n    ".join(row.prints[side.name]) or "nothing"
@@ -146,7 +147,7 @@ def _with_prints(page: str, row: Row, sides: list[Side]) -> str:
         with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
             lines += [
                 f"{side.name:{_WIDTH}}  {line}".rstrip()
-                for line in printed(side, row.programs[side.name], Path(folder))
+                for line in printed(side, row.programs[side.name], Path(folder), hangs=True)
             ]
     start = page.index(f'<details id="{row.id}" markdown>')
     found = _PRINTED.search(page, start)

@@ -31,6 +31,8 @@ __all__ = ["Side", "headrace_side", "printed", "tensorflow_side"]
 
 # Elements and errors that are shown of a dataset: some fail for ever.
 _SHOWN = 12
+# What ends at all has ended by then, on a loaded machine as well.
+PATIENCE_S = 60.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,13 +43,13 @@ class Side:
         name: as in the page.
         prefix: the name of its module in a program.
         homes: where its names are looked up, in this order.
-        patience_s: after so many seconds, a call never ends.
+        hangs_after_s: where a call is said to hang, so long is it waited for.
     """
 
     name: str
     prefix: str
     homes: tuple[Any, ...]
-    patience_s: float
+    hangs_after_s: float
 
     def names(self, program: str) -> dict[str, Any]:
         """What a program uses of the library."""
@@ -61,8 +63,8 @@ class Side:
 
 
 def headrace_side() -> Side:
-    """headrace, in which nothing hangs: its patience is for a loaded machine."""
-    return Side("headrace", "hr", (hr.queue, hr.train, hr.io, hr.errors, hr), patience_s=60.0)
+    """headrace, in which nothing hangs."""
+    return Side("headrace", "hr", (hr.queue, hr.train, hr.io, hr.errors, hr), hangs_after_s=PATIENCE_S)
 
 
 def tensorflow_side() -> Side:
@@ -72,11 +74,12 @@ def tensorflow_side() -> Side:
 
     tf.get_logger().setLevel("CRITICAL")
     homes = (tf.data, tf.queue, tf.compat.v1.train, tf.io, tf.errors, tf.data.experimental, tf)
-    return Side("tf.data", "tf", homes, patience_s=2.0)
+    return Side("tf.data", "tf", homes, hangs_after_s=2.0)
 
 
-def printed(side: Side, program: str, folder: Path) -> list[str]:
-    """The lines that a program prints on a side."""
+def printed(side: Side, program: str, folder: Path, *, hangs: bool) -> list[str]:
+    """The lines that a program prints on a side; ``hangs`` where some call in it is said never to end."""
+    patience_s = side.hangs_after_s if hangs else PATIENCE_S
     lines: list[str] = []
 
     def say(*values: Any) -> None:
@@ -90,7 +93,7 @@ def printed(side: Side, program: str, folder: Path) -> list[str]:
         # A daemon: what hangs in TensorFlow does so to the end of the process.
         threading.Thread(target=_settle, args=(result, call), daemon=True).start()
         try:
-            show(result.result(timeout=side.patience_s))
+            show(result.result(timeout=patience_s))
         except concurrent.futures.TimeoutError:
             say("never ends")
         except Exception as error:
