@@ -101,6 +101,9 @@ class Consuming(Part):
     def cardinality(self) -> int:
         """How many elements an epoch has; ``hr.INFINITE_CARDINALITY`` or ``hr.UNKNOWN_CARDINALITY`` otherwise.
 
+        Groups, buckets and a parallel ``interleave`` of an endless dataset count as infinite, as in tf.data, though a function that
+        gives empty datasets alone would make no element. ``len`` of what is infinite or unknown is a TypeError.
+
         Example:
             >>> import headrace as hr
             >>> hr.Dataset.range(10).batch(4).cardinality()

@@ -125,6 +125,11 @@ class Interleave(FlatMap):
         object.__setattr__(self, "cycle_length", cycle)
         object.__setattr__(self, "block_length", block)
 
+    def cardinality(self) -> int:
+        """Without an end where it reads none in workers, as tf.data counts; else only a run could tell."""
+        endless = self.num_parallel_calls is not None and self.input.cardinality() == INFINITE_CARDINALITY
+        return INFINITE_CARDINALITY if endless else UNKNOWN_CARDINALITY
+
     def parameters(self) -> dict[str, Any]:
         """The function's name, the order, and how it is called."""
         return {

@@ -14,6 +14,7 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.plan.elementwise import check_function
 from headrace.plan.node import (
+    INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY,
     Node,
     Spec,
@@ -174,8 +175,8 @@ class GroupByWindow(UnaryNode):
         return f"{named} ({place})" if place else named
 
     def cardinality(self) -> int:
-        """Only a run could tell."""
-        return UNKNOWN_CARDINALITY
+        """Without an end where it reads none, as tf.data counts (though groups may give nothing); else only a run could tell."""
+        return INFINITE_CARDINALITY if self.input.cardinality() == INFINITE_CARDINALITY else UNKNOWN_CARDINALITY
 
     def spec(self) -> Spec:
         """Only the function could tell."""
