@@ -11,7 +11,7 @@ from headrace.plan.node import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALI
 from headrace.plan.options import Options
 from headrace.plan.vectorized import vectorized
 from headrace.ragged import RaggedTensor
-from headrace.tensor_spec import TensorSpec
+from headrace.tensor_spec import DatasetSpec, TensorSpec
 
 if TYPE_CHECKING:
     from headrace import audio, image, io, queue, train
@@ -37,6 +37,7 @@ __all__ = [
     "CsvDataset",
     "Dataset",
     "DatasetIterator",
+    "DatasetSpec",
     "FixedLengthRecordDataset",
     "JsonLinesDataset",
     "NumpyDataset",

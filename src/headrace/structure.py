@@ -33,10 +33,11 @@ from headrace.leaf_arrays import (
     without_fixed_texts,
 )
 from headrace.record_classes import is_record_class, register_record
-from headrace.tensor_spec import TensorSpec
+from headrace.tensor_spec import NAMESPACE, TensorSpec, dataset_spec
 
 __all__ = [
     "LEAF",
+    "NAMESPACE",
     "Element",
     "TreeDef",
     "as_arrays",
@@ -63,7 +64,6 @@ __all__ = [
 Element = Any
 TreeDef = optree.PyTreeSpec
 
-NAMESPACE: Final = "headrace"
 LEAF: Final[TreeDef] = optree.treespec_leaf(namespace=NAMESPACE)
 
 _NATIVE_DTYPES: Final = frozenset(PYTHON_NUMBERS.values())
@@ -186,8 +186,10 @@ def _spec_as_written(leaf: Any) -> TensorSpec:
 def leaf_spec(leaf: Any) -> TensorSpec:
     """The shape and type of one leaf, as it would be in an array."""
     if isinstance(leaf, np.ndarray):
-        return TensorSpec(leaf.shape, _content_type(leaf))
-    return TensorSpec((), _scalar_dtype(leaf))
+        dtype = _content_type(leaf)
+        return (dataset_spec(leaf) if dtype is object else None) or TensorSpec(leaf.shape, dtype)
+    dtype = _scalar_dtype(leaf)
+    return (dataset_spec(leaf) if dtype is object else None) or TensorSpec((), dtype)
 
 
 def _content_type(array: np.ndarray) -> Any:

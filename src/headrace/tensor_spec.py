@@ -1,16 +1,20 @@
-"""What is known of a leaf before it is there: its shape and its dtype."""
+"""What is known of a leaf before it is there: its shape and its dtype, or what the elements of a dataset are."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+import optree
 
 from headrace.errors import InvalidArgumentError
 
-__all__ = ["Shape", "TensorSpec", "checked_shape"]
+__all__ = ["NAMESPACE", "DatasetSpec", "Shape", "TensorSpec", "checked_shape", "dataset_spec", "fits", "general"]
+
+NAMESPACE: Final = "headrace"  # of what is registered with optree
 
 Shape = tuple[int | None, ...]
 
@@ -58,10 +62,88 @@ class TensorSpec:
 
     def most_general(self, other: TensorSpec) -> TensorSpec:
         """The narrowest specification that both fit; the dtypes must be equal."""
-        if self.shape is None or other.shape is None or len(self.shape) != len(other.shape):
-            return TensorSpec(None, self.dtype)
-        sizes = zip(self.shape, other.shape, strict=True)
-        return TensorSpec(tuple(mine if mine == theirs else None for mine, theirs in sizes), self.dtype)
+        return TensorSpec(_most_general(self.shape, other.shape), self.dtype)
+
+    def with_shape(self, shape: Shape | None) -> TensorSpec:
+        """The same with another shape."""
+        return TensorSpec(shape, self.dtype)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, init=False)
+class DatasetSpec(TensorSpec):
+    """What the elements of a dataset are, where an element is itself a dataset, as a window is.
+
+    Args:
+        element_spec: the structure of ``TensorSpec`` of its elements; None where only a run could tell.
+        dataset_shape: ``()`` for one dataset; a batch of datasets is an array of that shape.
+
+    Example:
+        >>> import headrace as hr
+        >>> hr.Dataset.range(8).window(2).element_spec
+        DatasetSpec(TensorSpec(shape=(), dtype=int64))
+    """
+
+    element_spec: Any
+
+    def __init__(self, element_spec: Any, dataset_shape: Iterable[int | None] | int | None = ()) -> None:
+        TensorSpec.__init__(self, dataset_shape, object)  # not super(): slots make another class
+        object.__setattr__(self, "element_spec", element_spec)
+
+    def __repr__(self) -> str:
+        return f"DatasetSpec({self.element_spec!r}{'' if self.shape == () else f', {self.shape}'})"
+
+    def is_compatible_with(self, other: TensorSpec) -> bool:
+        """Whether a dataset of the other's kind fits this one."""
+        if not isinstance(other, DatasetSpec) or not TensorSpec.is_compatible_with(self, other):
+            return False
+        return self.element_spec is None or other.element_spec is None or fits(self.element_spec, other.element_spec)
+
+    def most_general(self, other: TensorSpec) -> TensorSpec:
+        """The narrowest specification that both fit."""
+        shape = _most_general(self.shape, other.shape)
+        if not isinstance(other, DatasetSpec):
+            return TensorSpec(shape, object)
+        return DatasetSpec(general(self.element_spec, other.element_spec), shape)
+
+    def with_shape(self, shape: Shape | None) -> DatasetSpec:
+        """The same with another shape."""
+        return DatasetSpec(self.element_spec, shape)
+
+
+def dataset_spec(leaf: Any) -> DatasetSpec | None:
+    """What a leaf that is a dataset holds, or what all datasets hold in an array of them, as a batch of windows is; else None."""
+    datasets = leaf.ravel().tolist() if isinstance(leaf, np.ndarray) else [leaf]
+    if not datasets or not all(hasattr(type(dataset), "__headrace_plan__") for dataset in datasets):
+        return None
+    held = functools.reduce(general, (dataset.__headrace_plan__().spec() for dataset in datasets))
+    return DatasetSpec(held, leaf.shape if isinstance(leaf, np.ndarray) else ())
+
+
+def fits(spec: Any, other: Any) -> bool:
+    """Whether a structure of leaves of the other's shapes and types fits this structure of specifications."""
+    (leaves, treedef), (others, theirs) = _flatten(spec), _flatten(other)
+    return treedef == theirs and all(mine.is_compatible_with(leaf) for mine, leaf in zip(leaves, others, strict=True))
+
+
+def general(one: Any, other: Any) -> Any:
+    """The narrowest structure of specifications that both fit; None where structure or dtypes differ, or one is None."""
+    (leaves, treedef), (others, theirs) = _flatten(one), _flatten(other)
+    if one is None or other is None or treedef != theirs:
+        return None
+    pairs = list(zip(leaves, others, strict=True))
+    if any(mine.dtype != leaf.dtype for mine, leaf in pairs):
+        return None
+    return optree.tree_unflatten(treedef, [mine.most_general(leaf) for mine, leaf in pairs])
+
+
+def _flatten(spec: Any) -> tuple[list[Any], optree.PyTreeSpec]:
+    return optree.tree_flatten(spec, namespace=NAMESPACE)
+
+
+def _most_general(one: Shape | None, other: Shape | None) -> Shape | None:
+    if one is None or other is None or len(one) != len(other):
+        return None
+    return tuple(mine if mine == theirs else None for mine, theirs in zip(one, other, strict=True))
 
 
 def _leaf_dtype(dtype: Any) -> np.dtype[Any] | type:

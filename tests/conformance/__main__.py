@@ -107,7 +107,9 @@ def outcome(side: Headrace, chain: list[Drawn]) -> list[Event]:
         return [("contradicts itself", "")] if _CONTRADICTION in str(error) else [("refused", _refusal(side, error))]
     if iterator is not None:
         return list(events_of(side, iterator, LIMIT))
-    return [("result", made if chain[-1].text.startswith("element_spec") else side.plain(made))]
+    if chain[-1].text.startswith("element_spec"):
+        return [("spec", made)]
+    return [("result", side.plain(made))]
 
 
 def _refusal(side: Headrace, error: Exception) -> str:
@@ -123,6 +125,17 @@ _CONTRADICTION = "[Op:MakeIterator]"
 _NO_RANDOM_ACCESS = ([("refused", "Unimplemented")], [("refused", "FailedPrecondition")])
 
 
+def knows_as_much(wanted: Any, found: Any) -> bool:
+    """Whether a spec of headrace's has the dtypes of TensorFlow's, and each size that is known there; it may know more."""
+    if isinstance(wanted, dict):
+        return wanted.keys() == found.keys() and all(knows_as_much(wanted[key], found[key]) for key in wanted)
+    if not isinstance(wanted[0], str):
+        return len(wanted) == len(found) and all(knows_as_much(*pair) for pair in zip(wanted, found, strict=True))
+    (dtype, sizes), (own_dtype, own) = wanted, found
+    alike = sizes is None or (own is not None and len(own) == len(sizes))
+    return dtype == own_dtype and alike and all(a in (None, b) for a, b in zip(sizes or (), own or (), strict=False))
+
+
 def agree(wanted: list[Event], found: list[Event]) -> bool:
     """Whether headrace gives what TensorFlow does, as far as TensorFlow goes.
 
@@ -132,6 +145,8 @@ def agree(wanted: list[Event], found: list[Event]) -> bool:
     """
     if wanted == found or wanted in _NO_RANDOM_ACCESS or wanted[:1] == [("contradicts itself", "")]:
         return True
+    if [kind for kind, _ in (*wanted, *found)] == ["spec", "spec"]:
+        return knows_as_much(wanted[0][1], found[0][1])
     if wanted and wanted[0][0] == "refused":
         # The kinds may be others: a source that fails is asked first, and the chain fails only where it gives elements.
         return all(kind == "error" for kind, _ in found)

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from headrace.dataset.part import Part
-from headrace.errors import HeadraceError, InvalidArgumentError, OutOfRangeError
-from headrace.plan.buffering import WithOptions, options_of
+from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.plan.buffering import options_of
 from headrace.plan.explain import explain_plan
 from headrace.plan.node import INFINITE_CARDINALITY
-from headrace.plan.options import Options
 from headrace.structure import flatten, normalize, paths_of, spec_of
 
 if TYPE_CHECKING:
@@ -166,29 +165,27 @@ class Consuming(Part):
 
     @property
     def element_spec(self) -> Any:
-        """The structure of ``TensorSpec`` of an element.
+        """The structure of ``TensorSpec`` of an element; ``hr.DatasetSpec`` where an element is a dataset, as a window is.
 
-        Where it follows from the operations it is exact, with None for sizes that vary. Behind a Python function
-        only a run can tell: the first element is made to look at it, and the sizes are that element's.
+        What follows from the operations is exact, with None for sizes that vary. A Python function is not traced: the plan is
+        run until it gives its first element, and behind a function the specification is that of what it returned on the way.
+        A size in which its results differ is None, and so is one that equals a size of its input that is known to vary: behind
+        ``batch(32).map(scaled)`` the first size is None, because the last batch may be short. What a function returns only
+        later, no look can tell: a map that makes longer and longer rows says what the first were.
 
         Raises:
             OutOfRangeError: the dataset is empty, and only an element could tell.
+            HeadraceError: the first element failed, and only it could tell.
+            TypeError: datasets that are read one after the other differ in structure or dtype.
 
         Example:
             >>> import headrace as hr
             >>> hr.Dataset.range(10).batch(4).element_spec
             TensorSpec(shape=(None,), dtype=int64)
         """
-        known = self._plan.spec()
-        if known is not None:
-            return known
-        inline = WithOptions(input=self._plan, options=Options(executor="inline"))
-        from headrace.iterator import DatasetIterator
+        from headrace.dataset.looking import looked_spec
 
-        with DatasetIterator(inline, counts=False) as iterator:
-            for element in iterator:
-                return spec_of(element)
-        raise OutOfRangeError("the dataset is empty, so its element_spec is not known")
+        return looked_spec(self._plan)
 
     def as_numpy_iterator(self) -> NumpyIterator:
         """An iterator whose elements carry every number as a NumPy scalar or array.

@@ -83,7 +83,8 @@ class Grouping(Part):
         Raises:
             InvalidArgumentError: the size is below 1; a shape or structure that does not fit, at once where that is known;
                 while iterating, elements that differ in structure, dtype or number of axes.
-            TypeError: a padding value of another kind than its component; a size that is no int.
+            TypeError: a padding value of another kind than its component; a size that is no int; a component is a dataset, as
+                windows are.
             DataLossError: while iterating, an element is longer than its shape.
 
         Example:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
-from headrace.plan.grouping import PaddedBatch, RaggedBatch
+from headrace.plan.grouping import PADS_NO_DATASETS, PaddedBatch, RaggedBatch
 from headrace.ragged import RaggedTensor
 from headrace.structure import Element, TreeDef, as_arrays, normalize, paths_of, stack, transpose, unflatten
 
@@ -22,6 +22,8 @@ def padded_batch(node: PaddedBatch, rows: Sequence[Element]) -> Element:
         InvalidArgumentError, DataLossError, TypeError: as ``Padding.stacked``.
     """
     treedef, columns = transpose(rows)
+    if any(hasattr(type(column[0]), "__headrace_plan__") for column in columns):
+        raise TypeError(PADS_NO_DATASETS)
     return unflatten(treedef, node.padding.stacked(treedef, [as_arrays(column) for column in columns]))
 
 

@@ -12,12 +12,16 @@ from headrace.plan.elementwise import check_parallel_calls
 from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Spec, UnaryNode
 from headrace.plan.padding import Padding
 from headrace.plan.sequencing import check_int
-from headrace.structure import flatten, unflatten
-from headrace.tensor_spec import TensorSpec
+from headrace.ragged import RaggedTensor
+from headrace.structure import flatten, normalize, unflatten
+from headrace.tensor_spec import DatasetSpec, TensorSpec
 
-__all__ = ["Batch", "CyclingBatch", "PaddedBatch", "RaggedBatch", "Unbatch"]
+__all__ = ["PADS_NO_DATASETS", "Batch", "CyclingBatch", "PaddedBatch", "RaggedBatch", "Unbatch"]
 
 _INT64 = np.dtype(np.int64)
+PADS_NO_DATASETS = (
+    "a dataset cannot be padded; to pad what windows hold, flat_map(lambda window: window.padded_batch(…))"
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,9 +54,13 @@ class Batch(UnaryNode):
         inner = self.input.spec()
         if inner is None:
             return None
-        size = self.batch_size if self.drop_remainder else None
         leaves, treedef = flatten(inner)
-        return unflatten(treedef, [TensorSpec(_behind(size, leaf), leaf.dtype) for leaf in leaves])
+        size = self.batch_size if self.drop_remainder or self._divides() else None
+        return unflatten(treedef, [leaf.with_shape(_behind(size, leaf)) for leaf in leaves])
+
+    def _divides(self) -> bool:
+        """Whether it batches anew what came in batches of a known size, a multiple of its own: then no rest is left."""
+        return isinstance(self.input, Unbatch) and _divide(self.batch_size, self.input.input.spec())
 
     def parameters(self) -> dict[str, Any]:
         """Its size, what becomes of the rest, and how it is made."""
@@ -71,8 +79,11 @@ class PaddedBatch(Batch):
         # Not super(): a dataclass with slots is another class than the one that is written here.
         Batch.__post_init__(self)
         spec = self.input.spec()
-        if spec is not None:
-            self.padding.check(spec, stage=self.op)
+        if spec is None:
+            return
+        if any(isinstance(leaf, DatasetSpec) for leaf in flatten(spec)[0]):
+            raise TypeError(f"{self.op}: {PADS_NO_DATASETS}")
+        self.padding.check(spec, stage=self.op)
 
     def spec(self) -> Spec:
         """What it reads, padded, with the batch's axis first."""
@@ -82,7 +93,7 @@ class PaddedBatch(Batch):
         size = self.batch_size if self.drop_remainder else None
         leaves, treedef = flatten(inner)
         shapes = self.padding.shapes_of(treedef, [leaf.shape for leaf in leaves])
-        specs = [TensorSpec((size, *shape), leaf.dtype) for shape, leaf in zip(shapes, leaves, strict=True)]
+        specs = [leaf.with_shape((size, *shape)) for shape, leaf in zip(shapes, leaves, strict=True)]
         return unflatten(treedef, specs)
 
     def parameters(self) -> dict[str, Any]:
@@ -110,8 +121,21 @@ class RaggedBatch(Batch):
         object.__setattr__(self, "row_splits_dtype", dtype)
 
     def spec(self) -> Spec:
-        """Only a batch could tell."""
-        return None
+        """What it reads, with a ``RaggedTensor`` in place of each component that has an axis."""
+        inner = self.input.spec()
+        if inner is None:
+            return None
+        leaves, treedef = flatten(inner)
+        if any(leaf.shape is None for leaf in leaves):
+            return None  # whether it has an axis
+        size = self.batch_size if self.drop_remainder else None
+        return normalize(unflatten(treedef, [self._ragged(size, leaf) for leaf in leaves]))
+
+    def _ragged(self, size: int | None, leaf: TensorSpec) -> Any:
+        if not leaf.shape:
+            return leaf.with_shape((size,))
+        splits = None if size is None else size + 1
+        return RaggedTensor(leaf.with_shape((None, *leaf.shape[1:])), TensorSpec((splits,), self.row_splits_dtype))
 
     def parameters(self) -> dict[str, Any]:
         """Its size and the dtype of where rows end."""
@@ -147,12 +171,23 @@ class CyclingBatch(UnaryNode):
         inner = self.input.spec()
         if inner is None:
             return None
-        leaves, treedef = flatten(inner)
-        return unflatten(treedef, [TensorSpec(_behind(None, leaf), leaf.dtype) for leaf in leaves])
+        (first, *others), (leaves, treedef) = self.batch_sizes, flatten(inner)
+        alike = all(size == first for size in others)
+        size = first if alike and (self.drop_remainder or self._divides(first)) else None
+        return unflatten(treedef, [leaf.with_shape(_behind(size, leaf)) for leaf in leaves])
+
+    def _divides(self, size: int) -> bool:
+        return isinstance(self.input, Unbatch) and _divide(size, self.input.input.spec())
 
     def parameters(self) -> dict[str, Any]:
         """Its sizes and what becomes of the rest."""
         return {"batch_sizes": list(self.batch_sizes), "drop_remainder": self.drop_remainder}
+
+
+def _divide(size: int, batches: Spec) -> bool:
+    """Whether batches of this size divide all of those."""
+    shapes = [leaf.shape for leaf in flatten(batches)[0]] if batches is not None else []
+    return bool(shapes) and all(shape and shape[0] is not None and shape[0] % size == 0 for shape in shapes)
 
 
 def _behind(size: int | None, leaf: TensorSpec) -> tuple[int | None, ...] | None:
@@ -193,4 +228,4 @@ class Unbatch(UnaryNode):
         if inner is None:
             return None
         leaves, treedef = flatten(inner)
-        return unflatten(treedef, [TensorSpec(leaf.shape and leaf.shape[1:], leaf.dtype) for leaf in leaves])
+        return unflatten(treedef, [leaf.with_shape(leaf.shape and leaf.shape[1:]) for leaf in leaves])

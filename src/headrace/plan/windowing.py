@@ -6,6 +6,7 @@ A dataset is made of a plan by the facade, which stands above. So these nodes ca
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
@@ -25,7 +26,7 @@ from headrace.plan.node import (
 from headrace.plan.randomness import Randomness
 from headrace.plan.sequencing import check_int
 from headrace.structure import Element, flatten, spec_of, unflatten
-from headrace.tensor_spec import TensorSpec
+from headrace.tensor_spec import DatasetSpec, general
 
 __all__ = ["GroupByWindow", "Held", "HeldElements", "Window", "Wrap"]
 
@@ -59,9 +60,9 @@ class Held(Node):
         return len(self.elements)
 
     def spec(self) -> Spec:
-        """That of an element, where all are alike."""
+        """The narrowest that all elements fit, where they are alike in structure and dtype."""
         specs = [spec_of(element) for element in self.elements.rows()]
-        return specs[0] if specs and all(spec == specs[0] for spec in specs) else None
+        return functools.reduce(general, specs) if specs else None
 
     def parameters(self) -> dict[str, Any]:
         """How many there are; the values are the run's own."""
@@ -111,7 +112,7 @@ class Window(UnaryNode):
         if inner is None:
             return None
         leaves, treedef = flatten(inner)
-        return unflatten(treedef, [TensorSpec((), object)] * len(leaves))
+        return unflatten(treedef, [DatasetSpec(leaf) for leaf in leaves])
 
     def parameters(self) -> dict[str, Any]:
         """How long windows are, and where they begin."""
