@@ -104,7 +104,9 @@ def _normalize_leaf(leaf: Any) -> Any:
     if _is_list(leaf):
         return _array_of_list(leaf)
     if isinstance(leaf, np.ndarray):
-        return without_fixed_texts(leaf)
+        if leaf.dtype.kind not in NUMPYS_TEXTS:
+            return leaf
+        return without_fixed_texts(leaf) if leaf.ndim else leaf.item()
     if type(leaf) in NORMAL_LEAVES:
         return leaf
     if isinstance(leaf, (np.str_, np.bytes_)):

@@ -89,6 +89,13 @@ def test_a_padding_value_takes_the_kind_of_its_texts(kind: str, fixed: bool, giv
     assert same(came, objects(a, filler, a, bcd, shape=(2, 2)))
 
 
+@pytest.mark.parametrize("text", ["ab", b"ab", ""], ids=repr)
+def test_a_text_in_an_array_without_axes_is_that_text(text: Any, tmp_path: pathlib.Path) -> None:
+    dataset = data.range(2).map(lambda _: {"a": np.array(text)})
+    for again in (dataset, dataset.cache(tmp_path), dataset.cache(tmp_path)):
+        assert all(same(element, {"a": text}) for element in again)
+
+
 def test_an_array_of_characters_is_one_of_texts_and_a_padding_value_that_is_no_text_is_refused() -> None:
     (came,) = data.from_tensors(np.char.array(["a", "b"]))
     assert type(came) is np.ndarray
