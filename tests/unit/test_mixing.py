@@ -10,6 +10,7 @@ import pytest
 
 import headrace as hr
 from headrace.physical import selecting
+from headrace.physical.mixing import MixStage
 from headrace.testing import check_every_restore_point
 
 A, B = hr.Dataset.range(3), hr.Dataset.range(10, 13)
@@ -297,3 +298,19 @@ def test_the_state_of_an_estimate_is_plain_numbers() -> None:
             next(iterator)
         position = iterator.state_dict()["position"]
     assert position["counts"] == [10 + 16 * (position["input"]["index"] // 32)] * 2
+
+
+def test_choices_that_give_nothing_are_looked_through_many_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+    peek = MixStage._peek
+
+    def counted(stage: MixStage, limit: int) -> Any:
+        looks.append(limit)
+        return peek(stage, limit)
+
+    monkeypatch.setattr(MixStage, "_peek", counted)
+    choices = hr.Dataset.from_tensor_slices(np.zeros(100_000, np.int64)).concatenate(hr.Dataset.range(1, 2))
+    datasets = [hr.Dataset.range(1), hr.Dataset.range(7, 8)]
+    mixed = hr.Dataset.choose_from_datasets(datasets, choices, stop_on_empty_dataset=False)
+    assert list(mixed) == [0, 7]
+    assert len(looks) < 100
