@@ -32,7 +32,7 @@ from headrace.leaf_arrays import (
     stack,
     without_fixed_texts,
 )
-from headrace.record_classes import is_record_class, register_record
+from headrace.record_classes import is_record_class, is_settled_tuple, register_named_tuple, register_record
 from headrace.tensor_spec import NAMESPACE, TensorSpec, dataset_spec
 
 __all__ = [
@@ -93,11 +93,17 @@ def normalize(element: Element) -> Element:
     Raises:
         InvalidArgumentError: a list's items differ in shape, so that it is no array.
     """
-    return optree.tree_map(_normalize_leaf, element, is_leaf=_is_list, namespace=NAMESPACE)
+    return optree.tree_map(_normalize_leaf, element, is_leaf=_is_unknown, namespace=NAMESPACE)
 
 
 def _is_list(value: object) -> bool:
     return type(value) is list
+
+
+def _is_unknown(value: object) -> bool:
+    """Whether optree is not to look into a value: a list, or a named tuple of a class that is new here."""
+    kind = type(value)
+    return kind is list or (isinstance(value, tuple) and not is_settled_tuple(kind))
 
 
 def _normalize_leaf(leaf: Any) -> Any:
@@ -111,10 +117,22 @@ def _normalize_leaf(leaf: Any) -> Any:
         return leaf
     if isinstance(leaf, (np.str_, np.bytes_)):
         return leaf.item()
-    if _is_record(leaf):
-        register_record(type(leaf), NAMESPACE)
+    if _is_new_structure(leaf):
         return normalize(leaf)
     return leaf
+
+
+def _is_new_structure(leaf: Any) -> bool:
+    """Whether a leaf is none, now that its class is known to optree."""
+    kind = type(leaf)
+    if isinstance(leaf, tuple):
+        new = not is_settled_tuple(kind)
+        register_named_tuple(kind, NAMESPACE)
+        return new
+    if _is_record(leaf):
+        register_record(kind, NAMESPACE)
+        return True
+    return False
 
 
 def _is_record(leaf: Any) -> bool:
@@ -125,12 +143,11 @@ def flatten_as_written(value: Any) -> tuple[list[Any], TreeDef]:
     """The leaves of what no source has made an element yet, and its structure; a list is a leaf."""
 
     def known(leaf: Any) -> Any:
-        if _is_record(leaf):
-            register_record(type(leaf), NAMESPACE)
-            return optree.tree_map(known, leaf, is_leaf=_is_list, namespace=NAMESPACE)
+        if _is_new_structure(leaf):
+            return optree.tree_map(known, leaf, is_leaf=_is_unknown, namespace=NAMESPACE)
         return leaf
 
-    whole = optree.tree_map(known, value, is_leaf=_is_list, namespace=NAMESPACE)
+    whole = optree.tree_map(known, value, is_leaf=_is_unknown, namespace=NAMESPACE)
     return optree.tree_flatten(whole, is_leaf=_is_list, namespace=NAMESPACE)
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from tests.fuzz.structures import cases, read_changed
 
 import headrace as hr
 
@@ -325,4 +326,5 @@ TARGETS: dict[str, Target] = {
     "image": Target(".image", _pictures, _one(hr.io.decode_image)),
     "wav": Target(".wav", _sounds, _one(hr.audio.decode_wav)),
     "sound": Target(".sound", _packed_sounds, _one(hr.audio.decode)),
+    "structures": Target(".case", cases, read_changed, most_answers=None),
 }

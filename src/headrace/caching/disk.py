@@ -11,17 +11,18 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import operator
 import re
 import secrets
 from pathlib import Path
 from typing import Any, Final
 
 from headrace.caching.kept import Elements, KeptEpoch
-from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError
+from headrace.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, NotFoundError
 from headrace.io.elements.file import ElementFile
 from headrace.io.elements.writer import SEGMENT_BYTES, ElementWriter
 
-__all__ = ["SUFFIX", "DiskCache", "entries_of", "is_being_filled"]
+__all__ = ["SUFFIX", "DiskCache", "entries_of", "is_being_filled", "key_of"]
 
 SUFFIX: Final = ".elements"
 # Fewer bytes in columns are written with their neighbours, row by row: a segment for each would be mostly table.
@@ -54,6 +55,7 @@ class DiskCache:
 
         Raises:
             InvalidArgumentError: the file is another pipeline's.
+            FailedPreconditionError: a class of its elements is in a module that the program has not imported.
             DataLossError: the file is broken.
         """
         try:
@@ -72,18 +74,22 @@ class DiskCache:
         try:
             file = ElementFile(self.path)
             meta = file.meta["cache"]
-        except (DataLossError, KeyError) as error:
+            kept = KeptEpoch((), tuple(map(operator.index, meta["epoch"])), file, str(meta["content"]))
+            is_mine = meta["plan"] == self._plan
+        except FailedPreconditionError as error:
+            raise FailedPreconditionError(error.reason, stage="cache") from None
+        except (DataLossError, KeyError, TypeError) as error:
             reason = error.reason if isinstance(error, DataLossError) else f"{self.path}: this is no cache"
             raise DataLossError(
                 f"{reason}; remove it with: headrace cache clear {self.folder}", stage="cache"
             ) from None
-        if meta["plan"] != self._plan:
+        if not is_mine:
             raise InvalidArgumentError(
                 f"{self.path} holds the elements of another pipeline. Give each pipeline a folder of its own, or "
                 f"key=hr.fingerprint; remove this one with: headrace cache clear {self.folder}",
                 stage="cache",
             )
-        return KeptEpoch((), tuple(meta["epoch"]), file, meta["content"])
+        return kept
 
     def filling(self, epoch: tuple[int, ...], content: str | None) -> _Written | None:
         """Writes the file, unless it is there or is being written."""
@@ -172,11 +178,23 @@ def entries_of(folder: Path) -> list[tuple[Path, ElementFile | DataLossError]]:
     """
     found: list[tuple[Path, ElementFile | DataLossError]] = []
     for path in sorted(folder.glob(f"*{SUFFIX}")):
+        if path.is_dir():
+            continue
         try:
-            found.append((path, ElementFile(path)))
+            found.append((path, ElementFile(path, to_look_at=True)))
         except DataLossError as error:
             found.append((path, error))
+        except NotFoundError as error:
+            if path.is_symlink():  # to nothing; other files were removed just now
+                found.append((path, DataLossError(error.reason)))
     return found
+
+
+def key_of(file: ElementFile) -> str | None:
+    """The key of the cache in a file, if it says one."""
+    about = file.meta.get("cache")
+    key = about.get("key") if isinstance(about, dict) else None
+    return key if isinstance(key, str) else None
 
 
 def is_being_filled(lock: Path) -> bool:

@@ -15,7 +15,7 @@ from headrace.io.elements.json import element_from_json, element_to_json
 from headrace.physical.cursor import State
 from headrace.physical.mapping import call_on, is_true, packed
 from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile
-from headrace.structure import Element, flatten, paths_of, read_only, spec_of
+from headrace.structure import Element, flatten, normalize, paths_of, read_only, spec_of
 
 __all__ = ["DROPPED", "END", "AssertSteps", "ScanSteps", "Steps", "TakeWhileSteps", "UniqueSteps"]
 
@@ -78,7 +78,11 @@ class ScanSteps:
         self._function = node.function
         self._label = node.label
         self._spec = flatten(spec_of(node.initial_state))
-        self._state = node.initial_state if state is None else read_only(element_from_json(state["state"]))
+        self._state = node.initial_state if state is None else self._restored(node, state["state"])
+
+    def _restored(self, node: Scan, saved: Any) -> Element:
+        """The state that was saved; of the plan's own structure, so that no class is looked for by a name."""
+        return read_only(element_from_json(saved, like=flatten(normalize(node.initial_state))[1]))
 
     def step(self, element: Element) -> Any:
         result = self._function(self._state, element)

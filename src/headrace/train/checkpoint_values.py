@@ -7,12 +7,14 @@ they were, bit for bit, on the CPU. Anything else is refused by name.
 from __future__ import annotations
 
 import json
+import sys
+import zipfile
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from headrace.errors import DataLossError, InvalidArgumentError
+from headrace.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 
 __all__ = ["read_values", "write_values"]
 
@@ -81,15 +83,18 @@ def _bits(tensor: Any) -> np.ndarray:
 
 
 def read_values(folder: Path) -> Any:
-    """The state that ``write_values`` wrote.
+    """The state that ``write_values`` wrote. Nothing is unpickled, and no module is imported because a file names it.
 
     Raises:
+        FailedPreconditionError: it has a framework's arrays, and the program has not imported that framework.
         DataLossError: a file is missing or broken.
     """
     try:
         with np.load(folder / _ARRAYS_FILE, allow_pickle=False) as arrays:
             return _decoded(json.loads((folder / _SHAPE_FILE).read_text()), arrays)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except FailedPreconditionError:
+        raise
+    except (OSError, EOFError, ValueError, LookupError, TypeError, RecursionError, zipfile.BadZipFile) as error:
         raise DataLossError(f"{folder}: the trainer's state cannot be read: {error}") from error
 
 
@@ -109,6 +114,8 @@ def _decoded(data: Any, arrays: Any) -> Any:
 
 
 def _restored(array: np.ndarray, kind: str, dtype: str | None) -> Any:
+    if kind in ("torch", "jax") and kind not in sys.modules:
+        raise FailedPreconditionError(f"the checkpoint holds arrays of {kind}'s: import {kind} before it is read")
     if kind == "torch":
         import torch
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.caching.disk import SUFFIX, entries_of, is_being_filled
+from headrace.caching.disk import SUFFIX, entries_of, is_being_filled, key_of
 from headrace.errors import DataLossError, NotFoundError
 from headrace.io.elements.file import ElementFile
 
@@ -32,7 +32,7 @@ def _entries(folder: Path) -> list[Entry]:
 
 def _facts(path: Path, found: ElementFile | DataLossError) -> dict[str, Any]:
     """What is known of one cache, as plain data."""
-    about = path.stat()
+    about = path.lstat()
     facts: dict[str, Any] = {
         "file": path.name,
         "bytes": about.st_size,
@@ -40,7 +40,7 @@ def _facts(path: Path, found: ElementFile | DataLossError) -> dict[str, Any]:
     }
     if isinstance(found, DataLossError):
         return {**facts, "problem": found.reason}
-    return {**facts, "elements": len(found), "key": found.meta.get("cache", {}).get("key")}
+    return {**facts, "elements": len(found), "key": key_of(found)}
 
 
 @app.command("ls")
@@ -57,12 +57,17 @@ def list_caches(
         typer.echo(f"no cache in {folder}")
     for lock in sorted(folder.glob("*.lock")):
         if is_being_filled(lock) and not as_json:
-            typer.echo(f"{lock.stem}{SUFFIX}  is being filled")
+            typer.echo(_shown(f"{lock.stem}{SUFFIX}  is being filled"))
 
 
 def _line(facts: dict[str, Any]) -> str:
     state = facts.get("problem") or f"{facts['elements']:,} elements  key {facts['key']}"
-    return f"{facts['file']}  {facts['bytes'] / 1e6:,.1f} MB  {facts['written']}  {state}"
+    return _shown(f"{facts['file']}  {facts['bytes'] / 1e6:,.1f} MB  {facts['written']}  {state}")
+
+
+def _shown(text: str) -> str:
+    """The text without what a terminal would take for commands: names, keys and reasons may be a stranger's."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 @app.command()
@@ -73,7 +78,7 @@ def verify(folder: Folder) -> None:
     for path, found in entries:
         problem = _problem(found)
         broken += problem is not None
-        typer.echo(f"{path.name}  {problem or 'whole'}")
+        typer.echo(_shown(f"{path.name}  {problem or 'whole'}"))
     typer.echo(f"{len(entries)} caches, {broken} broken")
     if broken:
         raise typer.Exit(1)
@@ -98,7 +103,7 @@ def clear(folder: Folder) -> None:
         removed += 1
     for lock in sorted(folder.glob("*.lock")):
         if is_being_filled(lock):
-            typer.echo(f"{lock.stem}{SUFFIX}  is being filled, and left")
+            typer.echo(_shown(f"{lock.stem}{SUFFIX}  is being filled, and left"))
             continue
         for left in folder.glob(f"{lock.stem}{SUFFIX}.*.part"):
             left.unlink()

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
+from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.structure import object_array
 
 __all__ = ["Buffers", "Kind", "StoredColumn", "kind_of_leaf", "stored_array", "stored_leaves"]
@@ -145,12 +146,16 @@ class StoredColumn:
             return np.frombuffer(memory, np.dtype(where["dtype"]), count=where["count"], offset=where["at"])
 
         shapes = starts = None
+        values = array(data["values"])
+        ends = array(data["ends"]) if "ends" in data else None
+        if ends is not None:
+            _check_ends(ends, len(values))
         if "shapes" in data:
             shapes = array(data["shapes"]).reshape(-1, len(data["axes"]))
-            starts = np.cumsum([0, *shapes.prod(axis=1).tolist()])
+            starts = np.array([0, *itertools.accumulate(map(math.prod, shapes.tolist()))])
+            _check_shapes(shapes, int(starts[-1]), (len(values) if ends is None else len(ends) - 1))
         shape = tuple(data["shape"]) if "shape" in data else None
-        ends = array(data["ends"]) if "ends" in data else None
-        return cls(array(data["values"]), data.get("text"), ends, shape, shapes, starts, "numpy" in data)
+        return cls(values, data.get("text"), ends, shape, shapes, starts, "numpy" in data)
 
     def column(self, count: int, indices: slice | np.ndarray) -> np.ndarray | None:
         """The leaves at these places as one array; None where their shapes differ."""
@@ -183,5 +188,26 @@ class StoredColumn:
             if stop > start:
                 data = self.values[ends[0] : ends[-1]].tobytes()
                 pieces = (data[a - ends[0] : b - ends[0]] for a, b in itertools.pairwise(ends))
-                found += (piece.decode("utf-8", "surrogatepass") for piece in pieces) if self.text == "str" else pieces
+                found += _decoded(pieces) if self.text == "str" else pieces
         return object_array(found)
+
+
+def _decoded(pieces: Iterable[bytes]) -> list[str]:
+    try:
+        return [piece.decode("utf-8", "surrogatepass") for piece in pieces]
+    except UnicodeDecodeError as error:
+        raise DataLossError(f"a stored text is no text: {error}") from error
+
+
+def _check_ends(ends: np.ndarray, size: int) -> None:
+    """Refuses ends that are not of texts which lie one behind the other in so many bytes."""
+    if ends[0] != 0 or ends[-1] != size or (ends[1:] < ends[:-1]).any():
+        raise DataLossError("stored texts do not end where they are said to")
+
+
+def _check_shapes(shapes: np.ndarray, found: int, size: int) -> None:
+    """Refuses shapes that are not of leaves which lie one behind the other in so many values."""
+    if shapes.size and (shapes.min() < 0 or np.where(shapes, shapes, 1).prod(axis=1, dtype=float).max() > 1 << 60):
+        raise DataLossError("stored arrays do not have the shapes that they are said to have")
+    if found != size:
+        raise DataLossError("stored arrays have other sizes than they are said to have")

@@ -6,7 +6,8 @@ they lie, whatever order is asked for, so a stored dataset is read by index.
 
 What always holds.
 - A file is whole or it is not there under its name: it is written beside, forced to the disk, and renamed.
-- Nothing is unpickled, and no number in a file is believed before it was checked against the file's size.
+- Nothing is unpickled, no class is imported or called, and no number in a file is believed before it was checked against
+  the file's size.
 - A segment's checksum is compared when it is first read; a broken one names the file and where in it.
 """
 
@@ -25,9 +26,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from headrace.errors import DataLossError, NotFoundError
+from headrace.errors import DataLossError, FailedPreconditionError, NotFoundError
 from headrace.io.elements.columns import StoredColumn
 from headrace.io.elements.structure import structure_from_json
+from headrace.io.elements.table import check_table
 from headrace.structure import LEAF, Element, TreeDef, columns_of, rows_of, unflatten
 from headrace.tensor_spec import TensorSpec
 
@@ -41,19 +43,32 @@ TAIL: Final = struct.Struct("<QI20s")
 class Segment:
     """Elements of one structure, as they lie in a file."""
 
-    def __init__(self, data: dict[str, Any], memory: Callable[[], memoryview]) -> None:
+    def __init__(self, data: dict[str, Any], path: Path, memory: Callable[[], memoryview]) -> None:
+        self._path = path
         self.count: int = data["count"]
-        self.treedef = structure_from_json(data["structure"])
         self._data = data
         self._memory = memory
         self._columns: list[StoredColumn] | None = None
+
+    @functools.cached_property
+    def treedef(self) -> TreeDef:
+        """The structure of its elements.
+
+        Raises:
+            FailedPreconditionError: a class of theirs is in a module that the program has not imported.
+            DataLossError: a class of theirs is not there any more, or has other fields.
+        """
+        return structure_from_json(self._data["structure"])
 
     @property
     def stored(self) -> list[StoredColumn]:
         """Its columns, checked when they are first asked for."""
         if self._columns is None:
             memory = self._memory()
-            self._columns = [StoredColumn.of(column, memory) for column in self._data["columns"]]
+            try:
+                self._columns = [StoredColumn.of(column, memory) for column in self._data["columns"]]
+            except DataLossError as error:
+                raise DataLossError(f"{self._path}: the elements at byte {self._data['at']}: {error.reason}") from error
         return self._columns
 
     def specs(self) -> list[TensorSpec]:
@@ -70,7 +85,7 @@ class Segment:
         columns = self.columns(indices)
         if columns is not None and not any(column.is_numpys for column in self.stored):
             return rows_of(self.treedef, columns)
-        places = np.arange(self.count)[indices].tolist()
+        places = list(range(self.count)[indices]) if isinstance(indices, slice) else indices.tolist()
         table = [self._leaves(column, indices, places) for column in self.stored]
         return (
             [unflatten(self.treedef, leaves) for leaves in zip(*table, strict=True)]
@@ -99,13 +114,18 @@ def _leaves_of(column: np.ndarray) -> list[Any]:
 class ElementFile:
     """A file of elements, mapped into memory and read by index.
 
+    Args:
+        path: where it lies.
+        to_look_at: whether only its table of contents is wanted, for which the classes of its elements need not be there.
+
     Raises:
         NotFoundError: there is no such file.
+        FailedPreconditionError: a class of its elements is in a module that the program has not imported.
         DataLossError: it is no file of elements, was not written to its end, or its bytes are not those that were
             written; with the place.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, to_look_at: bool = False) -> None:
         self.path = path
         self._memory = _mapped(path)
         table = self._table()
@@ -114,8 +134,17 @@ class ElementFile:
         self.digest = hashlib.sha256(json.dumps(table).encode()).hexdigest()[:16]
         self._compression: str | None = table["compression"]
         self._origins: list[dict[str, Any]] = table["origins"]
-        self.segments = [Segment(data, functools.partial(self._checked, data)) for data in table["segments"]]
+        self.segments = [Segment(data, path, functools.partial(self._checked, data)) for data in table["segments"]]
         self.starts: list[int] = np.cumsum([0, *(segment.count for segment in self.segments)]).tolist()
+        if not to_look_at:
+            self._find_classes()
+
+    def _find_classes(self) -> None:
+        try:
+            for segment in self.segments:
+                _ = segment.treedef
+        except (DataLossError, FailedPreconditionError) as error:
+            raise type(error)(f"{self.path}: {error.reason}") from error
 
     def __len__(self) -> int:
         return self.starts[-1]
@@ -125,8 +154,11 @@ class ElementFile:
         left = number
         for where in self._origins:
             if left < where["count"]:
-                words = zlib.decompress(self._checked_bytes(where)).decode("utf-8", "surrogatepass")
-                return words.split("\0")[left]
+                try:
+                    words = zlib.decompress(self._checked_bytes(where)).decode("utf-8", "surrogatepass")
+                    return words.split("\0")[left]
+                except (zlib.error, UnicodeDecodeError, IndexError) as error:
+                    raise self._broken(f"the origins at byte {where['at']} are no origins: {error}") from error
             left -= where["count"]
         return f"element {number}"
 
@@ -228,6 +260,8 @@ class ElementFile:
         """
         for segment in self.segments:
             _ = segment.stored
+        for where in self._origins:
+            self._checked_bytes(where)
 
     # ------------------------------------------------------------------ what is in the file
 
@@ -245,12 +279,28 @@ class ElementFile:
         text = bytes(memory[end - length : end])
         if zlib.crc32(text) != crc:
             raise self._broken(f"the table of contents at byte {end - length} is not as it was written")
-        table: dict[str, Any] = json.loads(text)
+        try:
+            table: dict[str, Any] = json.loads(text)
+            check_table(table, len(MAGIC), end - length)
+        except (ValueError, TypeError, LookupError, OverflowError, RecursionError, DataLossError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise self._broken(
+                f"the table of contents at byte {end - length} is no table of elements: {reason}"
+            ) from error
         return table
 
     def _checked(self, data: dict[str, Any]) -> memoryview:
         part = self._checked_bytes(data)
-        return memoryview(zlib.decompress(part)) if self._compression else part
+        if not self._compression:
+            return part
+        try:
+            unpacking = zlib.decompressobj()
+            whole = unpacking.decompress(part, data["whole"]) + unpacking.flush()
+        except zlib.error as error:
+            raise self._broken(f"the elements at byte {data['at']} cannot be decompressed: {error}") from error
+        if len(whole) != data["whole"]:
+            raise self._broken(f"the elements at byte {data['at']} are {len(whole)} bytes, and not {data['whole']}")
+        return memoryview(whole)
 
     def _checked_bytes(self, where: dict[str, Any]) -> memoryview:
         part = self._memory[where["at"] : where["at"] + where["nbytes"]]
@@ -267,3 +317,5 @@ def _mapped(path: Path) -> memoryview:
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else memoryview(b"")
     except FileNotFoundError:
         raise NotFoundError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise DataLossError(f"{path} cannot be read: {error}") from error

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
+from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.io.elements.columns import kind_of_leaf
 from headrace.io.elements.structure import structure_from_json, structure_to_json
-from headrace.structure import Element, flatten, normalize, paths_of, unflatten
+from headrace.structure import Element, TreeDef, flatten, normalize, paths_of, unflatten
 
 __all__ = ["element_from_json", "element_to_json"]
 
@@ -60,9 +60,27 @@ def _leaf_to_json(leaf: Any) -> Any:
     }
 
 
-def element_from_json(data: Any) -> Element:
-    """The element that ``element_to_json`` wrote."""
-    return unflatten(structure_from_json(data["structure"]), [_leaf_from_json(leaf) for leaf in data["leaves"]])
+def element_from_json(data: Any, like: TreeDef | None = None) -> Element:
+    """The element that ``element_to_json`` wrote.
+
+    Args:
+        data: what it wrote.
+        like: the structure that it has, where that is known; no class is looked for by its name then.
+
+    Raises:
+        FailedPreconditionError: a class of the element's is in a module that the program has not imported.
+        DataLossError: it is no such element.
+    """
+    try:
+        structure, leaves = data["structure"], [_leaf_from_json(leaf) for leaf in data["leaves"]]
+        if like is not None and structure != structure_to_json(like):
+            raise ValueError("it has another structure")
+        treedef = structure_from_json(structure) if like is None else like
+        if treedef.num_leaves != len(leaves):
+            raise ValueError("it has more or fewer leaves than its structure")
+        return unflatten(treedef, leaves)
+    except (ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
+        raise DataLossError(f"the state holds an element that is none: {error}") from error
 
 
 def _leaf_from_json(data: Any) -> Any:
@@ -76,8 +94,16 @@ def _leaf_from_json(data: Any) -> Any:
             array[:] = [_leaf_from_json(text) for text in texts]
             return array.reshape(shape)
         case {"array": text, "dtype": dtype, "shape": shape, "scalar": scalar}:
-            values = np.frombuffer(base64.b64decode(text), np.dtype(dtype)).reshape(shape).copy()
+            values = np.frombuffer(base64.b64decode(text), _dtype(dtype)).reshape(shape).copy()
             if not scalar:
                 return values
             return values.item() if values.dtype.kind == "c" else values[()]
-    return data
+        case str() | bool() | int():
+            return data
+    raise ValueError(f"{data!r:.100} is no leaf")
+
+
+def _dtype(name: Any) -> np.dtype[Any]:
+    if type(name) is not str:
+        raise TypeError(f"{name!r:.100} is no dtype")
+    return np.dtype(name)

@@ -13,6 +13,7 @@ import dataclasses
 import json
 import logging
 import os
+import re
 import secrets
 import shutil
 import time
@@ -27,6 +28,8 @@ from headrace.structure import Element, nbytes_of
 __all__ = ["ShardWriter", "StoredRun", "WaitForFiles", "run_in", "wait_for_run"]
 
 _METADATA: Final = "metadata.json"
+_RUN: Final = re.compile(r"run-[0-9]+-[0-9a-f]+", re.ASCII)
+_SHARD: Final = re.compile(r"[0-9]{5,}\.elements", re.ASCII)
 _VERSION: Final = 1
 _log = logging.getLogger("headrace")
 # A save takes seconds at least. After three seconds somebody should know what is waited for.
@@ -50,14 +53,26 @@ def run_in(folder: Path) -> StoredRun:
         DataLossError: what says so is broken.
     """
     try:
-        text = (folder / _METADATA).read_text()
+        text = (folder / _METADATA).read_bytes()
     except FileNotFoundError:
         raise NotFoundError(f"{folder}: no dataset was saved here, or not to its end") from None
     try:
         data = json.loads(text)
-        return StoredRun(tuple(folder / data["run"] / name for name in data["shards"]), data["compression"])
-    except (ValueError, KeyError, TypeError) as error:
+        if data["version"] != _VERSION:
+            raise ValueError(f"it has version {data['version']!r:.50}, and this headrace reads {_VERSION}")
+        run, shards, compression = _named(_RUN, data["run"]), data["shards"], data["compression"]
+        if not shards or type(shards) is not list or compression not in (None, "GZIP"):
+            raise ValueError("it names no shards, or an unknown compression")
+        return StoredRun(tuple(folder / run / _named(_SHARD, name) for name in shards), compression)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataLossError(f"{folder / _METADATA} is broken: {error!r}") from error
+
+
+def _named(pattern: re.Pattern[str], name: str) -> str:
+    """A name that this module gives files, so that no path leads out of the folder."""
+    if not pattern.fullmatch(name):
+        raise ValueError(f"{name!r:.100} is no name of a run or a shard")
+    return name
 
 
 class WaitForFiles:
@@ -107,10 +122,14 @@ class ShardWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self.complete()
-        else:
+        if kind is not None:
             self.abandon()
+            return
+        try:
+            self.complete()
+        except BaseException:
+            self.abandon()
+            raise
 
     def add(self, elements: Sequence[Element], shard: int = 0) -> None:
         """Takes in the next elements, which go to that shard."""

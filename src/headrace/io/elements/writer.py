@@ -8,6 +8,7 @@ import os
 import secrets
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
@@ -68,10 +69,14 @@ class ElementWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self.complete()
-        else:
+        if kind is not None:
             self.abandon()
+            return
+        try:
+            self.complete()
+        except BaseException:
+            self.abandon()
+            raise
 
     def add(self, elements: Sequence[Element]) -> None:
         """Writes elements, in order."""
@@ -145,8 +150,10 @@ class ElementWriter:
 
     def abandon(self) -> None:
         """Leaves nothing behind."""
-        self._file.close()
-        self._beside.unlink(missing_ok=True)
+        with suppress(OSError):  # what is not written yet does not fit on a full disk either
+            self._file.close()
+        with suppress(OSError):
+            self._beside.unlink(missing_ok=True)
 
 
 def _named(treedef: TreeDef, number: int, index: int, function: Callable[[], T]) -> T:

@@ -137,7 +137,7 @@ def _found(place: str, path: str, kind: str, version: tuple[int, str]) -> Record
         return RecordIndex(path, version, place, spans, _fault_of(about["fault"], path, count))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, struct.error) as error:
         _log.warning("%s is broken (%s), and is built anew", place, error)
         return None
 
@@ -180,6 +180,8 @@ def _check(spans: Array, crc: int, size: int) -> None:
 
 
 def _fault_of(reason: str | None, path: str, count: int) -> HeadraceError | None:
+    if not isinstance(reason, str | None):
+        raise TypeError("what is wrong with the file is no text")
     return None if reason is None else DataLossError(reason, origin=f"{path}:{count + 1}")
 
 
