@@ -46,6 +46,11 @@ class Flow:
             self.peak = max(self.peak, self._started - self._delivered)
         return x
 
+    @property
+    def started(self) -> int:
+        with self._lock:
+            return self._started
+
     def deliver(self, count: int = 1) -> None:
         with self._lock:
             self._delivered += count
@@ -348,3 +353,34 @@ def test_a_buffer_that_is_filled_again_counts_too(delivered: int, executor: str)
     with iter(dataset.with_options(hr.Options(ram_budget=50 * ELEMENT_BYTES, executor=executor))) as again:
         again.load_state_dict(state)
         assert sum(1 for _ in again) == 100 - delivered
+
+
+@pytest.mark.parametrize("sizes", [(1,), (4,), (3, 7, 1)])
+def test_a_prefetch_of_nothing_reads_no_further_than_none(sizes: tuple[int, ...]) -> None:
+    def read_by(dataset: hr.Dataset) -> list[int]:
+        flow, reads = Flow(), []
+        with (
+            in_blocks_of(sizes),
+            iter(dataset.map(flow.start)) as plain,
+            iter(dataset.map(flow.start).prefetch(0)) as with_it,
+        ):
+            for iterator in (plain, with_it):
+                before = flow.started
+                for _ in range(10):
+                    next(iterator)
+                reads.append(flow.started - before)
+        return reads
+
+    plain, with_it = read_by(hr.Dataset.range(1000))
+    assert plain == with_it
+
+
+@given(st.integers(1, 60), st.integers(1, 30))
+def test_a_prefetch_reads_ahead_what_it_says_and_two_blocks_of_a_quarter(buffer_size: int, taken: int) -> None:
+    flow = Flow()
+    with iter(hr.Dataset.range(1000).map(flow.start).prefetch(buffer_size)) as iterator:
+        for _ in range(taken):
+            next(iterator)
+        at_rest(iterator)
+        block = -(-buffer_size // 4)
+        assert flow.started <= taken + buffer_size + 2 * block

@@ -90,8 +90,12 @@ class Buffering(Part):
     def prefetch(self, buffer_size: int | None, name: str | None = None) -> Dataset:
         """The same elements, made ready by a thread of their own before they are asked for.
 
+        Elements move in blocks, with and without it: of a cheap operation about a millisecond of work is done at once. So a
+        function is called further ahead than tf.data would call it, with ``prefetch(0)`` as with none; and besides those that
+        lie ready there is the block in work and the block in hand, each of at most a quarter of ``buffer_size``.
+
         Args:
-            buffer_size: how many elements may lie ready; 0 changes nothing, ``hr.AUTOTUNE`` leaves it to headrace.
+            buffer_size: how many elements may lie ready; 0 changes nothing, ``hr.AUTOTUNE`` and None leave it to headrace.
             name: how messages and statistics call the operation.
 
         Raises:

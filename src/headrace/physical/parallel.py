@@ -7,6 +7,7 @@ puts its result into a channel that always has room for it, so workers never wai
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import sys
@@ -15,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from headrace.errors import DeadlineExceededError
 from headrace.observe.frames import since, waits
 from headrace.observe.meter import Meter
 from headrace.physical.batch_memory import BatchMemory
@@ -32,6 +34,10 @@ __all__ = ["ParallelMapStage", "UndeliveredStage", "undelivered"]
 # A task wakes two threads, each of which waits for Python's lock and finds a cold cache: a third of a millisecond of work
 # beside one, on two cores (docs/decisions/0053).
 _TASK_S: Final = 8e-3
+# Elements that take longer to come than a task takes are handed on as they come: one read waits no longer than four tasks.
+_READ_S: Final = 4 * _TASK_S
+# A part of a read that is short beside it: what is made within that is not worth a read more.
+_MOMENT: Final = 16
 # A task that is run here, or only tries how many should run at once, is this part of another: it is not handed over.
 _SHORT: Final = 4
 
@@ -79,6 +85,9 @@ class ParallelMapStage(Stage):
         self._budget = budget
         # A block must not take more than its part of the bytes that the window may hold.
         self._pace = Pace(bytes_limit=self._most_bytes_a_block(), target_s=_TASK_S)
+        self._reading = Pace(target_s=_READ_S)
+        self._read_s = 0.0  # how long the latest read took
+        self._reads_slowly = False  # so that reading, and not the work, is what the next result waits for
         self._tasks: deque[_Task] = deque()  # in the order of the input
         self._done: Channel[_Task] = Channel(capacity=max(2, self._window), name=meter.name)
         self._running = 0
@@ -109,7 +118,8 @@ class ParallelMapStage(Stage):
         return next((task for task in self._tasks if task.pieces), None)
 
     def _delivered(self, task: _Task, limit: int) -> Item:
-        self._fill()
+        if not self._reads_slowly:  # else what is ready would wait for what is not there yet
+            self._fill()
         assert task.pieces  # _deliverable has looked
         piece = task.pieces.pop()
         if isinstance(piece, Block) and len(piece) > limit:
@@ -128,13 +138,40 @@ class ParallelMapStage(Stage):
         """Gives the workers what the window has room for; says whether there was anything."""
         filled = False
         while not self._ended and len(self._tasks) < self._window and self._may_begin() and self._has_room():
-            item = self._read(self.inputs[0], self._size())
+            item = self._timed_read()
             if item is None:
                 self._ended = True
                 break
             filled = True
             self._take_in(item)
+            if self._reads_slowly and self._is_ready_shortly():
+                break
         return filled
+
+    def _timed_read(self) -> Item:
+        start = time.perf_counter()
+        item = self._read(self.inputs[0], self._size())
+        if item is not None:
+            elements = len(item) if isinstance(item, Block) else 1
+            self._read_s = time.perf_counter() - start
+            self._reading.observe(elements, self._read_s, 0)
+            # By a factor of two: where the work is as slow, its workers are to have enough lie ready.
+            self._reads_slowly = self._read_s > max(_TASK_S, 2 * elements * self._pace.element_s / self._calls)
+        return item
+
+    @waits
+    def _is_ready_shortly(self) -> bool:
+        """Whether something can be handed on, now or within a moment that is short beside the next read."""
+        self._collect()
+        moment_s = self._read_s / _MOMENT
+        if (
+            self._deliverable() is None
+            and self._running
+            and self._tasks[-1].elements * self._pace.element_s <= moment_s
+        ):
+            with contextlib.suppress(DeadlineExceededError):
+                self._account(self._done.get(timeout_s=moment_s))
+        return self._deliverable() is not None
 
     def _may_begin(self) -> bool:
         # Of a number that was asked for, the next ones lie ready: then a worker never waits for the driver.
@@ -142,7 +179,7 @@ class ParallelMapStage(Stage):
 
     def _size(self) -> int:
         short = self._tuned is not None and (self._tuned.is_trying or self._tuned.now == 1)
-        return max(1, self._pace.size // _SHORT) if short else self._pace.size
+        return min(self._reading.size, max(1, self._pace.size // _SHORT) if short else self._pace.size)
 
     def _most_bytes_a_block(self) -> int:
         return max(1, self._budget.share_bytes // (2 * self._window))

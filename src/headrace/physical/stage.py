@@ -128,6 +128,11 @@ class Pace:
         self.size = max(1, int(wanted))
 
     @property
+    def element_s(self) -> float:
+        """About how many seconds one element takes."""
+        return self._seconds / self._elements if self._elements else 0.0
+
+    @property
     def element_nbytes(self) -> int:
         """About how many bytes one element has."""
         return int(self._nbytes / self._elements) if self._elements else 0

@@ -225,6 +225,9 @@ class QueueBase:
     def close(self, cancel_pending_enqueues: bool = False) -> None:
         """Let nothing new in. What is inside, and what waiting producers bring, can still be taken out.
 
+        It returns at once, and a second call is refused at once, also while producers wait for room: they are served when
+        somebody takes elements out. In TensorFlow both calls wait for them, for ever where nobody does.
+
         Args:
             cancel_pending_enqueues: send producers that wait for room away with CancelledError instead.
 

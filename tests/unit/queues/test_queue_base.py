@@ -67,6 +67,35 @@ def test_a_second_close_is_cancelled_unless_it_cancels(make: Make) -> None:
     queue.close(cancel_pending_enqueues=True)
 
 
+def test_no_close_waits_for_a_pending_enqueue(make: Make) -> None:
+    queue = make(1)
+    queue.enqueue(1)
+    enqueues = [Background(lambda: queue.enqueue(2)), Background(lambda: queue.enqueue(3))]
+    waiting(queue, producers=2)
+    assert Background(queue.close).result() is None
+    assert isinstance(Background(queue.close).error(), CancelledError)
+    assert queue.dequeue() == 1
+    waiting(queue, producers=1)  # one was served
+    assert Background(lambda: queue.close(cancel_pending_enqueues=True)).result() is None
+    errors = [enqueue.error() for enqueue in enqueues]
+    assert sorted(error is None for error in errors) == [False, True]
+    assert isinstance(next(error for error in errors if error is not None), CancelledError)
+
+
+def test_several_enqueue_many_serve_dequeue_many_beyond_the_capacity(make: Make) -> None:
+    queue = make(2)
+
+    def fill(first: int) -> Background:
+        return Background(lambda: queue.enqueue_many([list(range(first, first + 4))]))
+
+    filling = [fill(0), fill(10), fill(20)]
+    waiting(queue, producers=3)
+    taking = [Background(lambda: queue.dequeue_many(6)) for _ in range(2)]
+    taken = np.concatenate([call.result() for call in taking])
+    assert sorted(taken.tolist()) == [0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23]
+    assert all(call.error() is None for call in filling)
+
+
 def test_pending_enqueues_come_before_the_end(make: Make) -> None:
     queue = make(1)
     queue.enqueue(1)

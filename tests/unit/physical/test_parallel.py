@@ -1,0 +1,93 @@
+"""When a parallel stage reads on, and when it hands on what is ready, by a clock that only reading and working move."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from headrace.observe.meter import Meter
+from headrace.physical import parallel
+from headrace.physical.block import Block
+from headrace.physical.budget import Budget
+from headrace.physical.cursor import IndexCursor
+from headrace.physical.gates import Gate
+from headrace.physical.origin import NumberedOrigin
+from headrace.physical.parallel import ParallelMapStage
+from headrace.physical.payload import Rows
+from headrace.physical.stage import Item, Stage
+
+CALLS = 4
+
+
+class Here:
+    """Runs a task at once, so that what is made lies ready as soon as it was read."""
+
+    workers = CALLS
+    is_free = True
+
+    def submit(self, task: Callable[[], None]) -> None:
+        task()
+
+
+class Numbers(Stage):
+    """Numbers, each of which takes a while to come."""
+
+    def __init__(self, takes_s: float, now: list[float]) -> None:
+        super().__init__(Meter("numbers"), (), IndexCursor(0))
+        self.takes_s, self.now = takes_s, now
+        self.read = self.reads = 0
+
+    def _pull(self, limit: int) -> Item:
+        first, self.read, self.reads = self.read, self.read + limit, self.reads + 1
+        self.now[0] += limit * self.takes_s
+        rows = Rows(list(range(first, self.read)))
+        return Block(rows, IndexCursor(first), NumberedOrigin(np.arange(first, self.read)))
+
+
+def stage_of(
+    monkeypatch: pytest.MonkeyPatch, *, read_s: float, work_s: float, ordered: bool
+) -> tuple[ParallelMapStage, Numbers]:
+    now = [0.0]
+    monkeypatch.setattr(parallel, "time", types.SimpleNamespace(perf_counter=lambda: now[0]))
+    numbers = Numbers(read_s, now)
+
+    def make(block: Block) -> list[Block]:
+        now[0] += len(block) * work_s
+        return [block]
+
+    gate = Gate(Here(), CALLS)
+    stage = ParallelMapStage(make, numbers, Meter("map"), gate=gate, ordered=ordered, number=0, budget=Budget(1 << 30))
+    return stage, numbers
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_what_comes_slowly_is_handed_on_as_it_comes(monkeypatch: pytest.MonkeyPatch, ordered: bool) -> None:
+    stage, numbers = stage_of(monkeypatch, read_s=1.0, work_s=1e-6, ordered=ordered)
+    for count in range(1, 20):
+        piece = stage.pull(1000)
+        assert isinstance(piece, Block)
+        assert piece.payload.rows() == [count - 1]
+        assert numbers.read == count
+
+
+def test_what_comes_fast_is_read_ahead_so_that_no_worker_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage, numbers = stage_of(monkeypatch, read_s=1e-6, work_s=1e-6, ordered=True)
+    stage.pull(1000)
+    assert numbers.reads >= 2 * CALLS
+
+
+def test_what_the_workers_take_longer_for_is_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage, numbers = stage_of(monkeypatch, read_s=1.0, work_s=100.0, ordered=True)
+    for _ in range(3):
+        stage.pull(1000)
+    assert numbers.read >= 2 * CALLS
+
+
+def test_elements_that_come_slowly_are_read_in_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage, numbers = stage_of(monkeypatch, read_s=1e-3, work_s=1e-7, ordered=True)
+    for _ in range(30):
+        stage.pull(100_000)
+    assert numbers.read <= 32 * numbers.reads  # 32 ms a read, where the work alone would have it be 80,000 elements
