@@ -50,7 +50,8 @@ def train_and_evaluate(
 
     Returns:
         The metrics of the final evaluation (means over all examples, and ``global_step``), and what the exporters returned
-        at the final export. (None, []) where the checkpoint had reached ``max_steps`` already.
+        at the final export. (None, []) where the checkpoint had reached ``max_steps`` already: then the
+        trainer only takes what the checkpoint holds.
 
     Raises:
         TypeError: a specification is none, or the trainer lacks a method.
@@ -130,9 +131,10 @@ class _Job:
         checkpoint = self._checkpoints.latest()
         if checkpoint is not None:
             self.step = self._saved_at = checkpoint.step
+            # Also where nothing is left to do: whoever started a job again wants what it has learned.
+            self.trainer.load_state_dict(checkpoint.trainer)
             if self._train_spec.max_steps is not None and self.step >= self._train_spec.max_steps:
                 return None, []
-            self.trainer.load_state_dict(checkpoint.trainer)
         budget = self._config.ram_budget
         training = None if budget is None else max(1, int(budget * _TRAINING_SHARE))
         place = checkpoint.input if checkpoint is not None else None
