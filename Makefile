@@ -36,7 +36,7 @@ unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 CODE := src tests $(wildcard benchmarks examples docs/building)
 
-.PHONY: help setup demo wav alexnet test check format lint types layers doctest docs thorough stress fuzz conformance bench handoff import-time clean
+.PHONY: help setup demo wav alexnet test check format lint types layers doctest docs thorough stress exits fuzz conformance bench handoff import-time clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -62,6 +62,9 @@ thorough: $(DEV_READY)  ## the laws on thousands of random plans instead of doze
 
 stress: $(DEV_READY)  ## 8 producers and 8 consumers on the queues, 10,000 rounds of closes, cancels and failures
 	$(BIN)/python -m tests.stress.queues $(ARGS)
+
+exits: $(DEV_READY)  ## programs that end while threads of theirs are anywhere inside headrace
+	$(BIN)/python -m tests.stress.exits $(ARGS)
 
 fuzz: $(DEV_READY)  ## damaged files of every format: ten minutes each
 	$(BIN)/python -m tests.fuzz $(ARGS)

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Final
 
+from headrace import exiting
 from headrace.backends.inline import InlineStage
 from headrace.backends.thread import WorkerPool
 from headrace.errors import CancelledError, FailedPreconditionError, HeadraceError
@@ -65,20 +66,34 @@ _EXIT_PATIENCE_S = 5.0
 @atexit.register
 def _end_open_runs() -> None:
     """Closes what is open; but a function that never returns must not keep the process from ending."""
+    exiting.begin()  # from here on no thread of the user's opens another run
     runs = list(_open_runs)
     WATCH.end()
     for run in runs:
         run.stop()
     end_s = time.monotonic() + _EXIT_PATIENCE_S
-    ours = [thread for thread in threading.enumerate() if thread.name.startswith("headrace-")]
-    for thread in ours:
-        thread.join(max(0.0, end_s - time.monotonic()))
-    if busy := [thread.name for thread in ours if thread.is_alive()]:
+    busy = _join_ours(end_s)
+    exiting.close_libraries()
+    exiting.let_out(end_s)
+    if busy:
         _log.warning("the process ends while functions still run in %s", ", ".join(busy))
         return
     for run in runs:
         if not run.is_read:  # by a thread of the user's, which ends with the process
             run.close()
+
+
+def _join_ours(end_s: float) -> list[str]:
+    """Waits for threads of headrace's own; the names of those that were still running then."""
+    while ours := [thread for thread in threading.enumerate() if thread.name.startswith("headrace-")]:
+        if time.monotonic() >= end_s:
+            return [thread.name for thread in ours]
+        for thread in ours:
+            try:
+                thread.join(max(0.0, end_s - time.monotonic()))
+            except RuntimeError:  # another thread is starting it
+                time.sleep(0)
+    return []
 
 
 class Run:
@@ -121,6 +136,7 @@ class Run:
 
     def open(self, state: State | None) -> None:
         """Makes the stages, which begin at a state or at the start."""
+        exiting.hold()
         make = InlineStage if self._inline else lower
         self._root = make(self._plan, state, self._context)
         if self._vigil.patience_s is not None and may_hang(self._plan):

@@ -21,6 +21,7 @@ from typing import Any, Final
 import numpy as np
 import optree
 
+from headrace import exiting
 from headrace.errors import InvalidArgumentError
 from headrace.leaf_arrays import (
     NORMAL_LEAVES,
@@ -63,6 +64,8 @@ __all__ = [
 
 Element = Any
 TreeDef = optree.PyTreeSpec
+
+exiting.at_exit()
 
 LEAF: Final[TreeDef] = optree.treespec_leaf(namespace=NAMESPACE)
 

@@ -140,6 +140,42 @@ def test_a_thread_of_the_users_own_that_waits_at_exit_sees_an_end_and_no_error()
     assert run_program(body) == (0, "", "")
 
 
+# An object that a C++ library takes apart with a function that needs a while: a thread of the user's that handles such objects
+# is inside that library whenever anybody looks. Before Python 3.14 it would be ended there, and the process aborted.
+TAKEN_APART_SLOWLY = """
+    import optree
+    inside = threading.Event()
+    class Box: pass
+    def take_apart(box):
+        inside.set()
+        sum(range(300_000))
+        return (1,), None
+    optree.register_pytree_node(Box, take_apart, lambda _, parts: Box(), namespace="headrace")
+    boxes = numbers.map(lambda x: {"box": Box()})
+"""
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        pytest.param("list(boxes)", id="in stages"),
+        pytest.param("list(boxes.with_options(hr.Options(executor='inline')))", id="in the reference"),
+        pytest.param("list(boxes.batch(2))", id="in a batch"),
+        pytest.param("list(boxes.map(lambda x: x, num_parallel_calls=2))", id="above workers"),
+        pytest.param("[list(boxes.take(1)) for _ in iter(int, 1)]", id="in run after run"),
+        pytest.param("[boxes.element_spec for _ in iter(int, 1)]", id="in a question"),
+        pytest.param("[hr.Dataset.from_tensors(Box()) for _ in iter(int, 1)]", id="in the making of datasets"),
+    ],
+)
+def test_threads_of_the_users_own_that_are_inside_a_library_at_exit_are_let_out_of_it(loop: str) -> None:
+    body = f"""{TAKEN_APART_SLOWLY}
+    for _ in range(2):
+        threading.Thread(target=lambda: {loop}, daemon=True).start()
+    assert inside.wait(20)
+    """
+    assert run_program(body) == (0, "", "")
+
+
 def test_at_exit_a_generator_is_ended_so_that_its_finally_runs() -> None:
     body = """
     def generate():

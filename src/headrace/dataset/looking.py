@@ -18,6 +18,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from headrace import exiting
 from headrace.errors import HeadraceError, InvalidArgumentError, OutOfRangeError
 from headrace.plan.buffering import Cache, WithOptions
 from headrace.plan.combining import FlatMap
@@ -71,6 +72,7 @@ class _Look:
                 if number == count:
                     return
         if not self._noted[id(plan)].seen:
+            exiting.hold()  # where the interpreter ended the run, nobody knows
             raise OutOfRangeError("the dataset is empty, so its element_spec is not known")
 
     def _tapped(self, node: Node) -> Tap:

@@ -1,0 +1,106 @@
+"""The interpreter's exit, as far as threads that are not ours stand inside headrace.
+
+Before Python 3.14, a daemon thread that asks for the GIL while the interpreter ends is ended where it stands, by unwinding its
+stack. Where a C++ library is on that stack (optree, pyarrow), this ends the process with an abort. So at exit:
+
+- From ``begin`` on no thread of the user's begins anything new here: it is held.
+- ``close_libraries``, when headrace's own threads have ended, closes the way from here into such a library for every other thread.
+- ``let_out`` waits for those that are in a library that headrace has called.
+
+The engine does so when its runs were stopped; a process that has only made datasets or used queues does so by itself. A thread is held for a time and not for ever: it may have a lock that another function of the exit waits for.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import optree
+
+__all__ = ["at_exit", "begin", "close_libraries", "hold", "let_out"]
+
+# Longer than the engine waits for functions that still run, and short beside a person's patience.
+_HELD_FOR_S: Final = 10.0
+# How long a library may be at work before the process ends all the same, and how long a thread goes on between two looks.
+_PATIENCE_S: Final = 5.0
+_LOOK_AGAIN_S: Final = 0.001
+_OURS: Final = str(Path(__file__).parent) + os.sep
+_LIBRARY: Final = str(Path(optree.__file__).parent) + os.sep
+
+# The thread that ends the interpreter, once it does.
+_ending: int | None = None
+
+
+class _Gate:
+    """The library, for the thread that ends the interpreter; every other is held before it enters."""
+
+    def __getattr__(self, name: str) -> Any:
+        if _ending != threading.get_ident():
+            _stand_still()
+        return getattr(optree, name)
+
+
+def begin() -> None:
+    """Called by the thread that ends the interpreter, before it waits for others."""
+    global _ending  # noqa: PLW0603 - there is one exit
+    _ending = threading.get_ident()
+
+
+def close_libraries() -> None:
+    """Called when those that may still finish have done so."""
+    gate = _Gate()
+    for name, module in list(sys.modules.items()):
+        if name.startswith("headrace.") and vars(module).get("optree") is optree and name != __name__:
+            vars(module)["optree"] = gate
+
+
+def hold() -> None:
+    """Holds a thread of the user's that would begin something new while another ends the interpreter."""
+    if _ending is None or _ending == threading.get_ident():
+        return
+    if not threading.current_thread().name.startswith("headrace-"):  # whose end is waited for
+        _stand_still()
+
+
+def _stand_still() -> None:
+    threading.Event().wait(_HELD_FOR_S)
+
+
+def let_out(end_s: float) -> None:
+    """Waits until no other thread is in a library that headrace has called, but no longer than to this time."""
+    while not _is_everybody_out() and time.monotonic() < end_s:
+        time.sleep(_LOOK_AGAIN_S)
+
+
+def at_exit() -> None:
+    """Does all that when the interpreter ends; for whoever uses a library first."""
+    atexit.register(_end)
+
+
+def _end() -> None:
+    begin()
+    close_libraries()
+    let_out(time.monotonic() + _PATIENCE_S)
+
+
+def _is_everybody_out() -> bool:
+    frames = sys._current_frames()  # noqa: SLF001 - the one way to see other threads
+    return not any(_is_inside(frame) for ident, frame in frames.items() if ident != _ending)
+
+
+def _is_inside(frame: FrameType) -> bool:
+    """Whether the innermost Python function is ours, and so may have called a library; or has been called by optree."""
+    if frame.f_code.co_filename.startswith(_OURS):
+        return True
+    outer: FrameType | None = frame
+    while outer is not None and outer.f_code is not _stand_still.__code__:
+        if outer.f_code.co_filename.startswith(_LIBRARY):
+            return True
+        outer = outer.f_back
+    return False
