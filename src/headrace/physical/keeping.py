@@ -261,7 +261,7 @@ def _frozen(payload: Payload) -> Payload:
     match payload:
         case Zipped():
             return Zipped(payload.treedef, [_frozen(part) for part in payload.parts])
-        case Indexed() if not isinstance(payload.source, OneSource):  # one element is no column of them
+        case Indexed() if _is_of_columns(payload.source):
             return _frozen(payload.columns())
         case Columns(matrix=matrix) if matrix is not None:
             return Columns(payload.treedef, None, _locked(matrix))
@@ -269,6 +269,13 @@ def _frozen(payload: Payload) -> Payload:
             return Columns(payload.treedef, [_locked(array) for array in payload.arrays])
         case _:
             return Rows([read_only(row) for row in payload.rows()])
+
+
+def _is_of_columns(source: object) -> bool:
+    """Whether the elements of a source are what an array of them gives."""
+    if isinstance(source, StoredSource):
+        return source.file.is_columnar
+    return not isinstance(source, OneSource)  # one element is no column of them
 
 
 def _locked(array: np.ndarray) -> np.ndarray:

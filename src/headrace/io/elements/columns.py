@@ -1,7 +1,10 @@
 """One leaf of many elements as bytes, and back: numbers as they lie in memory, texts behind their ends, shapes before both.
 
 A column whose leaves have one shape is an array, and reading it copies nothing. Where shapes differ they are stored as
-well, and each leaf is cut out by itself. Objects that are neither numbers nor texts have no bytes, and are refused.
+well, and each leaf is cut out by itself.
+
+What always holds: a leaf comes back as what it was, of the same type, dtype, byte order and shape, or it is refused by name.
+Refused is what is neither a number, a text, nor an array of them and nothing more: objects, masks, an enum's member.
 """
 
 from __future__ import annotations
@@ -15,13 +18,16 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 
 from headrace.errors import DataLossError, InvalidArgumentError
-from headrace.structure import object_array
+from headrace.leaf_arrays import PYTHON_NUMBERS
+from headrace.structure import LEAF, object_array, rows_of
 
 __all__ = ["Buffers", "Kind", "StoredColumn", "kind_of_leaf", "stored_array", "stored_leaves"]
 
 # Where each buffer begins, so that arrays of every dtype lie as processors want them.
 _ALIGNED: Final = 64
 _TEXTS: Final = {"str": str, "bytes": bytes}
+_SCALARS: Final = frozenset((bool, int, float, complex))
+_NATIVE: Final = frozenset(PYTHON_NUMBERS.values())
 
 
 class Buffers:
@@ -47,7 +53,14 @@ class Kind(NamedTuple):
 
     values: str  # the dtype, or ``str`` or ``bytes``
     axes: int
-    is_numpys: bool  # a NumPy scalar, where an element mostly has a Python number
+    form: str | None  # of what has no axes, where it is not what an element of an array would be
+
+
+# What leaves without axes are where an array gives something else: NumPy's int64 for an int, or a complex number for NumPy's.
+NUMPY: Final = "numpy"
+PYTHON: Final = "python"
+ARRAY: Final = "array"
+_ARRAYS: Final = (np.ndarray, np.memmap)  # an array in a file has the values of another
 
 
 def kind_of_leaf(leaf: Any) -> Kind:
@@ -56,15 +69,30 @@ def kind_of_leaf(leaf: Any) -> Kind:
     Raises:
         InvalidArgumentError: it is an object that cannot be stored.
     """
-    if isinstance(leaf, str | bytes):
-        return Kind("str" if isinstance(leaf, str) else "bytes", 0, is_numpys=False)
-    if isinstance(leaf, int) and not -(1 << 63) <= leaf < 1 << 63:
+    kind = type(leaf)
+    if kind is str or kind is bytes:
+        return Kind(kind.__name__, 0, None)
+    if kind is int and not -(1 << 63) <= leaf < 1 << 63:
         raise InvalidArgumentError(f"the int {leaf} cannot be stored: it needs more than 64 bits")
-    array = np.asarray(leaf)
-    return Kind(_kind_of_array(array), array.ndim, isinstance(leaf, np.generic))
+    if kind in _ARRAYS:
+        return Kind(_kind_of_array(leaf), leaf.ndim, None if leaf.ndim else ARRAY)
+    if kind in _SCALARS:
+        return Kind(np.asarray(leaf).dtype.str, 0, PYTHON if kind is complex else None)
+    if isinstance(leaf, np.generic) and kind is leaf.dtype.type:
+        return Kind(_kind_of_array(np.asarray(leaf)), 0, NUMPY if leaf.dtype in _NATIVE else None)
+    raise _refused(kind)
+
+
+def _refused(kind: type) -> InvalidArgumentError:
+    message = f"an object of type {kind.__name__} cannot be stored: make it a number, a text or an array first"
+    if issubclass(kind, np.ma.MaskedArray):
+        message += ", such as (x.data, np.ma.getmaskarray(x)) or x.filled(0)"
+    return InvalidArgumentError(message)
 
 
 def _kind_of_array(array: np.ndarray) -> str:
+    if type(array) not in _ARRAYS:
+        raise _refused(type(array))
     if array.dtype.kind in "US":
         return "str" if array.dtype.kind == "U" else "bytes"
     if array.dtype.kind == "V":
@@ -89,9 +117,11 @@ def stored_leaves(leaves: Sequence[Any], kind: Kind, into: Buffers) -> dict[str,
     arrays = [_as_array(leaf, kind.values) for leaf in leaves]
     shapes = {array.shape for array in arrays}
     flat = np.concatenate([array.reshape(-1) for array in arrays])
+    if kind.values not in _TEXTS:
+        flat = flat.astype(kind.values, copy=False)  # NumPy joins arrays in the machine's order of bytes
     values = _stored_values(flat, kind.values, into)
-    if kind.is_numpys:
-        values["numpy"] = True
+    if kind.form is not None:
+        values["form"] = kind.form
     if len(shapes) == 1:
         return {"shape": list(shapes.pop()), **values}
     table = np.array([array.shape for array in arrays], np.int64)
@@ -127,7 +157,7 @@ class StoredColumn:
         shape: of every leaf; None where they differ.
         shapes: of each leaf, where they differ.
         starts: the number of the first value of each leaf, where shapes differ.
-        is_numpys: whether its scalars are NumPy's, where an element mostly has Python numbers.
+        form: what its leaves are, where an array of them would give something else; None where it would not.
     """
 
     values: np.ndarray
@@ -136,7 +166,7 @@ class StoredColumn:
     shape: tuple[int, ...] | None
     shapes: np.ndarray | None
     starts: np.ndarray | None
-    is_numpys: bool
+    form: str | None
 
     @classmethod
     def of(cls, data: dict[str, Any], memory: memoryview) -> Self:
@@ -155,7 +185,7 @@ class StoredColumn:
             starts = np.array([0, *itertools.accumulate(map(math.prod, shapes.tolist()))])
             _check_shapes(shapes, int(starts[-1]), (len(values) if ends is None else len(ends) - 1))
         shape = tuple(data["shape"]) if "shape" in data else None
-        return cls(values, data.get("text"), ends, shape, shapes, starts, "numpy" in data)
+        return cls(values, data.get("text"), ends, shape, shapes, starts, data.get("form"))
 
     def column(self, count: int, indices: slice | np.ndarray) -> np.ndarray | None:
         """The leaves at these places as one array; None where their shapes differ."""
@@ -168,6 +198,18 @@ class StoredColumn:
         chosen = np.arange(count)[indices]
         texts = self._texts((start * size, start * size + size) for start in chosen.tolist())
         return texts.reshape(len(chosen), *self.shape)
+
+    def formed(self, column: np.ndarray) -> list[Any]:
+        """The leaves in an array of this column's, as what they were."""
+        match self.form:
+            case "numpy":
+                return list(column)
+            case "python":
+                numbers: list[Any] = column.tolist()
+                return numbers
+            case "array":
+                return [column[number : number + 1].reshape(()) for number in range(len(column))]
+        return rows_of(LEAF, [column])
 
     def leaves(self, indices: Iterable[int]) -> list[Any]:
         """The leaves at these places, one by one, where shapes differ."""

@@ -30,7 +30,7 @@ from headrace.errors import DataLossError, FailedPreconditionError, NotFoundErro
 from headrace.io.elements.columns import StoredColumn
 from headrace.io.elements.structure import structure_from_json
 from headrace.io.elements.table import check_table
-from headrace.structure import LEAF, Element, TreeDef, columns_of, rows_of, unflatten
+from headrace.structure import Element, TreeDef, columns_of, rows_of, unflatten
 from headrace.tensor_spec import TensorSpec
 
 __all__ = ["ElementFile", "Segment"]
@@ -75,6 +75,23 @@ class Segment:
         """The shape and type of each leaf, None for sizes that differ; no element is read for it."""
         return [_spec_of(column) for column in self._data["columns"]]
 
+    @property
+    def has_forms(self) -> bool:
+        """Whether an array of some leaves would give something else than what they are."""
+        return any(column.get("form") is not None for column in self._data["columns"])
+
+    @property
+    def kind(self) -> Any:
+        """What elements have in common with others that fit into one array with them, as plain data."""
+        columns = [(column.get("shape"), *_type_of(column)) for column in self._data["columns"]]
+        return self._data["structure"], columns
+
+    @property
+    def is_columnar(self) -> bool:
+        """Whether its elements fit into arrays, and these give back what they are."""
+        columns = self._data["columns"]
+        return bool(columns) and not self.has_forms and all("shape" in column for column in columns)
+
     def columns(self, indices: slice | np.ndarray) -> list[np.ndarray] | None:
         """The elements at these places as arrays; None where they do not fit into arrays."""
         columns = [column.column(self.count, indices) for column in self.stored]
@@ -83,7 +100,7 @@ class Segment:
     def rows(self, indices: slice | np.ndarray) -> list[Element]:
         """The elements at these places."""
         columns = self.columns(indices)
-        if columns is not None and not any(column.is_numpys for column in self.stored):
+        if columns is not None and not self.has_forms:
             return rows_of(self.treedef, columns)
         places = list(range(self.count)[indices]) if isinstance(indices, slice) else indices.tolist()
         table = [self._leaves(column, indices, places) for column in self.stored]
@@ -97,18 +114,17 @@ class Segment:
         whole = column.column(self.count, indices)
         if whole is None:
             return column.leaves(places)
-        return list(whole) if column.is_numpys else _leaves_of(whole)
+        return column.formed(whole)
+
+
+def _type_of(column: dict[str, Any]) -> tuple[Any, Any]:
+    return column.get("text"), column["values"]["dtype"]
 
 
 def _spec_of(column: dict[str, Any]) -> TensorSpec:
     shape = column["shape"] if "shape" in column else column["axes"]
     texts = {"str": str, "bytes": bytes}
     return TensorSpec(shape, texts[column["text"]] if "text" in column else column["values"]["dtype"])
-
-
-def _leaves_of(column: np.ndarray) -> list[Any]:
-    """The leaves in one array, as elements carry them."""
-    return rows_of(LEAF, [column])
 
 
 class ElementFile:
@@ -161,6 +177,12 @@ class ElementFile:
                     raise self._broken(f"the origins at byte {where['at']} are no origins: {error}") from error
             left -= where["count"]
         return f"element {number}"
+
+    @functools.cached_property
+    def is_columnar(self) -> bool:
+        """Whether any of its elements fit into arrays, and these give back what they are."""
+        kinds = {json.dumps(segment.kind) for segment in self.segments}
+        return len(kinds) == 1 and all(segment.is_columnar for segment in self.segments)
 
     @property
     def has_tuples(self) -> bool | None:

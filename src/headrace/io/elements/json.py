@@ -39,15 +39,17 @@ def element_to_json(element: Element) -> Any:
 
 
 def _leaf_to_json(leaf: Any) -> Any:
-    if isinstance(leaf, str):
-        return str(leaf)
-    if isinstance(leaf, bytes):
-        return {"bytes": base64.b64encode(leaf).decode()}
     kind = kind_of_leaf(leaf)
+    if type(leaf) is str:
+        return leaf
+    if type(leaf) is bytes:
+        return {"bytes": base64.b64encode(leaf).decode()}
     if type(leaf) in (bool, int):
         return leaf
     if type(leaf) is float:
         return {"float": leaf.hex()}
+    if type(leaf) is complex:
+        return {"complex": [leaf.real.hex(), leaf.imag.hex()]}
     array = np.asarray(leaf)
     if kind.values in ("str", "bytes"):
         return {"texts": [_leaf_to_json(text) for text in array.ravel().tolist()], "shape": list(array.shape)}
@@ -89,15 +91,15 @@ def _leaf_from_json(data: Any) -> Any:
             return base64.b64decode(text)
         case {"float": text}:
             return float.fromhex(text)
+        case {"complex": [real, imag]}:
+            return complex(float.fromhex(real), float.fromhex(imag))
         case {"texts": texts, "shape": shape}:
             array = np.empty(len(texts), dtype=object)
             array[:] = [_leaf_from_json(text) for text in texts]
             return array.reshape(shape)
         case {"array": text, "dtype": dtype, "shape": shape, "scalar": scalar}:
             values = np.frombuffer(base64.b64decode(text), _dtype(dtype)).reshape(shape).copy()
-            if not scalar:
-                return values
-            return values.item() if values.dtype.kind == "c" else values[()]
+            return values[()] if scalar else values
         case str() | bool() | int():
             return data
     raise ValueError(f"{data!r:.100} is no leaf")

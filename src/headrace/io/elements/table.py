@@ -79,6 +79,7 @@ def _check_column(column: dict[str, Any], count: int, nbytes: int) -> None:
         _need(column["text"] in _TEXTS and values == np.uint8, "it has texts of an unknown kind")
         _need(_array(column["ends"], nbytes) == np.int64, "it does not say where its texts end")
         size = column["ends"]["count"] - 1
+    _need(column.get("form") in (None, "numpy", "python", "array"), "it has leaves of an unknown form")
     if "shape" in column:
         shape = [_size(axis) for axis in column["shape"]]
         _need(count * math.prod(shape) == size, "its elements are not as many as it says")

@@ -18,6 +18,7 @@ from headrace.errors import InvalidArgumentError, ResourceExhaustedError
 from headrace.io.elements.columns import Buffers, Kind, kind_of_leaf, stored_array, stored_leaves
 from headrace.io.elements.file import MAGIC, TAIL
 from headrace.io.elements.structure import structure_to_json
+from headrace.record_classes import is_record_class, names_of_fields
 from headrace.structure import Element, TreeDef, flatten, normalize, paths_of, rows_of
 
 __all__ = ["ElementWriter"]
@@ -169,13 +170,17 @@ def _named(treedef: TreeDef, number: int, index: int, function: Callable[[], T])
 def _runs(elements: Sequence[Element], index: int) -> list[tuple[Any, int, list[dict[str, Any]], Buffers]]:
     """The elements as segments, each of one structure, and of one kind of leaf in each component."""
     runs: list[tuple[TreeDef, tuple[Kind, ...], list[list[Any]]]] = []
+    orders: Any = None
     for number, element in enumerate(elements, index):
-        leaves, treedef = flatten(normalize(element))
+        normal = normalize(element)
+        leaves, treedef = flatten(normal)
         kinds = tuple(
             _named(treedef, place, number, functools.partial(kind_of_leaf, leaf)) for place, leaf in enumerate(leaves)
         )
-        if not runs or runs[-1][:2] != (treedef, kinds):
+        order = _orders_of_keys(normal)
+        if not runs or runs[-1][:2] != (treedef, kinds) or order != orders:
             runs.append((treedef, kinds, []))
+            orders = order
         runs[-1][2].append(leaves)
     segments = []
     for treedef, kinds, table in runs:
@@ -185,3 +190,15 @@ def _runs(elements: Sequence[Element], index: int) -> list[tuple[Any, int, list[
         ]
         segments.append((structure_to_json(treedef), len(table), columns, buffers))
     return segments
+
+
+def _orders_of_keys(element: Element) -> Any:
+    """In which order the dicts of an element have their keys, which is no part of a structure for optree."""
+    kind = type(element)
+    if kind is dict:
+        return tuple(element), tuple(map(_orders_of_keys, element.values()))
+    if isinstance(element, tuple):
+        return tuple(map(_orders_of_keys, element))
+    if is_record_class(kind):
+        return tuple(_orders_of_keys(getattr(element, name, None)) for name in names_of_fields(kind))
+    return None
