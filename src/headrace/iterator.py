@@ -33,6 +33,7 @@ from headrace.observe.stalls import Stall
 from headrace.physical.block import Failure
 from headrace.physical.context import Seeds
 from headrace.physical.cursor import Cursor, State
+from headrace.physical.generating import OwnState
 from headrace.physical.stage import Pace
 from headrace.plan.buffering import options_of
 from headrace.plan.fingerprint import Fingerprint, fingerprint_of
@@ -45,18 +46,34 @@ __all__ = ["STATE_VERSION", "DatasetIterator", "NumpyIterator"]
 STATE_VERSION = 1
 
 
-def _checksum(state: dict[str, Any]) -> str:
-    """A digest of a state, the same before and after a round trip through JSON.
+def _written(value: Any) -> Any:
+    """A generator's own state, which is written only now that somebody asks for it."""
+    if isinstance(value, OwnState):
+        return value.value()
+    raise TypeError(f"{type(value).__name__} is no plain data")
+
+
+def _plain(state: dict[str, Any]) -> dict[str, Any]:
+    """An equal state of its own, as it comes out of JSON: whoever changes one changes no other.
 
     Raises:
         InvalidArgumentError: something in it is no plain data.
     """
     try:
-        plain = json.loads(json.dumps(state))
+        plain: dict[str, Any] = json.loads(json.dumps(state, default=_written))
     except (TypeError, ValueError) as error:
         message = f"a generator's state_dict() must return what JSON can hold: {error}"
         raise InvalidArgumentError(message) from error
+    return plain
+
+
+def _checksum(plain: dict[str, Any]) -> str:
+    """A digest of a state that came out of JSON."""
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _refused(error: HeadraceError) -> dict[str, Any]:
+    raise error.located(stage=None, origin=None) from error.__cause__
 
 
 @dataclasses.dataclass(slots=True)
@@ -213,20 +230,26 @@ class DatasetIterator:
         count = self._start.delivered + self._delivered_before + delivered
         bookmark = functools.partial(self._state_at, self._start, self._cursor, delivered, count)
         if self._options.executor == "inline":  # its one cursor is always where the stream is now
-            state = bookmark()
+            try:
+                state = bookmark()
+            except HeadraceError as failed:  # of a generator's state_dict: it matters to who asks for the state
+                error = failed.with_traceback(None)
+                return functools.partial(_refused, error)
             return lambda: state
         return bookmark
 
     def _state_at(self, start: _Start, cursor: Cursor | None, delivered: int, count: int) -> dict[str, Any]:
-        state = {
-            "version": STATE_VERSION,
-            "fingerprint": self._identity().to_json(),
-            "epoch": start.epoch,
-            "entropy": start.seeds.entropy,
-            "seeds": start.seeds.listed(self._plan),
-            "delivered": count,
-            "position": cursor.advance(delivered).state() if cursor is not None else start.position,
-        }
+        state = _plain(
+            {
+                "version": STATE_VERSION,
+                "fingerprint": self._identity().to_json(),
+                "epoch": start.epoch,
+                "entropy": start.seeds.entropy,
+                "seeds": start.seeds.listed(self._plan),
+                "delivered": count,
+                "position": cursor.advance(delivered).state() if cursor is not None else start.position,
+            }
+        )
         return {**state, "checksum": _checksum(state)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -253,6 +276,7 @@ class DatasetIterator:
                 message = f"the state has version {state['version']}, this headrace reads version {STATE_VERSION}"
                 raise InvalidArgumentError(message)
             self._identity().check(state["fingerprint"])
+            state = _plain(state)
             if state["checksum"] != _checksum({key: state[key] for key in state if key != "checksum"}):
                 raise InvalidArgumentError("the state is damaged: its checksum does not fit")
             seeds = Seeds.restored(self._plan, drawn=state["seeds"], entropy=state["entropy"])

@@ -51,7 +51,6 @@ __all__ = [
     "normalize_rows",
     "object_array",
     "paths_of",
-    "read_only",
     "rows_of",
     "rows_of_leaves",
     "scalars_as_elements",
@@ -59,7 +58,6 @@ __all__ = [
     "stack",
     "transpose",
     "unflatten",
-    "unshared",
 ]
 
 Element = Any
@@ -167,12 +165,6 @@ def _array_of_list(values: list[Any]) -> np.ndarray:
     return without_fixed_texts(array)
 
 
-def read_only(element: Element) -> Element:
-    """The element with its arrays seen read-only: a source must be the same in every epoch."""
-    leaves, treedef = flatten(element)
-    return unflatten(treedef, [_read_only_leaf(leaf) for leaf in leaves])
-
-
 def scalars_as_elements(element: Element) -> Element:
     """The element with every NumPy scalar, also in an array without axes, as elements of arrays carry it."""
     return optree.tree_map(_scalar_as_element, element, namespace=NAMESPACE)
@@ -182,14 +174,6 @@ def _scalar_as_element(leaf: Any) -> Any:
     if isinstance(leaf, np.generic) or (isinstance(leaf, np.ndarray) and not leaf.ndim):
         return _column_rows(np.asarray(leaf)[None])[0]
     return leaf
-
-
-def _read_only_leaf(leaf: Any) -> Any:
-    if not isinstance(leaf, np.ndarray):
-        return leaf
-    view = leaf.view()
-    view.flags.writeable = False
-    return view
 
 
 def spec_of(element: Element) -> Any:
@@ -250,14 +234,6 @@ def _leaf_nbytes(leaf: Any) -> int:
     if isinstance(leaf, (np.ndarray, np.generic)):
         return int(leaf.nbytes)
     return len(leaf) if isinstance(leaf, (str, bytes)) else 8
-
-
-def unshared(rows: list[Element]) -> list[Element]:
-    """Equal elements whose containers are their own, for elements that are given more than once."""
-    kinds = set(map(type, rows))
-    if kinds <= PLAIN_LEAVES or (kinds == {tuple} and all(set(map(type, row)) <= PLAIN_LEAVES for row in rows)):
-        return rows
-    return [unflatten(treedef, leaves) for leaves, treedef in map(flatten, rows)]
 
 
 def normalize_rows(rows: list[Element], kinds: AbstractSet[type]) -> list[Element]:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import headrace as hr
 from headrace.errors import InvalidArgumentError
+from headrace.ownership import read_only, read_only_rows
 from headrace.structure import (
     columns_of,
     flatten,
@@ -23,13 +24,11 @@ from headrace.structure import (
     normalize,
     normalize_rows,
     paths_of,
-    read_only,
     rows_of,
     scalars_as_elements,
     spec_of,
     stack,
     unflatten,
-    unshared,
 )
 from headrace.testing.restoring import same
 
@@ -108,7 +107,7 @@ def test_flattening_and_normalizing_change_nothing_that_is_normal(rows: list[Any
         assert same(normalize(row), row)
         assert len(paths_of(treedef)) == len(leaves)
     assert all(map(same, normalize_rows(rows, set(map(type, rows))), rows))
-    assert all(map(same, unshared(rows), rows))
+    assert all(map(same, read_only_rows(rows), rows))
 
 
 def test_lists_are_arrays_wherever_they_stand() -> None:

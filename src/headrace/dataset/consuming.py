@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from headrace.dataset.part import Part
 from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.ownership import copied
 from headrace.plan.buffering import options_of
 from headrace.plan.explain import explain_plan
 from headrace.plan.node import INFINITE_CARDINALITY
@@ -49,8 +50,9 @@ class Consuming(Part):
         """All elements drawn together into one state.
 
         Args:
-            initial_state: a structure; what an empty dataset gives.
-            reduce_func: called with the state and an element (not unpacked); returns the new state.
+            initial_state: a structure; what an empty dataset gives. It is copied.
+            reduce_func: called with the state and an element (not unpacked); returns the new state, which may be the same one,
+                changed in place.
             name: how messages call the operation.
 
         Raises:
@@ -64,7 +66,7 @@ class Consuming(Part):
         """
         from headrace.physical.mapping import packed
 
-        state = normalize(initial_state)
+        state = copied(normalize(initial_state))  # the function may change its state in place
         spec = spec_of(state)
         with iter(self) as iterator:
             for element in iterator:

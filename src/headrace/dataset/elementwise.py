@@ -39,7 +39,7 @@ class Elementwise(Part):
 
         Args:
             map_func: called with the element; a tuple is unpacked into arguments. A list that it returns is a
-                tuple, as in tf.data.
+                tuple, as in tf.data. It may return one array again and again, filled anew: what it may still hold is copied.
             num_parallel_calls: how many calls may run at once in the pipeline's workers, whatever stands beside this
                 map, and together if the pipeline reads it twice; ``hr.AUTOTUNE`` takes one a core that this process may
                 use. None calls it in the thread that reads. In a dataset that a function of ``interleave`` or
@@ -132,7 +132,7 @@ class Elementwise(Part):
         """The elements for which the predicate is true.
 
         Args:
-            predicate: called with the element, a tuple unpacked; returns a bool.
+            predicate: called with the element, a tuple unpacked, which it sees read-only; returns a bool.
             name: how messages and statistics call the operation.
 
         Raises:
@@ -163,7 +163,7 @@ class Elementwise(Part):
         """The elements before the first for which the predicate is false.
 
         Args:
-            predicate: called with the element, a tuple unpacked; returns a bool.
+            predicate: called with the element, a tuple unpacked, which it sees read-only; returns a bool.
             name: how messages and statistics call the operation.
 
         Raises:
@@ -184,7 +184,7 @@ class Elementwise(Part):
         A saved state of the iterator holds this one: numbers, texts and arrays of them.
 
         Args:
-            initial_state: a structure.
+            initial_state: a structure. It is copied, and the function gets each state read-only, in containers of its own.
             scan_func: called with the state and an element (not unpacked); returns the new state and an output.
             name: how messages and statistics call the operation.
 

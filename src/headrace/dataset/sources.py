@@ -32,6 +32,9 @@ class Sources(Part):
     def from_tensors(cls, tensors: Element, name: str | None = None) -> Dataset:
         """One element: the structure itself.
 
+        Its arrays are read-only views of the caller's: nothing is copied, so who writes to an array afterwards changes the
+        element. (tf.data copies when the dataset is built.)
+
         Args:
             tensors: a structure; lists in it become arrays.
             name: how messages and statistics call the operation.
@@ -48,7 +51,8 @@ class Sources(Part):
         """One element for each index of the arrays' first axis.
 
         It is read by index: shuffling moves numbers, and batching gathers whole batches at once. Elements that are
-        arrays are read-only views; batches are arrays of their own.
+        arrays are read-only views of the caller's arrays: nothing is copied, so who writes to an array afterwards changes the
+        elements. (tf.data copies when the dataset is built.) Batches are arrays of their own.
 
         Args:
             tensors: a structure of arrays (or lists) with first axes of one length.
@@ -78,7 +82,9 @@ class Sources(Part):
 
         Its state is a number: a resumed run calls the generator again and drops as many elements, with one warning
         in the log. If the iterator that ``generator`` returns has ``state_dict`` and ``load_state_dict`` of its
-        own, they are used instead.
+        own, they are used instead; what ``state_dict`` returns must be what JSON can hold.
+
+        A generator may yield one array again and again, filled anew: what it may still hold is copied.
 
         With a signature, a list or a tuple stands for an array where the signature has one, and values take its dtypes:
         ints may be any number, floats any float, text ``str`` or ``bytes`` (in UTF-8). A value may lose precision, but

@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.dataset.part import Part
 from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.ownership import read_only
 from headrace.physical.failing import located
 from headrace.physical.mapping import call_on
 from headrace.plan.elementwise import check_function
@@ -28,7 +29,7 @@ def sharding(shard_func: Callable[..., Any], *, stage: str) -> Callable[[Element
 
     def shard_of(element: Element) -> int:
         try:
-            shard = call_on(shard_func, element)
+            shard = call_on(shard_func, read_only(element))
         except Exception as error:
             raise located(error, stage=label, origin=None) from error
         if isinstance(shard, bool) or not hasattr(shard, "__index__") or shard.__index__() < 0:

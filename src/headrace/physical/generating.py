@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import itertools
+import json
 import logging
 import time
 from collections.abc import Iterator
 from typing import Any
 
+from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.observe.frames import holds, since
 from headrace.observe.meter import Meter
+from headrace.ownership import FIXED, owned
 from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import State
 from headrace.physical.failing import located
@@ -22,7 +26,7 @@ from headrace.physical.stage import Item, Stage
 from headrace.plan.sources import FromGenerator
 from headrace.structure import Element, normalize, normalize_rows
 
-__all__ = ["GeneratorRun", "GeneratorStage"]
+__all__ = ["GeneratorRun", "GeneratorStage", "OwnState"]
 
 _log = logging.getLogger("headrace")
 
@@ -55,7 +59,9 @@ class GeneratorRun:
     def _restored(self, iterator: Any) -> Iterator[Any]:
         saved = self._saved
         if "own" in saved:
-            iterator.load_state_dict(saved["own"])
+            own = saved["own"]
+            # A copy, for it may keep it, and change it.
+            iterator.load_state_dict(own.value() if isinstance(own, OwnState) else copy.deepcopy(own))
             return _skipped(iterator, saved.get("skip", 0))
         if saved["index"]:
             message = "%s: the generator is run again, and its first %d elements dropped"
@@ -68,12 +74,21 @@ class GeneratorRun:
         """Up to ``limit`` elements, and the error behind them; fewer without an error are the last."""
         _since_s = time.perf_counter()  # for whoever asks what is held up
         raw: list[Any] = []
+        kinds: set[type] = set()
+        fixed: type | None = None  # the type of the last element that nobody can change
         error: Exception | None = None
         try:
-            raw.extend(itertools.islice(self._begun(), limit))  # what came before an error stays
+            for element in itertools.islice(self._begun(), limit):  # what came before an error stays
+                if type(element) is not fixed:
+                    kinds.add(kind := type(element))
+                    if kind in FIXED:
+                        fixed = kind
+                    else:  # the generator may hold it, and fill it again for the next
+                        element = owned(element)  # noqa: PLW2901 - it comes in place of what was yielded
+                raw.append(element)
         except Exception as raised:  # noqa: BLE001 - a user's generator may raise anything
             error, self._iterator = raised, iter(())
-        rows, unfit = self._checked(raw)
+        rows, unfit = self._checked(raw, kinds)
         if unfit is not None:
             self._iterator = _resumed(raw[len(rows) + 1 :], error, self._begun())
             error = unfit
@@ -94,12 +109,12 @@ class GeneratorRun:
             raise StopIteration
         return rows[0]
 
-    def _checked(self, raw: list[Any]) -> tuple[list[Element], Exception | None]:
+    def _checked(self, raw: list[Any], kinds: set[type]) -> tuple[list[Element], Exception | None]:
         """The elements in the form that they should have, as far as the first that does not fit."""
         if self._signed is not None:
             return self._signed.rows(raw)
         with contextlib.suppress(Exception):  # a class of the user's may raise anything; found one by one below
-            return normalize_rows(raw, set(map(type, raw))), None
+            return normalize_rows(raw, kinds), None
         rows: list[Element] = []
         try:
             rows.extend(normalize(element) for element in raw)
@@ -107,14 +122,14 @@ class GeneratorRun:
             return rows, unfit
         return rows, None
 
-    def own_state(self) -> Any:
-        """The state that the generator's iterator has of its own, or None."""
+    def own_state(self) -> OwnState | None:
+        """The state that the generator's iterator has of its own as it is now, or None."""
         try:
             iterator: Any = self._begun()
         except Exception as error:  # noqa: BLE001 - the user's function may raise anything; it is told at its turn
             self._iterator = iterator = _resumed([], error, iter(()))
         resumable = hasattr(iterator, "state_dict") and hasattr(iterator, "load_state_dict")
-        return iterator.state_dict() if resumable else None
+        return OwnState(iterator, self.label) if resumable else None
 
     def state(self) -> State:
         """The place of the next element."""
@@ -126,11 +141,8 @@ class GeneratorRun:
     def close(self) -> None:
         """Ends the generator, so that its ``finally`` runs, and lets go of an iterator, which may hold a file."""
         if not self._closed and self._iterator is not None:
-            with contextlib.suppress(
-                Exception
-            ):  # its state_dict fails: then it is kept, to fail when it is asked again
-                self._saved = self.state()  # which an iterator that is gone cannot say
-                self._closed = True
+            self._saved = self.state()  # which an iterator that is gone cannot say
+            self._closed = True
         closing = getattr(self._iterator, "close", None)
         if closing is not None:
             closing()
@@ -154,6 +166,40 @@ def _skipped(iterator: Iterator[Any], count: int) -> Iterator[Any]:
     except Exception:  # noqa: BLE001 - a user's generator may raise anything, and has raised it before
         return iter(())
     return iterator
+
+
+class OwnState:
+    """The state that a generator's iterator had: as text, so that nothing that the generator does later changes it.
+
+    It stands in the state of the plan until that is written down for somebody: only then does a failure of it matter.
+    """
+
+    __slots__ = ("_error", "_text")
+
+    def __init__(self, iterator: Any, label: str) -> None:
+        self._text = ""
+        self._error: HeadraceError | None = None
+        try:
+            own = iterator.state_dict()
+        except Exception as error:  # noqa: BLE001 - a user's method may raise anything
+            # Only who asks for the state needs it: the run goes on.
+            self._error = located(error, stage=f"{label}: state_dict", origin=None)
+            return
+        try:
+            self._text = json.dumps(own)
+        except (TypeError, ValueError, RecursionError) as error:
+            message = f"a generator's state_dict() must return what JSON can hold: {error}"
+            self._error = InvalidArgumentError(message, stage=label)
+
+    def value(self) -> Any:
+        """The state.
+
+        Raises:
+            HeadraceError: what went wrong when it was taken.
+        """
+        if self._error is not None:
+            raise self._error.located(stage=None, origin=None) from self._error.__cause__
+        return json.loads(self._text)
 
 
 class GeneratorStage(Stage):
@@ -193,11 +239,13 @@ class _GeneratorCursor:
     """In a generator: a number, and its own state at the start of the block where it offers one."""
 
     index: int
-    own: Any
+    own: Any  # an OwnState, or what was loaded
     skip: int = 0
 
     def advance(self, count: int) -> _GeneratorCursor:
         return _GeneratorCursor(self.index + count, self.own, self.skip + count)
 
     def state(self) -> State:
-        return {"index": self.index} if self.own is None else {"index": self.index, "own": self.own, "skip": self.skip}
+        if self.own is None:
+            return {"index": self.index}
+        return {"index": self.index, "own": self.own, "skip": self.skip}

@@ -23,6 +23,7 @@ import numpy as np
 from headrace.errors import DataLossError, HeadraceError
 from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
+from headrace.ownership import read_only
 from headrace.physical.block import Block, Failure
 from headrace.physical.budget import Holding
 from headrace.physical.collecting import SavedCursor
@@ -270,7 +271,7 @@ class GroupWindowsStage(Stage):
 
     def _group_of(self, element: Element) -> _Group:
         node = self._node
-        key = node.key_of(call_on(node.key_func, element))
+        key = node.key_of(call_on(node.key_func, read_only(element)))
         group = self._growing.get(key)
         if group is None:
             group = self._growing[key] = _Group(key, node.size_of(key))

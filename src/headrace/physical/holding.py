@@ -1,7 +1,7 @@
 """Elements that a window holds while others come in, and the stage of the dataset that they become.
 
-Overlapping windows hold the same arrays, so all of them are seen read-only: whoever wants to write makes a copy, as a
-batch does.
+Overlapping windows hold the same arrays, and a function may read its window twice, so each reader sees them read-only, in
+containers of its own: whoever wants to write makes a copy, as a batch does.
 """
 
 from __future__ import annotations
@@ -14,25 +14,14 @@ import numpy as np
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block
 from headrace.physical.cursor import IndexCursor
+from headrace.physical.handing_out import handed_out
 from headrace.physical.origin import Numbers, Origin
 from headrace.physical.payload import Columns, Payload, Rows
 from headrace.physical.stage import Item, Stage
 from headrace.plan.windowing import HeldElements
-from headrace.structure import Element, TreeDef, read_only, transpose, unflatten
+from headrace.structure import Element, TreeDef, transpose, unflatten
 
-__all__ = ["HeldBlock", "HeldLeaf", "HeldRows", "HeldStage", "by_leaf", "protected"]
-
-
-def protected(payload: Payload) -> Payload:
-    """The payload with its arrays seen read-only; what has not been read yet is so anyway."""
-    if isinstance(payload, Rows):
-        return Rows([read_only(row) for row in payload.elements])
-    if isinstance(payload, Columns):
-        arrays = [array.view() for array in payload.arrays]
-        for array in arrays:
-            array.flags.writeable = False
-        return Columns(payload.treedef, arrays)
-    return payload
+__all__ = ["HeldBlock", "HeldLeaf", "HeldRows", "HeldStage", "by_leaf"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -141,4 +130,4 @@ class HeldStage(Stage):
         if not part:
             return None
         self._index = part.stop
-        return Block(self._payload.subset(part), IndexCursor(part.start), self._origin.subset(part))
+        return Block(handed_out(self._payload.subset(part)), IndexCursor(part.start), self._origin.subset(part))

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from headrace.observe.meter import Meter
+from headrace.ownership import has_fixed_contents, read_only, read_only_array
 from headrace.physical.block import Block
 from headrace.physical.cursor import IndexCursor, State
 from headrace.physical.draws import Key, integers
 from headrace.physical.origin import NumberedOrigin, Numbers, as_array
 from headrace.physical.payload import Columns, Indexed, IndexSource, Rows
 from headrace.physical.stage import Item, Stage
-from headrace.structure import LEAF, Element, TreeDef, flatten, rows_of, unflatten
+from headrace.structure import LEAF, Element, TreeDef, rows_of
 
 __all__ = ["ArraysSource", "IndexedStage", "OneSource", "RandomNumbers", "RangeSource"]
 
@@ -21,11 +22,12 @@ __all__ = ["ArraysSource", "IndexedStage", "OneSource", "RandomNumbers", "RangeS
 class ArraysSource:
     """Slices of arrays along their first axis."""
 
-    __slots__ = ("arrays", "treedef")
+    __slots__ = ("_has_fixed_contents", "arrays", "treedef")
 
     def __init__(self, treedef: TreeDef, arrays: tuple[np.ndarray, ...]) -> None:
         self.treedef = treedef
         self.arrays = arrays
+        self._has_fixed_contents = all(map(has_fixed_contents, arrays))
 
     @property
     def has_tuples(self) -> bool | None:
@@ -39,12 +41,15 @@ class ArraysSource:
 
     def rows(self, indices: Numbers) -> list[Element]:
         picked = self._picked(indices)
+        if not self._has_fixed_contents:
+            picked = list(map(read_only_array, picked))
         for array in picked:  # a view must be, so a copy is as well: no one can tell which was cheaper
             array.flags.writeable = False
         return rows_of(self.treedef, picked)
 
     def columns(self, indices: Numbers) -> Columns:
-        return Columns(self.treedef, self._picked(indices))
+        picked = self._picked(indices)
+        return Columns(self.treedef, picked if self._has_fixed_contents else list(map(read_only_array, picked)))
 
 
 class OneSource:
@@ -60,9 +65,7 @@ class OneSource:
         return type(self.element) is tuple
 
     def rows(self, indices: Numbers) -> list[Element]:
-        leaves, treedef = flatten(self.element)
-        # Each has containers of its own: a function that puts something into a dict changes no other epoch's.
-        return [unflatten(treedef, leaves) for _ in range(len(indices))]
+        return [read_only(self.element) for _ in range(len(indices))]
 
     def columns(self, indices: Numbers) -> Columns:
         return Rows(self.rows(indices)).columns()

@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
-import numpy as np
-
 from headrace.caching.kept import Filling, KeptEpoch, RefusedElement, Store
 from headrace.errors import CancelledError, HeadraceError, ResourceExhaustedError
 from headrace.io.elements.file import ElementFile
@@ -24,12 +22,12 @@ from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
 from headrace.physical.budget import Holding
 from headrace.physical.cursor import State
+from headrace.physical.handing_out import handed_out, protected
 from headrace.physical.index_sources import OneSource
 from headrace.physical.origin import Numbers, Origin, subset
-from headrace.physical.payload import Columns, Indexed, Payload, Rows, Zipped
+from headrace.physical.payload import Indexed, Payload, Rows, Zipped
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stored import StoredSource
-from headrace.structure import read_only, unshared
 
 __all__ = ["CACHE_REMEDY", "CacheStage", "cache_state", "located_in_cache", "usable"]
 
@@ -193,7 +191,7 @@ class CacheStage(Stage):
     def _block(self, payload: Payload, item: Block) -> Block:
         cursor = self._place()
         self._index += len(payload)
-        return Block(_handed_out(payload), cursor, item.origin)
+        return Block(handed_out(payload), cursor, item.origin)
 
     def _given(self, pieces: Sequence[tuple[Payload, Origin]], limit: int) -> Item:
         if self._index >= self._starts[-1]:
@@ -204,7 +202,7 @@ class CacheStage(Stage):
         part = range(offset, min(offset + limit, len(payload)))
         cursor = self._place()
         self._index += len(part)
-        return Block(_handed_out(payload.subset(part)), cursor, origin.subset(part))
+        return Block(handed_out(payload.subset(part)), cursor, origin.subset(part))
 
     def stop(self) -> None:
         self._stopped = True  # before any stage above is told
@@ -245,30 +243,17 @@ def _pieces_of(kept: KeptEpoch) -> Sequence[tuple[Payload, Origin]]:
     return [(Indexed(StoredSource(kept.file), numbers), _StoredOrigin(kept.file, numbers))] if numbers else []
 
 
-def _handed_out(payload: Payload) -> Payload:
-    """The payload for one epoch: a function that puts something into a dict changes no other epoch's."""
-    match payload:
-        case Rows():
-            return Rows(unshared(payload.elements))
-        case Zipped():
-            return Zipped(payload.treedef, [_handed_out(part) for part in payload.parts])
-        case _:
-            return payload
-
-
 def _frozen(payload: Payload) -> Payload:
-    """The payload with arrays that nobody can change: every later epoch sees them."""
+    """The payload with all that was not read yet, and nothing that anybody can change: every later epoch sees it."""
     match payload:
         case Zipped():
             return Zipped(payload.treedef, [_frozen(part) for part in payload.parts])
         case Indexed() if _is_of_columns(payload.source):
-            return _frozen(payload.columns())
-        case Columns(matrix=matrix) if matrix is not None:
-            return Columns(payload.treedef, None, _locked(matrix))
-        case Columns():
-            return Columns(payload.treedef, [_locked(array) for array in payload.arrays])
+            return protected(payload.columns())
+        case Indexed():
+            return Rows(payload.rows())
         case _:
-            return Rows([read_only(row) for row in payload.rows()])
+            return protected(payload)
 
 
 def _is_of_columns(source: object) -> bool:
@@ -276,9 +261,3 @@ def _is_of_columns(source: object) -> bool:
     if isinstance(source, StoredSource):
         return source.file.is_columnar
     return not isinstance(source, OneSource)  # one element is no column of them
-
-
-def _locked(array: np.ndarray) -> np.ndarray:
-    view = array.view()
-    view.flags.writeable = False
-    return view

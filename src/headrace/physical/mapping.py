@@ -7,8 +7,10 @@ parallel map does in a worker exactly what the serial one does in its driver.
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,11 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.observe.frames import Locals, counts, holds, since
 from headrace.observe.meter import Meter
+from headrace.ownership import FIXED, copied, owned
 from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import OffsetCursor
 from headrace.physical.failing import located
+from headrace.physical.handing_out import protected
 from headrace.physical.origin import GroupedOrigin
 from headrace.physical.payload import Payload, Rows
 from headrace.physical.stage import Item, Stage
@@ -52,7 +56,7 @@ def call_function(function: Callable[..., Any], element: Element) -> Any:
     if isinstance(function, Vectorized):
         (row,) = call_whole(function, Rows([element])).rows()
         return row
-    return packed(call_on(function, element))
+    return packed(copied(call_on(function, element)))
 
 
 def packed(value: Any) -> Element:
@@ -64,29 +68,46 @@ def packed(value: Any) -> Element:
 @since("_since_s")
 def call_each(
     function: Callable[..., Any], rows: list[Element], has_tuples: bool | None
-) -> tuple[list[Any], Exception | None]:
-    """Calls the function on each row, as far as the first failure."""
+) -> tuple[list[Any], set[type], Exception | None]:
+    """Calls the function on each row, as far as the first failure: the results, their types, and the failure.
+
+    What the function may still hold is copied before it is called again.
+    """
     _since_s = time.perf_counter()  # for whoever asks what is held up
     results: list[Any] = []
+    kinds: set[type] = set()
+    fixed: type | None = None  # the type of the last result that nobody can change: the next is mostly of it, too
     # Loops, and not map() and starmap(): those take a StopIteration of the function for the end of the rows, and lose it.
     try:  # what was appended before a failure stays, so it says which call failed
         if has_tuples:
             for row in rows:
-                results.append(function(*row))  # noqa: PERF401 - a comprehension loses what came before a failure
-        elif has_tuples is None:
-            for row in rows:
-                results.append(call_on(function, row))  # noqa: PERF401 - as above
-        else:
-            for row in rows:
-                results.append(function(row))  # noqa: PERF401 - as above
+                result = function(*row)
+                if type(result) is not fixed:
+                    kinds.add(kind := type(result))
+                    if kind in FIXED:
+                        fixed = kind
+                    else:
+                        result = owned(result, row, lists=1)
+                results.append(result)
+            return results, kinds, None
+        if has_tuples is None:
+            function = functools.partial(call_on, function)
+        for row in rows:
+            result = function(row)
+            if type(result) is not fixed:
+                kinds.add(kind := type(result))
+                if kind in FIXED:
+                    fixed = kind
+                else:
+                    result = owned(result, row, lists=1)
+            results.append(result)
     except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-        return results, error
-    return results, None
+        return results, kinds, error
+    return results, kinds, None
 
 
-def packed_rows(results: list[Any]) -> tuple[Rows, Exception | None]:
-    """The results as elements, as far as the first that is none."""
-    kinds = set(map(type, results))
+def packed_rows(results: list[Any], kinds: AbstractSet[type]) -> tuple[Rows, Exception | None]:
+    """The results, of these types, as elements, as far as the first that is none."""
     if list not in kinds:
         with contextlib.suppress(Exception):  # a class of the user's may raise anything; found one by one below
             rows = normalize_rows(results, kinds)
@@ -119,8 +140,8 @@ def map_block(node: Map, block: Block) -> list[Piece]:
     pieces: list[Piece] = []
     start = 0
     while start < len(rows):
-        results, error = call_each(node.function, rows[start:] if start else rows, block.payload.has_tuples)
-        made, unpackable = packed_rows(results)
+        results, kinds, error = call_each(node.function, rows[start:] if start else rows, block.payload.has_tuples)
+        made, unpackable = packed_rows(results, kinds)
         error = unpackable or error
         if len(made):
             part = range(start, start + len(made))
@@ -146,9 +167,11 @@ def _map_whole(node: Map, function: Vectorized, block: Block) -> list[Piece]:
 
 def _judge(predicate: Callable[..., Any], payload: Payload, start: int) -> tuple[list[Any], Exception | None]:
     """What a predicate answers to the elements from ``start`` on, as far as the first on which it fails."""
+    payload = protected(payload)  # what the predicate does to an element, nobody behind it sees
     rows = payload.rows()
     if not isinstance(predicate, Vectorized):
-        return call_each(predicate, rows[start:] if start else rows, payload.has_tuples)
+        judged, _, error = call_each(predicate, rows[start:] if start else rows, payload.has_tuples)
+        return judged, error
     rest = payload.subset(range(start, len(rows))) if start else payload
     try:
         return _answers(predicate, rest), None
@@ -173,7 +196,9 @@ def _instead(node: Map, error: Exception, block: Block, index: int) -> Piece:
     if not callable(node.on_error):
         return failure
     try:
-        rows = Rows([packed(node.on_error(failure.error))])
+        instead = node.on_error(failure.error)
+        instead = owned(instead)
+        rows = Rows([packed(instead)])
     except Exception as another:  # noqa: BLE001 - a user's function may raise anything
         return _failure(another, node, block, index)
     place = range(index, index + 1)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from headrace.errors import HeadraceError
 from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
+from headrace.ownership import read_only
 from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.draws import Key
@@ -152,7 +153,7 @@ class _Reading:
     @holds(lambda at, _: (at["self"].label, at["origin"].describe(at["index"])))
     def _classified(self, element: Element, origin: Origin, index: int) -> _Classed | HeadraceError:
         try:
-            answer = call_on(self._node.class_func, element)
+            answer = call_on(self._node.class_func, read_only(element))
             return class_of(answer, len(self._node.target_dist)), element, origin, index
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
             return located(error, stage=self._node.label, origin=origin.describe(index))

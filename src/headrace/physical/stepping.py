@@ -12,10 +12,11 @@ import numpy as np
 
 from headrace.errors import FailedPreconditionError
 from headrace.io.elements.json import element_from_json, element_to_json
+from headrace.ownership import FIXED, owned, read_only
 from headrace.physical.cursor import State
 from headrace.physical.mapping import call_on, is_true, packed
 from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile
-from headrace.structure import Element, flatten, normalize, paths_of, read_only, spec_of
+from headrace.structure import Element, flatten, normalize, paths_of, spec_of
 
 __all__ = ["DROPPED", "END", "AssertSteps", "ScanSteps", "Steps", "TakeWhileSteps", "UniqueSteps"]
 
@@ -56,7 +57,7 @@ class TakeWhileSteps:
         return self._ended
 
     def step(self, element: Element) -> Any:
-        if is_true(call_on(self._predicate, element)):
+        if is_true(call_on(self._predicate, read_only(element))):
             return element
         self._ended = True
         return END
@@ -85,9 +86,11 @@ class ScanSteps:
         return read_only(element_from_json(saved, like=flatten(normalize(node.initial_state))[1]))
 
     def step(self, element: Element) -> Any:
-        result = self._function(self._state, element)
+        handed = self._state if type(self._state) in FIXED else read_only(self._state)
+        result = self._function(handed, element)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TypeError(f"the function must return a new state and an output, but returned {type(result).__name__}")
+        result = owned(result, handed)
         state, output = packed(result[0]), packed(result[1])
         self._check(state)
         self._state = read_only(state)

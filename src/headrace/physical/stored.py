@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from headrace.io.elements.file import ElementFile
+from headrace.ownership import read_only_rows
 from headrace.physical.origin import Numbers
 from headrace.physical.payload import Columns
-from headrace.structure import Element, read_only
+from headrace.structure import Element
 
 __all__ = ["StoredSource"]
 
@@ -23,7 +24,7 @@ class StoredSource:
         return self.file.has_tuples
 
     def rows(self, indices: Numbers) -> list[Element]:
-        return [read_only(row) for row in self.file.rows(indices)]
+        return read_only_rows(self.file.rows(indices))
 
     def columns(self, indices: Numbers) -> Columns:
         return Columns(*self.file.arrays(indices))

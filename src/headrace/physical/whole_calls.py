@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.ownership import owned
+from headrace.physical.handing_out import read_only_columns
 from headrace.physical.payload import Columns, Payload, Rows
 from headrace.plan.fetching import FetchMany
 from headrace.plan.vectorized import Vectorized
@@ -21,11 +23,12 @@ def call_whole(function: Vectorized, payload: Payload) -> Columns | Rows:
     Raises:
         InvalidArgumentError: the elements are no columns, or what it returned is none of as many elements.
     """
-    columns = payload.columns()
+    columns = read_only_columns(payload.columns())  # it may be called again on a part, and must find what was there
     if isinstance(function, FetchMany):
         return _fetched(function, columns)
     whole = unflatten(columns.treedef, columns.arrays)
     result = function(*whole) if type(whole) is tuple else function(whole)
+    result = owned(result, whole, slots=2)
     leaves, treedef = flatten(normalize(tuple(result) if type(result) is list else result))
     for path, leaf in zip(paths_of(treedef), leaves, strict=True):
         if not isinstance(leaf, np.ndarray) or leaf.shape[:1] != (len(payload),):
@@ -40,6 +43,7 @@ def call_whole(function: Vectorized, payload: Payload) -> Columns | Rows:
 
 def _fetched(function: FetchMany, numbers: Columns) -> Rows:
     elements = function(numbers.arrays[0])
+    elements = owned(elements)
     if len(elements) != len(numbers):
         raise InvalidArgumentError(f"__getitems__ was asked for {len(numbers)} elements, and gave {len(elements)}")
     return Rows(list(elements))

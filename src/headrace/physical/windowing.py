@@ -16,7 +16,8 @@ from headrace.physical.block import Block, Failure
 from headrace.physical.budget import Holding
 from headrace.physical.collecting import Collected
 from headrace.physical.failing import located
-from headrace.physical.holding import HeldBlock, by_leaf, protected
+from headrace.physical.handing_out import protected
+from headrace.physical.holding import HeldBlock, by_leaf
 from headrace.physical.origin import Numbers, Origin
 from headrace.physical.payload import Payload, Rows, join
 from headrace.physical.reading import GroupOrigin, Reads
@@ -60,7 +61,8 @@ class WindowStage(Stage):
         """Up to ``limit`` windows, in pieces where one of them failed."""
         step = self._node.step
         self._read_up_to(self._first + max((limit - 1) * step + self._node.span, limit * step))
-        payload = join(self._payloads) if self._payloads else Rows([])
+        # Only then: a join may copy, and a copy of what is read-only is not.
+        payload = protected(join(self._payloads)) if self._payloads else Rows([])
         begins = range(self._first, self._first + step * min(limit, self._begun()), step)
         made = Collected(payload.nbytes)
         for begin in begins:
@@ -83,7 +85,7 @@ class WindowStage(Stage):
             if isinstance(item, Failure):
                 self._failures[number] = item.error
             else:
-                self._payloads.append(protected(item.payload))
+                self._payloads.append(item.payload)
 
     def _begun(self) -> int:
         """How many windows begin in what was read; if the rest is dropped, how many are whole."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.io.reader import Chunk, Place, RecordReader
+from headrace.ownership import read_only
 from headrace.plan.node import INFINITE_CARDINALITY, Node, Spec
 from headrace.plan.randomness import Randomness
 from headrace.plan.sequencing import check_int
@@ -19,7 +20,6 @@ from headrace.structure import (
     flatten,
     normalize,
     paths_of,
-    read_only,
     scalars_as_elements,
     spec_of,
     unflatten,

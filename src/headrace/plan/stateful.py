@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.ownership import copied, read_only
 from headrace.plan.elementwise import check_function
 from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Spec, UnaryNode, function_name
 from headrace.plan.sequencing import check_int
-from headrace.structure import Element, normalize, read_only, spec_of
+from headrace.structure import Element, normalize, spec_of
 from headrace.tensor_spec import TensorSpec
 
 __all__ = ["AssertCardinality", "IgnoreErrors", "Scan", "TakeWhile", "Unique", "is_countable"]
@@ -51,7 +52,7 @@ class Scan(UnaryNode):
 
     def __post_init__(self) -> None:
         check_function(self.function, stage=self.op)
-        object.__setattr__(self, "initial_state", read_only(normalize(self.initial_state)))
+        object.__setattr__(self, "initial_state", read_only(copied(normalize(self.initial_state))))
 
     def spec(self) -> Spec:
         """Only the function could tell."""

@@ -27,8 +27,8 @@ def vectorized(function: Callable[..., Any]) -> Vectorized:
     """Marks a function that ``map`` and ``filter`` call with many elements at once, which is what makes it fast.
 
     It gets arrays with an axis more, elements along the first, and returns arrays with as many. It must treat each element
-    by itself: how many come at once is headrace's to choose, and the result must not depend on it. What it gets may be
-    read-only. Where it raises, it is called again with one element at a time, so that only those fail that it fails on.
+    by itself: how many come at once is headrace's to choose, and the result must not depend on it. What it gets is
+    read-only, for where it raises, it is called again with one element at a time, so that only those fail that it fails on.
 
     Args:
         function: called with an array in place of each component; a tuple is unpacked. May be a ufunc of NumPy's.

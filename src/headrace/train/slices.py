@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.ownership import read_only
 from headrace.queues import QueueBase
-from headrace.structure import Element, TreeDef, flatten, normalize, paths_of, read_only, scalars_as_elements, unflatten
+from headrace.structure import Element, TreeDef, flatten, normalize, paths_of, scalars_as_elements, unflatten
 from headrace.train.input_producers import range_input_producer
 from headrace.train.pulled import components
 

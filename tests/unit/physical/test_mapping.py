@@ -24,9 +24,9 @@ def test_a_stop_iteration_of_the_functions_own_is_an_error_of_its_row(rows: list
             raise StopIteration("two")
         return x
 
-    results, error = call_each(until_two, rows, has_tuples)
+    results, _, error = call_each(until_two, rows, has_tuples)
     assert results == [1]
     assert type(error) is StopIteration
     assert str(error) == "two"
     assert traceback.extract_tb(error.__traceback__)[-1].name == "until_two"
-    assert call_each(until_two, rows[2:], has_tuples) == ([3], None)
+    assert call_each(until_two, rows[2:], has_tuples) == ([3], {int}, None)

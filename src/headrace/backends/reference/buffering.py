@@ -10,6 +10,7 @@ from headrace.backends.reference.stream import Given, Stream, log
 from headrace.caching.kept import KeptEpoch, RefusedElement
 from headrace.caching.memory import MemoryCache
 from headrace.errors import HeadraceError
+from headrace.ownership import read_only
 from headrace.physical.budget import Holding
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
@@ -23,7 +24,7 @@ from headrace.physical.shuffle_order import content, drain_order, draws
 from headrace.physical.shuffling import SHUFFLE_REMEDY, buffer_needs, buffer_slots
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.plan.sequencing import Shuffle
-from headrace.structure import Element, nbytes_of, read_only
+from headrace.structure import Element, nbytes_of
 
 __all__: list[str] = []
 

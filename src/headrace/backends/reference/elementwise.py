@@ -8,6 +8,7 @@ import functools
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, called, leave_out
 from headrace.errors import HeadraceError
+from headrace.ownership import copied, read_only
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.drawing import drawing_map
@@ -42,7 +43,7 @@ def made_by(node: Map, element: Element, origin: str) -> Element:
         if not callable(instead):
             raise
         error = failure.with_traceback(None)
-    return called(node.label, origin, lambda: packed(instead(error)))
+    return called(node.label, origin, lambda: packed(copied(instead(error))))
 
 
 class SkippingMapStream(MapStream):
@@ -127,7 +128,7 @@ class FilterStream(Unary):
                 return element, origin
 
     def judge(self, element: Element) -> bool:
-        return is_true(call_function(self.node.predicate, element))
+        return is_true(call_function(self.node.predicate, read_only(element)))
 
 
 @stream_of.register

@@ -10,6 +10,7 @@ from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, called
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
+from headrace.ownership import read_only
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.draws import Key
@@ -177,7 +178,7 @@ class ResampleStream:
         return called(self.node.label, origin, classify), (element, origin)
 
     def classify(self, element: Element) -> int:
-        return class_of(call_on(self.node.class_func, element), len(self.node.target_dist))
+        return class_of(call_on(self.node.class_func, read_only(element)), len(self.node.target_dist))
 
     def accepted(self) -> tuple[int, Given]:
         """The next judged element that is not rejected."""

@@ -9,6 +9,7 @@ from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, called
 from headrace.errors import HeadraceError
 from headrace.observe import frames
+from headrace.ownership import read_only
 from headrace.physical.budget import Holding
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
@@ -21,7 +22,7 @@ from headrace.physical.mapping import call_on
 from headrace.physical.origin import grouped
 from headrace.physical.windowing import window_element
 from headrace.plan.windowing import GroupByWindow, Held, Window
-from headrace.structure import Element, nbytes_of, read_only
+from headrace.structure import Element, nbytes_of
 
 __all__: list[str] = []
 
@@ -37,7 +38,7 @@ class HeldStream:
         if self.index >= len(self.elements):
             raise StopIteration
         self.index += 1
-        return self.elements.rows()[self.index - 1], self.elements.origin(self.index - 1)
+        return read_only(self.elements.rows()[self.index - 1]), self.elements.origin(self.index - 1)
 
     def state(self) -> State:
         return {"index": self.index}
@@ -65,7 +66,7 @@ class WindowStream(Unary):
             if isinstance(item, HeadraceError):
                 raise item
             members.append(item)
-        held = HeldRows([read_only(element) for element, _ in members], [origin for _, origin in members])
+        held = HeldRows([element for element, _ in members], [origin for _, origin in members])
         origin = grouped(held.origins[0], held.origins[-1], len(held))
         return called(node.label, origin, lambda: window_element(node, held)), origin
 
@@ -198,7 +199,7 @@ class GroupWindowsStream:
 
     def key_of(self, element: Element) -> int:
         """The element's key, whose group is there."""
-        key = self.node.key_of(call_on(self.node.key_func, element))
+        key = self.node.key_of(call_on(self.node.key_func, read_only(element)))
         if key not in self.groups:
             self.groups[key] = (self.node.size_of(key), [])
         return key

@@ -1,0 +1,360 @@
+"""Who owns the memory of elements: what was given is not changed, what was handed out does not change later.
+
+The rule, for arrays, structured scalars, what object arrays hold, dicts, dataclasses and every other structure:
+
+- What somebody else still sees is handed out ``read_only``: arrays are read-only views, containers are the receiver's own.
+- What belongs to the receiver alone is writable.
+- What a function or a generator gave is ``owned``: it is copied, unless nobody else refers to it and its memory. So whoever
+  fills one buffer again and again gives elements that stay what they were.
+
+Objects of classes that headrace does not know are passed on as they are: nobody can say how to copy them.
+"""
+
+from __future__ import annotations
+
+import collections
+import copy
+import itertools
+import operator
+import sys
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import optree
+
+from headrace.leaf_arrays import PLAIN_LEAVES, object_array
+from headrace.record_classes import (
+    is_named_tuple_class,
+    is_record_class,
+    made_of_fields,
+    names_of_fields,
+    register_record,
+)
+from headrace.structure import NAMESPACE, Element, flatten, unflatten
+
+__all__ = ["FIXED", "copied", "has_fixed_contents", "owned", "read_only", "read_only_array", "read_only_rows"]
+
+# Leaves that nobody can change. (A structured scalar can be: it is a row of some array.)
+FIXED: Final = (PLAIN_LEAVES - {np.ndarray, np.void}) | {type(None)}
+
+_COPIED: Final = (list, dict, set, bytearray, collections.deque)  # and what is derived from them
+
+
+# ------------------------------------------------------------------------------------------------ handing out
+
+
+def read_only(element: Element) -> Element:
+    """The element as others may see it: its containers are its own, and its arrays cannot be written to.
+
+    Example:
+        >>> import numpy as np
+        >>> from headrace.ownership import read_only
+        >>> mine = {"x": np.zeros(2)}
+        >>> seen = read_only(mine)
+        >>> seen["y"] = 1
+        >>> sorted(mine)
+        ['x']
+        >>> seen["x"].flags.writeable, np.shares_memory(seen["x"], mine["x"])
+        (False, True)
+    """
+    kind = type(element)
+    if kind in FIXED:
+        return element
+    if kind is np.ndarray:
+        return read_only_array(element)
+    if kind is tuple and FIXED.issuperset(map(type, element)):
+        return element
+    if kind is dict and FIXED.issuperset(map(type, element.values())):
+        return dict(element)
+    leaves, treedef = flatten(element)
+    return unflatten(treedef, [_read_only_leaf(leaf) for leaf in leaves])
+
+
+def read_only_rows(rows: list[Element], kinds: AbstractSet[type] | None = None) -> list[Element]:
+    """``read_only`` for many elements, of these types."""
+    kinds = kinds or set(map(type, rows))
+    if kinds <= FIXED:
+        return rows
+    if kinds == {tuple} and all(FIXED.issuperset(map(type, row)) for row in rows):
+        return rows
+    return [read_only(row) for row in rows]
+
+
+def read_only_array(array: np.ndarray) -> np.ndarray:
+    """The array as others may see it."""
+    if array.dtype.hasobject and not has_fixed_contents(array):
+        array = _with_contents(array, _read_only_content)
+    elif isinstance(array, np.ma.MaskedArray):
+        array = array.copy()  # a view has the same mask
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def has_fixed_contents(array: np.ndarray) -> bool:
+    """Whether nobody can change what an array of objects holds, as where it holds texts; of numbers, always."""
+    if not array.dtype.hasobject:
+        return True
+    return array.dtype.kind == "O" and FIXED.issuperset(map(type, array.ravel().tolist()))
+
+
+def _read_only_leaf(leaf: Any) -> Any:
+    kind = type(leaf)
+    if kind in FIXED:
+        return leaf
+    if isinstance(leaf, np.ndarray):
+        return read_only_array(leaf)
+    if isinstance(leaf, np.void):
+        return read_only_array(_void_as_array(leaf))[0]
+    return _copied_object(leaf)
+
+
+def _read_only_content(value: Any) -> Any:
+    return _content(value, _read_only_leaf)
+
+
+def _void_as_array(scalar: np.void) -> np.ndarray:
+    """A structured scalar as an array of one, of its own memory."""
+    array = np.empty(1, scalar.dtype)
+    array[0] = scalar
+    return array
+
+
+def _with_contents(array: np.ndarray, convert: Callable[[Any], Any]) -> np.ndarray:
+    """An array of one's own with what the function makes of each object."""
+    if array.dtype.kind != "O":
+        return copy.deepcopy(array)
+    return object_array([convert(value) for value in array.ravel().tolist()]).reshape(array.shape)
+
+
+def _content(value: Any, leaf: Callable[[Any], Any]) -> Any:
+    """What an object array holds, made anew as far as it can be changed."""
+    kind = type(value)
+    if kind in FIXED:
+        return value
+    if kind is dict:
+        return {key: _content(part, leaf) for key, part in value.items()}
+    if kind in (list, tuple):
+        return kind(_content(part, leaf) for part in value)
+    return leaf(value)
+
+
+# ------------------------------------------------------------------------------------------------ copying
+
+
+def copied(element: Element) -> Element:
+    """An equal element of one's own; what was read-only stays so, and lists stay lists."""
+    return optree.tree_map(_copied_leaf, element, namespace=NAMESPACE)
+
+
+def _copied_leaf(leaf: Any) -> Any:
+    kind = type(leaf)
+    if kind in FIXED:
+        return leaf
+    if isinstance(leaf, np.ndarray):
+        return _copied_array(leaf)
+    if isinstance(leaf, np.void):
+        array = _void_as_array(leaf)
+        array.flags.writeable = leaf.flags.writeable
+        return _copied_array(array)[0]
+    if is_record_class(kind):
+        register_record(kind, NAMESPACE)
+        return copied(leaf)
+    return _copied_object(leaf)
+
+
+def _copied_array(array: np.ndarray) -> np.ndarray:
+    if has_fixed_contents(array):
+        own = array.copy(order="K")
+    else:
+        own = _with_contents(array, lambda value: _content(value, _copied_leaf))
+    own.flags.writeable = array.flags.writeable
+    return own
+
+
+def _copied_object(leaf: Any) -> Any:
+    """A leaf that is no array, as far as it is known how to copy one."""
+    kind = type(leaf)
+    if isinstance(leaf, _COPIED) or is_record_class(kind):
+        try:
+            return copy.deepcopy(leaf)
+        except Exception:  # noqa: BLE001 - it holds what has no copy, such as a lock
+            return leaf
+    if kind.__module__.partition(".")[0] == "torch" and hasattr(leaf, "clone") and hasattr(leaf, "untyped_storage"):
+        return leaf.clone()
+    return leaf
+
+
+# ------------------------------------------------------------------------------------------------ taking
+
+# Without Python's lock, another thread may hold what the count does not say: then everything is copied.
+_COUNTS: Final[bool] = getattr(sys, "_is_gil_enabled", lambda: True)()
+_references: Final = sys.getrefcount
+
+
+def _counted(value: Any, given: Any = None) -> tuple[int, int]:
+    return _references(value), _references(given)
+
+
+def _usual_references() -> tuple[int, int, int, int, int]:
+    """How many references a value has that nobody else holds, where each function below counts them."""
+    given, result = np.empty(0), np.empty(0)
+    alone, _ = _counted(result, given)
+    result = given
+    passed_on, _ = _counted(result, given)
+    (in_container,) = [_counted(part)[0] for part in (np.empty(0),)]
+    base = np.empty(1)[:].base  # which its view held, too
+    variable = _references(base)
+    return alone, passed_on - alone, in_container, variable, variable + 1
+
+
+# As the only result; more of what was given and came back; as a part; in one variable; as the base of a view in another.
+_ALONE, _PASSED_ON, _IN_CONTAINER, _IN_VARIABLE, _AS_BASE = _usual_references()
+
+
+class _Given(NamedTuple):
+    """What a function was called with, held here once however many functions get it."""
+
+    element: Any
+    own: int  # references to it that are ours
+    slots: int  # and to each of its leaves, for each place that it has there
+    is_kept: bool  # whether somebody else has it
+
+
+def owned(given_back: Any, given: Any = None, *, lists: int = 0, slots: int = 1) -> Any:
+    """What a function gave back, or an equal copy of it where somebody else may still change it.
+
+    To be called as ``result = owned(result, row)``: each in one variable of the caller's, for the references are counted.
+
+    Args:
+        given_back: what it returned or yielded, as it did.
+        given: the element that it was called with: who gives that back, or a view of it, keeps nothing by that.
+        lists: how many times the caller holds that, besides its variable.
+        slots: how many times the caller holds each leaf of that.
+    """
+    kind = type(given_back)
+    others = _references(given_back) - _ALONE
+    if others <= 0 and kind is np.ndarray and _COUNTS:  # mostly, and so first and quickly
+        if given_back.base is None and given_back.flags.owndata and not given_back.dtype.hasobject:
+            return given_back
+    elif kind in FIXED:
+        return given_back
+    elif not _COUNTS:
+        return copied(given_back)
+    elif others <= 0 and (kind is tuple or kind is dict) and _has_free_parts(given_back):
+        return given_back
+    is_kept = _references(given) - _ALONE > lists  # so that others reach what is in it
+    if kind is np.ndarray:
+        given = _Given(given, _PASSED_ON + lists, slots, is_kept)
+        return given_back if _is_free(given_back, others, given) else _copied_array(given_back)
+    shared = others > (_PASSED_ON + lists if given_back is given else 0)
+    given = _Given(given, _PASSED_ON + lists, slots, is_kept)
+    return _owned_whole(given_back, shared, given)
+
+
+def _has_free_parts(whole: Any) -> bool:
+    """Whether all that lies in a tuple or dict that nobody else has is plainly free, as it mostly is."""
+    for part in whole if type(whole) is tuple else whole.values():
+        if type(part) not in FIXED and not (
+            type(part) is np.ndarray
+            and _references(part) < _IN_CONTAINER  # which counts one variable more
+            and part.base is None
+            and part.flags.owndata
+            and not part.dtype.hasobject
+        ):
+            return False
+    return True
+
+
+def _owned_part(part: Any, shared: bool, given: _Given) -> Any:
+    """The same for a part; ``shared``, where others have the container in which it lies."""
+    kind = type(part)
+    if kind in FIXED:
+        return part
+    others = _references(part) - _IN_CONTAINER
+    if kind is np.ndarray:
+        is_free = not shared and _is_free(part, others, given)
+        return part if is_free else _copied_array(part)
+    return _owned_whole(part, shared or others > 0, given)
+
+
+def _owned_whole(whole: Any, shared: bool, given: _Given) -> Any:
+    """A container or an object; ``shared``, where others have it."""
+    kind = type(whole)
+    if kind is dict:
+        values = [_owned_part(part, shared, given) for part in whole.values()]
+        return dict(zip(whole, values, strict=True))
+    if kind is list:
+        if FIXED.issuperset(map(type, whole)):
+            return list(whole)
+        return [_owned_part(part, shared, given) for part in whole]
+    if kind is tuple or is_named_tuple_class(kind):
+        parts = [_owned_part(part, shared, given) for part in whole]
+        if all(map(operator.is_, parts, whole)):
+            return whole
+        return tuple(parts) if kind is tuple else made_of_fields(kind, parts)
+    if is_record_class(kind) and not shared:
+        fields = [name for name in names_of_fields(kind) if hasattr(whole, name)]
+        values = [_owned_part(part, shared, given) for part in map(getattr, itertools.repeat(whole), fields)]
+        if all(map(operator.is_, values, map(getattr, itertools.repeat(whole), fields))):
+            return whole
+    return copied(whole)
+
+
+def _is_free(array: np.ndarray, others: int, given: _Given) -> bool:
+    """Whether nobody else can reach the memory of an array to which so many others refer."""
+    base: Any = array.base  # also bytes, whatever the stubs say
+    if others <= 0:
+        if base is None:
+            if array.flags.owndata:
+                return has_fixed_contents(array)
+        elif type(base) is bytes:
+            return True
+        elif type(base) is np.ndarray and _references(base) <= _AS_BASE and base.flags.owndata:
+            return has_fixed_contents(array)
+    return given.element is not None and has_fixed_contents(array) and _is_of(array, others, given)
+
+
+def _is_of(array: np.ndarray, others: int, given: _Given) -> bool:
+    """Whether an array is one that the function was given, or a view of it, and nobody else has it."""
+    leaves = _parts_of(given.element)
+    source = _source_of(array, leaves)
+    is_deeper = source is None and type(given.element) is not np.ndarray
+    if is_deeper:
+        leaves = flatten(given.element)[0]
+        source = _source_of(array, leaves)
+    if source is None:
+        return False
+    if not array.flags.writeable and not source.flags.writeable:
+        return True  # who keeps it cannot write to it either
+    if source is not given.element and (given.is_kept or is_deeper):  # who has what lies between, nobody counted
+        return False
+    count = sum(leaf is source for leaf in leaves)
+    places = given.own if source is given.element else count * given.slots
+    if source is array:
+        return others <= places
+    as_base = 2 if array.base is source else 0  # the view has it, and the function that asks
+    return others <= 0 and _references(source) - _IN_VARIABLE - count - as_base <= places
+
+
+def _parts_of(element: Element) -> list[Any]:
+    """The leaves of a flat element, which costs little to find out."""
+    kind = type(element)
+    if kind is np.ndarray:
+        return [element]
+    return list(element if kind is tuple else element.values() if kind is dict else ())
+
+
+def _source_of(array: np.ndarray, leaves: list[Any]) -> Any:
+    """The leaf that is this array, or else one of which it is a view, or None."""
+    for leaf in leaves:
+        if leaf is array:
+            return array
+    base: Any = array.base
+    if base is not None:
+        for leaf in leaves:
+            if leaf is base or (type(leaf) is np.ndarray and leaf.base is base):
+                return leaf
+    return None

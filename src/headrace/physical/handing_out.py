@@ -1,0 +1,54 @@
+"""Payloads that are read more than once: each reader gets elements that it cannot change for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from headrace.ownership import has_fixed_contents, read_only_array, read_only_rows
+from headrace.physical.payload import Columns, Payload, Rows, Zipped
+
+__all__ = ["handed_out", "protected", "read_only_columns"]
+
+
+def protected(payload: Payload) -> Payload:
+    """The payload as it is kept: whoever has its arrays sees them read-only. What was not read yet is so when it is."""
+    match payload:
+        case Zipped():
+            return Zipped(payload.treedef, [protected(part) for part in payload.parts])
+        case Rows():
+            return Rows(read_only_rows(payload.elements, payload.kinds))
+        case Columns() if payload.matrix is None and not all(map(has_fixed_contents, payload.arrays)):
+            return Rows(read_only_rows(payload.rows()))  # what it holds, each reader needs for itself
+        case Columns():
+            return read_only_columns(payload)
+        case _:
+            return payload
+
+
+def handed_out(payload: Payload) -> Payload:
+    """What one reader gets of a protected payload: containers of its own, too."""
+    match payload:
+        case Rows():
+            return Rows(read_only_rows(payload.elements, payload.kinds))
+        case Zipped():
+            return Zipped(payload.treedef, [handed_out(part) for part in payload.parts])
+        case Columns():
+            return read_only_columns(payload)
+        case _:
+            return payload
+
+
+def read_only_columns(columns: Columns) -> Columns:
+    """The columns with their arrays seen read-only."""
+    if columns.matrix is not None:
+        return Columns(columns.treedef, None, read_only_array(columns.matrix))
+    return Columns(columns.treedef, _read_only(columns.arrays))
+
+
+def _read_only(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    views = [array.view() for array in arrays]
+    for view in views:
+        view.flags.writeable = False
+    return views
