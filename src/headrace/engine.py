@@ -24,6 +24,7 @@ from headrace.optimize.rules import optimized
 from headrace.physical.budget import Budget, owner_of
 from headrace.physical.context import Context, Meters, Seeds
 from headrace.physical.cursor import State
+from headrace.physical.filling import Fillings
 from headrace.physical.gates import Gates, bounds_of
 from headrace.physical.lowering import lower
 from headrace.physical.stage import Item, Stage
@@ -102,7 +103,16 @@ class Run:
     Made first and opened then, so that whoever made it can close it, whatever comes while it opens.
     """
 
-    def __init__(self, plan: Node, options: Options, *, seeds: Seeds, epoch: int, feeds: int = 0) -> None:
+    def __init__(
+        self,
+        plan: Node,
+        options: Options,
+        *,
+        seeds: Seeds,
+        epoch: int,
+        fillings: Fillings | None = None,
+        feeds: int = 0,
+    ) -> None:
         self._plan = running = physical_plan(plan, options)
         self._meters = Meters(node for node in nodes_of(running) if not isinstance(node, WithOptions))
         self._pool: WorkerPool | None = None
@@ -131,6 +141,7 @@ class Run:
             deterministic=options.deterministic is not False,
             epoch=(epoch,),
             max_failures=options.max_failures,
+            fillings=fillings or Fillings(),
         )
         _open_runs.add(self)
 

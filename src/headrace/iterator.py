@@ -33,6 +33,7 @@ from headrace.observe.stalls import Stall
 from headrace.physical.block import Failure
 from headrace.physical.context import Seeds
 from headrace.physical.cursor import Cursor, State
+from headrace.physical.filling import Fillings
 from headrace.physical.generating import OwnState
 from headrace.physical.stage import Pace
 from headrace.plan.buffering import options_of
@@ -82,6 +83,7 @@ class _Start:
 
     epoch: int
     seeds: Seeds
+    fillings: Fillings = dataclasses.field(default_factory=Fillings)
     position: State | None = None
     delivered: int = 0
 
@@ -197,7 +199,14 @@ class DatasetIterator:
     def _running(self) -> Run:
         if self._run is None:
             start = self._start
-            self._run = Run(self._plan, self._options, seeds=start.seeds, epoch=start.epoch, feeds=self._feeds)
+            self._run = Run(
+                self._plan,
+                self._options,
+                seeds=start.seeds,
+                epoch=start.epoch,
+                fillings=start.fillings,
+                feeds=self._feeds,
+            )
             self._finalizer = weakref.finalize(self, self._run.close)
             self._finalizer.atexit = False  # the engine sees to the interpreter's exit
             self._run.open(start.position)
@@ -239,6 +248,7 @@ class DatasetIterator:
         return bookmark
 
     def _state_at(self, start: _Start, cursor: Cursor | None, delivered: int, count: int) -> dict[str, Any]:
+        caches = start.fillings.state(self._plan, start.seeds, (start.epoch,))
         state = _plain(
             {
                 "version": STATE_VERSION,
@@ -247,6 +257,7 @@ class DatasetIterator:
                 "entropy": start.seeds.entropy,
                 "seeds": start.seeds.listed(self._plan),
                 "delivered": count,
+                **({} if caches is None else {"caches": caches}),
                 "position": cursor.advance(delivered).state() if cursor is not None else start.position,
             }
         )
@@ -280,7 +291,8 @@ class DatasetIterator:
             if state["checksum"] != _checksum({key: state[key] for key in state if key != "checksum"}):
                 raise InvalidArgumentError("the state is damaged: its checksum does not fit")
             seeds = Seeds.restored(self._plan, drawn=state["seeds"], entropy=state["entropy"])
-            return _Start(state["epoch"], seeds, state["position"], state["delivered"])
+            fillings = Fillings.restored(self._plan, state.get("caches"))
+            return _Start(state["epoch"], seeds, fillings, state["position"], state["delivered"])
         except InvalidArgumentError:
             raise
         except (LookupError, TypeError, ValueError) as error:

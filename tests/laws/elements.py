@@ -156,6 +156,12 @@ def shuffled_few(length: int) -> Callable[..., hr.Dataset]:
     return lambda *element: hr.Dataset.range(1 + total(element) % length).shuffle(3)
 
 
+def flat_map_to_one_cache(ds: hr.Dataset) -> hr.Dataset:
+    """The same cache for each of the first elements."""
+    cached = hr.Dataset.range(5).shuffle(5).cache()
+    return ds.take(3).flat_map(lambda *_: cached)
+
+
 def few_or_fail(modulus: int) -> Callable[..., Any]:
     def opened(*element: Any) -> Any:
         rest = total(element) % modulus

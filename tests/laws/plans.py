@@ -28,6 +28,7 @@ from tests.laws.elements import (
     fail_on,
     few,
     few_or_fail,
+    flat_map_to_one_cache,
     halves,
     keep,
     keep_or_fail,
@@ -215,6 +216,7 @@ def buffers() -> st.SearchStrategy[Named]:
     return st.one_of(
         st.just(("cache", lambda ds: ds.cache())),
         st.just(("cache.repeat(2)", lambda ds: ds.cache().repeat(2))),
+        st.just(("flat_map to one cache", flat_map_to_one_cache)),
         st.sampled_from([0, 1, 2, 7, hr.AUTOTUNE]).map(lambda n: (text("prefetch", n), lambda ds: ds.prefetch(n))),
         st.just(("with_options", lambda ds: ds.with_options(hr.Options(deterministic=True)))),
         st.just(("apply", lambda ds: ds.apply(lambda whole: whole.enumerate()))),

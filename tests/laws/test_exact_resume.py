@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import itertools
 import json
 import os
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.laws.elements import add_one, shuffled_few
+from tests.laws.elements import Step, add_one, flat_map_to_one_cache, shuffled_few
 from tests.laws.plans import Recipe, recipes, unordered_recipes
 from tests.laws.running import (
     REFERENCE,
@@ -80,6 +81,41 @@ def test_what_was_resumed_can_be_resumed_again(recipe: Recipe, first: Way, secon
             done += len(list(delivered(iterator, data.draw(st.integers(1, 9), label="elements until the next stop"))))
             state = through_json(iterator.state_dict())
         assert_same(expected[done:], resumed(recipe.build(), state, first, limit=max(0, len(expected) - done)))
+
+
+OTHER_ORDER = dataclasses.replace(REFERENCE, options=REFERENCE.options.merged(hr.Options(seed=8)))
+
+
+def read_before(recipe: Recipe, epochs: int) -> hr.Dataset:
+    """The dataset, and its caches filled by epochs of other random numbers."""
+    dataset = recipe.build()
+    for _ in range(epochs):
+        elements_of(dataset, OTHER_ORDER)
+    return dataset
+
+
+CACHES: dict[str, Step] = {
+    "cache": lambda ds: ds.cache(),
+    "cache.repeat(2)": lambda ds: ds.cache().repeat(2),
+    "shuffle.cache.repeat(2)": lambda ds: ds.shuffle(9).cache().repeat(2),
+    "shuffle.cache.shuffle.cache": lambda ds: ds.shuffle(9).cache().shuffle(9).cache(),
+    "random_map.cache": lambda ds: ds.random_map(lambda rng, *_: int(rng.integers(1 << 30))).cache(),
+    "flat_map to shuffles.cache": lambda ds: ds.flat_map(shuffled_few(4)).cache().repeat(2),
+    "flat_map to one cache": flat_map_to_one_cache,
+}
+
+
+@given(recipes(max_steps=3), st.sampled_from(sorted(CACHES)), ways(), ways(), st.integers(0, 1), st.data())
+def test_what_filled_a_cache_meanwhile_does_not_show(
+    recipe: Recipe, cache: str, first: Way, second: Way, before: int, data: st.DataObject
+) -> None:
+    cached = Recipe(f"{recipe}.{cache}", recipe.source, (*recipe.steps, CACHES[cache]))
+    expected, states = history(read_before(cached, before), first, limit=POINTS)
+    # Before its first element a run has read no cache, so that what is inside of functions may be filled by others.
+    count = data.draw(st.integers(1, max(1, len(expected))), label="elements until the state")
+    if expected:
+        resumer = read_before(cached, data.draw(st.integers(1, 2), label="epochs meanwhile"))
+        assert_same(expected[count:], resumed(resumer, states[count], second, limit=len(expected) - count))
 
 
 @given(unordered_recipes(), unordered_ways(), st.lists(st.integers(1, 9), min_size=1, max_size=5))

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import operator
 import re
 import secrets
 from pathlib import Path
 from typing import Any, Final
 
-from headrace.caching.kept import Elements, KeptEpoch
+from headrace.caching.kept import Elements, Filled, KeptEpoch
 from headrace.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, NotFoundError
 from headrace.io.elements.file import ElementFile
 from headrace.io.elements.writer import SEGMENT_BYTES, ElementWriter
@@ -74,11 +73,11 @@ class DiskCache:
         try:
             file = ElementFile(self.path)
             meta = file.meta["cache"]
-            kept = KeptEpoch((), tuple(map(operator.index, meta["epoch"])), file, str(meta["content"]))
+            kept = KeptEpoch((), Filled.of(meta), file, str(meta["content"]))
             is_mine = meta["plan"] == self._plan
         except FailedPreconditionError as error:
             raise FailedPreconditionError(error.reason, stage="cache") from None
-        except (DataLossError, KeyError, TypeError) as error:
+        except (DataLossError, KeyError, TypeError, AttributeError) as error:
             reason = error.reason if isinstance(error, DataLossError) else f"{self.path}: this is no cache"
             raise DataLossError(
                 f"{reason}; remove it with: headrace cache clear {self.folder}", stage="cache"
@@ -91,7 +90,7 @@ class DiskCache:
             )
         return kept
 
-    def filling(self, epoch: tuple[int, ...], content: str | None) -> _Written | None:
+    def filling(self, filled: Filled, content: str | None) -> _Written | None:
         """Writes the file, unless it is there or is being written."""
         if self.path.exists():
             return None
@@ -106,7 +105,7 @@ class DiskCache:
                 left.unlink(missing_ok=True)
             writer = ElementWriter(self.path, max_bytes=self.max_bytes)
             held.pop_all()
-        meta = {"key": self.key, "plan": self._plan, "epoch": list(epoch), "content": content or secrets.token_hex(8)}
+        meta = {"key": self.key, "plan": self._plan, **filled.state(), "content": content or secrets.token_hex(8)}
         return _Written(writer, lock, meta)
 
     def _lock(self) -> Any:

@@ -8,6 +8,7 @@ through it meanwhile.
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,7 +17,7 @@ from headrace.errors import HeadraceError
 if TYPE_CHECKING:
     from headrace.io.elements.file import ElementFile
 
-__all__ = ["Elements", "Filling", "KeptEpoch", "RefusedElement", "Store"]
+__all__ = ["Elements", "Filled", "Filling", "KeptEpoch", "RefusedElement", "Store"]
 
 
 class RefusedElement(Exception):  # noqa: N818 - it carries an error, to the place where the element stands
@@ -43,17 +44,59 @@ class Elements(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Filled:
+    """What decides which elements a cache was filled with, and in what order.
+
+    Attributes:
+        epoch: the number of the iterator's epoch.
+        seeds: what the operations above that were given no seed draw from, in the order of the plan as it was written.
+        entropy: what those inside functions draw from; None where no function makes datasets.
+        caches: what the caches above were filled with.
+    """
+
+    epoch: tuple[int, ...]
+    seeds: tuple[int, ...] = ()
+    entropy: int | None = None
+    caches: tuple[Filled, ...] = ()
+
+    def state(self) -> dict[str, Any]:
+        """It as plain data."""
+        state: dict[str, Any] = {"epoch": list(self.epoch)}
+        if self.seeds:
+            state["seeds"] = list(self.seeds)
+        if self.entropy is not None:
+            state["entropy"] = self.entropy
+        if self.caches:
+            state["caches"] = [filled.state() for filled in self.caches]
+        return state
+
+    @classmethod
+    def of(cls, state: dict[str, Any]) -> Filled:
+        """What ``state`` wrote down.
+
+        Raises:
+            LookupError, TypeError: it is of another form.
+        """
+        epoch = tuple(map(operator.index, state["epoch"]))
+        seeds = tuple(map(operator.index, state.get("seeds", ())))
+        entropy = state.get("entropy")
+        caches = tuple(map(cls.of, state.get("caches", ())))
+        return cls(epoch, seeds, None if entropy is None else operator.index(entropy), caches)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class KeptEpoch:
     """All elements of one epoch, and which epoch it was.
 
     Attributes:
         pieces: elements in memory, each piece with where its elements came from.
+        filled: what decided which elements they are.
         file: elements on disk, instead.
         content: what tells one filling of a cache on disk from another; None in memory.
     """
 
     pieces: Sequence[tuple[Any, Any]]
-    epoch: tuple[int, ...]
+    filled: Filled
     file: ElementFile | None = None
     content: str | None = None
 
@@ -81,8 +124,8 @@ class Filling(Protocol):
         """
         ...
 
-    def complete(self) -> None:
-        """The epoch is whole: the cache has it from now on."""
+    def complete(self) -> KeptEpoch | None:
+        """The epoch is whole: the cache has it from now on. Returns it where it lies in memory."""
         ...
 
     def abandon(self) -> None:
@@ -98,11 +141,11 @@ class Store(Protocol):
         """The epoch that is kept, once one was complete."""
         ...
 
-    def filling(self, epoch: tuple[int, ...], content: str | None) -> Filling | None:
+    def filling(self, filled: Filled, content: str | None) -> Filling | None:
         """A filling of the empty cache; None where another one has begun, and this epoch is only read.
 
         Args:
-            epoch: which epoch it will be.
+            filled: what decides which elements will come.
             content: of the filling that a resumed run had begun; it is the same elements once more.
         """
         ...

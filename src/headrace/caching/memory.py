@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from headrace.caching.kept import Elements, KeptEpoch
+from headrace.caching.kept import Elements, Filled, KeptEpoch
 from headrace.errors import ResourceExhaustedError
 
 __all__ = ["MemoryCache"]
@@ -17,7 +17,7 @@ class MemoryCache:
         max_bytes: how much it may hold; None is without a bound.
     """
 
-    __slots__ = ("_kept", "max_bytes")
+    __slots__ = ("__weakref__", "_kept", "max_bytes")
 
     def __init__(self, max_bytes: int | None = None) -> None:
         self._kept: KeptEpoch | None = None
@@ -33,9 +33,9 @@ class MemoryCache:
         if self._kept is None:
             self._kept = kept
 
-    def filling(self, epoch: tuple[int, ...], content: str | None) -> _Collected:
+    def filling(self, filled: Filled, content: str | None) -> _Collected:
         """Collects an epoch; several may be collected at once."""
-        return _Collected(self, epoch)
+        return _Collected(self, filled)
 
 
 class _Collected:
@@ -44,9 +44,9 @@ class _Collected:
     content = None
     one_by_one = False
 
-    def __init__(self, cache: MemoryCache, epoch: tuple[int, ...]) -> None:
+    def __init__(self, cache: MemoryCache, filled: Filled) -> None:
         self._cache = cache
-        self._epoch = epoch
+        self._filled = filled
         self._pieces: list[tuple[Any, Any]] = []
         self._count = self._nbytes = 0
 
@@ -59,8 +59,10 @@ class _Collected:
         self._count += len(elements)
         self._pieces.append((elements, origin))
 
-    def complete(self) -> None:
-        self._cache.keep(KeptEpoch(tuple(self._pieces), self._epoch))
+    def complete(self) -> KeptEpoch:
+        kept = KeptEpoch(tuple(self._pieces), self._filled)
+        self._cache.keep(kept)
+        return kept
 
     def abandon(self) -> None:
         self._pieces.clear()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from headrace.caching.kept import Elements, RefusedElement
+from headrace.caching.kept import Elements, Filled, RefusedElement
 from headrace.errors import HeadraceError
 from headrace.io.elements.shards import ShardWriter
 
@@ -27,7 +27,7 @@ class SnapshotRun:
         self._shard_func = shard_func
         self._compression = compression
 
-    def filling(self, epoch: tuple[int, ...], content: str | None) -> _Run | None:
+    def filling(self, filled: Filled, content: str | None) -> _Run | None:
         """Writes a run, unless one is there or is being written."""
         from filelock import FileLock, Timeout
 

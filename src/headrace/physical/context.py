@@ -5,11 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 
+from headrace.caching.kept import Filled
 from headrace.observe.meter import Meter
 from headrace.physical.budget import Budget, Holding
+from headrace.physical.cursor import State
 from headrace.physical.draws import Key, derived_seed
+from headrace.physical.filling import Fillings, Pin
 from headrace.physical.gates import Gate, Gates
 from headrace.physical.shared_order import warn_of_own_order
+from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, nodes_of, parallel_calls_of
 from headrace.plan.randomness import Randomness, randomness_of
 from headrace.plan.sequencing import Shard
@@ -68,6 +72,12 @@ class Seeds:
         seeds = {found.entropy: seed for found, seed in zip(_unseeded(plan), drawn, strict=True)}
         return cls(seeds, entropy, are_given=True)
 
+    def filling(self, node: Cache, filled: Filled) -> Seeds:
+        """The seeds with which a cache was filled."""
+        drawn = dict(zip(node.above.unseeded, filled.seeds, strict=False))
+        entropy = self.entropy if filled.entropy is None else filled.entropy
+        return Seeds(self.drawn | drawn, entropy, self.are_given)
+
     def within(self, plan: Node) -> Seeds:
         """The seeds for a plan that a function made."""
         unseeded = _unseeded(plan)
@@ -112,6 +122,7 @@ class Context:
             maps, or moving one behind a shuffle, changes it for no other.
         max_failures: how many elements a map that leaves failures out may leave out.
         sharded_by: the shard that takes its part of what comes from here, if there is one.
+        fillings: what each cache gives in this run.
     """
 
     seeds: Seeds
@@ -125,6 +136,7 @@ class Context:
     maps_behind: int = 0
     max_failures: int | None = None
     sharded_by: Shard | None = None
+    fillings: Fillings = dataclasses.field(default_factory=Fillings)
 
     def turn(self, number: int) -> Context:
         """The context of one turn of a repeat."""
@@ -142,6 +154,20 @@ class Context:
     def above_shard(self, shard: Shard) -> Context:
         """The context of what a shard reads, which all shards must have in one order."""
         return self if shard.num_shards == 1 else dataclasses.replace(self, sharded_by=shard)
+
+    def filling(self, node: Cache, filled: Filled) -> Context:
+        """The context of what a cache is filled with."""
+        return dataclasses.replace(
+            self,
+            replayed=True,
+            epoch=filled.epoch,
+            seeds=self.seeds.filling(node, filled),
+            fillings=self.fillings.above(node, filled),
+        )
+
+    def pin(self, node: Cache, state: State | None) -> Pin:
+        """What a cache gives in this run, or from a state on."""
+        return self.fillings.pin(node, self.seeds, self.iterator_epoch, within=self.within, state=state)
 
     def replaying(self) -> Context:
         """The context above an operation that reads its input again when it is restored."""

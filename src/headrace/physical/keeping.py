@@ -1,8 +1,9 @@
 """The stage of cache: the elements of one epoch, kept and given again.
 
-Its state is the number of the next element, and which epoch was kept: a cache that is not there any more is
-filled again from that very epoch, so a shuffle above it comes in the order that was kept. A cache on disk has a name
-for its content besides, so that a state never goes on in another one's elements.
+Its state is the number of the next element, and which filling was kept (``filling``): a cache that is not there any more,
+or was filled in another order, is filled again from that very epoch and those seeds, so a shuffle above it comes in the
+order that was kept. A cache on disk has a name for its content besides, so that a state never goes on in another one's
+elements.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
-from headrace.caching.kept import Filling, KeptEpoch, RefusedElement, Store
+from headrace.caching.kept import Filled, Filling, KeptEpoch, RefusedElement, Store
 from headrace.errors import CancelledError, HeadraceError, ResourceExhaustedError
 from headrace.io.elements.file import ElementFile
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
 from headrace.physical.budget import Holding
 from headrace.physical.cursor import State
+from headrace.physical.filling import Pin
 from headrace.physical.handing_out import handed_out, protected
 from headrace.physical.index_sources import OneSource
 from headrace.physical.origin import Numbers, Origin, subset
@@ -29,7 +31,7 @@ from headrace.physical.payload import Indexed, Payload, Rows, Zipped
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stored import StoredSource
 
-__all__ = ["CACHE_REMEDY", "CacheStage", "cache_state", "located_in_cache", "usable"]
+__all__ = ["CACHE_REMEDY", "CacheStage", "cache_state", "located_in_cache"]
 
 _log = logging.getLogger("headrace")
 
@@ -41,31 +43,22 @@ _KEPT_AT_ONCE = 1024
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _CacheCursor:
-    """In a kept epoch: the number of the element, and which epoch it is."""
+    """In a kept epoch: the number of the element, and which filling it is."""
 
     index: int
-    epoch: tuple[int, ...]
-    content: str | None
+    pin: Pin
     failures: int = 0
 
     def advance(self, count: int) -> _CacheCursor:
-        return _CacheCursor(self.index + count, self.epoch, self.content, self.failures)
+        return _CacheCursor(self.index + count, self.pin, self.failures)
 
     def state(self) -> State:
-        return cache_state(self.index, self.epoch, self.content, self.failures)
+        return cache_state(self.index, self.pin, self.failures)
 
 
-def cache_state(index: int, epoch: tuple[int, ...], content: str | None, failures: int) -> State:
-    """The state of a cache; in memory it has no name for its content."""
-    state: State = {"index": index, "epoch": list(epoch), "failures": failures}
-    return state if content is None else {**state, "content": content}
-
-
-def usable(kept: KeptEpoch | None, state: State | None) -> KeptEpoch | None:
-    """What is kept, where a run from that state reads it."""
-    if kept is None or state is None:
-        return kept
-    return kept if tuple(state["epoch"]) == kept.epoch and state.get("content") == kept.content else None
+def cache_state(index: int, pin: Pin, failures: int) -> State:
+    """The state of a cache."""
+    return {"index": index, "failures": failures, **pin.state()}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -88,11 +81,11 @@ class CacheStage(Stage):
     def __init__(
         self,
         store: Store,
-        build: Callable[[tuple[int, ...]], Stage],
+        build: Callable[[Filled], Stage],
         meter: Meter,
         state: State | None,
         *,
-        epoch: tuple[int, ...],
+        pin: Pin,
         whole_at: int,
         holding: Holding,
         in_memory: bool,
@@ -105,14 +98,15 @@ class CacheStage(Stage):
         self._failures: int = state["failures"] if state else 0  # how many were delivered
         self._pieces: Sequence[tuple[Payload, Origin]] | None = None
         self._filling: Filling | None = None
-        kept = usable(store.kept, state)
+        self._pin = pin
+        kept = pin.kept_in(store)
         if kept is not None:
-            self._pieces, self._epoch, self._content = _pieces_of(kept), kept.epoch, kept.content
+            self._pieces = _pieces_of(kept)
         else:
-            self._epoch = tuple(state["epoch"]) if state else epoch
-            self._filling = store.filling(self._epoch, state.get("content") if state else None)
-            self._content = self._filling.content if self._filling is not None else None
-        inputs = () if kept is not None else (build(self._epoch),)
+            self._filling = store.filling(pin.filled, pin.content)
+            if self._filling is not None:
+                pin.content = self._filling.content
+        inputs = () if kept is not None else (build(pin.filled),)
         super().__init__(meter, inputs, self._place())
         self._whole_at = whole_at
         self._starts = [0, *accumulate(len(payload) for payload, _ in self._pieces or ())]
@@ -123,7 +117,7 @@ class CacheStage(Stage):
             self._hold(payload)
 
     def _place(self) -> _CacheCursor:
-        return _CacheCursor(self._index, self._epoch, self._content, self._failures)
+        return _CacheCursor(self._index, self._pin, self._failures)
 
     def _pull(self, limit: int) -> Item:
         if self._pieces is not None:
@@ -186,7 +180,7 @@ class CacheStage(Stage):
             if self._failed:
                 filling.abandon()
             else:
-                filling.complete()
+                self._pin.own = filling.complete()
 
     def _block(self, payload: Payload, item: Block) -> Block:
         cursor = self._place()

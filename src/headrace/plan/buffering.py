@@ -10,10 +10,35 @@ from headrace.caching.memory import MemoryCache
 from headrace.errors import InvalidArgumentError
 from headrace.plan.node import AUTOTUNE, UNKNOWN_CARDINALITY, Node, UnaryNode, nodes_of
 from headrace.plan.options import Options
+from headrace.plan.randomness import randomness_of
 from headrace.plan.sequencing import check_int
 from headrace.plan.stateful import AssertCardinality
 
 __all__ = ["Cache", "Prefetch", "WithOptions", "options_of"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AboveCache:
+    """What decides, beside the epoch, which elements a cache is filled with.
+
+    Attributes:
+        unseeded: the entropies of the random operations that were given no seed.
+        caches: the caches that are read.
+        opens_plans: whether functions make datasets.
+    """
+
+    unseeded: tuple[int, ...]
+    caches: tuple[Cache, ...]
+    opens_plans: bool
+
+    @classmethod
+    def of(cls, plan: Node) -> AboveCache:
+        """What stands in a plan."""
+        nodes = tuple(nodes_of(plan))
+        found = (randomness_of(node) for node in nodes)
+        unseeded = tuple(one.entropy for one in found if one is not None and one.seed is None)
+        caches = tuple(node for node in nodes if isinstance(node, Cache))
+        return cls(unseeded, caches, any(node.opens_plans for node in nodes))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -22,6 +47,18 @@ class Cache(UnaryNode):
 
     op: ClassVar[str] = "cache"
     store: Store = dataclasses.field(default_factory=MemoryCache)
+    # Of the plan as it was written, whatever rules make of it: their order is that of the seeds in a state.
+    written_above: AboveCache | None = None
+
+    def __post_init__(self) -> None:
+        if self.written_above is None:
+            object.__setattr__(self, "written_above", AboveCache.of(self.input))
+
+    @property
+    def above(self) -> AboveCache:
+        """What decides which elements it is filled with."""
+        assert self.written_above is not None  # since it was made
+        return self.written_above
 
     def whole_at(self) -> int:
         """After how many elements an epoch is whole without asking for its end; negative where only the end tells.

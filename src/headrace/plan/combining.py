@@ -75,6 +75,7 @@ class FlatMap(UnaryNode):
     """
 
     op: ClassVar[str] = "flat_map"
+    opens_plans: ClassVar[bool] = True
     function: Callable[..., Any]
     randomness: Randomness = dataclasses.field(default_factory=Randomness)
 

@@ -45,6 +45,8 @@ class Node:
     op: ClassVar[str]
     # Parameters that change how fast the same elements come, never which: not part of a plan's identity.
     tuning: ClassVar[frozenset[str]] = frozenset()
+    # Whether its function makes datasets, whose random operations no plan shows.
+    opens_plans: ClassVar[bool] = False
 
     name: str | None = None
     # What was written, whatever rules make of it: nodes that were changed or copied are still this operation.

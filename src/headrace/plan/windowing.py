@@ -127,6 +127,7 @@ class GroupByWindow(UnaryNode):
     """
 
     op: ClassVar[str] = "group_by_window"
+    opens_plans: ClassVar[bool] = True
     key_func: Callable[..., Any]
     reduce_func: Callable[..., Any]
     window_size: int | None = None

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, log
-from headrace.caching.kept import KeptEpoch, RefusedElement
+from headrace.caching.kept import Filled, KeptEpoch, RefusedElement
 from headrace.caching.memory import MemoryCache
 from headrace.errors import HeadraceError
 from headrace.ownership import read_only
@@ -15,7 +14,7 @@ from headrace.physical.budget import Holding
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.draws import Key
-from headrace.physical.keeping import CACHE_REMEDY, cache_state, located_in_cache, usable
+from headrace.physical.keeping import CACHE_REMEDY, cache_state, located_in_cache
 from headrace.physical.lowering import shuffle_key
 from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.origin import WordedOrigin
@@ -140,25 +139,23 @@ class ShuffleStream:
 class CacheStream:
     """The first whole epoch, kept. An epoch with a failure is not whole."""
 
-    def __init__(
-        self, node: Cache, build: Callable[[tuple[int, ...]], Stream], state: State | None, context: Context
-    ) -> None:
+    def __init__(self, node: Cache, build: Callable[[Filled], Stream], state: State | None, context: Context) -> None:
         self.node = node
         self.index = state["index"] if state else 0
         self.failures = state["failures"] if state else 0
-        self.kept = kept = usable(node.store.kept, state)
+        self.pin = context.pin(node, state)
         self.filling = None
         self.rows: list[Element] = []
         self.origins: list[str] = []
         self.input = None
+        kept = self.pin.kept_in(node.store)
         if kept is not None:
-            self.epoch, self.content = kept.epoch, kept.content
             self.recall(kept)
         else:
-            self.epoch = tuple(state["epoch"]) if state else context.iterator_epoch
-            self.filling = node.store.filling(self.epoch, state.get("content") if state else None)
-            self.content = self.filling.content if self.filling is not None else None
-            self.input = build(self.epoch)
+            self.filling = node.store.filling(self.pin.filled, self.pin.content)
+            if self.filling is not None:
+                self.pin.content = self.filling.content
+            self.input = build(self.pin.filled)
         self.failed = 0
         self.holding = context.holding(node, CACHE_REMEDY)
         self.held_bytes = sum(map(nbytes_of, self.rows))
@@ -234,10 +231,10 @@ class CacheStream:
             if self.failed:
                 filling.abandon()
             else:
-                filling.complete()
+                self.pin.own = filling.complete()
 
     def state(self) -> State:
-        return cache_state(self.index, self.epoch, self.content, self.failures)
+        return cache_state(self.index, self.pin, self.failures)
 
     def close(self) -> None:
         self.holding.release()
@@ -260,7 +257,7 @@ def _shuffle(node: Shuffle, state: State | None, context: Context) -> Stream:
 def _cache(node: Cache, state: State | None, context: Context) -> Stream:
     return CacheStream(
         node,
-        lambda epoch: stream_of(node.input, None, dataclasses.replace(context, epoch=epoch)),
+        lambda filled: stream_of(node.input, None, context.filling(node, filled)),
         state,
         context,
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+from headrace.caching.kept import Filled
 from headrace.caching.memory import MemoryCache
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
@@ -19,16 +18,15 @@ __all__: list[str] = []
 
 @lower.register
 def _cache(node: Cache, state: State | None, context: Context) -> Stage:
-    def build(epoch: tuple[int, ...]) -> Stage:
-        return lower(node.input, None, dataclasses.replace(context.replaying(), epoch=epoch))
+    def build(filled: Filled) -> Stage:
+        return lower(node.input, None, context.filling(node, filled))
 
     return CacheStage(
         node.store,
         build,
         context.meter(node),
         state,
-        # Of the whole iterator: whoever reads the cache first, it is filled with the same elements.
-        epoch=context.iterator_epoch,
+        pin=context.pin(node, state),
         whole_at=node.whole_at(),
         holding=context.holding(node, CACHE_REMEDY),
         in_memory=isinstance(node.store, MemoryCache),
