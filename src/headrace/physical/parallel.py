@@ -51,14 +51,16 @@ class _Task:
     nbytes: int
     beside: int = 1  # how many could run at once when it was given to the workers
     seconds: float = 0.0
-    pieces: list[Piece] | None = None  # reversed: the next one is last; None until it is done
+    made: list[Piece] | None = None  # reversed: the next one is last; written by the worker
+    pieces: list[Piece] | None = None  # what is left of it to be handed on; None until the driver has heard of it
 
 
 class ParallelMapStage(Stage):
     """What ``make`` makes of blocks, in workers: one or several maps in a row, or batches.
 
     What always holds: at most ``window`` tasks are in flight or wait to be handed on, and what they are known to
-    hold is within the stage's share of the budget.
+    hold is within the stage's share of the budget. Only the driver changes what the stage knows: what a worker has made
+    counts from when the driver has taken it out of the channel, and until then its task is running.
     """
 
     def __init__(
@@ -103,7 +105,9 @@ class ParallelMapStage(Stage):
             task = self._deliverable()
             if task is not None:
                 return self._delivered(task, limit)
-            if not self._fill() and not self._tasks:
+            self._fill()
+            if not self._tasks:
+                assert self._ended  # where nothing runs, there is always room for one more
                 return None
             if self._deliverable() is None and self._running:
                 self._wait()
@@ -134,19 +138,16 @@ class ParallelMapStage(Stage):
         self._tasks.remove(task)
         self._held_bytes -= task.nbytes
 
-    def _fill(self) -> bool:
-        """Gives the workers what the window has room for; says whether there was anything."""
-        filled = False
+    def _fill(self) -> None:
+        """Gives the workers what the window has room for."""
         while not self._ended and len(self._tasks) < self._window and self._may_begin() and self._has_room():
             item = self._timed_read()
             if item is None:
                 self._ended = True
                 break
-            filled = True
             self._take_in(item)
             if self._reads_slowly and self._is_ready_shortly():
                 break
-        return filled
 
     def _timed_read(self) -> Item:
         start = time.perf_counter()
@@ -221,7 +222,7 @@ class ParallelMapStage(Stage):
             self._done.fail(error)
             return
         task.seconds = time.perf_counter() - start
-        task.pieces = list(reversed(pieces))
+        task.made = list(reversed(pieces))
         self._done.put_nowait(task)
 
     def _collect(self) -> None:
@@ -236,6 +237,7 @@ class ParallelMapStage(Stage):
         self._account(task)
 
     def _account(self, task: _Task) -> None:
+        task.pieces, task.made = task.made, None
         self._running -= 1
         self._held_bytes += task.nbytes
         self.meter.worked(task.seconds)

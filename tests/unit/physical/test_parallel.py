@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,8 @@ from headrace.physical.origin import NumberedOrigin
 from headrace.physical.parallel import ParallelMapStage
 from headrace.physical.payload import Rows
 from headrace.physical.stage import Item, Stage
+from headrace.physical.tuned_calls import TunedCalls
+from headrace.queues.channel import EMPTY, Channel
 
 CALLS = 4
 
@@ -61,6 +64,45 @@ def stage_of(
     gate = Gate(Here(), CALLS)
     stage = ParallelMapStage(make, numbers, Meter("map"), gate=gate, ordered=ordered, number=0, budget=Budget(1 << 30))
     return stage, numbers
+
+
+class HeardOfLate(Channel[Any]):
+    """Gives what was put only to who waits for it: as if each worker had been stopped before it could tell of its result."""
+
+    def get_nowait(self) -> Any:
+        return EMPTY
+
+
+def run_at_once(task: Callable[[], None]) -> bool:
+    task()
+    return True
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("most", [2, CALLS])
+def test_a_result_that_is_not_told_of_yet_is_no_end(monkeypatch: pytest.MonkeyPatch, ordered: bool, most: int) -> None:
+    tuned = TunedCalls(most, lambda number: number)
+    tuned.now = 1  # one task is tried alone, so that none begins beside it
+    gate = Gate(Here(), CALLS)
+    monkeypatch.setattr(gate, "run_here", run_at_once)
+    numbers = Numbers(0.0, [0.0])
+    stage = ParallelMapStage(
+        lambda block: [block],
+        numbers,
+        Meter("map"),
+        gate=gate,
+        ordered=ordered,
+        number=0,
+        budget=Budget(1 << 30),
+        tuned=tuned,
+    )
+    stage._done = HeardOfLate(capacity=2 * CALLS, name="late")
+    came: list[Any] = []
+    while len(came) < 20:
+        piece = stage.pull(1)
+        assert isinstance(piece, Block)
+        came += piece.payload.rows()
+    assert came == list(range(len(came)))
 
 
 @pytest.mark.parametrize("ordered", [True, False])
