@@ -17,8 +17,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from headrace.caching.kept import Elements, Filled, KeptEpoch
-from headrace.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, NotFoundError
+from headrace.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    ResourceExhaustedError,
+)
 from headrace.io.elements.file import ElementFile
+from headrace.io.elements.no_room import told_as_ours
 from headrace.io.elements.writer import SEGMENT_BYTES, ElementWriter
 
 __all__ = ["SUFFIX", "DiskCache", "entries_of", "is_being_filled", "key_of"]
@@ -58,9 +65,12 @@ class DiskCache:
             DataLossError: the file is broken.
         """
         try:
-            found = self.path.stat()
-        except FileNotFoundError:
-            return None
+            with told_as_ours(self.path, stage="cache"):
+                found = self.path.stat()
+        except FailedPreconditionError as error:
+            if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):  # told where it is filled
+                return None
+            raise
         identity = (found.st_mtime_ns, found.st_ino)
         if self._opened is None or self._opened[0] != identity:
             try:
@@ -77,7 +87,7 @@ class DiskCache:
             is_mine = meta["plan"] == self._plan
         except FailedPreconditionError as error:
             raise FailedPreconditionError(error.reason, stage="cache") from None
-        except (DataLossError, KeyError, TypeError, AttributeError) as error:
+        except (DataLossError, LookupError, TypeError, ValueError, AttributeError) as error:
             reason = error.reason if isinstance(error, DataLossError) else f"{self.path}: this is no cache"
             raise DataLossError(
                 f"{reason}; remove it with: headrace cache clear {self.folder}", stage="cache"
@@ -91,7 +101,19 @@ class DiskCache:
         return kept
 
     def filling(self, filled: Filled, content: str | None) -> _Written | None:
-        """Writes the file, unless it is there or is being written."""
+        """Writes the file, unless it is there or is being written.
+
+        Raises:
+            FailedPreconditionError: nothing can be written there.
+            ResourceExhaustedError: there is no room.
+        """
+        with told_as_ours(self.path, stage="cache"):
+            try:
+                return self._filling(filled, content)
+            except (FailedPreconditionError, ResourceExhaustedError) as error:
+                raise error.located(stage="cache", origin=None) from error.__cause__
+
+    def _filling(self, filled: Filled, content: str | None) -> _Written | None:
         if self.path.exists():
             return None
         lock = self._lock()

@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.caching.kept import Elements, Filled, RefusedElement
 from headrace.errors import HeadraceError
+from headrace.io.elements.no_room import told_as_ours
 from headrace.io.elements.shards import ShardWriter
 
 __all__ = ["SnapshotRun"]
@@ -31,15 +32,21 @@ class SnapshotRun:
         """Writes a run, unless one is there or is being written."""
         from filelock import FileLock, Timeout
 
-        if (self._folder / "metadata.json").exists():
-            return None
-        self._folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self._folder / "writing.lock", thread_local=False)
-        try:
-            lock.acquire(blocking=False)
-        except Timeout:
-            return None
-        return _Run(ShardWriter(self._folder, self._compression), self._shard_func, lock)
+        with told_as_ours(self._folder, stage="snapshot"):
+            if (self._folder / "metadata.json").exists():
+                return None
+            self._folder.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(self._folder / "writing.lock", thread_local=False)
+            try:
+                lock.acquire(blocking=False)
+            except Timeout:
+                return None
+            try:
+                writer = ShardWriter(self._folder, self._compression)
+            except BaseException:
+                lock.release()
+                raise
+        return _Run(writer, self._shard_func, lock)
 
 
 class _Run:

@@ -11,7 +11,7 @@ import numpy as np
 
 from headrace.dataset.part import Part
 from headrace.dataset.storing_functions import placed, reading, sharding
-from headrace.errors import InvalidArgumentError, NotFoundError
+from headrace.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from headrace.plan.buffering import Cache
 from headrace.plan.sources import FromTensorSlices
 from headrace.plan.storing import Stored
@@ -53,7 +53,9 @@ class Storing(Part):
             InvalidArgumentError: an element has something that is neither numbers nor texts, which is named; or
                 ``shard_func`` returned no number; or an unknown compression; or ``checkpoint_args``.
             DataError: ``shard_func`` failed on an element, which is named.
-            HeadraceError: the error of an element that failed. Nothing is saved then.
+            FailedPreconditionError: nothing can be written there.
+            ResourceExhaustedError: there is no room left.
+            HeadraceError: the error of an element that failed. Nothing is saved then, as after the others.
 
         Example:
             >>> import tempfile
@@ -72,12 +74,13 @@ class Storing(Part):
             )
             raise InvalidArgumentError(message, stage="save")
         shard_of = None if shard_func is None else sharding(shard_func, stage="save")
-        with (
-            ShardWriter(Path(path), _compression(compression, stage="save")) as writer,
-            iter(self._of(self._plan)) as iterator,
-        ):
-            for number, element in enumerate(iterator):
-                writer.add([element], 0 if shard_of is None else placed(shard_of, element, f"element {number}"))
+        written = _compression(compression, stage="save")
+        try:
+            with ShardWriter(Path(path), written) as writer, iter(self._of(self._plan)) as iterator:
+                for number, element in enumerate(iterator):
+                    writer.add([element], 0 if shard_of is None else placed(shard_of, element, f"element {number}"))
+        except (FailedPreconditionError, ResourceExhaustedError) as error:
+            raise error.located(stage="save", origin=None) from error.__cause__
 
     @classmethod
     def load(

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from headrace.errors import DataLossError, NotFoundError
+from headrace.io.elements.no_room import told_as_ours
 from headrace.io.elements.writer import SEGMENT_BYTES, ElementWriter
 from headrace.structure import Element, nbytes_of
 
@@ -54,8 +55,10 @@ def run_in(folder: Path) -> StoredRun:
     """
     try:
         text = (folder / _METADATA).read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise NotFoundError(f"{folder}: no dataset was saved here, or not to its end") from None
+    except OSError as error:
+        raise DataLossError(f"{folder / _METADATA} cannot be read: {error.strerror}") from error
     try:
         data = json.loads(text)
         if data["version"] != _VERSION:
@@ -116,7 +119,8 @@ class ShardWriter:
         self._writers: dict[int, ElementWriter] = {}
         self._waiting: dict[int, list[Element]] = {}
         self._waiting_bytes = 0
-        (folder / self._run).mkdir(parents=True)
+        with told_as_ours(folder):
+            (folder / self._run).mkdir(parents=True)
 
     def __enter__(self) -> Self:
         return self
@@ -154,6 +158,10 @@ class ShardWriter:
 
     def complete(self) -> None:
         """Gives the shards their names, and says in one step that they are there."""
+        with told_as_ours(self._folder):
+            self._complete()
+
+    def _complete(self) -> None:
         self._write_waiting()
         if not self._writers:
             self._writer(0)
@@ -162,8 +170,11 @@ class ShardWriter:
         shards = [writer.path.name for _, writer in sorted(self._writers.items())]
         data = {"version": _VERSION, "run": self._run, "shards": shards, "compression": self._compression}
         beside = self._folder / f"{self._run}.json.part"
-        beside.write_text(json.dumps(data))
-        beside.replace(self._folder / _METADATA)
+        try:
+            beside.write_text(json.dumps(data))
+            beside.replace(self._folder / _METADATA)
+        finally:
+            beside.unlink(missing_ok=True)
         for other in self._folder.glob("run-*-*"):
             if other.is_dir() and other.name != self._run:
                 shutil.rmtree(other, ignore_errors=True)

@@ -17,6 +17,7 @@ import numpy as np
 from headrace.errors import InvalidArgumentError, ResourceExhaustedError
 from headrace.io.elements.columns import Buffers, Kind, kind_of_leaf, stored_array, stored_leaves
 from headrace.io.elements.file import MAGIC, TAIL
+from headrace.io.elements.no_room import told_as_ours
 from headrace.io.elements.structure import structure_to_json
 from headrace.record_classes import is_record_class, names_of_fields
 from headrace.structure import Element, TreeDef, flatten, normalize, paths_of, rows_of
@@ -39,7 +40,8 @@ class ElementWriter:
         max_bytes: how large it may become; None is without a bound.
 
     Raises:
-        ResourceExhaustedError: from ``add``, when the file would exceed ``max_bytes``.
+        FailedPreconditionError: nothing can be written there.
+        ResourceExhaustedError: from ``add``, when the file would exceed ``max_bytes``; or there is no room left.
         InvalidArgumentError: from ``add``, for an element that has an object in it; its number and component are named.
 
     Example:
@@ -61,10 +63,11 @@ class ElementWriter:
         self._segments: list[dict[str, Any]] = []
         self._origins: list[dict[str, Any]] = []
         self._words: list[str] = []
-        path.parent.mkdir(parents=True, exist_ok=True)
         self._beside = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
-        self._file = self._beside.open("xb")
-        self._file.write(MAGIC)
+        with told_as_ours(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._beside.open("xb")
+            self._file.write(MAGIC)
 
     def __enter__(self) -> Self:
         return self
@@ -81,15 +84,18 @@ class ElementWriter:
 
     def add(self, elements: Sequence[Element]) -> None:
         """Writes elements, in order."""
-        for run in _runs(elements, self.count):
-            self._write(*run)
+        runs = _runs(elements, self.count)
+        with told_as_ours(self.path):
+            for run in runs:
+                self._write(*run)
         self.count += len(elements)
 
     def add_origins(self, words: Sequence[str]) -> None:
         """Notes where the next elements came from, for the errors of those who read them. Either all have it or none."""
         self._words += words
         if len(self._words) >= _ORIGINS_AT_ONCE:
-            self._write_origins()
+            with told_as_ours(self.path):
+                self._write_origins()
 
     def _write_origins(self) -> None:
         if not self._words:
@@ -110,7 +116,9 @@ class ElementWriter:
             _named(treedef, number, self.count, functools.partial(stored_array, array, buffers))
             for number, array in enumerate(columns)
         ]
-        self._write(structure_to_json(treedef), len(columns[0]), stored, buffers)
+        structure = structure_to_json(treedef)
+        with told_as_ours(self.path):
+            self._write(structure, len(columns[0]), stored, buffers)
         self.count += len(columns[0])
 
     def _write(self, structure: Any, count: int, columns: list[dict[str, Any]], buffers: Buffers) -> None:
@@ -134,11 +142,15 @@ class ElementWriter:
 
     def complete(self, meta: dict[str, Any] | None = None) -> None:
         """Writes the table of contents, and gives the file its name."""
+        with told_as_ours(self.path):
+            self._complete(meta or {})
+
+    def _complete(self, meta: dict[str, Any]) -> None:
         self._write_origins()
         table = {
             "segments": self._segments,
             "compression": self._compression,
-            "meta": meta or {},
+            "meta": meta,
             "origins": self._origins,
         }
         text = json.dumps(table).encode()
