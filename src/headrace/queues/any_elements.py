@@ -1,4 +1,4 @@
-"""Elements of any structure, untouched: what a queue without dtypes holds."""
+"""Elements of any structure: what a queue without dtypes holds. They are copied on their way in, as TensorFlow does."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.ownership import copied
 from headrace.structure import Element, columns_of, flatten, nbytes_of, normalize, paths_of, rows_of, unflatten
 
 __all__ = ["AnyElements", "Elements", "Row", "check_lengths"]
@@ -43,7 +44,7 @@ class Elements(Protocol):
 
 
 class AnyElements:
-    """Elements of any structure, untouched."""
+    """Elements of any structure."""
 
     __slots__ = ("_queue",)
 
@@ -51,14 +52,14 @@ class AnyElements:
         self._queue = queue
 
     def pack(self, vals: Element) -> Row:
-        """The element itself."""
-        return vals
+        """An equal element: who enqueued this one may go on writing to it."""
+        return copied(vals)
 
     def pack_many(self, vals: Element) -> list[Row]:
         """The elements along the first axis of the arrays in ``vals``; a list is an array."""
         leaves, treedef = flatten(normalize(vals))
         labels = [f"{self._queue}, component {path or 0}" for path in paths_of(treedef)]
-        columns = [np.asarray(leaf) for leaf in leaves]
+        columns = [np.asarray(copied(leaf)) for leaf in leaves]
         check_lengths(columns, labels)
         return rows_of(treedef, columns)
 

@@ -8,7 +8,7 @@ out). Each kind of queue only chooses these three. Where TensorFlow is kept, and
 - ``close`` does not wait for producers that still wait for room (it does there): they are served, and the end comes
   after them, but whoever closes goes on.
 - The capacity is a bound: negative means "none" there, and is refused here. 0 hangs for ever there, and is refused.
-- Here a queue may be made without dtypes: then elements of any structure go through untouched.
+- Here a queue may be made without dtypes: then elements of any structure go through as they are. Arrays are copied, as there.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ class QueueBase:
 
         Args:
             vals: one value a component, as a tuple or a list; a bare value where there is one component; a dict where
-                components have names. Any structure for a queue without dtypes.
+                components have names. Any structure for a queue without dtypes. It is copied, so the caller may write to
+                its arrays again.
             timeout_s: seconds to wait at most; None waits as long as it takes.
 
         Raises:

@@ -2,8 +2,8 @@
 
 An element is given as a list or a tuple of values, as one bare value where there is one component, or as a dict where
 the components have names; a list is components, never an array. It comes out as a tuple, a bare value or a dict.
-TensorFlow silently drops a value too many; here that is an error. Arrays are not copied: who has enqueued one does not
-write to it any more.
+TensorFlow silently drops a value too many; here that is an error. Arrays are copied on their way in, as there: who has
+enqueued one may go on writing to it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.ownership import copied
 from headrace.queues.any_elements import Row, check_lengths
 from headrace.queues.leaf_fit import check_shape, fit_leaf
 from headrace.structure import LEAF, Element, nbytes_of, object_array, rows_of, stack
@@ -47,13 +48,13 @@ class TypedElements:
         """The components of one element, each as its dtype and shape say."""
         values = self._split(vals)
         pairs = enumerate(zip(values, self.specs, strict=True))
-        return tuple([fit_leaf(value, spec, self._label(at)) for at, (value, spec) in pairs])
+        return tuple([_fitted(value, spec, self._label(at)) for at, (value, spec) in pairs])
 
     def pack_many(self, vals: Element) -> list[Row]:
         """The elements that lie along the first axis of every component."""
         labels = [self._label(at) for at in range(len(self.specs))]
         columns = [
-            fit_leaf(value, TensorSpec(None, spec.dtype), label)
+            _fitted(value, TensorSpec(None, spec.dtype), label)
             for value, spec, label in zip(self._split(vals), self.specs, labels, strict=True)
         ]
         check_lengths(columns, labels)
@@ -112,6 +113,13 @@ class TypedElements:
 
     def _label(self, at: int) -> str:
         return f"{self.queue}, component {at if self.names is None else repr(self.names[at])}"
+
+
+def _fitted(value: Any, spec: TensorSpec, label: str) -> Any:
+    """The value as a leaf of that dtype and shape, in memory of its own."""
+    leaf = fit_leaf(value, spec, label)
+    # A cast has copied, unless it found nothing to do and gave a view.
+    return copied(leaf) if leaf is value or (isinstance(leaf, np.ndarray) and leaf.base is not None) else leaf
 
 
 def typed_elements(queue: str, dtypes: DTypes, shapes: Shapes, names: Names, *, pads: bool = False) -> TypedElements:

@@ -25,9 +25,34 @@ def one(dtype: Any, value: Any, shape: Any = None) -> Any:
 # ---- without dtypes
 
 
-def test_without_dtypes_any_structure_goes_through_untouched() -> None:
-    for element in [7, "text", None, (1, 2), (7,), [1, 2], {"a": 1}, np.arange(3), object()]:
-        assert through(FIFOQueue(1), element) is element
+def test_without_dtypes_any_structure_goes_through_as_it_is() -> None:
+    for element in [7, "text", None, (1, 2), (7,), [1, 2], {"a": 1}, object()]:
+        assert through(FIFOQueue(1), element) == element
+    assert_array_equal(through(FIFOQueue(1), np.arange(3)), [0, 1, 2])
+
+
+@pytest.mark.parametrize("dtypes", [None, np.int64], ids=["any", "typed"])
+def test_who_has_enqueued_an_array_may_write_to_it_again(dtypes: Any) -> None:
+    queue = FIFOQueue(9, dtypes)
+    buffer = np.zeros(2, np.int64)
+    for number in range(2):
+        buffer[:] = number
+        queue.enqueue((buffer,))
+        queue.enqueue_many((buffer,))
+    buffer[:] = 9
+    taken = [np.ravel(queue.dequeue()).tolist() for _ in range(6)]
+    assert taken == [[0, 0], [0], [0], [1, 1], [1], [1]]
+
+
+def test_what_is_enqueued_in_a_dict_or_a_list_is_copied_as_well() -> None:
+    queue = FIFOQueue(9)
+    element = {"a": [np.zeros(2)]}
+    queue.enqueue(element)
+    element["a"][0][:] = 9
+    element["a"].append(np.ones(1))
+    taken = queue.dequeue()
+    assert len(taken["a"]) == 1
+    assert taken["a"][0].tolist() == [0.0, 0.0]
 
 
 def test_without_dtypes_elements_are_stacked_as_they_fit() -> None:
@@ -109,11 +134,6 @@ def test_arrays_become_what_their_dtype_says() -> None:
     texts = one(str, np.array([["a", "b"]]))
     assert texts.dtype == object
     assert texts.tolist() == [["a", "b"]]
-
-
-def test_an_array_that_fits_is_not_copied() -> None:
-    array = np.zeros(3, np.float32)
-    assert one("float32", array) is array
 
 
 # ---- shapes
