@@ -25,8 +25,8 @@ from headrace.errors import (
     ResourceExhaustedError,
 )
 from headrace.io.elements.file import ElementFile
-from headrace.io.elements.no_room import told_as_ours
 from headrace.io.elements.writer import SEGMENT_BYTES, ElementWriter
+from headrace.io.no_room import told_as_ours
 
 __all__ = ["SUFFIX", "DiskCache", "entries_of", "is_being_filled", "key_of"]
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from headrace.caching.kept import Elements, Filled, RefusedElement
 from headrace.errors import HeadraceError
-from headrace.io.elements.no_room import told_as_ours
 from headrace.io.elements.shards import ShardWriter
+from headrace.io.no_room import told_as_ours
 
 __all__ = ["SnapshotRun"]
 
@@ -32,8 +33,9 @@ class SnapshotRun:
         """Writes a run, unless one is there or is being written."""
         from filelock import FileLock, Timeout
 
-        with told_as_ours(self._folder, stage="snapshot"):
-            if (self._folder / "metadata.json").exists():
+        metadata = self._folder / "metadata.json"
+        with told_as_ours(self._folder, stage="snapshot"), contextlib.ExitStack() as held:
+            if metadata.exists():
                 return None
             self._folder.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self._folder / "writing.lock", thread_local=False)
@@ -41,11 +43,11 @@ class SnapshotRun:
                 lock.acquire(blocking=False)
             except Timeout:
                 return None
-            try:
-                writer = ShardWriter(self._folder, self._compression)
-            except BaseException:
-                lock.release()
-                raise
+            held.callback(lock.release)
+            if metadata.exists():  # it was completed between the look and the lock
+                return None
+            writer = ShardWriter(self._folder, self._compression)
+            held.pop_all()
         return _Run(writer, self._shard_func, lock)
 
 

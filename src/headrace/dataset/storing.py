@@ -40,7 +40,8 @@ class Storing(Part):
     ) -> None:
         """Writes every element to a folder, from which ``Dataset.load`` reads them.
 
-        The folder names the new elements when all of them are written; whoever loads it meanwhile gets the old ones.
+        The folder names the new elements when all of them are written; whoever loads it meanwhile gets the old ones, and has
+        them to the end. Of several that save to it at once, the last one to finish is the one that is loaded.
 
         Args:
             path: the folder; made if it is not there.
@@ -136,9 +137,9 @@ class Storing(Part):
 
         if reader_func is not None:
             paths = np.array([str(shard) for shard in run.shards], dtype=object)
-            files = cls._of(FromTensorSlices.of(paths))
-            return reader_func(files.map(lambda path: cls._of(Stored(file=ElementFile(Path(path))))))
-        first, *others = [cls._of(Stored(file=ElementFile(shard))) for shard in run.shards]
+            files, hold = cls._of(FromTensorSlices.of(paths)), run.hold
+            return reader_func(files.map(lambda path: cls._of(Stored(file=ElementFile(Path(path), hold=hold)))))
+        first, *others = [cls._of(Stored(file=ElementFile(shard, hold=run.hold))) for shard in run.shards]
         for other in others:
             first = first.concatenate(other)
         return first

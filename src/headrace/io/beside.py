@@ -11,12 +11,11 @@ from __future__ import annotations
 import os
 import secrets
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any, BinaryIO, Self, cast
 
-from headrace.errors import FailedPreconditionError, MissingExtraError
 from headrace.io.files import path_of
+from headrace.io.no_room import told_as_ours
 
 __all__ = ["WrittenBeside"]
 
@@ -28,6 +27,7 @@ class WrittenBeside:
         path: where it will stand: a local path, whose folder is made, or an address with ``://`` that fsspec knows.
 
     Raises:
+        ResourceExhaustedError: the disk is full.
         FailedPreconditionError: nothing can be written there.
         MissingExtraError: a package for the kind of address is missing.
 
@@ -46,7 +46,7 @@ class WrittenBeside:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = path_of(path)
         part = f"{self.path}.{os.getpid()}-{secrets.token_hex(4)}.part"
-        with _says_where(self.path):
+        with told_as_ours(self.path):
             self._place: _Local | _Remote = _Remote(part) if "://" in part else _Local(part)
         self._file = self._place.file
         self._end = weakref.finalize(self, _remove, self._place)
@@ -67,7 +67,7 @@ class WrittenBeside:
 
     def write(self, data: Any) -> None:
         """Writes bytes, or anything that holds some."""
-        with _says_where(self.path):
+        with told_as_ours(self.path):
             self._file.write(data)
 
     def tell(self) -> int:
@@ -79,7 +79,7 @@ class WrittenBeside:
         if not self.is_open:
             return
         try:
-            with _says_where(self.path):
+            with told_as_ours(self.path):
                 self._place.rename_to(self.path)
         except BaseException:
             self.abandon()
@@ -106,7 +106,8 @@ class _Local:
         os.replace(self.part, path)
 
     def remove(self) -> None:
-        self.file.close()
+        with suppress(OSError):  # what is not written yet does not fit on a full disk either
+            self.file.close()
         os.unlink(self.part)
 
 
@@ -124,21 +125,9 @@ class _Remote:
         self._system.mv(self._part, self._system._strip_protocol(path))  # noqa: SLF001 - the name that fsspec documents
 
     def remove(self) -> None:
-        self.file.close()
+        with suppress(Exception):  # a remote file system raises what it likes
+            self.file.close()
         self._system.rm(self._part)
-
-
-@contextmanager
-def _says_where(path: str) -> Iterator[None]:
-    """Turns what the operating system says into ours, which names the file."""
-    try:
-        yield
-    except PermissionError as error:
-        raise FailedPreconditionError(f"no permission to write {path}; look at its folder's owner and mode") from error
-    except ImportError as error:
-        raise MissingExtraError(f"{path} needs a package for its kind of address: {error}") from error
-    except OSError as error:
-        raise FailedPreconditionError(f"{path} cannot be written: {error}") from error
 
 
 def _remove(place: _Local | _Remote) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.errors import FailedPreconditionError, InvalidArgumentError
+from headrace.errors import FailedPreconditionError, InvalidArgumentError, ResourceExhaustedError
 from headrace.io.beside import WrittenBeside
 
 
@@ -77,7 +77,7 @@ def test_no_permission_is_told_as_that(tmp_path: Path, monkeypatch: pytest.Monke
         raise PermissionError(13, "denied")
 
     monkeypatch.setattr("headrace.io.beside.os.makedirs", lambda *_, **__: refuse())
-    with pytest.raises(FailedPreconditionError, match=r"no permission to write .*a.bin; look at its folder"):
+    with pytest.raises(FailedPreconditionError, match=r"a.bin cannot be written: denied; look at its folder"):
         WrittenBeside(tmp_path / "a.bin")
 
 
@@ -88,7 +88,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
     file = WrittenBeside(tmp_path / "a.bin")
     file.write(b"x")
     monkeypatch.setattr("headrace.io.beside.os.fsync", full)
-    with pytest.raises(FailedPreconditionError, match=r"a.bin cannot be written: .*No space left"):
+    with pytest.raises(ResourceExhaustedError, match=r"a.bin cannot be written to its end: No space left.*make room"):
         file.complete()
     assert names(tmp_path) == []
 

@@ -28,6 +28,7 @@ import numpy as np
 
 from headrace.errors import DataLossError, FailedPreconditionError, NotFoundError
 from headrace.io.elements.columns import StoredColumn
+from headrace.io.elements.holds import Hold
 from headrace.io.elements.structure import structure_from_json
 from headrace.io.elements.table import check_table
 from headrace.structure import Element, TreeDef, columns_of, rows_of, unflatten
@@ -133,6 +134,7 @@ class ElementFile:
     Args:
         path: where it lies.
         to_look_at: whether only its table of contents is wanted, for which the classes of its elements need not be there.
+        hold: what keeps the file from being removed while this lives.
 
     Raises:
         NotFoundError: there is no such file.
@@ -141,8 +143,9 @@ class ElementFile:
             written; with the place.
     """
 
-    def __init__(self, path: Path, *, to_look_at: bool = False) -> None:
+    def __init__(self, path: Path, *, to_look_at: bool = False, hold: Hold | None = None) -> None:
         self.path = path
+        self._hold = hold
         self._memory = _mapped(path)
         table = self._table()
         self.meta: dict[str, Any] = table["meta"]

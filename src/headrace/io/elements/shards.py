@@ -2,28 +2,34 @@
 
     metadata.json            which run is complete, its shards, how many elements each has
     <run>/00000.elements     the shards
+    <run>.lock               open in everybody who writes or reads the run (see holds.py)
 
-What always holds: ``metadata.json`` is renamed into place when every shard is complete, so a folder names a whole run or
-none. A later run writes into a folder of its own and takes over in one step; the shards of the run before are removed then.
+What always holds.
+- ``metadata.json`` is renamed into place when every shard is complete, so a folder names a whole run or none.
+- A later run writes into a folder of its own and takes over in one step. Several may be written at once; the last one to
+  be complete is the one that the folder names.
+- Runs that the folder does not name are removed when a run is complete, but those that somebody writes or reads: who reads
+  one has it to the end, and a later run removes it.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import logging
 import os
 import re
 import secrets
-import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Self
 
 from headrace.errors import DataLossError, NotFoundError
-from headrace.io.elements.no_room import told_as_ours
+from headrace.io.elements.holds import Hold, held_run, hold_new_run, remove_if_unheld
 from headrace.io.elements.writer import SEGMENT_BYTES, ElementWriter
+from headrace.io.no_room import told_as_ours
 from headrace.structure import Element, nbytes_of
 
 __all__ = ["ShardWriter", "StoredRun", "WaitForFiles", "run_in", "wait_for_run"]
@@ -40,19 +46,35 @@ _LOOKS_BEFORE_A_WORD: Final = 30
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A complete run: its shards in the order of their numbers."""
+    """A complete run: its shards in the order of their numbers, which stay while ``hold`` lives."""
 
+    name: str
     shards: tuple[Path, ...]
     compression: str | None
+    hold: Hold | None = None
 
 
 def run_in(folder: Path) -> StoredRun:
-    """The complete run in a folder.
+    """The complete run in a folder, held.
 
     Raises:
         NotFoundError: nothing was saved there, or not to its end.
         DataLossError: what says so is broken.
     """
+    found = _named_run(folder)
+    while True:
+        hold = held_run(folder, found.name)
+        # Only what the metadata do not name is removed: a run that they name behind the hold will stay.
+        again = _named_run(folder)
+        if again.name == found.name:
+            return dataclasses.replace(found, hold=hold)
+        found = again
+        if hold is not None:
+            hold.release()
+
+
+def _named_run(folder: Path) -> StoredRun:
+    """The run that the metadata name."""
     try:
         text = (folder / _METADATA).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -66,7 +88,7 @@ def run_in(folder: Path) -> StoredRun:
         run, shards, compression = _named(_RUN, data["run"]), data["shards"], data["compression"]
         if not shards or type(shards) is not list or compression not in (None, "GZIP"):
             raise ValueError("it names no shards, or an unknown compression")
-        return StoredRun(tuple(folder / run / _named(_SHARD, name) for name in shards), compression)
+        return StoredRun(run, tuple(folder / run / _named(_SHARD, name) for name in shards), compression)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataLossError(f"{folder / _METADATA} is broken: {error!r}") from error
 
@@ -110,6 +132,10 @@ class ShardWriter:
     Args:
         folder: where; made if it is not there.
         compression: None or "GZIP".
+
+    Raises:
+        ResourceExhaustedError: from any method, when the disk is full.
+        FailedPreconditionError: nothing can be written there.
     """
 
     def __init__(self, folder: Path, compression: str | None = None) -> None:
@@ -119,8 +145,14 @@ class ShardWriter:
         self._writers: dict[int, ElementWriter] = {}
         self._waiting: dict[int, list[Element]] = {}
         self._waiting_bytes = 0
-        with told_as_ours(folder):
-            (folder / self._run).mkdir(parents=True)
+        with told_as_ours(self._folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            self._hold = hold_new_run(folder, self._run)
+            try:
+                (folder / self._run).mkdir()
+            except BaseException:
+                self.abandon()
+                raise
 
     def __enter__(self) -> Self:
         return self
@@ -146,8 +178,9 @@ class ShardWriter:
                 waiting = self._waiting.setdefault(shard, [])
 
     def _write_waiting(self) -> None:
-        for shard, elements in self._waiting.items():
-            self._writer(shard).add(elements)
+        with told_as_ours(self._folder):
+            for shard, elements in self._waiting.items():
+                self._writer(shard).add(elements)
         self._waiting, self._waiting_bytes = {}, 0
 
     def _writer(self, shard: int) -> ElementWriter:
@@ -158,29 +191,47 @@ class ShardWriter:
 
     def complete(self) -> None:
         """Gives the shards their names, and says in one step that they are there."""
-        with told_as_ours(self._folder):
-            self._complete()
-
-    def _complete(self) -> None:
         self._write_waiting()
-        if not self._writers:
-            self._writer(0)
-        for writer in self._writers.values():
-            writer.complete()
+        with told_as_ours(self._folder):
+            if not self._writers:
+                self._writer(0)
+            for writer in self._writers.values():
+                writer.complete()
+            replaced = _name_in(self._folder)
+            self._write_metadata()
+        self._hold.release()
+        runs = {path.name.partition(".")[0] for path in self._folder.glob("run-*")}
+        for run in filter(_RUN.fullmatch, runs):
+            if run != _name_in(self._folder):
+                remove_if_unheld(
+                    self._folder, run, functools.partial(self._is_named, run), was_replaced=run == replaced
+                )
+
+    def _write_metadata(self) -> None:
         shards = [writer.path.name for _, writer in sorted(self._writers.items())]
         data = {"version": _VERSION, "run": self._run, "shards": shards, "compression": self._compression}
         beside = self._folder / f"{self._run}.json.part"
-        try:
-            beside.write_text(json.dumps(data))
-            beside.replace(self._folder / _METADATA)
-        finally:
-            beside.unlink(missing_ok=True)
-        for other in self._folder.glob("run-*-*"):
-            if other.is_dir() and other.name != self._run:
-                shutil.rmtree(other, ignore_errors=True)
+        with beside.open("x") as file:
+            file.write(json.dumps(data))
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(self._folder / _METADATA)
+
+    def _is_named(self, run: str) -> bool:
+        return _name_in(self._folder) == run
 
     def abandon(self) -> None:
-        """Leaves nothing behind."""
+        """Leaves nothing behind, unless the folder names the run already."""
         for writer in self._writers.values():
             writer.abandon()
-        shutil.rmtree(self._folder / self._run, ignore_errors=True)
+        self._hold.release()
+        # Also whatever stopped ``complete`` in the middle: what the folder names is complete, and stays.
+        remove_if_unheld(self._folder, self._run, functools.partial(self._is_named, self._run), was_replaced=True)
+
+
+def _name_in(folder: Path) -> str | None:
+    """The run that the metadata name; None where they name none."""
+    try:
+        return _named_run(folder).name
+    except (NotFoundError, DataLossError):
+        return None

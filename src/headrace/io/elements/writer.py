@@ -17,8 +17,8 @@ import numpy as np
 from headrace.errors import InvalidArgumentError, ResourceExhaustedError
 from headrace.io.elements.columns import Buffers, Kind, kind_of_leaf, stored_array, stored_leaves
 from headrace.io.elements.file import MAGIC, TAIL
-from headrace.io.elements.no_room import told_as_ours
 from headrace.io.elements.structure import structure_to_json
+from headrace.io.no_room import told_as_ours
 from headrace.record_classes import is_record_class, names_of_fields
 from headrace.structure import Element, TreeDef, flatten, normalize, paths_of, rows_of
 

@@ -1,14 +1,13 @@
-"""What the operating system says where a file of elements cannot be written, as an error of ours that names the place."""
+"""What the operating system says where a file cannot be written, as an error of ours that names the place."""
 
 from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
-from headrace.errors import FailedPreconditionError, HeadraceError, ResourceExhaustedError
+from headrace.errors import FailedPreconditionError, HeadraceError, MissingExtraError, ResourceExhaustedError
 
 __all__ = ["told_as_ours"]
 
@@ -17,17 +16,29 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
-def told_as_ours(place: Path, *, stage: str | None = None) -> Iterator[None]:
-    """Turns an ``OSError`` into ours.
+def told_as_ours(place: object, *, stage: str | None = None) -> Iterator[None]:
+    """Turns an ``OSError``, or an ``ImportError``, into ours.
 
     Raises:
         ResourceExhaustedError: there is no room left.
         FailedPreconditionError: nothing can be written there.
+        MissingExtraError: what knows this kind of address is not installed.
+
+    Example:
+        >>> import errno
+        >>> from headrace.io.no_room import told_as_ours
+        >>> with told_as_ours("a.bin"):
+        ...     raise OSError(errno.ENOSPC, "No space left on device")
+        Traceback (most recent call last):
+            ...
+        headrace.errors.ResourceExhaustedError: a.bin cannot be written to its end: No space left on device; make room, or give another folder
     """
     try:
         yield
     except HeadraceError:
         raise  # some of ours are OSErrors as well
+    except ImportError as error:
+        raise MissingExtraError(f"{place} needs a package for its kind of address: {error}", stage=stage) from error
     except OSError as error:
         why = error.strerror or str(error)
         if error.errno in _FULL:
