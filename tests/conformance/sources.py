@@ -51,7 +51,9 @@ def sources(folder: Path) -> list[Draw]:
     def texts(rng: random.Random, _: Any) -> Drawn:
         n, inner = rng.randint(0, 7), rng.choice([(), (2,), (2,), (3, 1), (0,), (2, 0)])
         array = np.array([str(i) * (i % 4) for i in range(n * math.prod(inner))], dtype=str).reshape(n, *inner)
-        array = array.astype(rng.choice([np.dtype("U3"), np.dtype("S3"), np.dtype(object)]))
+        # Of objects only a value tells that they are texts; TensorFlow takes an array without values for texts.
+        kinds = [np.dtype("U3"), np.dtype("S3"), *([np.dtype(object)] if array.size else [])]
+        array = array.astype(rng.choice(kinds))
         kind = Leaf("str", inner)
         named = f"{array.dtype} {array.shape}"
         if rng.random() < 0.3:
