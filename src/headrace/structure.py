@@ -47,6 +47,7 @@ __all__ = [
     "flatten",
     "flatten_as_written",
     "nbytes_of",
+    "needs_rows",
     "normalize",
     "normalize_rows",
     "object_array",
@@ -70,6 +71,7 @@ LEAF: Final[TreeDef] = optree.treespec_leaf(namespace=NAMESPACE)
 _NATIVE_DTYPES: Final = frozenset(PYTHON_NUMBERS.values())
 
 
+_TEXTS: Final = frozenset((str, bytes))
 _dtype: Final = operator.attrgetter("dtype")
 
 
@@ -267,6 +269,25 @@ def _same_keys(rows: Sequence[dict[Any, Any]]) -> list[Any] | None:
     """The keys that all of these dicts have, in the order of the first; None where they differ."""
     keys = rows[0].keys()
     return list(keys) if all(map(keys.__eq__, map(dict.keys, rows))) else None
+
+
+def needs_rows(columns: Iterable[np.ndarray]) -> bool:
+    """Whether an array of objects holds items along its first axis that are something else once they are elements.
+
+    None, tuples and dicts are structure wherever they come from, and numbers and arrays are stacked to arrays of their dtype:
+    such an array is no column of elements, and its items are taken one by one. Texts, and objects that nobody knows, are a column.
+    """
+    return any(column.ndim == 1 and column.dtype.kind == "O" and _has_no_objects(column) for column in columns)
+
+
+def _has_no_objects(column: np.ndarray) -> bool:
+    items = column.tolist()
+    if set(map(type, items)) <= _TEXTS:
+        return False
+    others = {type(item): item for item in items if type(item) not in _TEXTS}
+    if not PLAIN_LEAVES.isdisjoint(others) or any(hasattr(kind, "__array__") for kind in others):
+        return True
+    return not optree.all_leaves(others.values(), namespace=NAMESPACE) or any(map(_is_record, others.values()))
 
 
 def rows_of_leaves(treedef: TreeDef, columns: Iterable[list[Any]], count: int) -> list[Element]:

@@ -87,7 +87,7 @@ class DiskCache:
             is_mine = meta["plan"] == self._plan
         except FailedPreconditionError as error:
             raise FailedPreconditionError(error.reason, stage="cache") from None
-        except (DataLossError, LookupError, TypeError, ValueError, AttributeError) as error:
+        except (DataLossError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             reason = error.reason if isinstance(error, DataLossError) else f"{self.path}: this is no cache"
             raise DataLossError(
                 f"{reason}; remove it with: headrace cache clear {self.folder}", stage="cache"

@@ -17,7 +17,7 @@ from headrace.physical.origin import GroupedOrigin, Origin
 from headrace.physical.payload import Columns, Payload, Rows, Slots
 from headrace.physical.stage import Item, Stage
 from headrace.plan.grouping import Batch
-from headrace.structure import Element, flatten, paths_of, unflatten
+from headrace.structure import Element, flatten, needs_rows, normalize, paths_of, unflatten
 
 __all__ = ["BatchStage", "ChunkStage", "CombinedBatchStage", "UnbatchStage", "sliced", "stacked", "stacked_chunk"]
 
@@ -200,7 +200,7 @@ def _owned(array: np.ndarray) -> np.ndarray:
     return array if array.flags.writeable and array.flags.c_contiguous else array.copy()
 
 
-def sliced(element: Element) -> Columns:
+def sliced(element: Element) -> Columns | Rows:
     """The slices of an element along its first axis, in arrays of their own: whoever gets them may change them.
 
     Raises:
@@ -216,7 +216,8 @@ def sliced(element: Element) -> Columns:
         if len(array) != len(arrays[0]):
             message = f"component {path} has {len(array)} slices, the first component has {len(arrays[0])}"
             raise InvalidArgumentError(message)
-    return Columns(treedef, arrays)
+    columns = Columns(treedef, arrays)
+    return Rows(list(map(normalize, columns.rows()))) if needs_rows(arrays) else columns
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

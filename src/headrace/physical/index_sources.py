@@ -14,7 +14,7 @@ from headrace.physical.draws import Key, integers
 from headrace.physical.origin import NumberedOrigin, Numbers, as_array
 from headrace.physical.payload import Columns, Indexed, IndexSource, Rows
 from headrace.physical.stage import Item, Stage
-from headrace.structure import LEAF, Element, TreeDef, rows_of
+from headrace.structure import LEAF, Element, TreeDef, needs_rows, normalize, rows_of
 
 __all__ = ["ArraysSource", "IndexedStage", "OneSource", "RandomNumbers", "RangeSource"]
 
@@ -22,15 +22,18 @@ __all__ = ["ArraysSource", "IndexedStage", "OneSource", "RandomNumbers", "RangeS
 class ArraysSource:
     """Slices of arrays along their first axis."""
 
-    __slots__ = ("_has_fixed_contents", "arrays", "treedef")
+    __slots__ = ("_has_fixed_contents", "arrays", "is_columnar", "treedef")
 
     def __init__(self, treedef: TreeDef, arrays: tuple[np.ndarray, ...]) -> None:
         self.treedef = treedef
         self.arrays = arrays
         self._has_fixed_contents = all(map(has_fixed_contents, arrays))
+        self.is_columnar = not needs_rows(arrays)
 
     @property
     def has_tuples(self) -> bool | None:
+        if self.treedef.is_leaf() and not self.is_columnar:
+            return None
         return self.treedef.type is tuple
 
     def _picked(self, indices: Numbers) -> list[np.ndarray]:
@@ -45,9 +48,12 @@ class ArraysSource:
             picked = list(map(read_only_array, picked))
         for array in picked:  # a view must be, so a copy is as well: no one can tell which was cheaper
             array.flags.writeable = False
-        return rows_of(self.treedef, picked)
+        rows = rows_of(self.treedef, picked)
+        return rows if self.is_columnar else list(map(normalize, rows))
 
     def columns(self, indices: Numbers) -> Columns:
+        if not self.is_columnar:
+            return Rows(self.rows(indices)).columns()
         picked = self._picked(indices)
         return Columns(self.treedef, picked if self._has_fixed_contents else list(map(read_only_array, picked)))
 
@@ -56,6 +62,8 @@ class OneSource:
     """One element, which is no array of elements."""
 
     __slots__ = ("element",)
+
+    is_columnar = False
 
     def __init__(self, element: Element) -> None:
         self.element = element
@@ -77,6 +85,7 @@ class RangeSource:
     __slots__ = ("dtype", "numbers")
 
     has_tuples = False
+    is_columnar = True
     # A range without an end stops where no index of Python's can count further.
     ENDLESS = 1 << 62
 
@@ -103,6 +112,7 @@ class RandomNumbers:
     __slots__ = ("key",)
 
     has_tuples = False
+    is_columnar = True
 
     def __init__(self, key: Key) -> None:
         self.key = key

@@ -25,7 +25,6 @@ from headrace.physical.budget import Holding
 from headrace.physical.cursor import State
 from headrace.physical.filling import Pin
 from headrace.physical.handing_out import handed_out, protected
-from headrace.physical.index_sources import OneSource
 from headrace.physical.origin import Numbers, Origin, subset
 from headrace.physical.payload import Indexed, Payload, Rows, Zipped
 from headrace.physical.stage import Item, Stage
@@ -242,16 +241,9 @@ def _frozen(payload: Payload) -> Payload:
     match payload:
         case Zipped():
             return Zipped(payload.treedef, [_frozen(part) for part in payload.parts])
-        case Indexed() if _is_of_columns(payload.source):
+        case Indexed() if payload.source.is_columnar:
             return protected(payload.columns())
         case Indexed():
             return Rows(payload.rows())
         case _:
             return protected(payload)
-
-
-def _is_of_columns(source: object) -> bool:
-    """Whether the elements of a source are what an array of them gives."""
-    if isinstance(source, StoredSource):
-        return source.file.is_columnar
-    return not isinstance(source, OneSource)  # one element is no column of them

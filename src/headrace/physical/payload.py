@@ -200,6 +200,11 @@ class IndexSource(Protocol):
         """Whether its elements are tuples; None where some are."""
         ...
 
+    @property
+    def is_columnar(self) -> bool:
+        """Whether any of its elements fit into arrays, and these give back what they are."""
+        ...
+
     def rows(self, indices: Numbers) -> list[Element]:
         """These elements, one by one."""
         ...

@@ -23,6 +23,10 @@ class StoredSource:
     def has_tuples(self) -> bool | None:
         return self.file.has_tuples
 
+    @property
+    def is_columnar(self) -> bool:
+        return self.file.is_columnar
+
     def rows(self, indices: Numbers) -> list[Element]:
         return read_only_rows(self.file.rows(indices))
 

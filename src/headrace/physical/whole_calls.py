@@ -12,7 +12,7 @@ from headrace.physical.handing_out import read_only_columns
 from headrace.physical.payload import Columns, Payload, Rows
 from headrace.plan.fetching import FetchMany
 from headrace.plan.vectorized import Vectorized
-from headrace.structure import flatten, normalize, paths_of, unflatten
+from headrace.structure import flatten, needs_rows, normalize, paths_of, unflatten
 
 __all__ = ["call_whole"]
 
@@ -38,7 +38,8 @@ def call_whole(function: Vectorized, payload: Payload) -> Columns | Rows:
             )
     if not leaves:
         raise InvalidArgumentError("a vectorized function returns arrays, and it returned nothing")
-    return Columns(treedef, leaves)
+    made = Columns(treedef, leaves)
+    return Rows(list(map(normalize, made.rows()))) if needs_rows(leaves) else made
 
 
 def _fetched(function: FetchMany, numbers: Columns) -> Rows:
