@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -92,6 +93,14 @@ def in_thread(iterator: Any) -> threading.Thread:
     return thread
 
 
+def when_only_functions_hold(iterator: hr.DatasetIterator, count: int) -> tuple[Stall, ...]:
+    """What holds the iterator, once the thread that handed the tasks out has nothing left to do and waits as well."""
+    end_s = time.monotonic() + LIMIT_S
+    while len(held := iterator.stalls()) > count:
+        assert time.monotonic() < end_s, held
+    return held
+
+
 def test_of_many_workers_that_hang_four_are_shown_and_the_rest_counted(told: list[str]) -> None:
     hanging = Hanging(6)
     options = hr.Options(stall_warning_s=1_000, num_workers=6)
@@ -100,7 +109,7 @@ def test_of_many_workers_that_hang_four_are_shown_and_the_rest_counted(told: lis
         hanging.all_begun.wait(LIMIT_S)
         assert iterator._run is not None
         watched = iterator._run._vigil
-        held = iterator.stalls()
+        held = when_only_functions_hold(iterator, 6)
         assert sorted(str(stall.origin) for stall in held) == [f"element {number}" for number in range(6)]
         assert [stall.held_s for stall in held] == sorted((stall.held_s for stall in held), reverse=True)
         clock = HandClock()
