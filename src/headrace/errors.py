@@ -24,7 +24,8 @@ one element knows its stage, the user's function and the element's origin as att
 
 from __future__ import annotations
 
-from typing import Self
+import contextlib
+from typing import Any, Final, Self
 
 __all__ = [
     "CancelledError",
@@ -59,29 +60,84 @@ class HeadraceError(Exception):
         InvalidArgumentError
     """
 
+    reason: str = ""
+    stage: str | None = None
+    origin: str | None = None
+
     def __init__(self, reason: str = "", *, stage: str | None = None, origin: str | None = None) -> None:
         self.reason = reason
         self.stage = stage
         self.origin = origin
-        place = ", ".join(part for part in (stage, origin) if part)
-        super().__init__(f"{place}: {reason}" if place else reason)
+        super().__init__(_message(reason, stage, origin))
 
-    def located(self, *, stage: str | None, origin: str | None) -> Self:
-        """This error with the place where it happened; a place that is known already is kept."""
-        placed = type(self)(self.reason or str(self), stage=self.stage or stage, origin=self.origin or origin)
-        placed.__cause__ = self.__cause__
-        return placed.with_traceback(self.__traceback__)
+    def located(self, *, stage: str | None, origin: str | None, cause: BaseException | None = None) -> Self:
+        """This error with the place where it happened; a place or a cause that is known already is kept."""
+        return self.retold(_reason(self), stage=self.stage or stage, origin=self.origin or origin, cause=cause)
+
+    def retold(self, reason: str, *, stage: str | None, origin: str | None, cause: BaseException | None = None) -> Self:
+        """This error in other words, with all else that it carries; no constructor of a user's class is called."""
+        again: Self = _made(type(self), reason, stage, origin, _carried(self))
+        _set_cause(again, cause if self.__cause__ is None else self.__cause__)
+        BaseException.with_traceback(again, self.__traceback__)
+        return again
 
     def __str__(self) -> str:
         # The built-in bases (OSError, KeyError) format their arguments in ways of their own.
         return str(self.args[0]) if self.args else ""
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.reason, self.stage, self.origin)
+        return _made, (type(self), _reason(self), self.stage, self.origin, _carried(self))
 
 
-def _rebuild(kind: type[HeadraceError], reason: str, stage: str | None, origin: str | None) -> HeadraceError:
-    return kind(reason, stage=stage, origin=origin)
+def said(error: BaseException) -> str:
+    """What an exception says, which a class of the user's may fail to do."""
+    try:
+        return str(error)
+    except Exception as another:  # noqa: BLE001 - a method of a class that is not ours
+        return f"(what it says cannot be told: its __str__ raised {type(another).__name__})"
+
+
+# A class may refuse that its attributes are set, as frozen dataclasses do.
+_set_cause: Final = vars(BaseException)["__cause__"].__set__
+_set_arguments: Final = vars(BaseException)["args"].__set__
+_PLACE: Final = ("reason", "stage", "origin")
+_HEAP_TYPE: Final = 1 << 9  # CPython's flag of classes that Python code made
+
+
+def _message(reason: str, stage: str | None, origin: str | None) -> str:
+    place = ", ".join(part for part in (stage, origin) if part)
+    return f"{place}: {reason}" if place else reason
+
+
+def _reason(error: HeadraceError) -> str:
+    """The message without a place, also where a user's constructor did not call ours."""
+    return error.reason if "reason" in vars(error) else said(error) or type(error).__name__
+
+
+def _carried(error: HeadraceError) -> dict[str, object]:
+    """The attributes that a user's class has beside ours."""
+    carried = {name: value for name, value in vars(error).items() if name not in _PLACE}
+    for kind in type(error).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            with contextlib.suppress(AttributeError, KeyError):  # it was not set; its name was mangled
+                carried[name] = vars(kind)[name].__get__(error)
+    return carried
+
+
+def _made(
+    kind: type[HeadraceError], reason: str, stage: str | None, origin: str | None, carried: dict[str, object]
+) -> Any:
+    """An error of a class, whatever arguments its own constructor takes."""
+    built_in: Any = kind
+    while built_in.__flags__ & _HEAP_TYPE:
+        built_in = built_in.__base__
+    error = built_in.__new__(kind)
+    _set_arguments(error, (_message(reason, stage, origin),))
+    for name, value in {**carried, "reason": reason, "stage": stage, "origin": origin}.items():
+        with contextlib.suppress(AttributeError):  # a property of the user's class
+            object.__setattr__(error, name, value)
+    return error
 
 
 class InvalidArgumentError(HeadraceError, ValueError):

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
+from headrace.errors import InvalidArgumentError, said
 
 __all__ = [
     "NORMAL_LEAVES",
@@ -83,7 +83,7 @@ def _as_array(leaf: Any) -> np.ndarray:
     try:
         return np.asarray(leaf)
     except Exception as error:  # a method of a class that is not ours
-        message = f"{kind.__name__}.__array__ failed: {type(error).__name__}: {error}"
+        message = f"{kind.__name__}.__array__ failed: {type(error).__name__}: {said(error)}"
         raise InvalidArgumentError(message) from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import traceback
 from collections.abc import Callable, Iterator
@@ -26,19 +27,84 @@ class Broken(KeyError):  # noqa: N818 - an error of some user's own
     """What the functions here raise."""
 
 
+class Coded(hr.errors.DataError):
+    """A class of the user's that derives from ours, with a constructor of its own."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(f"code {code}")
+        self.code = code
+
+
+class Unfinished(hr.errors.DataLossError):
+    """Its constructor does not call ours."""
+
+    def __init__(self, code: str) -> None:  # super().__init__ is what it leaves out
+        self.code = code
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen(hr.errors.DataError):
+    """Nobody can set its attributes."""
+
+    code: str
+
+
+class Wordless(Exception):  # noqa: N818 - as Broken
+    """It cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise KeyError("no words")
+
+    __repr__ = __str__
+
+
+class Empty(Exception):  # noqa: N818 - as Broken
+    """It counts as false."""
+
+    def __len__(self) -> int:
+        return 0
+
+
+class EmptyCoded(Coded):
+    """It counts as false, and is ours."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+def grouped(message: str) -> Exception:
+    """Several at once."""
+    return ExceptionGroup("several", [Broken(message), ValueError(message)])
+
+
 # StopIteration means an end wherever Python iterates; out of a function of the user's it is an error like any other.
-KINDS: list[type[Exception]] = [Broken, StopIteration]
-_raised: list[type[Exception]] = [Broken]
+KINDS: list[Callable[[str], Exception]] = [
+    Broken,
+    StopIteration,
+    Coded,
+    Unfinished,
+    Frozen,
+    Empty,
+    EmptyCoded,
+    Wordless,
+]
+KINDS += [grouped, MemoryError, RecursionError, OSError]
+_raised: list[Callable[[str], Exception]] = [Broken]
 
 
 @contextlib.contextmanager
-def raising(kind: type[Exception]) -> Iterator[None]:
+def raising(kind: Callable[[str], Exception]) -> Iterator[None]:
     """Has ``break_three`` raise another kind of exception."""
     _raised.append(kind)
     try:
         yield
     finally:
         _raised.pop()
+
+
+def words_of(kind: Callable[[str], Exception]) -> str:
+    """What a message says of one that is not ours, at least."""
+    return {Wordless: "KeyError", Unfinished: "Unfinished", grouped: "ExceptionGroup: several"}.get(kind, "three")
 
 
 def break_three(x: int, *others: Any) -> int:
@@ -288,19 +354,24 @@ FAILING: dict[str, tuple[Callable[[], hr.Dataset], str, str]] = {
 
 @pytest.mark.parametrize("case", sorted(FAILING))
 @given(kind=st.sampled_from(KINDS), way=st.one_of(st.just(REFERENCE), ways()))
-def test_an_error_names_stage_line_and_element_and_chains_its_cause(case: str, kind: type[Exception], way: Way) -> None:
+def test_an_error_names_stage_line_and_element_and_chains_its_cause(
+    case: str, kind: Callable[[str], Exception], way: Way
+) -> None:
     build, stage, origin = FAILING[case]
     with raising(kind):
         _, error, _ = first_error(build(), way)
-    assert isinstance(error, hr.errors.DataError)
+    made = kind("three")
+    ours = isinstance(made, hr.errors.HeadraceError)
+    assert type(error) is (type(made) if ours else hr.errors.DataError)
     assert error.stage is not None
     assert error.stage.startswith(stage.replace("LINE", str(BREAK_THREE_LINE)))
     assert HERE in error.stage
     assert error.origin is not None
     assert error.origin.endswith(origin)
-    assert type(error.__cause__) is kind
+    assert type(error.__cause__) is type(made)
     assert raised_in(error.__cause__) == (HERE, "break_three")
-    assert "three" in str(error)
+    assert words_of(kind) in str(error)
+    assert getattr(error, "code", "three") == "three"
     assert str(error).startswith(f"{error.stage}, {error.origin}: ")
 
 
@@ -445,17 +516,17 @@ def test_a_stop_iteration_of_a_generator_is_an_end_only_where_python_says_so(pla
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_function_of_a_snapshot_or_of_saved_files_raises_is_the_cause(
-    tmp_path: Path, kind: type[Exception]
+    tmp_path: Path, kind: Callable[[str], Exception]
 ) -> None:
     numbers = hr.Dataset.range(6)
     with raising(kind):
-        with pytest.raises(hr.errors.DataError, match=f"'break_three'.*: {kind.__name__}: .?three") as caught:
+        with pytest.raises(hr.errors.HeadraceError, match=f"'break_three'.*: .*{words_of(kind)}") as caught:
             numbers.save(tmp_path / "saved", shard_func=break_three)
         assert raised_in(caught.value.__cause__) == (HERE, "break_three")
         for executor in ("inline", "thread"):
             options = hr.Options(executor=executor)
             dataset = numbers.snapshot(tmp_path / executor, shard_func=break_three).with_options(options)
-            with pytest.raises(hr.errors.DataError, match=f"'break_three'.*: {kind.__name__}: .?three") as caught:
+            with pytest.raises(hr.errors.HeadraceError, match=f"'break_three'.*: .*{words_of(kind)}") as caught:
                 list(dataset)
             assert raised_in(caught.value.__cause__) == (HERE, "break_three")
 
@@ -469,14 +540,16 @@ class Unpackable:
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(way=st.one_of(st.just(REFERENCE), ways()))
-def test_what_an_object_raises_where_its_batch_is_made_is_the_batchs_error(kind: type[Exception], way: Way) -> None:
+def test_what_an_object_raises_where_its_batch_is_made_is_the_batchs_error(
+    kind: Callable[[str], Exception], way: Way
+) -> None:
     made = hr.Dataset.range(6).map(lambda x: (x, Unpackable() if x == 3 else object()), num_parallel_calls=2)
     dataset = made.batch(2)
     with raising(kind):
         before, error, after = first_error(dataset, way)
     assert (len(before), len(after)) == (1, 1)
     assert (error.stage, error.origin) == ("batch", "elements 2 … 3")
-    assert f"component [1]: Unpackable.__array__ failed: {kind.__name__}: " in str(error)
+    assert f"component [1]: Unpackable.__array__ failed: {type(kind('three')).__name__}: " in str(error)
     assert raised_in(error.__cause__) == (HERE, "break_three")
 
 

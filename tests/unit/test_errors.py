@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from headrace import errors
-from headrace.errors import DataError, HeadraceError, InvalidArgumentError
+from headrace.errors import DataError, HeadraceError, InvalidArgumentError, NotFoundError
 
 KINDS = [getattr(errors, name) for name in errors.__all__]
 
@@ -69,3 +69,29 @@ def test_an_error_keeps_its_traceback_when_it_is_placed() -> None:
         raise InvalidArgumentError("no")
     placed = caught.value.located(stage="map", origin=None)
     assert placed.__traceback__ is caught.value.__traceback__
+
+
+class CodedError(NotFoundError):
+    """An error of a user's, with a constructor, attributes and words of its own."""
+
+    __slots__ = ("line",)
+
+    def __init__(self, code: int, *, line: int) -> None:
+        super().__init__(f"code {code}")
+        self.code, self.line = code, line
+
+
+class SilentError(NotFoundError):
+    """Its constructor calls no other."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+
+
+def test_no_constructor_of_a_users_class_is_called_to_place_an_error_or_to_copy_it() -> None:
+    placed = CodedError(7, line=3).located(stage="map 'f'", origin="element 3")
+    for again in (placed, pickle.loads(pickle.dumps(placed)), copy.copy(placed)):
+        assert type(again) is CodedError
+        assert (str(again), again.code, again.line) == ("map 'f', element 3: code 7", 7, 3)
+    silent = SilentError(7).located(stage="map 'f'", origin=None).located(stage=None, origin="element 3")
+    assert (str(silent), silent.code) == ("map 'f', element 3: SilentError", 7)

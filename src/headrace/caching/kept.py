@@ -12,7 +12,7 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, said
 
 if TYPE_CHECKING:
     from headrace.io.elements.file import ElementFile
@@ -24,7 +24,7 @@ class RefusedElement(Exception):  # noqa: N818 - it carries an error, to the pla
     """A user's function that says where an element goes failed on it: the error takes the element's place."""
 
     def __init__(self, error: HeadraceError) -> None:
-        super().__init__(str(error))
+        super().__init__(said(error))
         self.error = error
 
 

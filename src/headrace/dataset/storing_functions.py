@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.dataset.part import Part
-from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.errors import HeadraceError, InvalidArgumentError, said
 from headrace.ownership import read_only
 from headrace.physical.failing import located
 from headrace.physical.mapping import call_on
@@ -60,7 +60,7 @@ def reading(reader_func: Callable[[Any], Any], *, stage: str) -> Callable[[Any],
     try:
         inspect.signature(reader_func).bind(None)
     except TypeError as error:
-        message = f"{label}: reader_func is called with one argument, a dataset of the files' datasets: {error}"
+        message = f"{label}: reader_func is called with one argument, a dataset of the files' datasets: {said(error)}"
         raise TypeError(message) from None
     except ValueError:  # a builtin, of which Python does not say what it takes
         pass

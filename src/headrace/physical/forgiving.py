@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from headrace.errors import said
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import Cursor, State
@@ -36,7 +37,7 @@ class ForgivingStage(Stage):
             self.cursor = item.after
             self.meter.forgave(1)
             if self._log:
-                _log.warning("left out: %s", item.error)
+                _log.warning("left out: %s", said(item.error))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -88,13 +89,9 @@ class BoundedForgivingStage(Stage):
             self._failed += 1
             after = _ForgivenCursor(self._failed, item.after)
             if self._most is not None and self._failed > self._most:
-                error = type(item.error)(
-                    f"{item.error.reason} (this is failure {self._failed}, and max_failures is {self._most})",
-                    stage=item.error.stage,
-                    origin=item.error.origin,
-                )
-                error.__cause__ = item.error.__cause__
+                reason = f"{item.error.reason} (this is failure {self._failed}, and max_failures is {self._most})"
+                error = item.error.retold(reason, stage=item.error.stage, origin=item.error.origin)
                 return Failure(error, cursor, after)
             self.cursor = after
             self.meter.forgave(1)
-            _log.warning("left out: %s", item.error)
+            _log.warning("left out: %s", said(item.error))

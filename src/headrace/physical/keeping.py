@@ -222,7 +222,7 @@ def located_in_cache(filling: Filling) -> Iterator[None]:
         yield
     except HeadraceError as error:
         filling.abandon()
-        raise type(error)(error.reason, stage="cache") from error.__cause__
+        raise error.retold(error.reason, stage="cache", origin=None) from error.__cause__
     except OSError as error:
         filling.abandon()
         raise ResourceExhaustedError(f"the cache could not be written: {error}", stage="cache") from error

@@ -142,7 +142,7 @@ def map_block(node: Map, block: Block) -> list[Piece]:
     while start < len(rows):
         results, kinds, error = call_each(node.function, rows[start:] if start else rows, block.payload.has_tuples)
         made, unpackable = packed_rows(results, kinds)
-        error = unpackable or error
+        error = error if unpackable is None else unpackable
         if len(made):
             part = range(start, start + len(made))
             pieces.append(Block(made, block.cursor.advance(start), block.origin.subset(part)))
@@ -254,7 +254,7 @@ def filter_block(node: Filter, block: Block) -> list[Piece]:
     while start < len(rows):
         answers, error = _judge(node.predicate, block.payload, start)
         truths, unclear = _truths(answers)
-        error = unclear or error
+        error = error if unclear is None else unclear
         judged = len(truths)
         kept = (np.flatnonzero(truths) + start).tolist()
         end = start + judged

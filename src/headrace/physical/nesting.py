@@ -217,7 +217,7 @@ class InterleaveStage(Stage):
         self._given = 0
 
     def _failed(self, failure: Failure, error: HeadraceError | None = None) -> Failure:
-        return Failure(error or failure.error, self.cursor, self._cursor(_NO_SLOTS))
+        return Failure(failure.error if error is None else error, self.cursor, self._cursor(_NO_SLOTS))
 
     def _run(self, slot: Opened, head: Block, limit: int) -> Block:
         """Elements of the slot whose turn it is."""

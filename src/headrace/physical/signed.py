@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
+from headrace.errors import InvalidArgumentError, said
 from headrace.structure import (
     LEAF,
     Element,
@@ -171,7 +171,7 @@ class _Leaf:
         try:
             return np.asarray(leaf)
         except Exception as error:
-            raise self._unfit(leaf, f"it is no array ({error})") from error
+            raise self._unfit(leaf, f"it is no array ({said(error)})") from error
 
     def _cast(self, array: np.ndarray, leaf: Any) -> np.ndarray:
         dtype: Any = self._dtype
@@ -220,7 +220,7 @@ class _Leaf:
         try:
             return np.array(leaf, dtype=object)
         except ValueError as error:
-            raise self._unfit(leaf, f"it is no array ({error})") from None
+            raise self._unfit(leaf, f"it is no array ({said(error)})") from None
 
     def _object(self, leaf: Any) -> Any:
         if isinstance(leaf, np.ndarray):

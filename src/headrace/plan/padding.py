@@ -87,10 +87,15 @@ class Padding:
         ):
             try:
                 made.append(_padded(column, shape, value))
-            except (InvalidArgumentError, DataLossError, TypeError) as error:
-                reason = getattr(error, "reason", str(error))
-                raise type(error)(f"component {path}: {reason}" if path else reason) from None
+            except (InvalidArgumentError, DataLossError) as error:
+                raise error.retold(_of_component(path, error.reason), stage=None, origin=None) from None
+            except TypeError as error:
+                raise TypeError(_of_component(path, str(error))) from None
         return made
+
+
+def _of_component(path: str, reason: str) -> str:
+    return f"component {path}: {reason}" if path else reason
 
 
 def _padded(column: Sequence[np.ndarray], shape: Shape, value: Any) -> np.ndarray:

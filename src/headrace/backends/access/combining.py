@@ -26,7 +26,7 @@ class ZipAccess:
             try:
                 given.append(read.at(number))
             except HeadraceError as error:  # all are read, as in a run
-                failure = failure or error
+                failure = error if failure is None else failure
         if failure is not None:
             raise failure
         return unflatten(self.node.treedef, [element for element, _ in given]), given[0][1]

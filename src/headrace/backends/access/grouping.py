@@ -40,7 +40,7 @@ class BatchAccess:
             try:
                 given.append(self.input.at(inside))
             except HeadraceError as error:
-                failure = failure or error
+                failure = error if failure is None else failure
         if failure is not None:
             raise failure
         elements = [element for element, _ in given]

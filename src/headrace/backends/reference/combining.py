@@ -37,7 +37,7 @@ class ZipStream:
                     raise
                 break
             except HeadraceError as error:
-                failure = failure or error
+                failure = error if failure is None else failure
             else:
                 elements.append(element)
                 origins.append(origin)

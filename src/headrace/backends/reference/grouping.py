@@ -48,7 +48,7 @@ class BatchStream(Unary):
             except StopIteration:
                 break
             except HeadraceError as error:
-                failure = failure or error
+                failure = error if failure is None else failure
             else:
                 elements.append(element)
                 origins.append(origin)
@@ -103,7 +103,7 @@ class CyclingBatchStream(Unary):
             except StopIteration:
                 break
             except HeadraceError as error:
-                failure = failure or error
+                failure = error if failure is None else failure
             else:
                 elements.append(element)
                 origins.append(origin)

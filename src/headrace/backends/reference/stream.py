@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, said
 from headrace.observe.frames import holds, since
 from headrace.physical.cursor import State
 from headrace.physical.failing import located
@@ -72,5 +72,5 @@ def leave_out(error: HeadraceError, failed: int, most: int | None) -> None:
     """
     if most is not None and failed > most:
         reason = f"{error.reason} (this is failure {failed}, and max_failures is {most})"
-        raise type(error)(reason, stage=error.stage, origin=error.origin) from error.__cause__
-    log.warning("left out: %s", error)
+        raise error.retold(reason, stage=error.stage, origin=error.origin) from error.__cause__
+    log.warning("left out: %s", said(error))

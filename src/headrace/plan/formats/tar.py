@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from headrace.errors import DataError, HeadraceError, InvalidArgumentError
+from headrace.errors import DataError, HeadraceError, InvalidArgumentError, said
 from headrace.io.reader import Place, RecordReader
 from headrace.io.tar.reader import TarReader
 from headrace.plan.elementwise import Map
@@ -77,7 +77,7 @@ class Handlers:
 def _failed(error: Exception, handler: Handler, element: Element, extension: str) -> HeadraceError:
     place = function_place(handler)
     called = f"{function_name(handler)} ({place})" if place else function_name(handler)
-    what = error.reason if isinstance(error, HeadraceError) else f"{type(error).__name__}: {error}"
+    what = error.reason if isinstance(error, HeadraceError) else f"{type(error).__name__}: {said(error)}"
     reason = f"{element['__url__']}, key {element['__key__']!r}: {extension!r} by {called}: {what}"
     return (type(error) if isinstance(error, HeadraceError) else DataError)(reason)
 
