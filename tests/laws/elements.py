@@ -47,6 +47,29 @@ class Measured:
     value: Any = attrs.field(alias="given")
 
 
+class Unreadable:
+    """An object that cannot be made an array, and says so with whatever comes to hand."""
+
+    def __init__(self, number: int) -> None:
+        self.contents = number
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise BufferError(f"{self.contents} cannot be read")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__array"):
+            raise OSError(f"no {name}")
+        raise AttributeError(name)
+
+    def __int__(self) -> int:
+        return self.contents
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unreadable) and self.contents == other.contents
+
+    __hash__ = None  # type: ignore[assignment]  # nobody asks
+
+
 class Failing(ValueError):  # noqa: N818 - what it is, not what it is about
     """What the functions here fail with."""
 
@@ -103,6 +126,7 @@ SHAPES: dict[str, Callable[[int], Any]] = {
     "an empty axis": lambda n: (np.zeros((2, 0, 3)), np.zeros((n % 2, 0), np.int32)),
     "empty texts": lambda n: {"a": np.zeros((0, 2), str), "b": np.zeros((n % 3, 0), "S3")},
     "an object": lambda n: collections.Counter({n: 1}),
+    "an object that cannot be read, at times": lambda n: Unreadable(n) if n % 3 == 2 else n,
     "nested": lambda n: {"x": ({"y": n}, [n, n]), "z": Point(n, None)},
 }
 

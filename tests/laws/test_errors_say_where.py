@@ -553,6 +553,41 @@ def test_what_an_object_raises_where_its_batch_is_made_is_the_batchs_error(
     assert raised_in(error.__cause__) == (HERE, "break_three")
 
 
+class Unlookable:
+    """An object whose own method fails where somebody asks what it has."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise OSError(name)
+
+
+class TooLarge:
+    """Two of them are more than any memory holds."""
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        return np.broadcast_to(np.int8(1), (1 << 44,))
+
+
+COMBINED: dict[str, Callable[[hr.Dataset], hr.Dataset]] = {
+    "batch": lambda ds: ds.batch(2),
+    "parallel batch": lambda ds: ds.batch(2, num_parallel_calls=2),
+    "padded_batch": lambda ds: ds.padded_batch(2),
+    "ragged_batch": lambda ds: ds.ragged_batch(2),
+    "rebatch": lambda ds: ds.batch(1).rebatch(2),
+    "window": lambda ds: ds.window(2).flat_map(lambda window: window.batch(2)),
+}
+
+
+@pytest.mark.parametrize("bad", [Unlookable, TooLarge])
+@pytest.mark.parametrize("combine", sorted(COMBINED))
+@given(way=st.one_of(st.just(REFERENCE), ways()))
+def test_whatever_goes_wrong_where_a_batch_is_made_is_that_batchs_error(combine: str, bad: type, way: Way) -> None:
+    made = hr.Dataset.range(6).map(lambda x: (bad(),) if x in (2, 3) else (np.zeros(1, np.int8),))
+    with running(COMBINED[combine](made), way) as iterator:
+        items = list(delivered(iterator, 9))
+    failed = [isinstance(item, hr.errors.DataError) for item in items]
+    assert (failed[0], any(failed), failed[-1]) == (False, True, False)
+
+
 @given(ways())
 def test_what_a_generator_yields_against_its_signature_is_named(way: Way) -> None:
     def generate() -> Iterator[Any]:

@@ -18,7 +18,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
 from headrace.io.freed_memory import keep_freed_memory
 from headrace.physical.block import Block, Failure
 from headrace.physical.payload import Columns, Payload, Slab, Slots
@@ -186,7 +185,7 @@ def _arrays_of(payload: Payload) -> tuple[TreeDef, Sequence[_Leaves]] | None:
     try:
         treedef, columns = transpose(payload.rows())
         arrays = [_alike(column) for column in columns]
-    except InvalidArgumentError:
+    except Exception:  # noqa: BLE001 - an element's own methods may raise anything
         return None  # who stacks them says what is wrong
     return (treedef, arrays) if arrays else None
 

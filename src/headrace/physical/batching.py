@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.errors import InvalidArgumentError
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure, joined_block
 from headrace.physical.cursor import Cursor, OffsetCursor, State, StridedCursor
@@ -123,11 +123,10 @@ class BatchStage(Stage):
 def stacked_batches(block: Block, size: int, *, stride: int, label: str) -> list[Block | Failure]:
     """The batches of a block whose length is a multiple of ``size``; the next one begins a ``stride`` behind each."""
     try:
-        columns = block.payload.columns()
-    except InvalidArgumentError:
+        return [_view(block, block.payload.columns(), size)]
+    except Exception:  # noqa: BLE001 - an element's own methods may raise anything, and memory may not suffice
         parts = [block.slice(start, start + size) for start in range(0, len(block), size)]
         return [_one(part, stride, label) for part in parts]
-    return [_view(block, columns, size)]
 
 
 def _view(block: Block, columns: Columns, size: int) -> Block:
@@ -147,7 +146,7 @@ def _places(block: Block, size: int) -> Cursor:
 def _one(block: Block, stride: int, label: str) -> Block | Failure:
     try:
         return _view(block, block.payload.columns(), len(block))
-    except InvalidArgumentError as error:
+    except Exception as error:  # noqa: BLE001 - as above
         origin = GroupedOrigin(block.origin, ((0, len(block)),)).describe(0)
         placed = located(error, stage=label, origin=origin)
         return Failure(placed, StridedCursor(block.cursor, stride), StridedCursor(block.after, stride))
@@ -169,7 +168,7 @@ class CombinedBatchStage(BatchStage):
         origin = GroupedOrigin(block.origin, ((0, len(block)),))
         try:
             return Block(Rows([self._combine(block.payload.rows())]), _places(block, len(block)), origin)
-        except (HeadraceError, TypeError) as error:
+        except Exception as error:  # noqa: BLE001 - as above
             placed = located(error, stage=self._label, origin=origin.describe(0))
             return Failure(placed, StridedCursor(block.cursor, self._size), StridedCursor(block.after, self._size))
 
@@ -261,7 +260,7 @@ class UnbatchStage(Stage):
     def _open(self, item: Block) -> Failure | None:
         try:
             columns = sliced(item.payload.rows()[0])
-        except HeadraceError as error:
+        except Exception as error:  # noqa: BLE001 - as above
             placed = located(error, stage=self._label, origin=item.origin.describe(0))
             return Failure(placed, _InnerCursor(item.cursor), _InnerCursor(item.after))
         whole = Block(columns, _InnerCursor(item.cursor), SliceOrigin(item.origin))

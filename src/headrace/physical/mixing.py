@@ -11,10 +11,11 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure, joined_block
 from headrace.physical.cursor import Cursor, State
@@ -134,23 +135,25 @@ class ReadChoices:
         placed = located(error, stage=self._label, origin=block.origin.describe(0))
         return Failure(placed, block.cursor, block.cursor.advance(1))
 
-    def _named(self, block: Block) -> tuple[np.ndarray, HeadraceError | None]:
+    def _named(self, block: Block) -> tuple[np.ndarray, Exception | None]:
         """The choices of a block, as far as the first that is none."""
-        made, error = [], None
+        made: list[Any] = []
+        error: Exception | None = None
         try:
             for element in block.payload.rows():
                 made.append(choice_of(element, self._count))  # noqa: PERF401 - those before a wrong one count
-        except InvalidArgumentError as wrong:
+        except Exception as wrong:  # noqa: BLE001 - an element's own methods may raise anything
             error = wrong
         return np.array(made, dtype=np.int64), error
 
-    def _drawn(self, key: Key, block: Block, is_open: np.ndarray) -> tuple[np.ndarray, HeadraceError | None]:
+    def _drawn(self, key: Key, block: Block, is_open: np.ndarray) -> tuple[np.ndarray, Exception | None]:
         """A draw for each weights of a block, as far as the first that are none."""
-        made, error = [], None
+        made: list[Any] = []
+        error: Exception | None = None
         try:
             for element in block.payload.rows():
                 made.append(weights_of(element, self._count, stage=self._label))  # noqa: PERF401 - as above
-        except InvalidArgumentError as wrong:
+        except Exception as wrong:  # noqa: BLE001 - an element's own methods may raise anything
             error = wrong
         drawn = uniforms(key, self.draws, len(made))
         return choices(drawn, np.array(made).reshape(-1, self._count), is_open), error

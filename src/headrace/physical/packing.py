@@ -126,7 +126,7 @@ class PackStage(Stage):
         origin = self._reads.origins(numbers)
         try:
             element = packed_row(self._node, row)
-        except (ValueError, TypeError, OverflowError) as error:
+        except Exception as error:  # noqa: BLE001 - an element's own methods may raise anything
             words = GroupOrigin([(origin, len(numbers))]).describe(0)
             made.fail(Failure(located(error, stage=self._node.label, origin=words), place, after))
         else:
@@ -157,7 +157,7 @@ class PackStage(Stage):
         element = self._rows[self._next - self._reads.number]
         try:
             sequence = sequence_of(self._node, element, self._next)
-        except (ValueError, TypeError) as error:
+        except Exception as error:  # noqa: BLE001 - an element's own methods may raise anything
             origin = self._reads.origins(range(self._next, self._next + 1)).describe(0)
             place = self._place()
             return self._passed(Failure(located(error, stage=self._node.label, origin=origin), place, place))

@@ -19,7 +19,6 @@ from typing import Protocol
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
 from headrace.physical.origin import Numbers, as_array, subset
 from headrace.structure import Element, TreeDef, columns_of, flatten, nbytes_of, rows_of, unflatten
 
@@ -276,7 +275,7 @@ class Zipped:
     def columns(self) -> Columns:
         try:
             parts = [part.columns() for part in self.parts]
-        except InvalidArgumentError:
+        except Exception:  # noqa: BLE001 - an element's own methods may raise anything
             return Rows(self.rows()).columns()  # the same error, which names the component within the whole
         # A leaf of each part stands for its arrays, so that the joint structure comes out of one flattening.
         whole = unflatten(self.treedef, [unflatten(part.treedef, range(len(part.arrays))) for part in parts])

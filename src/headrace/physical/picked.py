@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
 from headrace.physical.origin import Numbers
 from headrace.physical.payload import Columns, Payload, Rows, join
 from headrace.structure import Element
@@ -62,7 +61,7 @@ class Picked:
         pieces = list(self._pieces())
         try:
             whole = join([piece.columns() for _, piece in pieces])
-        except InvalidArgumentError:
+        except Exception:  # noqa: BLE001 - an element's own methods may raise anything
             whole = Rows([])
         if not isinstance(whole, Columns):
             return Rows(self.rows()).columns()  # what differs in shape or dtype is stacked, or refused, one by one

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
 from headrace.io.elements.json import element_from_json, element_to_json
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure, joined_block
@@ -153,10 +152,10 @@ class CyclingBatchStage(Stage):
         origin = GroupedOrigin(whole.origin, ((0, len(whole)),))
         try:
             columns = whole.payload.columns()
-        except InvalidArgumentError as error:
+            arrays = [array.copy()[None] for array in columns.arrays]
+        except Exception as error:  # noqa: BLE001 - an element's own methods may raise anything
             placed = located(error, stage=self._label, origin=origin.describe(0))
             return Failure(placed, cursor, cursor.advance(1))
-        arrays = [array.copy()[None] for array in columns.arrays]
         payload = Columns(columns.treedef, arrays) if arrays else Rows([unflatten(columns.treedef, ())])
         return Block(payload, cursor, origin)
 

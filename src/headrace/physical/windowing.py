@@ -10,7 +10,7 @@ import bisect
 
 import numpy as np
 
-from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
 from headrace.physical.budget import Holding
@@ -105,7 +105,7 @@ class WindowStage(Stage):
         held = HeldBlock(payload.subset(self._indices(numbers)), origin)
         try:
             return window_element(node, held), (origin, len(numbers))
-        except InvalidArgumentError as error:
+        except Exception as error:  # noqa: BLE001 - an element's own methods may raise anything
             return located(error, stage=node.label, origin=GroupOrigin([(origin, len(numbers))]).describe(0))
 
     def _indices(self, numbers: range) -> Numbers:
