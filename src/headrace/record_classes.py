@@ -97,6 +97,12 @@ def register_record(kind: type, namespace: str) -> None:
         check = _checker(kind, names)
 
         def take_apart(value: Any) -> tuple[list[Any], Any, tuple[str, ...]]:
+            held: dict[str, Any] = getattr(value, "__dict__", {})
+            if len(held) == len(names):  # mostly all fields lie there, and nothing else
+                try:
+                    return [held[name] for name in names], None, names
+                except KeyError:
+                    pass
             check(value)
             try:
                 return [getattr(value, name) for name in names], None, names

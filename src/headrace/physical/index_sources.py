@@ -27,8 +27,10 @@ class ArraysSource:
     def __init__(self, treedef: TreeDef, arrays: tuple[np.ndarray, ...]) -> None:
         self.treedef = treedef
         self.arrays = arrays
-        self._has_fixed_contents = all(map(has_fixed_contents, arrays))
-        self.is_columnar = not needs_rows(arrays)
+        self._has_fixed_contents = self.is_columnar = True
+        if not all(map(_has_numbers_or_texts, arrays)):  # a look at each item, once
+            self._has_fixed_contents = all(map(has_fixed_contents, arrays))
+            self.is_columnar = not needs_rows(arrays)
 
     @property
     def has_tuples(self) -> bool | None:
@@ -56,6 +58,12 @@ class ArraysSource:
             return Rows(self.rows(indices)).columns()
         picked = self._picked(indices)
         return Columns(self.treedef, picked if self._has_fixed_contents else list(map(read_only_array, picked)))
+
+
+def _has_numbers_or_texts(array: np.ndarray) -> bool:
+    if not array.dtype.hasobject:
+        return True
+    return array.dtype.kind == "O" and set(map(type, array.ravel().tolist())) <= {str, bytes}
 
 
 class OneSource:
