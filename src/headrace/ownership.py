@@ -138,6 +138,8 @@ def _content(value: Any, leaf: Callable[[Any], Any]) -> Any:
         return {key: _content(part, leaf) for key, part in value.items()}
     if kind in (list, tuple):
         return kind(_content(part, leaf) for part in value)
+    if is_named_tuple_class(kind):
+        return made_of_fields(kind, [_content(part, leaf) for part in value])
     return leaf(value)
 
 

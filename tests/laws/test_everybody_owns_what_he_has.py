@@ -348,7 +348,7 @@ STEPS: list[Step] = [
         lambda ds, t: ds.group_by_window(untidy(lambda e: number_in(e) % 2, tidy=t), lambda _, g: g.concatenate(g), 2),
     ),
     ("repeat", lambda ds, _: ds.repeat(2)),
-    ("shuffle", lambda ds, _: ds.shuffle(3, seed=1)),
+    ("shuffle", lambda ds, _: ds.shuffle(3, seed=1, reshuffle_each_iteration=False)),
     ("zip(self)", lambda ds, _: hr.Dataset.zip(ds, ds)),
     ("batch.unbatch", lambda ds, _: ds.batch(2).unbatch()),
     ("batch", lambda ds, _: ds.batch(2)),
@@ -399,6 +399,9 @@ def steps() -> st.SearchStrategy[Step]:
 
 def plans() -> st.SearchStrategy[Plan]:
     def of(source: tuple[str, Build], chain: list[Step]) -> Plan:
+        if source[0].startswith("slices"):  # what a batch of arrays out of an object array is, is another matter
+            chain = [step for step in chain if not step[0].startswith("batch")]
+
         def build(tidy: bool) -> hr.Dataset:
             dataset = source[1](tidy)
             for _, step in chain:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from itertools import repeat
 from typing import Protocol
 
 import numpy as np
@@ -117,15 +118,32 @@ def _estimated_nbytes(elements: Sequence[Element]) -> int:
 
 
 class Columns:
-    """Elements in arrays, one a leaf; a matrix instead, where each leaf is one column of it."""
+    """Elements in arrays, one a leaf; a matrix instead, where each leaf is one column of it.
 
-    __slots__ = ("_arrays", "matrix", "treedef")
+    What is copied out of arrays that are read-only is ``locked``: nobody can tell whether it was copied, so one by one its
+    elements are read-only as well.
+    """
 
-    def __init__(self, treedef: TreeDef, arrays: Sequence[np.ndarray] | None, matrix: np.ndarray | None = None) -> None:
+    __slots__ = ("_arrays", "_locked", "matrix", "treedef")
+
+    def __init__(
+        self,
+        treedef: TreeDef,
+        arrays: Sequence[np.ndarray] | None,
+        matrix: np.ndarray | None = None,
+        locked: Sequence[bool] = (),
+    ) -> None:
         assert arrays is not None or matrix is not None
         self.treedef = treedef
         self._arrays = arrays
+        self._locked = locked
         self.matrix = matrix
+
+    @property
+    def locked(self) -> Sequence[bool]:
+        """For each array whether its elements are read-only."""
+        locks = self._locked or repeat(False)
+        return [_has_arrays(array) and (lock or not array.flags.writeable) for lock, array in zip(locks, self.arrays)]  # noqa: B905 - one may be endless
 
     @property
     def arrays(self) -> Sequence[np.ndarray]:
@@ -144,9 +162,15 @@ class Columns:
             key = slice(0, 0)
         if self.matrix is not None:
             return Columns(self.treedef, None, self.matrix[key])
-        return Columns(self.treedef, [array[key] for array in self.arrays])
+        locked = self._locked if isinstance(key, slice) else self.locked
+        return Columns(self.treedef, [array[key] for array in self.arrays], locked=locked)
 
     def rows(self) -> list[Element]:
+        if any(self._locked):
+            arrays = [array.view() for array in self.arrays]
+            for array, lock in zip(arrays, self._locked, strict=True):
+                array.flags.writeable = array.flags.writeable and not lock
+            return rows_of(self.treedef, arrays)
         return rows_of(self.treedef, self.arrays)
 
     @property
@@ -162,6 +186,11 @@ class Columns:
             return self.matrix.nbytes
         # An object array's items are strings or such: guess, as a look at each would be dear.
         return sum(array.nbytes * (8 if array.dtype.kind == "O" else 1) for array in self.arrays)
+
+
+def _has_arrays(column: np.ndarray) -> bool:
+    """Whether the elements in it are arrays, or rows of records: what one could write to."""
+    return column.ndim > 1 or column.dtype.names is not None
 
 
 class Slab:
@@ -315,6 +344,8 @@ def _alike(first: Columns, other: Payload) -> bool:
         return False
     if first.matrix is not None and other.matrix is not None:
         return first.matrix.dtype == other.matrix.dtype
+    if first.locked != other.locked:
+        return False
     pairs = zip(first.arrays, other.arrays, strict=True)
     return all(one.dtype == two.dtype and one.shape[1:] == two.shape[1:] for one, two in pairs)
 
@@ -324,7 +355,7 @@ def _joined_columns(first: Columns, payloads: Sequence[Columns]) -> Columns:
     if all(matrix is not None for matrix in matrices):
         return Columns(first.treedef, None, np.concatenate(matrices))  # type: ignore[arg-type]  # none is None
     columns = zip(*(payload.arrays for payload in payloads), strict=True)
-    return Columns(first.treedef, [np.concatenate(arrays) for arrays in columns])
+    return Columns(first.treedef, [np.concatenate(arrays) for arrays in columns], locked=first.locked)
 
 
 def woven(payloads: Sequence[Payload], turn: int) -> Payload:
@@ -337,7 +368,7 @@ def woven(payloads: Sequence[Payload], turn: int) -> Payload:
     if all(part.matrix is not None for part in parts):
         return Columns(first.treedef, None, _woven_arrays([part.matrix for part in parts], turn))  # type: ignore[misc]  # none is None
     table = zip(*(part.arrays for part in parts), strict=True)
-    return Columns(first.treedef, [_woven_arrays(arrays, turn) for arrays in table])
+    return Columns(first.treedef, [_woven_arrays(arrays, turn) for arrays in table], locked=first.locked)
 
 
 def _woven_arrays(arrays: Sequence[np.ndarray], turn: int) -> np.ndarray:

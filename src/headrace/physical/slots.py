@@ -90,7 +90,7 @@ class Slots:
         if isinstance(template, Columns):
             if template.matrix is not None:
                 return Columns(template.treedef, None, picked[0])
-            return Columns(template.treedef, picked)
+            return Columns(template.treedef, picked, locked=template.locked)
         return Rows(picked[0].tolist())
 
     def _grow(self, size: int) -> None:
@@ -128,6 +128,8 @@ def _same_form(template: Payload, payload: Payload) -> bool:
 
 def _alike(template: Columns, payload: Columns) -> bool:
     if template.treedef != payload.treedef or (template.matrix is None) != (payload.matrix is None):
+        return False
+    if template.matrix is None and template.locked != payload.locked:
         return False
     pairs = zip(_values(template, template), _values(payload, payload), strict=True)
     return all(one.dtype == two.dtype and one.shape[1:] == two.shape[1:] for one, two in pairs)
