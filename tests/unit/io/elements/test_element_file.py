@@ -22,7 +22,7 @@ from headrace.structure import columns_of, normalize
 from headrace.testing.restoring import same
 
 # What has no bytes: an object, and an array that has numbers and texts.
-STORABLE = sorted(set(SHAPES) - {"an object", "list"})
+STORABLE = sorted(name for name in SHAPES if not name.startswith("an object") and name != "list")
 _numbers = itertools.count()
 
 
