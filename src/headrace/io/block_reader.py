@@ -10,6 +10,7 @@ What always holds: ``place`` is exact whatever the size of the buffer, and each 
 
 from __future__ import annotations
 
+import dataclasses
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -71,6 +72,24 @@ class Records:
             {index: fault for index, fault in self.faults.items() if index < count},
             None if self.rows is None else self.rows[:count],
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Places:
+    """Where the records of a buffer are in their file, by their index from ``first`` on; ``base`` is that of the buffer."""
+
+    base: Place
+    ends: Array
+    lines: range | Array
+    line_breaks: int
+    first: int = 0
+
+    def __call__(self, number: int) -> Place:
+        index = self.first + number
+        if index == 0:
+            return self.base
+        breaks = self.line_breaks if index == len(self.ends) else int(self.lines[index])
+        return Place(self.base.offset + int(self.ends[index - 1]), self.base.line + breaks, self.base.record + index)
 
 
 NO_RECORDS: Final = Records((), None, np.empty(0, np.int64), range(0), 0, {})
@@ -150,7 +169,7 @@ class BlockReader:
     @property
     def place(self) -> Place:
         """Where the next record that ``read`` returns begins."""
-        return self._place_of(self._next)
+        return self._places(self._next)
 
     def read(self, max_records: int) -> Chunk | None:
         """The next 1 to ``max_records`` records, or None at the end of the file.
@@ -166,7 +185,7 @@ class BlockReader:
         first = self._next
         if first in self._records.faults:
             self._next += 1
-            raise self._records.faults[first].located(stage=None, origin=self._origin(self._line_of(first)))
+            raise self._records.faults[first].located(stage=None, origin=self._origin(self._places(first).line))
         self._next = min(first + max_records, self._good_until(first))
         return self._chunk(first, self._next)
 
@@ -189,26 +208,22 @@ class BlockReader:
 
     def _chunk(self, start: int, stop: int) -> Chunk:
         records = self._records
+        places = self._places
         lines = records.lines[start:stop]
         return Chunk(
             arrays=tuple(array[start:stop] for array in records.arrays),
             matrix=None if records.matrix is None else records.matrix[start:stop],
-            place=self._place_of(start),
+            place=places(start),
             lines=_shifted(lines, self._base.line),
             rows=None if records.rows is None else records.rows[start:stop],
+            places=dataclasses.replace(places, first=start),
             at_hand=len(records) - stop,
         )
 
-    def _place_of(self, index: int) -> Place:
-        if index == 0:
-            return self._base
-        return Place(
-            self._base.offset + int(self._records.ends[index - 1]), self._line_of(index), self._base.record + index
-        )
-
-    def _line_of(self, index: int) -> int:
-        behind = index == len(self._records)
-        return self._base.line + (self._records.line_breaks if behind else int(self._records.lines[index]))
+    @property
+    def _places(self) -> _Places:
+        records = self._records
+        return _Places(self._base, records.ends, records.lines, records.line_breaks)
 
     def _origin(self, line: int) -> str:
         return f"{self._path}:{line}"

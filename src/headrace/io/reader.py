@@ -11,7 +11,7 @@ A reader belongs to one thread at a time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Protocol, Self
 
@@ -78,6 +78,8 @@ class Chunk:
         lines: the line at which each record begins, from 1; a range where they are consecutive.
         structure: of each record, where the file itself says it and not the format.
         rows: the records one by one, where no arrays hold them.
+        places: the place of each of these records by its index, and behind the last, where the format tells; None where a
+            place is found only by reading on.
         at_hand: how many records behind these the reader holds already, so that to read as many takes no time.
     """
 
@@ -87,6 +89,7 @@ class Chunk:
     lines: range | Array
     structure: TreeDef | None = None
     rows: Sequence[Element] | None = None
+    places: Callable[[int], Place] | None = None
     at_hand: int = 0
 
     @property

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from headrace.errors import DataLossError
 from headrace.observe.meter import Meter
 from headrace.ownership import has_fixed_contents, read_only, read_only_array
-from headrace.physical.block import Block
+from headrace.physical.block import Block, Failure
 from headrace.physical.cursor import IndexCursor, State
 from headrace.physical.draws import Key, integers
 from headrace.physical.origin import NumberedOrigin, Numbers, as_array
@@ -16,7 +17,7 @@ from headrace.physical.payload import Columns, Indexed, IndexSource, Rows
 from headrace.physical.stage import Item, Stage
 from headrace.structure import LEAF, Element, TreeDef, needs_rows, normalize, rows_of
 
-__all__ = ["ArraysSource", "IndexedStage", "OneSource", "RandomNumbers", "RangeSource"]
+__all__ = ["ArraysSource", "IndexedStage", "OneSource", "RandomNumbers", "RangeSource", "fewer_elements"]
 
 
 class ArraysSource:
@@ -138,6 +139,11 @@ class RandomNumbers:
         return Columns(LEAF, [self._array(indices)])
 
 
+def fewer_elements(length: int, index: int) -> DataLossError:
+    """The error of a source that has fewer elements than were read of it."""
+    return DataLossError(f"it has {length} elements, and reading is to go on at element {index}: it has changed")
+
+
 class IndexedStage(Stage):
     """The elements of an indexed source in order; reads none of them itself."""
 
@@ -150,6 +156,10 @@ class IndexedStage(Stage):
         self._length = length
 
     def _pull(self, limit: int) -> Item:
+        if self._length is not None and self._index > self._length:
+            before, error = self.cursor, fewer_elements(self._length, self._index)
+            self._index = self._length
+            return Failure(error.located(stage=self.meter.name, origin=None), before, IndexCursor(self._index))
         stop = self._index + limit if self._length is None else min(self._index + limit, self._length)
         numbers = range(self._index, stop)
         if not numbers:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
-from headrace.errors import HeadraceError
+from headrace.errors import DataLossError, HeadraceError
 from headrace.io.reader import Chunk, Place, RecordReader
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
@@ -15,22 +16,34 @@ from headrace.physical.stage import Item, Stage
 from headrace.plan.sources import Files
 from headrace.structure import TreeDef, flatten
 
-__all__ = ["FilesStage", "record_rows"]
+__all__ = ["FilesStage", "became_shorter", "record_rows"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _FileCursor:
-    """In a list of files: which, where in it, and how many records further."""
+    """In a list of files: which, where in it, and how many records further.
+
+    Where the reader knows the place of each record, the state is that place alone: a file that ends before it is told as
+    such, whatever was read at once.
+    """
 
     file: int
     place: Place
     skip: int = 0
+    places: Callable[[int], Place] | None = None
 
     def advance(self, count: int) -> _FileCursor:
-        return _FileCursor(self.file, self.place, self.skip + count)
+        return _FileCursor(self.file, self.place, self.skip + count, self.places)
 
     def state(self) -> State:
-        return {"file": self.file, "place": self.place.to_json(), "skip": self.skip}
+        place, skip = (self.place, self.skip) if self.places is None else (self.places(self.skip), 0)
+        return {"file": self.file, "place": place.to_json(), "skip": skip}
+
+
+def became_shorter(path: str, missing: int) -> DataLossError:
+    """The error of a file that ends before the place where reading is to go on."""
+    records = f"{missing} records" if missing > 1 else "one record"
+    return DataLossError(f"{path} ends {records} before the place where reading is to go on: the file has changed")
 
 
 def record_rows(node: Files, treedef: TreeDef, chunk: Chunk) -> Payload:
@@ -63,7 +76,13 @@ class FilesStage(Stage):
             try:
                 chunk = self._opened().read(self._skip or limit)
             except HeadraceError as error:
+                is_last = self._reader is None or self._reader.place.ended
+                self._skip = 0 if is_last else max(0, self._skip - 1)  # a bad record stands for one of them
                 return self._failure(error)
+            if chunk is None and self._skip:
+                shorter = became_shorter(self._node.paths[self._file], self._skip)
+                self._skip = 0
+                return self._failure(shorter)
             if chunk is None:
                 self._next_file()
             elif self._skip:
@@ -87,7 +106,8 @@ class FilesStage(Stage):
     def _block(self, chunk: Chunk) -> Block:
         payload = record_rows(self._node, self._treedef, chunk)
         path = self._node.paths[self._file]
-        return Block(payload, _FileCursor(self._file, chunk.place), FileOrigin(path, chunk.lines))
+        cursor = _FileCursor(self._file, chunk.place, places=chunk.places)
+        return Block(payload, cursor, FileOrigin(path, chunk.lines))
 
     def _failure(self, error: HeadraceError) -> Failure:
         """One bad record, or a file that cannot be read; the reader has moved on behind it."""
@@ -97,7 +117,7 @@ class FilesStage(Stage):
         if self._reader is None:
             self._next_file()
             return Failure(placed, self.cursor, _FileCursor(self._file, Place()))
-        return Failure(placed, self.cursor, _FileCursor(self._file, after))
+        return Failure(placed, self.cursor, _FileCursor(self._file, after, self._skip))
 
     def close(self) -> None:
         if self._reader is not None:

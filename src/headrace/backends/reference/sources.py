@@ -12,9 +12,10 @@ from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.failing import located
 from headrace.physical.generating import GeneratorRun
+from headrace.physical.index_sources import fewer_elements
 from headrace.physical.lowering import index_source
 from headrace.physical.lowering.dispatch import input_state
-from headrace.physical.record_files import record_rows
+from headrace.physical.record_files import became_shorter, record_rows
 from headrace.plan.node import Node
 from headrace.plan.sources import Files, FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.plan.storing import Stored
@@ -29,8 +30,12 @@ class IndexedStream:
     def __init__(self, node: Node, state: State | None, context: Context) -> None:
         self.source, self.length = index_source(node, context)
         self.index = state["index"] if state else 0
+        self.label = node.label
 
     def next(self) -> Given:
+        if self.length is not None and self.index > self.length:
+            error, self.index = fewer_elements(self.length, self.index), self.length
+            raise error.located(stage=self.label, origin=None)
         if self.index == self.length:
             raise StopIteration
         self.index += 1
@@ -78,8 +83,7 @@ class FilesStream:
         self.file = state["file"] if state else 0
         self.place = Place.from_json(state["place"]) if state else Place()
         self.reader: RecordReader | None = None
-        for _ in range(state["skip"] if state else 0):
-            self.opened().read(1)
+        self.skip: int = state["skip"] if state else 0  # records that were delivered behind the place
 
     def opened(self) -> RecordReader:
         if self.reader is None:
@@ -89,10 +93,18 @@ class FilesStream:
     def next(self) -> Given:
         while self.file < len(self.node.paths):
             path = self.node.paths[self.file]
+            skipped, self.skip = self.skip, max(0, self.skip - 1)
             try:
                 chunk = self.opened().read(1)
             except HeadraceError as error:
+                if self.reader is None or self.reader.place.ended:
+                    self.skip = 0
                 raise error.located(stage=self.node.label, origin=path) from error.__cause__
+            if skipped and chunk is None:
+                self.skip = 0
+                raise became_shorter(path, skipped).located(stage=self.node.label, origin=path)
+            if skipped:
+                continue
             if chunk is not None:
                 return record_rows(self.node, self.treedef, chunk).rows()[0], f"{path}:{chunk.lines[0]}"
             self.close()
@@ -101,7 +113,7 @@ class FilesStream:
 
     def state(self) -> State:
         place = self.reader.place if self.reader is not None else self.place
-        return {"file": self.file, "place": place.to_json(), "skip": 0}
+        return {"file": self.file, "place": place.to_json(), "skip": self.skip}
 
     def close(self) -> None:
         if self.reader is not None:

@@ -6,6 +6,7 @@ it was read; reading goes on with the group behind it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -139,6 +140,7 @@ class ColumnarReader:
             lines=numbers,
             structure=values.structure,
             rows=values.rows(start, stop) if arrays is None else None,
+            places=functools.partial(_place_of, numbers),
             at_hand=len(self._numbers) - stop,
         )
 
@@ -149,3 +151,8 @@ class ColumnarReader:
         if self._groups is not None:
             self._groups.close()
             self._groups = None
+
+
+def _place_of(numbers: range | Array, index: int) -> Place:
+    """The place of one of these rows; behind the last, that of the row that follows it in the file."""
+    return Place(record=int(numbers[index]) if index < len(numbers) else int(numbers[-1]) + 1)

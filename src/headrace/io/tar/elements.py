@@ -20,7 +20,7 @@ from headrace.io.block_reader import MAX_RECORD_BYTES
 from headrace.io.tar.header import BLOCK_BYTES, END_BLOCK, padded
 from headrace.io.tar.members import Member, TarMembers, split_name
 
-__all__ = ["ElementRun", "decode_element", "scan_elements"]
+__all__ = ["ElementRun", "decode_element", "reaches", "scan_elements"]
 
 # Headers are small and far apart.
 _HEADER_BUFFER_BYTES: Final = 1 << 16
@@ -105,6 +105,22 @@ def _next_file(members: TarMembers) -> _File | None:
         if names is not None and not member.header.is_folder:
             return _File(*names, member)
     return None
+
+
+def reaches(path: str, compression_type: str, offset: int) -> bool:
+    """Whether an archive that ends, or has zeros, at an offset has its end there, and not before.
+
+    Raises:
+        DataLossError: it is cut short or corrupt.
+    """
+    members = TarMembers(path, compression_type, _HEADER_BUFFER_BYTES)
+    try:
+        while (member := members.next()) is not None:
+            if member.offset >= offset:
+                return True
+        return members.offset >= offset
+    finally:
+        members.close()
 
 
 def scan_elements(path: str) -> Iterator[tuple[int, int]]:

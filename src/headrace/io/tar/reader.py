@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.errors import DataLossError, HeadraceError, InvalidArgumentError
 from headrace.io.block_reader import DEFAULT_BUFFER_BYTES, MAX_RECORD_BYTES
 from headrace.io.compression import checked_compression_type
 from headrace.io.files import path_of
 from headrace.io.reader import Chunk, Place
-from headrace.io.tar.elements import ElementRun
+from headrace.io.tar.elements import ElementRun, reaches
 from headrace.io.tar.members import TarMembers
 from headrace.structure import object_array
 
@@ -63,6 +63,7 @@ class TarReader:
         if self._buffer_size < 1 or max_element_bytes < 1:
             raise InvalidArgumentError("buffer_size and max_element_bytes are at least 1")
         self._place = place or Place()
+        self._began = self._place
         self._closed = self._place.ended
         self._members: TarMembers | None = None
         self._run: ElementRun | None = None
@@ -121,6 +122,15 @@ class TarReader:
             run = self._opened()
             given = run.next()
             if given is None:
+                # Where reading went on, zeros may also be what stands behind an end that was before.
+                if (
+                    place == self._began
+                    and place.offset
+                    and not reaches(self._path, self._compression_type, place.offset)
+                ):
+                    raise DataLossError(
+                        f"the archive ends before byte {place.offset}, and reading is to go on there: it has changed"
+                    )
                 run.members.drain()
                 self.close()
                 return None

@@ -1,0 +1,246 @@
+"""Law 3 over files that change: where a file ends before the place at which reading is to go on, that is told, and never passed over.
+
+What is told does not depend on how much was read at once (law 2). A file that reaches the place goes on there, however many
+of its records were taken away behind it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.laws.elements import folder
+from tests.unit.io.http_server import WebServer, serving
+
+import headrace as hr
+from headrace.errors import DataLossError, HeadraceError, InvalidArgumentError
+from headrace.testing.restoring import same
+
+Write = Callable[[Path, int], object]
+Read = Callable[..., hr.Dataset]
+
+_numbers = itertools.count()
+_EXECUTORS = ("inline", "thread")
+
+
+def lines(count: int) -> bytes:
+    return b"".join(b"%05d\n" % number for number in range(count))
+
+
+def rows(count: int) -> bytes:
+    return b"".join(b"%d,%d\n" % (number, number * 7) for number in range(count))
+
+
+def objects(count: int) -> bytes:
+    return b"".join(b'{"x": %d}\n' % number for number in range(count))
+
+
+def bytes_of(content: Callable[[int], bytes]) -> Write:
+    return lambda path, count: path.write_bytes(content(count))
+
+
+def _records(path: Path, count: int) -> None:
+    with hr.io.TFRecordWriter(path) as writer:
+        for number in range(count):
+            writer.write(b"%05d" % number)
+
+
+def _members(path: Path, count: int) -> None:
+    with hr.io.TarWriter(path) as writer:
+        for number in range(count):
+            writer.write({"__key__": f"{number:04}", "txt": str(number)})
+
+
+def _table(count: int) -> pa.Table:
+    columns = {"x": range(count), "y": [str(number) for number in range(count)]}
+    return pa.table(columns, schema=pa.schema([("x", pa.int64()), ("y", pa.string())]))
+
+
+def _arrow(path: Path, count: int) -> None:
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, _table(0).schema) as writer:
+        writer.write_table(_table(count), max_chunksize=7)
+
+
+def _stream(path: Path, count: int) -> None:
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, _table(0).schema) as writer:
+        writer.write_table(_table(count), max_chunksize=7)
+
+
+def _array(path: Path, count: int) -> None:
+    with path.open("wb") as file:
+        np.save(file, np.arange(count))
+
+
+FORMATS: dict[str, tuple[Write, Read]] = {
+    "text": (bytes_of(lines), lambda path, size: hr.TextLineDataset(path, buffer_size=size)),
+    "gzip": (bytes_of(lambda n: gzip.compress(lines(n))), lambda path, size: hr.TextLineDataset(path, "GZIP", size)),
+    "csv": (bytes_of(rows), lambda path, size: hr.CsvDataset(path, [np.int64, np.int64], buffer_size=size)),
+    "json lines": (bytes_of(objects), lambda path, size: hr.JsonLinesDataset(path, buffer_size=size)),
+    "fixed length": (bytes_of(lines), lambda path, size: hr.FixedLengthRecordDataset(path, 6, buffer_size=size)),
+    "tfrecord": (_records, lambda path, size: hr.TFRecordDataset(path, buffer_size=size)),
+    "tar": (_members, lambda path, _: hr.TarDataset(path)),
+    "parquet": (
+        lambda path, n: pq.write_table(_table(n), path, row_group_size=7),
+        lambda path, _: hr.ParquetDataset(path),
+    ),
+    "filtered parquet": (
+        lambda path, n: pq.write_table(_table(n), path, row_group_size=7),
+        lambda path, _: hr.ParquetDataset(path, filters=[("x", ">=", 3)]),
+    ),
+    "arrow": (_arrow, lambda path, _: hr.ArrowDataset(path)),
+    "arrow stream": (_stream, lambda path, _: hr.ArrowDataset(path)),
+    "numpy": (_array, lambda path, _: hr.Dataset.from_tensors(path).flat_map(hr.NumpyDataset)),
+}
+
+
+def state_behind(dataset: hr.Dataset, count: int) -> Any:
+    with iter(dataset) as iterator:
+        for _ in range(count):
+            next(iterator)
+        return iterator.state_dict()
+
+
+def rest(dataset: hr.Dataset, state: Any) -> tuple[list[Any], list[HeadraceError]]:
+    """What comes from the state on, and the errors among it."""
+    elements: list[Any] = []
+    errors: list[HeadraceError] = []
+    with iter(dataset) as iterator:
+        try:
+            iterator.load_state_dict(state)
+        except HeadraceError as error:
+            return [], [error]
+        while True:
+            try:
+                elements.append(next(iterator))
+            except StopIteration:
+                return elements, errors
+            except HeadraceError as error:
+                errors.append(error)
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+@given(st.integers(5, 30), st.data())
+def test_a_file_with_fewer_records_than_were_delivered_is_told(name: str, count: int, data: st.DataObject) -> None:
+    write, read = FORMATS[name]
+    path = folder() / f"shorter {next(_numbers)}"
+    write(path, count)
+    size = data.draw(st.sampled_from([1, 40, 1 << 20]))
+    before, after = (data.draw(st.sampled_from(_EXECUTORS)) for _ in range(2))
+    dataset = read(str(path), size)
+    whole = list(dataset)
+    delivered = data.draw(st.integers(1, len(whole)))
+    state = state_behind(dataset.with_options(hr.Options(executor=before)), delivered)
+    hidden = count - len(whole)  # by filters, at the beginning
+    left = data.draw(st.integers(0, len(whole) + hidden))
+    write(path, left)
+    elements, errors = rest(read(str(path), size).with_options(hr.Options(executor=after)), state)
+    if left - hidden >= delivered:
+        assert (same(elements, whole[delivered : left - hidden]), errors) == (True, [])
+    else:
+        assert not elements
+        (error,) = errors
+        assert isinstance(error, DataLossError)
+        assert (str(path) if name != "numpy" else "NumpyDataset") in str(error)
+
+
+@pytest.mark.parametrize("name", ["text", "csv", "json lines", "fixed length", "tfrecord", "tar"])
+@given(st.data())
+def test_a_file_cut_anywhere_gives_what_was_there_or_an_error(name: str, data: st.DataObject) -> None:
+    write, read = FORMATS[name]
+    path = folder() / f"cut {next(_numbers)}"
+    write(path, 9)
+    content = path.read_bytes()
+    size = data.draw(st.sampled_from([1, 40, 1 << 20]))
+    dataset = read(str(path), size).with_options(hr.Options(executor=data.draw(st.sampled_from(_EXECUTORS))))
+    whole = list(dataset)
+    delivered = data.draw(st.integers(1, len(whole)))
+    state = state_behind(dataset, delivered)
+    cut = data.draw(st.integers(0, len(content) - 1))
+    path.write_bytes(content[:cut])
+    elements, errors = rest(dataset, state)
+    alone = delivered_by(dataset)
+    if errors:
+        assert all(str(path) in str(error) for error in errors)
+    else:
+        # The file reaches the place: nothing that was delivered is cut, and what follows is what is there.
+        assert same(alone[:delivered], whole[:delivered])
+        assert same(elements, alone[delivered:])
+
+
+def delivered_by(dataset: hr.Dataset) -> list[Any]:
+    found: list[Any] = []
+    with iter(dataset) as iterator:
+        while True:
+            try:
+                found.append(next(iterator))
+            except StopIteration:
+                return found
+            except HeadraceError:
+                pass
+
+
+@pytest.mark.parametrize("after", _EXECUTORS)
+@pytest.mark.parametrize("before", _EXECUTORS)
+@pytest.mark.parametrize("name", sorted(set(FORMATS) - {"numpy", "filtered parquet"}))
+def test_the_next_file_follows_the_error_and_never_in_its_place(name: str, before: str, after: str) -> None:
+    write, read = FORMATS[name]
+    path, other = (folder() / f"one of two {next(_numbers)}" for _ in range(2))
+    write(path, 20)
+    write(other, 2)
+    state = state_behind(read([str(path), str(other)], None).with_options(hr.Options(executor=before)), 11)
+    write(path, 10)
+    dataset = read([str(path), str(other)], None).with_options(hr.Options(executor=after))
+    elements, errors = rest(dataset, state)
+    assert [type(error) for error in errors] == [DataLossError]
+    assert str(path) in str(errors[0])
+    assert same(elements, list(read(str(other), None)))
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[WebServer]:
+    with ExitStack() as stack:
+        yield stack.enter_context(serving())
+
+
+@pytest.mark.parametrize("says_sizes", [True, False])
+@pytest.mark.parametrize("knows_ranges", [True, False])
+@pytest.mark.parametrize("executor", _EXECUTORS)
+@pytest.mark.parametrize("left", [0, 7, 10, 11, 20])
+def test_a_shorter_file_of_a_web_server_is_told(
+    web: WebServer, left: int, executor: str, knows_ranges: bool, says_sizes: bool
+) -> None:
+    pytest.importorskip("aiohttp")
+    web.knows_ranges, web.says_sizes = knows_ranges, says_sizes
+    name = f"{next(_numbers)}.txt"
+    address = web.put(name, lines(20))
+    dataset = hr.TextLineDataset(address, buffer_size=40).with_options(hr.Options(executor=executor))
+    state = state_behind(dataset, 11)
+    web.put(name, lines(left))
+    elements, errors = rest(dataset, state)
+    if left >= 11:
+        assert (elements, errors) == ([f"{number:05}" for number in range(11, left)], [])
+    else:
+        assert (elements, [type(error) for error in errors]) == ([], [DataLossError])
+        assert address in str(errors[0])
+
+
+@pytest.mark.parametrize("executor", _EXECUTORS)
+def test_a_saved_dataset_with_fewer_elements_than_were_delivered_is_told(executor: str) -> None:
+    place = folder() / f"saved shorter {next(_numbers)}"
+    options = hr.Options(executor=executor)
+    hr.Dataset.range(9).save(place)
+    state = state_behind(hr.Dataset.load(place).with_options(options), 5)
+    hr.Dataset.range(4).save(place)
+    elements, errors = rest(hr.Dataset.load(place).with_options(options), state)
+    # By its content, which the state names.
+    assert (elements, [type(error) for error in errors]) == ([], [InvalidArgumentError])
