@@ -245,9 +245,11 @@ def owned(given_back: Any, given: Any = None, *, lists: int = 0, slots: int = 1)
         return given_back
     elif not _COUNTS:
         return copied(given_back)
-    elif others <= 0 and (kind is tuple or kind is dict) and _has_free_parts(given_back):
-        return given_back
     is_kept = _references(given) - _ALONE > lists  # so that others reach what is in it
+    if others <= 0 and (kind is tuple or kind is dict):
+        leaves = given if type(given) is tuple and not is_kept else ()
+        if _has_free_parts(given_back, leaves, slots):
+            return given_back
     if kind is np.ndarray:
         given = _Given(given, _PASSED_ON + lists, slots, is_kept)
         return given_back if _is_free(given_back, others, given) else _copied_array(given_back)
@@ -256,16 +258,25 @@ def owned(given_back: Any, given: Any = None, *, lists: int = 0, slots: int = 1)
     return _owned_whole(given_back, shared, given)
 
 
-def _has_free_parts(whole: Any) -> bool:
-    """Whether all that lies in a tuple or dict that nobody else has is plainly free, as it mostly is."""
+def _has_free_parts(whole: Any, given: tuple[Any, ...], slots: int) -> bool:
+    """Whether all that lies in a tuple or dict that nobody else has is plainly free, as it mostly is.
+
+    It is an array of its own memory, or one of what was given, to which there are no other references than ours.
+    """
     for part in whole if type(whole) is tuple else whole.values():
-        if type(part) not in FIXED and not (
-            type(part) is np.ndarray
-            and _references(part) < _IN_CONTAINER  # which counts one variable more
-            and part.base is None
-            and part.flags.owndata
-            and not part.dtype.hasobject
-        ):
+        if type(part) in FIXED:
+            continue
+        if type(part) is not np.ndarray or part.dtype.hasobject:
+            return False
+        known = _references(part) - _IN_CONTAINER + 1  # which counts one variable more
+        if known <= 0 and part.base is None and part.flags.owndata:
+            continue
+        if known > slots and part.flags.writeable:
+            return False
+        for leaf in given:
+            if leaf is part:
+                break
+        else:
             return False
     return True
 
