@@ -67,8 +67,8 @@ class OpenQuery:
         self.reading: RowReading
         self.key_place = 0
 
-    def execute(self, since: Any) -> None:
-        """Connects, and executes the query from a key on.
+    def execute(self, since: Any, compared: str = ">=") -> None:
+        """Connects, and executes the query for the rows whose keys compare so with one; None for all of them.
 
         Raises:
             InvalidArgumentError: it gives no rows, or not the columns that are asked for.
@@ -77,7 +77,7 @@ class OpenQuery:
         query = self._query
         self._connection = query.connect()
         self._cursor = self._connection.cursor() if query.cursor is None else query.cursor(self._connection)
-        sql, parameters = query.statement.executed(self._connection, since)
+        sql, parameters = query.statement.executed(self._connection, since, compared)
         # No parameters is not the same as an empty list of them: a percent sign is itself then.
         self._cursor.execute(sql, *([parameters] if parameters else []))
         names = self._column_names()

@@ -2,7 +2,7 @@
 
 The promise of ``RecordReader`` holds for rows as it does for records, with two differences. A place is the number of a
 row, and, where the query has an ``order_key``, the value of that key in the row before: reading then goes on with a query
-for what comes from there on. Without a key the query is executed again, and as many rows are passed over, which is right as long
+for what comes behind it. Keys are compared by the database, whose texts may be equal where Python's are not. Without a key the query is executed again, and as many rows are passed over, which is right as long
 as it gives the same rows in the same order.
 
 What always holds, beside it.
@@ -214,21 +214,53 @@ class RowReader:
         # A driver does not say at which row it failed, and keeps none of those before: what is told should not depend on
         # how many were fetched at once.
         self._one_by_one = True
-        self._thread.call(self._opened().close)
         return self._executed() or self._call_fetch(1)
 
     def _executed(self) -> list[Row]:
         """Executes the query behind the last row; the first row, where it was fetched to see whether it is that one."""
-        self._open = OpenQuery(self._query)
-        self._thread.call(functools.partial(self._open.execute, self._place.key))
+        if isinstance(self._place.key, str):
+            self._execute_behind_text(self._place.key)
+            return []
+        self._execute(self._place.key)
         if self._place.row == 0:
             return []
         if self._query.statement.order_key is None:
-            self._pass_over()
+            self._pass_over(
+                "the query is executed again, and its first %d rows are passed over; with an order_key it would go on there: %s"
+            )
             return []
         # From the last key on, and not behind it: a row that shares it is an error, and should not be lost in silence.
         first = self._call_fetch(1)
-        return first if first and first[0][self._open.key_place] != self._place.key else []
+        return first if first and first[0][self._opened().key_place] != self._place.key else []
+
+    def _execute(self, since: Any, compared: str = ">=") -> None:
+        if self._open is not None:
+            self._thread.call(self._open.close)
+        self._open = OpenQuery(self._query)
+        self._thread.call(functools.partial(self._open.execute, since, compared))
+
+    def _execute_behind_text(self, key: str) -> None:
+        """Executes the query behind a text, which the database may take for equal to others: 'a' and 'A', 'e' and 'é'."""
+        self._execute(key, "=")
+        equal: list[Any] = []
+        while len(equal) < 2 and (rows := self._call_fetch(1)):
+            equal.append(rows[0][self._opened().key_place])
+        if len(equal) < 2:
+            self._execute(key, ">")
+            return
+        if equal[0] == equal[1]:
+            raise _twice(key, self._query.statement)
+        # In which order they come, and so which of them were given, only the whole query tells.
+        self._execute(None)
+        last = self._pass_over(
+            "the database takes keys for equal that are not: the query is executed again, and its first %d rows are passed over: %s"
+        )
+        if last[self._opened().key_place] != key:
+            reason = f"row {self._place.row} had the key {key!r}, which the database takes for equal to others, and has another now"
+            raise DataLossError(
+                f"{reason}: the data has changed, and no key leads behind it; choose a column that tells rows apart "
+                f"for the database, or add COLLATE to the query {self._query.statement.shown}"
+            )
 
     def _call_fetch(self, most: int | None) -> list[Row]:
         return self._thread.call(functools.partial(self._opened().fetch, most))
@@ -237,17 +269,17 @@ class RowReader:
         assert self._open is not None  # who calls this has opened it
         return self._open
 
-    def _pass_over(self) -> None:
-        """Passes the rows over that were read before, where no key leads behind them."""
-        left = self._place.row
-        message = "the query is executed again, and its first %d rows are passed over; with an order_key it would go on there: %s"
+    def _pass_over(self, message: str) -> Row:
+        """Passes the rows over that were read before, where no key leads behind them; the last of them."""
+        left, last = self._place.row, ()
         _log.warning(message, left, self._query.statement.shown)
         while left:
-            passed = len(self._call_fetch(left))
-            if not passed:
+            rows = self._call_fetch(left)
+            if not rows:
                 reason = f"the query gave {self._place.row - left} rows, and reading is to go on behind row {self._place.row}"
                 raise DataLossError(f"{reason}: the data has changed; the query is {self._query.statement.shown}")
-            left -= passed
+            left, last = left - len(rows), rows[-1]
+        return last
 
     def _take_keys(self) -> None:
         """Notes the keys of the rows; the rows from the first on that has no good one are not given."""
@@ -294,10 +326,14 @@ def _wrong_key(before: Any, key: Any, statement: Statement) -> InvalidArgumentEr
             f"order_key {statement.order_key} is {shown}; it must be a number or text in every row"
         )
     if key == before:
-        return InvalidArgumentError(
-            f"order_key {statement.order_key} is {key!r} in two rows; choose a column, or make one, that tells rows apart"
-        )
+        return _twice(key, statement)
     return None
+
+
+def _twice(key: Any, statement: Statement) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"order_key {statement.order_key} is {key!r} in two rows; choose a column, or make one, that tells rows apart"
+    )
 
 
 def _good_rows(reading: RowReading, rows: list[Row]) -> int:

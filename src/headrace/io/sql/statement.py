@@ -57,31 +57,34 @@ class Statement:
         line = " ".join(self.query.split())
         return line if len(line) <= 200 else f"{line[:197]}..."
 
-    def executed(self, connection: Any, since: Any) -> tuple[str, Sequence[Any] | Mapping[str, Any]]:
+    def executed(
+        self, connection: Any, since: Any, compared: str = ">="
+    ) -> tuple[str, Sequence[Any] | Mapping[str, Any]]:
         """What is executed, and with which parameters.
 
         Args:
             connection: to the database, which says how it writes parameters.
-            since: the value of the key from which on rows are wanted, itself included; None for all of them.
+            since: the value of the key that rows are compared with; None for all of them.
+            compared: ``">="``, ``">"`` or ``"="``: which rows are wanted, as the database compares.
         """
         if self.order_key is None:
             return self.query, self.parameters
         if since is None:
-            return self._ordered(self.query, ""), self.parameters
+            return self._ordered(self.query, compared, ""), self.parameters
         style = self.paramstyle or paramstyle_of(connection)
         query = self.query
         if style in ("format", "pyformat") and not self.parameters:
             query = query.replace("%", "%%")  # a percent sign was itself, as long as there were no parameters
         if isinstance(self.parameters, Mapping):
             mark = f"%({_SINCE})s" if style == "pyformat" else f":{_SINCE}"
-            return self._ordered(query, mark), {**self.parameters, _SINCE: since}
+            return self._ordered(query, compared, mark), {**self.parameters, _SINCE: since}
         marks = {"qmark": "?", "numeric": f":{len(self.parameters) + 1}", "named": f":{_SINCE}"}
-        return self._ordered(query, marks.get(style, "%s")), (*self.parameters, since)
+        return self._ordered(query, compared, marks.get(style, "%s")), (*self.parameters, since)
 
-    def _ordered(self, query: str, mark: str) -> str:
+    def _ordered(self, query: str, compared: str, mark: str) -> str:
         # On lines of its own, for the sake of a comment at its end; a name for the inner rows is what some databases want.
         inner = f"SELECT * FROM (\n{query.rstrip().rstrip(';')}\n) headrace_rows"  # noqa: S608 - SQL is what the user writes
-        where = f" WHERE {self.order_key} >= {mark}" if mark else ""
+        where = f" WHERE {self.order_key} {compared} {mark}" if mark else ""
         return f"{inner}{where} ORDER BY {self.order_key}"
 
 
