@@ -24,7 +24,9 @@ from headrace.errors import CancelledError, HeadraceError, OutOfRangeError
 from headrace.feed.stats import FeedStats, StepTimes, own_rank
 from headrace.iterator import DatasetIterator
 from headrace.observe.stalls import Stall
+from headrace.plan.buffering import WithOptions
 from headrace.plan.node import INFINITE_CARDINALITY, Node
+from headrace.plan.options import Options
 from headrace.queues.channel import Channel
 from headrace.structure import Element, nbytes_of
 
@@ -70,6 +72,14 @@ class Feed:
 
     def __iter__(self) -> FeedIterator:
         return FeedIterator(self._plan, self._transfer(), self._buffer_size)
+
+    def with_options(self, options: Options) -> Feed:
+        """The same feed of the same elements, run as the options say: see ``Dataset.with_options``."""
+        return Feed(WithOptions(input=self._plan, options=options), self._transfer, self._buffer_size)
+
+    def cardinality(self) -> int:
+        """How many elements an epoch has; ``INFINITE_CARDINALITY`` or ``UNKNOWN_CARDINALITY`` where there is no number."""
+        return self._plan.cardinality()
 
     def __len__(self) -> int:
         count = self._plan.cardinality()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
+
+from headrace.train.whole_folders import recover, removed, written_whole
 
 __all__ = ["BestExporter", "Exporter", "FinalExporter", "LatestExporter"]
 
@@ -16,7 +18,12 @@ ExportFn = Callable[[Any, Path], Any]
 
 @runtime_checkable
 class Exporter(Protocol):
-    """What ``EvalSpec.exporters`` takes."""
+    """What ``EvalSpec.exporters`` takes.
+
+    Three methods more are called where an exporter has them: ``state_dict()`` and ``load_state_dict(state)``, as those of
+    ``hr.train.Hook``; and ``recover(export_path)`` when a job starts, to clear away what a kill left.
+    A job that died between an evaluation and the end of its exports evaluates and exports again, so an export must be able to replace itself.
+    """
 
     @property
     def name(self) -> str:
@@ -35,27 +42,30 @@ class Exporter(Protocol):
         ...
 
 
-def _written(export_fn: ExportFn, trainer: Any, folder: Path) -> Path:
-    """A folder that is complete when it has its name."""
-    beside = folder.with_name(f"{folder.name}.part")
-    shutil.rmtree(beside, ignore_errors=True)
-    beside.mkdir(parents=True)
-    export_fn(trainer, beside)
-    shutil.rmtree(folder, ignore_errors=True)
-    return beside.rename(folder)
+class _FolderExporter:
+    """Writes folders that are whole when they have their name."""
+
+    def __init__(self, name: str, export_fn: ExportFn) -> None:
+        self.name = name
+        self._export_fn = export_fn
+
+    def recover(self, export_path: Path) -> None:
+        """Clears away what a kill left, and brings back what it left without its name."""
+        recover(export_path)
+
+    def _write(self, trainer: Any, path: Path) -> Path:
+        with written_whole(path) as folder:
+            self._export_fn(trainer, folder)
+        return path
 
 
-class FinalExporter:
+class FinalExporter(_FolderExporter):
     """Exports once, after the last evaluation.
 
     Args:
         name: of its folder.
         export_fn: called with the trainer and an empty folder.
     """
-
-    def __init__(self, name: str, export_fn: ExportFn) -> None:
-        self.name = name
-        self._export_fn = export_fn
 
     def export(
         self,
@@ -66,10 +76,10 @@ class FinalExporter:
         is_the_final_export: bool,
     ) -> Path | None:
         """Writes the model, if this is the end."""
-        return _written(self._export_fn, trainer, export_path / "final") if is_the_final_export else None
+        return self._write(trainer, export_path / "final") if is_the_final_export else None
 
 
-class LatestExporter:
+class LatestExporter(_FolderExporter):
     """Exports after every evaluation, and keeps the latest.
 
     Args:
@@ -84,9 +94,17 @@ class LatestExporter:
     def __init__(self, name: str, export_fn: ExportFn, exports_to_keep: int | None = 5) -> None:
         if exports_to_keep is not None and exports_to_keep < 1:
             raise ValueError(f"exports_to_keep must be at least 1, not {exports_to_keep}")
-        self.name = name
-        self._export_fn = export_fn
+        super().__init__(name, export_fn)
         self._exports_to_keep = exports_to_keep
+        self._latest: int | None = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """The step of the latest export."""
+        return {"latest": self._latest}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on from there."""
+        self._latest = state["latest"]
 
     def export(
         self,
@@ -97,15 +115,24 @@ class LatestExporter:
         is_the_final_export: bool,
     ) -> Path:
         """Writes the model into a folder with the number of the step."""
-        written = _written(self._export_fn, trainer, export_path / f"{int(eval_result['global_step']):09}")
+        step = int(eval_result["global_step"])
+        path = export_path / f"{step:09}"
+        if self._latest == step and path.exists():  # the end came to be known behind the evaluation
+            return path
+        self._write(trainer, path)
+        self._latest = step
         if self._exports_to_keep is not None:
-            for old in sorted(path for path in export_path.iterdir() if path.name.isdigit())[: -self._exports_to_keep]:
-                shutil.rmtree(old)
-        return written
+            others = [other for other in export_path.iterdir() if other.name.isdigit() and other != path]
+            others.sort(key=lambda other: int(other.name))
+            for old in others[: max(0, len(others) + 1 - self._exports_to_keep)]:
+                removed(old)
+        return path
 
 
-class BestExporter:
-    """Exports when an evaluation is better than every one before.
+class BestExporter(_FolderExporter):
+    """Exports when an evaluation is better than every one before, of the whole job, however often it was started.
+
+    A metric that is NaN is worse than any number, whatever ``compare_fn`` makes of it.
 
     Args:
         name: of its folder.
@@ -117,9 +144,8 @@ class BestExporter:
     def __init__(
         self, name: str, export_fn: ExportFn, compare_fn: Callable[[Metrics, Metrics], bool] | None = None
     ) -> None:
-        self.name = name
-        self._export_fn = export_fn
-        self._is_better = compare_fn or (lambda best, current: current["loss"] < best["loss"])
+        super().__init__(name, export_fn)
+        self._compare_fn = compare_fn or (lambda best, current: current["loss"] < best["loss"])
         self._best: Metrics | None = None
 
     def export(
@@ -133,5 +159,26 @@ class BestExporter:
         """Writes the model, if it is the best."""
         if self._best is not None and not self._is_better(self._best, eval_result):
             return None
+        path = self._write(trainer, export_path / "best")
         self._best = dict(eval_result)
-        return _written(self._export_fn, trainer, export_path / "best")
+        return path
+
+    def _is_better(self, best: Metrics, current: Metrics) -> bool:
+        is_better = self._compare_fn(best, current)
+        fewer = _not_numbers_in(best) - _not_numbers_in(current)
+        # A comparison with NaN says the same both ways: it knows nothing.
+        if fewer and self._compare_fn(current, best) == is_better:
+            return fewer > 0
+        return is_better
+
+    def state_dict(self) -> dict[str, Any]:
+        """The best metrics so far."""
+        return {"best": self._best}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Compares with those from now on."""
+        self._best = state["best"]
+
+
+def _not_numbers_in(metrics: Metrics) -> int:
+    return sum(math.isnan(value) for value in metrics.values())

@@ -38,6 +38,9 @@ class TrainingRun(Protocol):
 class Hook:
     """The base of hooks: each method does nothing.
 
+    What a hook has counted or found out goes into checkpoints if ``state_dict`` returns it, and comes back through
+    ``load_state_dict``, before ``begin``, when a job goes on. A state is known by the hook's class, and its place among the hooks of that class.
+
     Example:
         >>> import headrace as hr
         >>> class PrintLoss(hr.train.Hook):
@@ -61,11 +64,18 @@ class Hook:
         """After an evaluation, with its metrics."""
 
     def end(self, run: TrainingRun) -> None:
-        """After everything, also when an error ended it."""
+        """After everything, also when an error ended it. Each hook is told, whatever another one raises."""
+
+    def state_dict(self) -> Any:
+        """What it has to know when the job goes on: nested dicts, lists, numbers, texts, arrays; None is nothing."""
+        return None
+
+    def load_state_dict(self, state: Any) -> None:
+        """Becomes what ``state_dict`` described."""
 
 
 class EarlyStopping(Hook):
-    """Ends training when evaluations have not become better for a while.
+    """Ends training when evaluations have not become better for a while. It counts on when a job goes on.
 
     Args:
         metric: the name of the metric that counts.
@@ -95,6 +105,20 @@ class EarlyStopping(Hook):
         self.min_delta = min_delta
         self.best = math.inf
         self.waited = 0
+
+    def begin(self, run: TrainingRun) -> None:
+        """Ends a job at once that had been ended before."""
+        if self.waited >= self.patience:
+            run.request_stop()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The best so far, and how many evaluations came since."""
+        return {"metric": self.metric, "mode": self.mode, "best": self.best, "waited": self.waited}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Counts on; from nothing, if it was another metric or the other mode."""
+        if (state["metric"], state["mode"]) == (self.metric, self.mode):
+            self.best, self.waited = state["best"], state["waited"]
 
     def after_evaluation(self, run: TrainingRun, metrics: Metrics) -> None:
         """Counts evaluations without a better one."""

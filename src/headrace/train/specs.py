@@ -38,9 +38,10 @@ class TrainSpec:
 
     Args:
         input_fn: called once; returns a ``Dataset``, a feed (``to_torch()``, ``to_jax()``), an iterator or an iterable.
-            A tuple element of two is features and labels; any other is features alone.
-        max_steps: the number of the last step, counted from the job's very first start; a job whose checkpoint has reached
-            it does nothing. None trains to the end of the input.
+            A tuple of two is features and labels, and so is a list of two tensors, as PyTorch's ``DataLoader`` makes it; any other
+            element is features alone. Random numbers that it draws are drawn again when a job goes on.
+        max_steps: the number of the last step, counted from the job's very first start; a job that has reached it makes up
+            what its end still lacks, and does nothing else. None trains to the end of the input.
         hooks: see ``hr.train.Hook``.
 
     Raises:
@@ -64,8 +65,9 @@ class EvalSpec:
     """What the model is judged on, and how often.
 
     Args:
-        input_fn: called once; returns what ``TrainSpec.input_fn`` may. A dataset is started anew at each evaluation.
-        steps: how many batches an evaluation takes; None takes all.
+        input_fn: called once, at the start; returns what ``TrainSpec.input_fn`` may. A dataset is started anew at each evaluation,
+            and random numbers are drawn from the same stream each time.
+        steps: how many batches an evaluation takes; None takes all, and an endless dataset is refused then.
         name: tells the results of several evaluations apart.
         hooks: see ``hr.train.Hook``.
         exporters: write the model out after each evaluation.
@@ -116,13 +118,14 @@ class RunConfig:
     """Where a job is kept, and how often.
 
     Args:
-        model_dir: the folder of checkpoints, results and exports; None keeps nothing, and the job cannot be resumed.
+        model_dir: the folder of checkpoints, results and exports, for one job at a time; None keeps nothing, and the job cannot be
+            resumed.
         save_checkpoints_steps: a checkpoint every so many steps; None goes by time alone.
         save_checkpoints_secs: a checkpoint every so many seconds; None goes by steps alone. With both, either makes one.
         keep_checkpoint_max: how many checkpoints stay; None keeps all.
         log_step_count_steps: a line in the log every so many steps; None writes none.
-        ram_budget: bytes that both inputs together may hold ready; three parts of four are training's. None leaves it to
-            each dataset's own options.
+        ram_budget: bytes that both inputs together may hold ready, if they are datasets or feeds; three parts of four are
+            training's. None leaves it to each dataset's own options.
         tensorboard: whether metrics are written as TensorBoard's event files into ``model_dir``.
         progress: whether a live line shows steps, metrics and the share of waiting; None shows it on a terminal.
 

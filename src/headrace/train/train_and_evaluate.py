@@ -5,28 +5,42 @@ its buffers, or start its epoch over. The evaluation's dataset is built once and
 the trainer's state and the place in the input behind the last batch that was trained on, so the batches that come after it
 are those that would have come.
 
-The order after a step: hooks; a checkpoint when one is due; an evaluation when one is due and a checkpoint was just
-written. At the end, whatever ended it but an error: a checkpoint, the final evaluation, the final exports.
+The order after a step: hooks; a checkpoint when one is due; an evaluation with its exports when one is due and a checkpoint
+was just written; a note in the checkpoint of what these changed. At the end, whatever ended it but an error: a checkpoint, if there is
+none of this step; the final evaluation, if this step has had none; the final exports.
+
+What always holds, wherever a process died.
+- A checkpoint says whether an evaluation was due behind it. If so, and the note is missing, the evaluation and its exports are
+  made up before anything else; if it is there, they are not made again. So the last step is evaluated once.
+- Hooks and exporters go on with what they knew at the checkpoint, or at the note.
+- Training draws the random numbers that it would have drawn: what inputs, evaluations and exports draw is put back.
+- One job at a time works in a ``model_dir``.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+import dataclasses
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from headrace.clock import MONOTONIC, Clock
-from headrace.train.checkpoints import Checkpoint, Checkpoints
+from headrace.train.checkpoints import Checkpoint, Checkpoints, Evaluated
 from headrace.train.evaluation import Evaluation
 from headrace.train.hooks import Hook
 from headrace.train.inputs import TrainingInput, bounded
+from headrace.train.model_dir import held
+from headrace.train.random_numbers import RandomState, drawing_from, put_back, stream_of, taken, undisturbed
 from headrace.train.reporting import LogHook, TensorBoardHook, progress_of
 from headrace.train.specs import EvalSpec, RunConfig, TrainSpec
 from headrace.train.trainers import Trainer
+from headrace.train.watchers import load_states, states_of
 
 __all__ = ["train_and_evaluate"]
 
+_log: Final = logging.getLogger("headrace")
 # Training reads ahead all the time, an evaluation now and then.
 _TRAINING_SHARE = 0.75
 
@@ -55,7 +69,10 @@ def train_and_evaluate(
 
     Raises:
         TypeError: a specification is none, or the trainer lacks a method.
+        ValueError: an input gave no batch at all.
+        InvalidArgumentError: the evaluation would never end, or a state has something in it that a checkpoint cannot hold.
         DataLossError: the newest checkpoint is broken.
+        FailedPreconditionError: the checkpoint is of another model or another input, or another job works in ``model_dir``.
         HeadraceError: the error of an element of an input; the job can be started again from its last checkpoint.
 
     Example:
@@ -95,6 +112,16 @@ def _check(trainer: Any, train_spec: Any, eval_spec: Any) -> None:
             raise TypeError(f"train_and_evaluate: the trainer, a {type(trainer).__name__}, has no {method}()")
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Judged:
+    """An evaluation of this job: its step, what came out and was exported, and whether it was the end."""
+
+    step: int
+    metrics: dict[str, float]
+    exports: list[Any]
+    is_final: bool
+
+
 class _Job:
     """One process's part of a job; what hooks see of it is ``TrainingRun``."""
 
@@ -108,7 +135,12 @@ class _Job:
         self._config = config
         self._clock = clock
         self._checkpoints = Checkpoints(config.folder, config.keep_checkpoint_max)
+        self._exporters: tuple[Any, ...] = tuple(eval_spec.exporters)  # type: ignore[arg-type]  # a tuple since EvalSpec was made
+        self._users_hooks: list[Hook] = [*train_spec.hooks, *eval_spec.hooks]
         self._hooks: list[Hook] = []
+        self._source: TrainingInput | None = None
+        self._evaluation: Evaluation | None = None
+        self._opening: RandomState = {}
         self._stopping = False
         self._waited_s = 0.0
         self._trained_s = 0.0
@@ -116,6 +148,9 @@ class _Job:
         self._evaluated_s: float | None = None
         self._saved_at: int | None = None
         self._saved_path: Path | None = None
+        self._evaluation_is_owed = False
+        self._judged: _Judged | None = None
+        self._judged_before: _Judged | None = None  # by a process before this one
 
     @property
     def wait_share(self) -> float:
@@ -128,29 +163,55 @@ class _Job:
 
     def run(self) -> tuple[dict[str, float] | None, list[Any]]:
         """The whole job."""
-        checkpoint = self._checkpoints.latest()
-        if checkpoint is not None:
-            self.step = self._saved_at = checkpoint.step
-            # Also where nothing is left to do: whoever started a job again wants what it has learned.
-            self.trainer.load_state_dict(checkpoint.trainer)
-            if self._train_spec.max_steps is not None and self.step >= self._train_spec.max_steps:
-                return None, []
+        with held(self._config.folder), contextlib.ExitStack() as stack:
+            self._recover_exports()
+            checkpoint = self._checkpoints.latest()
+            if checkpoint is not None:
+                self._take_up(checkpoint)
+                if self._is_over() and self._judged is not None and self._judged.is_final:
+                    return None, []
+            self._open(checkpoint)
+            if self._source is not None:
+                stack.callback(self._source.close)
+            own = stack.enter_context(progress_of(self._config, self._train_spec.max_steps))
+            self._hooks = [*self._own_hooks(), *own, *self._users_hooks]
+            with self._watched():
+                if checkpoint is not None:
+                    put_back(checkpoint.random["training"])
+                self._train()
+                return self._finish()
+
+    # ---------------------------------------------------------------- the beginning
+
+    def _recover_exports(self) -> None:
+        for exporter in self._exporters:
+            if self._config.folder is not None and hasattr(exporter, "recover"):
+                exporter.recover(self._export_path(exporter))
+
+    def _take_up(self, checkpoint: Checkpoint) -> None:
+        """Stands where a checkpoint was made, or behind the evaluation that followed it."""
+        self.step = self._saved_at = checkpoint.step
+        self._saved_path = self._checkpoints.path(checkpoint.step)
+        # Also where nothing is left to do: whoever started a job again wants what it has learned.
+        self.trainer.load_state_dict(checkpoint.trainer)
+        evaluated = checkpoint.evaluated
+        watchers = checkpoint.watchers if evaluated is None else evaluated.watchers
+        load_states(watchers, self._users_hooks, self._exporters)
+        if evaluated is not None:
+            self._judged = self._judged_before = _Judged(checkpoint.step, evaluated.metrics, [], evaluated.is_final)
+        self._evaluation_is_owed = checkpoint.evaluation_is_due and evaluated is None
+
+    def _open(self, checkpoint: Checkpoint | None) -> None:
+        """Makes both inputs; they draw the random numbers that they drew at the job's very first start."""
+        self._opening = taken() if checkpoint is None else checkpoint.random["opening"]
+        put_back(self._opening)
         budget = self._config.ram_budget
         training = None if budget is None else max(1, int(budget * _TRAINING_SHARE))
-        place = checkpoint.input if checkpoint is not None else None
-        source = TrainingInput(bounded(self._train_spec.input_fn(), training), place, self.step)
-        evaluation = Evaluation(self._eval_spec, budget and max(1, budget - (training or 0)), self._config.folder)
-        with contextlib.ExitStack() as stack:
-            stack.callback(source.close)
-            self._hooks = [
-                *self._own_hooks(),
-                *stack.enter_context(progress_of(self._config, self._train_spec.max_steps)),
-            ]
-            self._hooks += [*self._train_spec.hooks, *self._eval_spec.hooks]
-            stack.callback(self._tell, lambda hook: hook.end(self))
-            self._tell(lambda hook: hook.begin(self))
-            self._train(source, evaluation)
-            return self._finish(source, evaluation)
+        if not self._is_over():
+            place = None if checkpoint is None else checkpoint.input
+            self._source = TrainingInput(bounded(self._train_spec.input_fn(), training), place, self.step)
+        rest = None if budget is None else max(1, budget - (training or 0))
+        self._evaluation = Evaluation(self._eval_spec, rest, self._config.folder, self._opening)
 
     def _own_hooks(self) -> list[Hook]:
         config, every = self._config, self._config.log_step_count_steps
@@ -163,28 +224,64 @@ class _Job:
             )
         return hooks
 
+    # ---------------------------------------------------------------- hooks
+
     def _tell(self, what: Callable[[Hook], None]) -> None:
         for hook in self._hooks:
             what(hook)
 
+    @contextlib.contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Tells every hook of the beginning and of the end; what a hook raises at the end is raised if nothing else was."""
+        try:
+            with undisturbed():
+                self._tell(lambda hook: hook.begin(self))
+            yield
+        except BaseException:
+            for error in self._end_hooks():
+                _log.error("a hook failed at the end of a job that had failed: %r", error, exc_info=error)
+            raise
+        errors = self._end_hooks()
+        for error in errors[1:]:
+            _log.error("another hook failed at the end: %r", error, exc_info=error)
+        if errors:
+            raise errors[0]
+
+    def _end_hooks(self) -> list[BaseException]:
+        errors: list[BaseException] = []
+        for hook in self._hooks:
+            try:
+                hook.end(self)
+            except BaseException as error:  # noqa: BLE001 - the hooks behind it have an end as well
+                errors.append(error)
+        return errors
+
     # ---------------------------------------------------------------- training
 
-    def _train(self, source: TrainingInput, evaluation: Evaluation) -> None:
-        while not self._stopping and (self._train_spec.max_steps is None or self.step < self._train_spec.max_steps):
-            if not self._make_step(source):
-                return
-            if self._checkpoint_is_due():
-                self._save(source)
-                if self._evaluation_is_due():
-                    self._evaluate(evaluation, final=False)
+    def _is_over(self) -> bool:
+        """Whether no step follows, as far as that is known without a look at the input."""
+        return self._stopping or (self._train_spec.max_steps is not None and self.step >= self._train_spec.max_steps)
 
-    def _make_step(self, source: TrainingInput) -> bool:
+    def _has_ended(self) -> bool:
+        return self._is_over() or self._source is None or self._source.has_ended()
+
+    def _train(self) -> None:
+        if self._evaluation_is_owed:
+            self._evaluate()
+        while not self._is_over() and self._make_step():
+            if self._checkpoint_is_due():
+                self._save(evaluate=self._evaluation_is_due())
+
+    def _make_step(self) -> bool:
         """One step; False where the input has ended."""
+        assert self._source is not None  # it is open unless the job is over
         self._tell(lambda hook: hook.before_step(self))
         start = self._clock.now_s()
         try:
-            features, labels = source.next()
+            features, labels = self._source.next()
         except StopIteration:
+            if self.step == 0:
+                raise ValueError("the training's input_fn gave no batch at all") from None
             return False
         there = self._clock.now_s()
         metrics: Mapping[str, Any] = self.trainer.train_step(features, labels)
@@ -200,34 +297,69 @@ class _Job:
             return True
         return seconds is not None and self._clock.now_s() - self._saved_s >= seconds
 
-    def _save(self, source: TrainingInput) -> None:
-        path = self._checkpoints.write(Checkpoint(self.step, self.trainer.state_dict(), source.state()))
-        self._saved_s, self._saved_at, self._saved_path = self._clock.now_s(), self.step, path
-        if path is not None:
-            self._tell(lambda hook: hook.after_checkpoint(self, path))
-
     def _evaluation_is_due(self) -> bool:
         now_s = self._clock.now_s()
         if now_s - self._began_s < self._eval_spec.start_delay_secs:
             return False
         return self._evaluated_s is None or now_s - self._evaluated_s >= self._eval_spec.throttle_secs
 
-    def _evaluate(self, evaluation: Evaluation, *, final: bool) -> tuple[dict[str, float], list[Any]]:
-        self._evaluated_s = self._clock.now_s()
-        result = evaluation.run(self.trainer, self.step)
-        self._tell(lambda hook: hook.after_evaluation(self, result))
-        return result, self._export(result, final=final)
+    def _save(self, *, evaluate: bool) -> None:
+        """A checkpoint, and the evaluation behind it if there is to be one."""
+        with undisturbed() as random:
+            place = None if self._source is None else self._source.place()
+            path = self._checkpoints.write(
+                Checkpoint(
+                    self.step,
+                    self.trainer.state_dict(),
+                    place,
+                    {"opening": self._opening, "training": random},
+                    states_of(self._users_hooks, self._exporters),
+                    evaluate,
+                )
+            )
+            self._saved_s, self._saved_at, self._saved_path = self._clock.now_s(), self.step, path
+            if path is not None:
+                self._tell(lambda hook: hook.after_checkpoint(self, path))
+        if evaluate:
+            self._evaluate()
 
-    def _export(self, result: dict[str, float], *, final: bool) -> list[Any]:
-        folder = self._config.folder
-        if folder is None:
-            return []
-        return [
-            exporter.export(self.trainer, folder / "export" / exporter.name, self._saved_path, result, final)
-            for exporter in self._eval_spec.exporters  # type: ignore[union-attr]  # a tuple since EvalSpec was made
-        ]
+    # ---------------------------------------------------------------- evaluations
 
-    def _finish(self, source: TrainingInput, evaluation: Evaluation) -> tuple[dict[str, float], list[Any]]:
+    def _evaluate(self) -> None:
+        """An evaluation, its exports, and the note in the checkpoint that they were made."""
+        assert self._evaluation is not None  # it is made before anything else
+        with undisturbed():
+            self._evaluated_s = self._clock.now_s()
+            is_final = self._has_ended()
+            metrics = self._evaluation.run(self.trainer, self.step)
+            self._tell(lambda hook: hook.after_evaluation(self, metrics))
+            self._export(metrics, is_final=is_final or self._stopping)
+
+    def _export(self, metrics: dict[str, float], *, is_final: bool) -> None:
+        exports: list[Any] = []
+        if self._config.folder is not None:
+            with drawing_from(stream_of(self._opening, "exports")):
+                exports = [
+                    exporter.export(self.trainer, self._export_path(exporter), self._saved_path, metrics, is_final)
+                    for exporter in self._exporters
+                ]
+        states = states_of(self._users_hooks, self._exporters)
+        self._checkpoints.write_evaluated(self.step, Evaluated(metrics, states, is_final))
+        self._judged = _Judged(self.step, metrics, exports, is_final)
+
+    def _export_path(self, exporter: Any) -> Path:
+        assert self._config.folder is not None  # whoever asks has looked
+        path: Path = self._config.folder / "export" / exporter.name
+        return path
+
+    def _finish(self) -> tuple[dict[str, float] | None, list[Any]]:
+        """Makes what the end still lacks."""
         if self._saved_at != self.step:
-            self._save(source)
-        return self._evaluate(evaluation, final=True)
+            self._save(evaluate=True)
+        elif self._judged is None or self._judged.step != self.step:
+            self._evaluate()
+        elif not self._judged.is_final:
+            with undisturbed():
+                self._export(self._judged.metrics, is_final=True)
+        assert self._judged is not None  # one of these has made it
+        return (None, []) if self._judged is self._judged_before else (self._judged.metrics, self._judged.exports)

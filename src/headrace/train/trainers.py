@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from headrace.errors import MissingExtraError
+from headrace.errors import FailedPreconditionError, MissingExtraError
+from headrace.ragged import RaggedTensor
+from headrace.train.fitting import check_arrays, described
 
 __all__ = ["JaxTrainer", "TorchTrainer", "Trainer"]
 
@@ -39,7 +41,7 @@ class TorchTrainer:
     """A PyTorch module with an optimizer and a loss.
 
     Its state is that of the module, of the optimizer, of the scheduler, and of PyTorch's random numbers on the CPU and the
-    device, so that dropout goes on as well.
+    device, so that dropout goes on as well. A state of another module, optimizer or scheduler is refused.
 
     Args:
         module: called with the features.
@@ -85,10 +87,17 @@ class TorchTrainer:
         self._device = device
 
     def _moved(self, value: Any) -> Any:
-        if value is None or self._device is None:
+        """All tensors in it on the device; texts and whatever else has no place on one stay."""
+        if self._device is None:
             return value
-        moved = {name: part.to(self._device) for name, part in value.items()} if isinstance(value, dict) else None
-        return moved if moved is not None else value.to(self._device)
+        if isinstance(value, Mapping) and not hasattr(value, "to"):
+            return {name: self._moved(part) for name, part in value.items()}
+        if isinstance(value, tuple | list) and not hasattr(value, "to"):
+            parts = [self._moved(part) for part in value]
+            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+        if isinstance(value, RaggedTensor):
+            return RaggedTensor(self._moved(value.values), self._moved(value.row_splits))
+        return value.to(self._device) if hasattr(value, "to") else value
 
     def _judged(self, features: Any, labels: Any) -> tuple[Any, dict[str, Any]]:
         labels = self._moved(labels)
@@ -122,10 +131,36 @@ class TorchTrainer:
             "optimizer": self.optimizer.state_dict(),
             "scheduler": self.scheduler.state_dict() if self.scheduler is not None else None,
             "random": {"cpu": self._torch.get_rng_state(), "cuda": cuda},
+            "parts": self._parts(),
+        }
+
+    def _parts(self) -> dict[str, Any]:
+        """What the states belong to: which parameters the optimizer has, in its order, and of what classes it and the scheduler are."""
+        names = {id(parameter): name for name, parameter in self.module.named_parameters()}
+        groups = [[names.get(id(part), "") for part in group["params"]] for group in self.optimizer.param_groups]
+        scheduler = None if self.scheduler is None else type(self.scheduler).__name__
+        return {
+            "optimizer": type(self.optimizer).__name__,
+            "scheduler": scheduler,
+            "parameters of the optimizer": groups,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Becomes what a state says."""
+        """Becomes what a state says.
+
+        Raises:
+            FailedPreconditionError: it is of another module, optimizer or scheduler; what differs is named.
+        """
+        check_arrays(
+            {name: described(value) for name, value in state["module"].items()},
+            {name: described(value) for name, value in self.module.state_dict().items()},
+            "module",
+        )
+        for name, mine in self._parts().items():
+            if state["parts"][name] != mine:
+                raise FailedPreconditionError(
+                    f"the checkpoint is of another model: its {name}: {state['parts'][name]}; this trainer's: {mine}"
+                )
         self.module.load_state_dict(state["module"])
         self.optimizer.load_state_dict(state["optimizer"])
         if self.scheduler is not None:
@@ -181,19 +216,27 @@ class JaxTrainer:
         return self._eval_step(self.state, features, labels)
 
     def state_dict(self) -> dict[str, Any]:
-        """The arrays of the state, in the order of its leaves."""
-        return {"leaves": self._jax.tree.leaves(self.state)}
+        """The leaves of the state by their paths."""
+        return {"leaves": self._leaves()}
+
+    def _leaves(self) -> dict[str, Any]:
+        leaves = self._jax.tree_util.tree_flatten_with_path(self.state)[0]
+        return {self._jax.tree_util.keystr(path): leaf for path, leaf in leaves}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Puts the arrays back into the structure that this trainer has, where its own arrays lie."""
-        old, treedef = self._jax.tree.flatten(self.state)
-        if len(old) != len(state["leaves"]):
-            raise ValueError(
-                f"the checkpoint has {len(state['leaves'])} arrays, and the state of this trainer {len(old)}"
-            )
-        self.state = self._jax.tree.unflatten(
-            treedef, [self._placed(a, b) for a, b in zip(state["leaves"], old, strict=True)]
+        """Puts the arrays back into the structure that this trainer has, where its own arrays lie.
+
+        Raises:
+            FailedPreconditionError: a path, a shape or a dtype differs from what this trainer has; what differs is named.
+        """
+        mine, leaves = self._leaves(), state["leaves"]
+        check_arrays(
+            {path: described(leaf, mine.get(path)) for path, leaf in leaves.items()},
+            {path: described(leaf, leaves.get(path)) for path, leaf in mine.items()},
+            "state",
         )
+        placed = [self._placed(leaves[path], old) for path, old in mine.items()]
+        self.state = self._jax.tree.unflatten(self._jax.tree.structure(self.state), placed)
 
     def _placed(self, array: Any, old: Any) -> Any:
         return self._jax.device_put(array, old.sharding) if isinstance(old, self._jax.Array) else array

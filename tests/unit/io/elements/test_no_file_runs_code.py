@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import hashlib
 import io
 import json
 import pickle
@@ -176,18 +177,45 @@ class Pickled:
         return Trap, ()
 
 
+def checkpoint(folder: Path, shape: bytes, *arrays: np.ndarray) -> None:
+    """One whose checksums are right: whoever damages a file on purpose can compute them."""
+    (folder / "state.json").write_bytes(shape)
+    np.savez(folder / "state.npz", *arrays)
+    sums = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in ("state.json", "state.npz")}
+    (folder / "manifest.json").write_text(json.dumps({"files": sums}))
+
+
 def test_a_checkpoint_with_a_pickle_in_it_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "state.json").write_text('{"array": 0, "of": "numpy"}')
-    np.savez(tmp_path / "state.npz", np.array([Pickled()], object))
+    checkpoint(tmp_path, b'{"leaf": {"array": 0, "of": "numpy"}}', np.array([Pickled()], object))
     with pytest.raises(DataLossError, match="cannot be read"):
         read_values(tmp_path)
 
 
-@pytest.mark.parametrize("shape", ["[" * 5000, "{}x", '{"dict": 3}', '{"array": 7, "of": "numpy"}', "\xff"])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "[" * 5000,
+        "{}x",
+        "{}",
+        '{"dict": 3}',
+        '{"leaf": {"array": 7, "of": "numpy"}}',
+        '{"leaf": {"array": 0, "of": "scalar", "dtype": "__name__"}}',
+        '{"leaf": {"array": 0, "of": "os"}}',
+        '{"dict": [], "class": "Path"}',
+        '{"dict": [], "class": "defaultdict", "factory": "eval"}',
+        "\xff",
+    ],
+)
 def test_a_checkpoint_whose_shape_is_none_is_refused(shape: str, tmp_path: Path) -> None:
-    (tmp_path / "state.json").write_bytes(shape.encode("latin-1"))
-    np.savez(tmp_path / "state.npz", np.zeros(1))
-    with pytest.raises(DataLossError):
+    checkpoint(tmp_path, shape.encode("latin-1"), np.zeros(1))
+    with pytest.raises(REFUSED):
+        read_values(tmp_path)
+
+
+@every_case
+def test_a_checkpoint_with_named_tuples_of_hostile_names_is_refused(case: str, tmp_path: Path) -> None:
+    checkpoint(tmp_path, json.dumps({"named": HOSTILE[case], "parts": [0]}).encode(), np.zeros(1))
+    with pytest.raises(REFUSED):
         read_values(tmp_path)
 
 
