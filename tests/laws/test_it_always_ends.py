@@ -384,3 +384,41 @@ def test_a_function_may_close_the_iterator_that_calls_it() -> None:
         holder.clear()
         gc.collect()
         assert nothing_left()
+
+
+class Ending(RuntimeError):  # noqa: N818 - what it does, not what is wrong
+    """What a generator raises when it is closed."""
+
+
+@pytest.mark.parametrize("executor", ["inline", "thread"])
+@pytest.mark.parametrize("plan", ["zip", "sample", "interleave", "nested"])
+def test_every_generator_is_closed_whatever_one_of_them_raises(plan: str, executor: str) -> None:
+    closed: list[int] = []
+
+    def endless(number: int) -> hr.Dataset:
+        def generate() -> Iterator[int]:
+            try:
+                while True:
+                    yield number
+            finally:
+                closed.append(number)
+                if number != 1:
+                    raise Ending(number)
+
+        return hr.Dataset.from_generator(generate)
+
+    parts = [endless(number) for number in range(3)]
+    dataset = {
+        "zip": lambda: hr.Dataset.zip(*parts),
+        "sample": lambda: hr.Dataset.sample_from_datasets(parts, seed=1),
+        "interleave": lambda: hr.Dataset.range(3).interleave(lambda number: parts[number], cycle_length=3),
+        "nested": lambda: hr.Dataset.zip(hr.Dataset.zip(parts[0], parts[1].batch(2)), parts[2].prefetch(1)),
+    }[plan]()
+    iterator = iter(dataset.with_options(hr.Options(executor=executor)))
+    for _ in range(20):
+        next(iterator)
+    with pytest.raises(Ending) as caught:
+        iterator.close()
+    assert sorted(closed) == [0, 1, 2]
+    assert any("Ending" in note for note in caught.value.__notes__)
+    iterator.close()

@@ -468,3 +468,16 @@ def test_options_are_merged_and_the_later_ones_win() -> None:
 def test_the_package_shows_what_it_offers() -> None:
     assert all(hasattr(hr, name) for name in hr.__all__)
     assert "headrace" in sys.modules
+
+
+@pytest.mark.parametrize("args", [(2**63,), (2**63 - 1, 2**63 + 1), (-(2**63) - 1, 0), (0, 5, 2**63)])
+def test_a_range_of_what_is_no_int64_is_refused_when_it_is_made(args: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="must be an int of 64 bits"):
+        hr.Dataset.range(*args)
+
+
+@pytest.mark.parametrize("executor", ["inline", "thread"])
+def test_a_counter_goes_on_at_the_other_end_of_int64(executor: str) -> None:
+    counter = hr.Dataset.counter(2**63 - 2).take(4).with_options(hr.Options(executor=executor))
+    assert list(counter) == [2**63 - 2, 2**63 - 1, -(2**63), -(2**63) + 1]
+    assert [batch.tolist() for batch in counter.batch(4)] == [list(counter)]

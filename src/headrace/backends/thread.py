@@ -7,15 +7,20 @@ pipeline that never has two tasks at once has one worker.
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
 import threading
 from collections.abc import Callable
+from typing import Final
 
 from headrace.coordination import Coordinator
 from headrace.errors import CancelledError, OutOfRangeError
 from headrace.queues.channel import Channel
 
 __all__ = ["WorkerPool"]
+
+
+_log: Final = logging.getLogger("headrace")
 
 
 class WorkerPool:
@@ -31,6 +36,8 @@ class WorkerPool:
         self._tasks: Channel[Callable[[], None]] = Channel(capacity=sys.maxsize, name="tasks")
         self._coordinator = Coordinator()
         self._started = 0
+        self._unfinished = 0  # tasks that wait or run
+        self._counting = threading.Lock()
         # Reentrant, because a garbage collection while a thread is started may close this very pipeline.
         self._starting = threading.RLock()
 
@@ -40,24 +47,39 @@ class WorkerPool:
         return self._workers
 
     @property
+    def unfinished(self) -> int:
+        """How many tasks wait or run."""
+        return self._unfinished
+
+    @property
     def is_free(self) -> bool:
         """Whether no task waits for a worker, and it was not stopped."""
         return not len(self._tasks) and not self._coordinator.should_stop()
 
     def submit(self, task: Callable[[], None]) -> None:
         """Has a worker run the task; after ``stop`` it is dropped."""
+        with self._counting:
+            self._unfinished += 1
+            is_short = self._started < min(self._workers, self._unfinished)
         with contextlib.suppress(CancelledError):
             self._tasks.put(task)
-        if self._started < self._workers:
+        if is_short:
             self._start_one()
 
     def _start_one(self) -> None:
         with self._starting:
-            if self._started == self._workers or self._coordinator.should_stop():
+            if self._started >= self._workers or self._coordinator.should_stop():
                 return
             thread = threading.Thread(target=self._work, name=f"headrace-worker-{self._started}", daemon=True)
             self._coordinator.register_thread(thread)  # before it begins: Ctrl-C may come between
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError as error:  # the system has no more of them
+                if not self._started:
+                    raise
+                _log.warning("the system starts no more threads (%s): %d work for this run", error, self._started)
+                self._workers = self._started
+                return
             self._started += 1
 
     def _work(self) -> None:
@@ -69,6 +91,8 @@ class WorkerPool:
             # A stage that was stopped has closed the channel into which its task would put its result.
             with contextlib.suppress(CancelledError):
                 task()
+            with self._counting:
+                self._unfinished -= 1
             del task  # its block must not live on while the worker waits for the next
 
     @property

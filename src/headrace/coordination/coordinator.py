@@ -135,7 +135,8 @@ class Coordinator:
     def on_stop(self, callback: Callable[[], object]) -> None:
         """Have ``callback`` called when a stop is requested, at once if it was already.
 
-        It runs in the thread that requests the stop, must not wait, and is called once. What it raises is logged.
+        It runs in the thread that requests the stop, must not wait, and is called once. What it raises is logged; Ctrl-C and
+        ``SystemExit`` come out once all callbacks were called.
         """
         self._callbacks.append(callback)
         if self.should_stop():
@@ -146,15 +147,20 @@ class Coordinator:
         self.on_stop(lambda: queue.close(cancel_pending_enqueues=True))
 
     def _call_back(self) -> None:
+        interruption: BaseException | None = None
         while True:
             try:
                 callback = self._callbacks.popleft()
             except IndexError:
-                return
+                break
             try:
                 callback()
             except Exception:  # noqa: BLE001 - one that fails must not keep the others from being called
                 _LOG.exception("a callback of on_stop failed")
+            except BaseException as error:  # noqa: BLE001 - nor must Ctrl-C, or one that ends the process
+                interruption = error if interruption is None else interruption
+        if interruption is not None:
+            raise interruption
 
     def _failure_in(self, ex: Failure | None) -> BaseException | None:
         """What was reported, unless it is a clean end."""

@@ -199,7 +199,7 @@ class Sources(Part):
             name: how messages and statistics call the operation.
 
         Raises:
-            InvalidArgumentError: not one to three arguments, or a step of 0.
+            InvalidArgumentError: not one to three arguments, a step of 0, or a number that is no int64.
 
         Example:
             >>> import headrace as hr

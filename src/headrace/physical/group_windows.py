@@ -26,6 +26,7 @@ from headrace.observe.meter import Meter
 from headrace.ownership import read_only
 from headrace.physical.block import Block, Failure
 from headrace.physical.budget import Holding
+from headrace.physical.closing import close_all
 from headrace.physical.collecting import SavedCursor
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.failing import located, within
@@ -345,6 +346,5 @@ class GroupWindowsStage(Stage):
 
     def close(self) -> None:
         self._holding.release()
-        if self._current is not None:
-            self._current[1].close()
-        super().close()
+        inside = [] if self._current is None else [self._current[1].close]
+        close_all([*inside, super().close])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -88,6 +88,10 @@ class OneSource:
         return Rows(self.rows(indices)).columns()
 
 
+# A counter that comes here goes on at the other end of int64, as tf.data's.
+_AROUND: Final = 1 << 63
+
+
 class RangeSource:
     """The numbers of a range."""
 
@@ -108,7 +112,9 @@ class RangeSource:
 
     def rows(self, indices: Numbers) -> list[Element]:
         if isinstance(indices, range) and self.dtype == np.int64:
-            return list(self.numbers[indices.start : indices.stop : indices.step]) if len(indices) else []
+            numbers = self.numbers[indices.start : indices.stop : indices.step] if len(indices) else range(0)
+            if not numbers or -_AROUND <= numbers[-1] < _AROUND:
+                return list(numbers)
         return rows_of(LEAF, [self._array(indices)])
 
     def columns(self, indices: Numbers) -> Columns:

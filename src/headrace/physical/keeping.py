@@ -22,6 +22,7 @@ from headrace.io.elements.file import ElementFile
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
 from headrace.physical.budget import Holding
+from headrace.physical.closing import close_all
 from headrace.physical.cursor import State
 from headrace.physical.filling import Pin
 from headrace.physical.handing_out import handed_out, protected
@@ -204,15 +205,13 @@ class CacheStage(Stage):
     def close(self) -> None:
         self._holding.release()
         filling, self._filling = self._filling, None
-        if filling is not None:
-            filling.abandon()
-            if self._count:
-                _log.warning(
-                    "cache: an epoch was left after %d elements, so nothing is kept; "
-                    "to keep a part of a dataset, write take(k).cache() instead of cache().take(k)",
-                    self._count,
-                )
-        super().close()
+        if filling is not None and self._count:
+            _log.warning(
+                "cache: an epoch was left after %d elements, so nothing is kept; "
+                "to keep a part of a dataset, write take(k).cache() instead of cache().take(k)",
+                self._count,
+            )
+        close_all([*([] if filling is None else [filling.abandon]), super().close])
 
 
 @contextlib.contextmanager

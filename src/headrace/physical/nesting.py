@@ -21,6 +21,7 @@ import numpy as np
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
+from headrace.physical.closing import close_all
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.failing import located, within
 from headrace.physical.inner import InnerReader, Opened
@@ -275,9 +276,7 @@ class InterleaveStage(Stage):
         super().stop()
 
     def close(self) -> None:
-        for opened in self._all_opened():
-            opened.reader.close()
-        super().close()
+        close_all([*(opened.reader.close for opened in self._all_opened()), super().close])
 
     def _all_opened(self) -> list[Opened]:
         return [opened for opened in (*self._slots, *self._ahead) if isinstance(opened, Opened)]

@@ -11,6 +11,7 @@ from headrace.observe.frames import waits
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
 from headrace.physical.budget import Budget
+from headrace.physical.closing import close_all
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.queues.channel import Channel
 
@@ -109,5 +110,4 @@ class PrefetchStage(Stage):
 
     def close(self) -> None:
         self.stop()
-        self._coordinator.join()
-        super().close()
+        close_all([self._coordinator.join, super().close])

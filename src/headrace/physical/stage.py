@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from headrace.observe.frames import holds, since
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure
+from headrace.physical.closing import close_all
 from headrace.physical.cursor import Cursor
 
 __all__ = ["Item", "Pace", "Stage"]
@@ -86,8 +87,7 @@ class Stage:
 
     def close(self) -> None:
         """Gives back all that this stage and those above hold; no driver is inside any more."""
-        for stage in self.inputs:
-            stage.close()
+        close_all([stage.close for stage in self.inputs])
 
 
 class Pace:

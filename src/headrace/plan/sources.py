@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 
@@ -102,6 +102,11 @@ def _sliceable(leaf: Any) -> np.ndarray:
     return read_only(np.asarray(leaf))  # type: ignore[no-any-return]  # an array stays one
 
 
+# What tf.data holds a range's numbers in: others would come around at the other end, in silence.
+_LEAST: Final = -(1 << 63)
+_MOST: Final = (1 << 63) - 1
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Range(Node):
     """``start, start + step, …`` before ``stop``; without a stop it never ends."""
@@ -116,7 +121,11 @@ class Range(Node):
         for field in ("start", "stop", "step"):
             value = getattr(self, field)
             if value is not None or field != "stop":
-                object.__setattr__(self, field, check_int(value, field=field, stage=self.op))
+                number = check_int(value, field=field, stage=self.op)
+                if not _LEAST <= number <= _MOST:
+                    message = f"{field} must be an int of 64 bits, from {_LEAST} to {_MOST}, not {number}"
+                    raise InvalidArgumentError(message, stage=self.op)
+                object.__setattr__(self, field, number)
         object.__setattr__(self, "dtype", np.dtype(self.dtype))
         if self.step == 0 and self.stop is not None:
             raise InvalidArgumentError("step must not be 0", stage=self.op)

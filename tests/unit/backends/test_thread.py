@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from unittest import mock
 
 import pytest
 
@@ -34,6 +35,41 @@ def test_as_many_tasks_run_at_once_as_there_are_workers() -> None:
     meeting.wait(LIMIT_S)
     pool.stop()
     pool.join()
+
+
+def test_no_thread_is_started_that_has_no_task() -> None:
+    pool = WorkerPool(100_000)
+    for _ in range(20):
+        done = threading.Event()
+        pool.submit(done.set)
+        assert done.wait(LIMIT_S)
+        while pool.unfinished:  # it says that it has ended
+            threading.Event().wait(0.001)
+    assert len(pool.threads) == 1
+    pool.stop()
+    pool.join()
+
+
+def test_a_system_that_starts_no_more_threads_leaves_the_work_to_those_that_run(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pool, done, go, ran = WorkerPool(8), threading.Event(), threading.Event(), list[int]()
+
+    def first() -> None:
+        assert go.wait(LIMIT_S)
+
+    pool.submit(first)
+    with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("can't start new thread")):
+        for number in range(5):
+            pool.submit(lambda number=number: ran.append(number))  # type: ignore[misc]  # a default binds it
+    pool.submit(done.set)
+    go.set()
+    assert done.wait(LIMIT_S)
+    pool.stop()
+    pool.join()
+    assert ran == list(range(5))
+    assert pool.workers == 1
+    assert "1 work for this run" in caplog.text
 
 
 def test_after_stop_nothing_begins_and_what_runs_is_waited_for() -> None:

@@ -212,6 +212,21 @@ def test_each_callback_is_called_once_and_one_that_fails_keeps_none_from_it(capl
     assert "a callback of on_stop failed" in caplog.text
 
 
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_what_ends_the_process_comes_out_once_all_callbacks_were_called(kind: type[BaseException]) -> None:
+    coord = Coordinator()
+    called: list[str] = []
+
+    def interrupted() -> None:
+        raise kind
+
+    for callback in (interrupted, lambda: called.append("after"), interrupted, lambda: called.append("last")):
+        coord.on_stop(callback)
+    with pytest.raises(kind):
+        coord.request_stop()
+    assert called == ["after", "last"]
+
+
 def test_a_stop_may_be_requested_by_a_finalizer_while_the_coordinator_is_at_work() -> None:
     coord = Coordinator()
     channel: Channel[int] = Channel(capacity=1)

@@ -11,6 +11,7 @@ from headrace.caching.memory import MemoryCache
 from headrace.errors import HeadraceError
 from headrace.ownership import read_only
 from headrace.physical.budget import Holding
+from headrace.physical.closing import close_all
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.draws import Key
@@ -238,13 +239,11 @@ class CacheStream:
 
     def close(self) -> None:
         self.holding.release()
-        if self.filling is not None:
-            self.filling.abandon()
-            if self.rows:
-                log.warning("cache: an epoch was left after %d elements, so nothing is kept", len(self.rows))
-            self.filling = None
-        if self.input is not None:
-            self.input.close()
+        filling, self.filling = self.filling, None
+        if filling is not None and self.rows:
+            log.warning("cache: an epoch was left after %d elements, so nothing is kept", len(self.rows))
+        closing = [one.close for one in (self.input,) if one is not None]
+        close_all([*([] if filling is None else [filling.abandon]), *closing])
 
 
 @stream_of.register

@@ -5,6 +5,7 @@ from __future__ import annotations
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream
 from headrace.errors import HeadraceError
+from headrace.physical.closing import close_all
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.plan.combining import Zip
@@ -50,8 +51,7 @@ class ZipStream:
         return state | {"ended": True} if self.ended else state
 
     def close(self) -> None:
-        for stream in self.inputs:
-            stream.close()
+        close_all([stream.close for stream in self.inputs])
 
 
 @stream_of.register

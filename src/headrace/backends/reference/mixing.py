@@ -11,6 +11,7 @@ from headrace.backends.reference.stream import Given, Stream, called
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
 from headrace.ownership import read_only
+from headrace.physical.closing import close_all
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.draws import Key
@@ -114,10 +115,8 @@ class MixStream:
         return state if self.selector is None else {**state, "selector": self.selector.state()}
 
     def close(self) -> None:
-        for stream in self.inputs:
-            stream.close()
-        if self.selector is not None:
-            self.selector.close()
+        selector = [] if self.selector is None else [self.selector.close]
+        close_all([*(stream.close for stream in self.inputs), *selector])
 
 
 @stream_of.register(SampleFromDatasets)
@@ -226,8 +225,7 @@ class ResampleStream:
         }
 
     def close(self) -> None:
-        self.original.close()
-        self.second.close()
+        close_all([self.original.close, self.second.close])
 
 
 @stream_of.register

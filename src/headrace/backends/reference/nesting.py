@@ -10,6 +10,7 @@ from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, called
 from headrace.errors import HeadraceError
 from headrace.observe import frames
+from headrace.physical.closing import close_all
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.failing import within
@@ -126,10 +127,7 @@ class InterleaveStream:
         }
 
     def close(self) -> None:
-        for slot in self.slots:
-            if slot is not None:
-                slot.stream.close()
-        self.input.close()
+        close_all([*(slot.stream.close for slot in self.slots if slot is not None), self.input.close])
 
 
 @stream_of.register

@@ -11,6 +11,7 @@ from headrace.errors import HeadraceError
 from headrace.observe import frames
 from headrace.ownership import read_only
 from headrace.physical.budget import Holding
+from headrace.physical.closing import close_all
 from headrace.physical.context import Context
 from headrace.physical.cursor import State
 from headrace.physical.failing import within
@@ -230,9 +231,8 @@ class GroupWindowsStream:
 
     def close(self) -> None:
         self.holding.release()
-        if self.stream is not None:
-            self.stream.close()
-        self.input.close()
+        stream = [] if self.stream is None else [self.stream.close]
+        close_all([*stream, self.input.close])
 
 
 @stream_of.register

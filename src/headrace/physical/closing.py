@@ -1,0 +1,30 @@
+"""How several things are closed: every one of them, whatever one of them raises."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable
+
+from headrace.errors import said
+
+__all__ = ["close_all"]
+
+
+def close_all(closers: Iterable[Callable[[], object]]) -> None:
+    """Calls each of them.
+
+    Raises:
+        BaseException: what the first one raised that did, once all were called; what others raised is noted on it.
+    """
+    first: BaseException | None = None
+    for close in closers:
+        try:
+            close()
+        except BaseException as error:  # noqa: BLE001 - a generator may raise anything, and Ctrl-C may come
+            if first is None:
+                first = error
+                continue
+            with contextlib.suppress(Exception):  # a class that takes no notes
+                first.add_note(f"While the rest was closed came {type(error).__name__}: {said(error)}")
+    if first is not None:
+        raise first
