@@ -1,37 +1,77 @@
-"""What a dataset's elements depend on, in 32 digits: operations, arguments, functions, data, and the files read.
+"""What a dataset's elements depend on: operations, arguments, functions, data, seeds, and the files read.
 
 ``fingerprint`` of ``plan.fingerprint`` tells whether a saved state fits a plan, and lets a job with a mended function
 resume. This one tells whether elements that were kept are still those that the plan would make: anything that could
 change one of them counts, and what only makes a plan faster does not. Files count with their sizes and the times of their
-last change: those that a format reads, and those that texts in ``from_tensors``, ``from_tensor_slices`` and
-``list_files`` name.
+last change: those that a format reads, and those that a text names, wherever it stands.
+
+Operations count by what they are called (``op``), and classes of headrace by their own name: not by where in the package
+they stand.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, Final
-
-import numpy as np
 
 from headrace.errors import HeadraceError, InvalidArgumentError, NotFoundError
 from headrace.io.files import version_of
-from headrace.plan.buffering import Cache, Prefetch, WithOptions
-from headrace.plan.code_fingerprint import ValueDigest
-from headrace.plan.node import HasPlan, Node
+from headrace.plan.buffering import Cache, Prefetch, WithOptions, options_of
+from headrace.plan.combining import FlatMap
+from headrace.plan.contents import Line, ValueDigest
+from headrace.plan.contents.installed import HEADRACE, version_of_package
+from headrace.plan.node import HasPlan, Node, nodes_of
 from headrace.plan.options import Options
-from headrace.plan.randomness import Randomness
-from headrace.plan.sources import FromTensors, FromTensorSlices
-from headrace.structure import TreeDef, flatten
+from headrace.plan.randomness import Randomness, randomness_of
+from headrace.plan.windowing import GroupByWindow
+from headrace.structure import TreeDef
 
-__all__ = ["content_fingerprint"]
+__all__ = ["Contents", "content_fingerprint", "contents_of", "draws_by_the_run"]
 
 _SILENT: Final = (Cache, Prefetch, WithOptions)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Contents:
+    """What the elements of a plan depend on.
+
+    Attributes:
+        fingerprint: 32 hexadecimal digits.
+        lines: what they are the digest of, a line for each value, the whole before its parts.
+    """
+
+    fingerprint: str
+    lines: tuple[Line, ...]
+
+    def explain(self) -> str:
+        """The fingerprint, and what went into it."""
+        return "\n".join([self.fingerprint, *map(str, self.lines)])
+
+    def difference(self, later: Contents) -> str:
+        """What is other in later contents: the innermost value that differs, or is only in one of them."""
+        theirs = dict(_paths(later.lines))
+        mine = dict(_paths(self.lines))
+        changed = [path for path, digest in mine.items() if theirs.get(path) not in (None, digest)]
+        only_in_one = [path for path in (*theirs, *mine) if (path in theirs) != (path in mine)]
+        named = [path for path in only_in_one if path[:-1] in mine and path[:-1] in theirs] or changed
+        return ": ".join(max(named, key=len)) if named else "the operations"
+
+
+def _paths(lines: tuple[Line, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    path: list[str] = []
+    for line in lines:
+        path[line.depth :] = [line.label]
+        yield tuple(path), line.digest
+
+
 def content_fingerprint(plan: Node) -> str:
-    """The fingerprint of a plan's elements.
+    """The fingerprint of a plan's elements; raises what ``contents_of`` does."""
+    return contents_of(plan).fingerprint
+
+
+def contents_of(plan: Node) -> Contents:
+    """What a plan's elements depend on.
 
     Raises:
         InvalidArgumentError: something that they depend on has no fingerprint; the operation and the value are named.
@@ -45,8 +85,27 @@ def content_fingerprint(plan: Node) -> str:
             Options: str,
         }
     )
-    _add(digest, plan)
-    return digest.hexdigest()
+    digest.word(version_of_package(HEADRACE))
+    seed = options_of(plan).seed
+    if seed is not None and draws_by_the_run(plan):
+        digest.named("Options(seed=)", seed)
+    for node in _nodes(plan):
+        try:
+            with digest.line(node.label, counts=False):
+                _add(digest, node)
+        except RecursionError:
+            message = f"{node.label}: what it uses is nested too deeply to have a fingerprint: pass key='…'"
+            raise InvalidArgumentError(message) from None
+    return Contents(digest.hexdigest(), tuple(digest.lines))
+
+
+def draws_by_the_run(plan: Node) -> bool:
+    """Whether an operation takes its random numbers from the run, or a function may make one that does."""
+    return any(
+        isinstance(node, FlatMap | GroupByWindow)
+        or ((randomness := randomness_of(node)) is not None and randomness.seed is None)
+        for node in nodes_of(plan)
+    )
 
 
 def _seed(randomness: Randomness) -> Any:
@@ -54,22 +113,27 @@ def _seed(randomness: Randomness) -> Any:
     return ("seed", randomness.seed)
 
 
+def _nodes(plan: Node) -> Iterator[Node]:
+    """The nodes that say something, each before those that it reads."""
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, _SILENT):
+            yield node
+        waiting += reversed(node.inputs)
+
+
 def _add(digest: ValueDigest, node: Node) -> None:
-    if isinstance(node, _SILENT):
-        _add(digest, node.inputs[0])
-        return
-    digest.add(type(node).__qualname__, node.label)
-    for child in node.inputs:
-        _add(digest, child)
+    digest.word(node.op, len(node.inputs))
     for field in dataclasses.fields(node):
         value = getattr(node, field.name)
         if field.name in ("name", "operation") or field.name in node.tuning or _is_plan(value):
             continue
-        digest.add(field.name, node.label)
-        digest.add(_paths_with_versions(node, value) if field.name == "paths" else value, node.label)
-    if isinstance(node, FromTensors | FromTensorSlices):
-        contents = node.element if isinstance(node, FromTensors) else node.columns
-        digest.add(_texts_that_name_files(contents), node.label)
+        if field.name == "paths":
+            with digest.line("paths"):
+                _add_paths(digest, node, value)
+        else:
+            digest.named(field.name, value)
 
 
 def _is_plan(value: Any) -> bool:
@@ -79,33 +143,15 @@ def _is_plan(value: Any) -> bool:
     )
 
 
-def _paths_with_versions(node: Node, paths: Any) -> list[Any]:
-    """Each file with its size and the time of its last change."""
-    versions: list[Any] = []
+def _add_paths(digest: ValueDigest, node: Node, paths: Any) -> None:
+    """Takes in each file with its size and the time of its last change."""
     for path in paths:
         try:
-            versions.append((path, version_of(path)))
+            size, written = version_of(path)
         except NotFoundError:
             raise
         except HeadraceError as error:
             message = f"{node.label}: {path} has no size and time to go by ({error.reason}): pass key='…'"
             raise InvalidArgumentError(message) from error
-    return versions
-
-
-def _texts_that_name_files(value: Any) -> list[Any]:
-    """The versions of the files that the texts in a source name, as far as they do."""
-    arrays = [
-        leaf
-        for leaf in flatten(value)[0]
-        if isinstance(leaf, str) or (isinstance(leaf, np.ndarray) and leaf.dtype.kind == "O")
-    ]
-    texts = [text for array in arrays for text in np.ravel(np.asarray(array, dtype=object)).tolist()]
-    return [(text, version_of(text)) for text in texts if isinstance(text, str) and _is_file(text)]
-
-
-def _is_file(text: str) -> bool:
-    try:
-        return Path(text).is_file()
-    except (ValueError, OSError):  # with a NUL, or too long: it names nothing
-        return False
+        with digest.line(f"file {path}", f"{size:,} bytes, {written}"):
+            digest.word(size, written)

@@ -157,7 +157,7 @@ def test_a_file_counts_with_its_size_and_time(tmp_path: Path) -> None:
         hr.fingerprint(builds[0]())
 
 
-@pytest.mark.parametrize("value", [threading.Lock(), iter([1]), np.random.default_rng(1)])
+@pytest.mark.parametrize("value", [threading.Lock(), (i for i in [1]), sys.stdout, np.frompyfunc(helper, 1, 1)])
 def test_what_has_no_fingerprint_is_named_and_the_way_out_is_said(value: Any) -> None:
     with pytest.raises(InvalidArgumentError, match=r"test_content_fingerprint.*'value'.*pass key="):
         hr.fingerprint(using(value))
