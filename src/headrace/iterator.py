@@ -31,6 +31,7 @@ from headrace.errors import FailedPreconditionError, HeadraceError, InternalErro
 from headrace.observe.meter import IteratorStats
 from headrace.observe.stalls import Stall
 from headrace.physical.block import Failure
+from headrace.physical.cache_keys import with_keys_of_run
 from headrace.physical.context import Seeds
 from headrace.physical.cursor import Cursor, State
 from headrace.physical.filling import Fillings
@@ -106,10 +107,11 @@ class DatasetIterator:
 
     def __init__(self, plan: Node, *, counts: bool = True, feeds: int = 0) -> None:
         """``counts`` is False for a look at the elements that is no epoch; ``feeds`` are buffers that it fills."""
-        self._plan = plan
+        self._built = plan
         self._options = options_of(plan)
         entropy = int.from_bytes(os.urandom(7), "big")
         seeds = Seeds.of(plan, seed=self._options.seed, entropy=entropy)
+        self._plan = with_keys_of_run(plan, seeds, self._options)
         self._feeds = feeds
         self._start = _Start(claim_epoch(plan) if counts else 0, seeds)
         self._fingerprint: Fingerprint | None = None
@@ -291,6 +293,7 @@ class DatasetIterator:
             if state["checksum"] != _checksum({key: state[key] for key in state if key != "checksum"}):
                 raise InvalidArgumentError("the state is damaged: its checksum does not fit")
             seeds = Seeds.restored(self._plan, drawn=state["seeds"], entropy=state["entropy"])
+            self._plan = with_keys_of_run(self._built, seeds, self._options)
             fillings = Fillings.restored(self._plan, state.get("caches"))
             return _Start(state["epoch"], seeds, fillings, state["position"], state["delivered"])
         except InvalidArgumentError:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from headrace.caching.kept import Elements, Filled, KeptEpoch
+from headrace.caching.proof import Proof, is_disproved
 from headrace.errors import (
     DataLossError,
     FailedPreconditionError,
@@ -44,15 +45,20 @@ class DiskCache:
         key: what the file is called; whatever is no plain file name is hashed.
         plan: a digest of the pipeline, kept in the file: another pipeline's elements are refused.
         max_bytes: how large the file may become; None is without a bound.
+        proof: whether the key still stands for the pipeline when an epoch is whole; None where nobody made it of one.
     """
 
-    def __init__(self, folder: Path, key: str, plan: str, *, max_bytes: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, key: str, plan: str, *, max_bytes: int | None = None, proof: Proof | None = None
+    ) -> None:
         self.folder = folder
+        self._proof = proof
         self.key = key
         self.max_bytes = max_bytes
         self._plan = plan
         name = key if _PLAIN_NAME.fullmatch(key) else hashlib.sha256(key.encode()).hexdigest()[:32]
         self.path = folder / f"{name}{SUFFIX}"
+        self._of_runs: dict[str, DiskCache] = {}
         self._opened: tuple[tuple[int, int], KeptEpoch] | None = None
 
     @property
@@ -128,7 +134,16 @@ class DiskCache:
             writer = ElementWriter(self.path, max_bytes=self.max_bytes)
             held.pop_all()
         meta = {"key": self.key, "plan": self._plan, **filled.state(), "content": content or secrets.token_hex(8)}
-        return _Written(writer, lock, meta)
+        return _Written(writer, lock, meta, self._proof)
+
+    def keyed(self, run: str) -> DiskCache:
+        """The cache of runs with other options that decide what the elements are; itself where the key is the user's own word."""
+        if self._proof is None:
+            return self
+        if run not in self._of_runs:
+            key = f"{self.key}-{run}"
+            self._of_runs[run] = DiskCache(self.folder, key, self._plan, max_bytes=self.max_bytes, proof=self._proof)
+        return self._of_runs[run]
 
     def _lock(self) -> Any:
         """The lock of this key, or None where somebody else holds it."""
@@ -149,8 +164,9 @@ class _Written:
 
     one_by_one = False
 
-    def __init__(self, writer: ElementWriter, lock: Any, meta: dict[str, Any]) -> None:
+    def __init__(self, writer: ElementWriter, lock: Any, meta: dict[str, Any], proof: Proof | None) -> None:
         self._writer = writer
+        self._proof = proof
         self._lock = lock
         self._meta = meta
         self._waiting: list[Any] = []
@@ -179,6 +195,9 @@ class _Written:
         self._waiting, self._waiting_bytes = [], 0
 
     def complete(self) -> None:
+        if is_disproved(self._proof):
+            self.abandon()
+            return
         self._write_waiting()
         self._writer.complete({"cache": self._meta})
         self._lock.release()

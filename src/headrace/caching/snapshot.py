@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.caching.kept import Elements, Filled, RefusedElement
+from headrace.caching.proof import Proof, is_disproved
 from headrace.errors import HeadraceError
 from headrace.io.elements.shards import ShardWriter
 from headrace.io.no_room import told_as_ours
@@ -24,7 +25,10 @@ class SnapshotRun:
 
     kept = None
 
-    def __init__(self, folder: Path, shard_func: Callable[[Any], int] | None, compression: str | None) -> None:
+    def __init__(
+        self, folder: Path, shard_func: Callable[[Any], int] | None, compression: str | None, proof: Proof | None = None
+    ) -> None:
+        self._proof = proof
         self._folder = folder
         self._shard_func = shard_func
         self._compression = compression
@@ -48,13 +52,16 @@ class SnapshotRun:
                 return None
             writer = ShardWriter(self._folder, self._compression)
             held.pop_all()
-        return _Run(writer, self._shard_func, lock)
+        return _Run(writer, self._shard_func, lock, self._proof)
 
 
 class _Run:
     content = None
 
-    def __init__(self, writer: ShardWriter, shard_func: Callable[[Any], int] | None, lock: Any) -> None:
+    def __init__(
+        self, writer: ShardWriter, shard_func: Callable[[Any], int] | None, lock: Any, proof: Proof | None
+    ) -> None:
+        self._proof = proof
         self._writer = writer
         self._shard_func = shard_func
         self._lock = lock
@@ -76,6 +83,9 @@ class _Run:
         self._writer.add([element], shard)
 
     def complete(self) -> None:
+        if is_disproved(self._proof, stage="snapshot"):
+            self.abandon()
+            return
         self._writer.complete()
         self._done = True
         self._lock.release()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from headrace.caching.memory import MemoryCache
+from headrace.dataset.fingerprinting import key_of_dataset
 from headrace.dataset.part import Part
 from headrace.errors import InvalidArgumentError
 from headrace.plan.buffering import Cache, Prefetch, WithOptions, options_of
@@ -42,13 +43,16 @@ class Buffering(Part):
 
         On disk, arrays are mapped into memory and read by index. One process fills a cache while others read through;
         a process that is killed leaves nothing that counts. ``key=hr.fingerprint`` finds the cache again when the same
-        pipeline is built anew, and fills another when anything changed in its operations, functions or files; without
+        pipeline is built anew, and fills another when anything changed in its operations, functions or files. A key that is a
+        function is asked again when the epoch is whole: where something changed after the dataset was built, nothing is kept,
+        and a warning says what. Under ``Options(seed=)``, where it decides what the elements are, each seed has its own. Without
         a key the folder holds one cache, and another pipeline's is refused.
 
         Args:
             filename: the folder of a cache on disk; empty keeps elements in memory.
             name: how messages and statistics call the operation.
-            key: names the cache within the folder: a text, or a function of the dataset such as ``hr.fingerprint``.
+            key: names the cache within the folder: a text, which is taken at its word, or a function of the dataset such as
+                ``hr.fingerprint``.
             max_bytes: how much the cache may hold; None is without a bound.
 
         Raises:
@@ -82,9 +86,9 @@ class Buffering(Part):
         from headrace.caching.disk import DiskCache
         from headrace.plan.fingerprint import fingerprint_of
 
-        words = key(cast("Dataset", self)) if callable(key) else key
+        words, proof = key_of_dataset(cast("Dataset", self), key) if callable(key) else (key, None)
         plan = "" if key is not None else fingerprint_of(self._plan).digest
-        store = DiskCache(Path(filename), "cache" if words is None else words, plan, max_bytes=max_bytes)
+        store = DiskCache(Path(filename), "cache" if words is None else words, plan, max_bytes=max_bytes, proof=proof)
         return self._of(Cache(input=self._plan, store=store, name=name))
 
     def prefetch(self, buffer_size: int | None, name: str | None = None) -> Dataset:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace.dataset.fingerprinting import key_of_plan
 from headrace.dataset.part import Part
 from headrace.dataset.storing_functions import placed, reading, sharding
 from headrace.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
@@ -190,19 +191,19 @@ class Storing(Part):
         from headrace.caching.disk import DiskCache
         from headrace.caching.snapshot import SnapshotRun
         from headrace.io.elements.shards import run_in
-        from headrace.plan.content_fingerprint import content_fingerprint
 
         shard_of = None if shard_func is None else sharding(shard_func, stage="snapshot")
         reader = None if reader_func is None else reading(reader_func, stage="snapshot")
         written = _compression(None if compression == "AUTO" else compression, stage="snapshot")
-        key = content_fingerprint(self._plan)
+        besides = {} if shard_func is None else {"shard_func": shard_func}
+        key, proof = key_of_plan(self._plan, **besides)
         if reader_func is None and shard_func is None and written is None:
-            return self._of(Cache(input=self._plan, store=DiskCache(Path(path), key, ""), name=name))
+            return self._of(Cache(input=self._plan, store=DiskCache(Path(path), key, "", proof=proof), name=name))
         folder = Path(path) / key
         try:
             return self._of_run(run_in(folder), reader)
         except NotFoundError:
-            store = SnapshotRun(folder, shard_of, written)
+            store = SnapshotRun(folder, shard_of, written, proof)
             return self._of(Cache(input=self._plan, store=store, name=name))
 
 

@@ -14,7 +14,7 @@ from headrace.plan.randomness import randomness_of
 from headrace.plan.sequencing import check_int
 from headrace.plan.stateful import AssertCardinality
 
-__all__ = ["Cache", "Prefetch", "WithOptions", "options_of"]
+__all__ = ["AboveCache", "Cache", "Prefetch", "WithOptions", "options_of"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

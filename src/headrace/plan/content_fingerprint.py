@@ -17,17 +17,15 @@ from typing import Any, Final
 
 from headrace.errors import HeadraceError, InvalidArgumentError, NotFoundError
 from headrace.io.files import version_of
-from headrace.plan.buffering import Cache, Prefetch, WithOptions, options_of
-from headrace.plan.combining import FlatMap
+from headrace.plan.buffering import AboveCache, Cache, Prefetch, WithOptions, options_of
 from headrace.plan.contents import Line, ValueDigest
 from headrace.plan.contents.installed import HEADRACE, version_of_package
-from headrace.plan.node import HasPlan, Node, nodes_of
+from headrace.plan.node import HasPlan, Node
 from headrace.plan.options import Options
-from headrace.plan.randomness import Randomness, randomness_of
-from headrace.plan.windowing import GroupByWindow
+from headrace.plan.randomness import Randomness
 from headrace.structure import TreeDef
 
-__all__ = ["Contents", "content_fingerprint", "contents_of", "draws_by_the_run"]
+__all__ = ["Contents", "content_fingerprint", "contents_of"]
 
 _SILENT: Final = (Cache, Prefetch, WithOptions)
 
@@ -55,7 +53,7 @@ class Contents:
         changed = [path for path, digest in mine.items() if theirs.get(path) not in (None, digest)]
         only_in_one = [path for path in (*theirs, *mine) if (path in theirs) != (path in mine)]
         named = [path for path in only_in_one if path[:-1] in mine and path[:-1] in theirs] or changed
-        return ": ".join(max(named, key=len)) if named else "the operations"
+        return ": ".join(max(named, key=lambda path: (len(path), path))) if named else "the operations"
 
 
 def _paths(lines: tuple[Line, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -70,8 +68,8 @@ def content_fingerprint(plan: Node) -> str:
     return contents_of(plan).fingerprint
 
 
-def contents_of(plan: Node) -> Contents:
-    """What a plan's elements depend on.
+def contents_of(plan: Node, **besides: Any) -> Contents:
+    """What a plan's elements depend on, and whatever else is given by name.
 
     Raises:
         InvalidArgumentError: something that they depend on has no fingerprint; the operation and the value are named.
@@ -86,9 +84,11 @@ def contents_of(plan: Node) -> Contents:
         }
     )
     digest.word(version_of_package(HEADRACE))
-    seed = options_of(plan).seed
-    if seed is not None and draws_by_the_run(plan):
+    seed, above = options_of(plan).seed, AboveCache.of(plan)
+    if seed is not None and (above.unseeded or above.opens_plans):
         digest.named("Options(seed=)", seed)
+    for name, value in besides.items():
+        digest.named(name, value)
     for node in _nodes(plan):
         try:
             with digest.line(node.label, counts=False):
@@ -97,15 +97,6 @@ def contents_of(plan: Node) -> Contents:
             message = f"{node.label}: what it uses is nested too deeply to have a fingerprint: pass key='…'"
             raise InvalidArgumentError(message) from None
     return Contents(digest.hexdigest(), tuple(digest.lines))
-
-
-def draws_by_the_run(plan: Node) -> bool:
-    """Whether an operation takes its random numbers from the run, or a function may make one that does."""
-    return any(
-        isinstance(node, FlatMap | GroupByWindow)
-        or ((randomness := randomness_of(node)) is not None and randomness.seed is None)
-        for node in nodes_of(plan)
-    )
 
 
 def _seed(randomness: Randomness) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headrace.backends.access.dispatch import Access, access_of
 from headrace.physical.budget import Budget
+from headrace.physical.cache_keys import with_keys_of_run
 from headrace.physical.context import Context, Meters, Seeds
 from headrace.plan.buffering import options_of
 from headrace.plan.node import Node
@@ -20,4 +21,7 @@ def element_access(plan: Node) -> Access:
     seeds = Seeds.of(
         plan, seed=options_of(plan).seed, entropy=0
     )  # functions that draw from it make plans, and have no access
-    return access_of(plan, Context(seeds=seeds, meters=Meters(), gates=None, budget=Budget(1)))
+    return access_of(
+        with_keys_of_run(plan, seeds, options_of(plan)),
+        Context(seeds=seeds, meters=Meters(), gates=None, budget=Budget(1)),
+    )

@@ -21,8 +21,7 @@ def _array(value: np.ndarray | np.generic, digest: ValueDigest) -> None:
         _add_values(np.asarray(value.data), digest)
         _add_values(masked.getmaskarray(value), digest)
         digest.items((value.fill_value, value.hardmask), 2)
-        add_state(value, digest, without=("_mask", "_data", "_fill_value", "_sharedmask", "_basedict", "_optinfo"))
-        digest.add(value._optinfo)
+        add_state(value, digest, without=("_mask", "_data", "_fill_value", "_sharedmask", "_basedict"))
         return
     _add_values(np.asarray(value), digest)
     if not isinstance(value, np.memmap | np.generic):

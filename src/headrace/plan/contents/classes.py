@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import types
+from collections.abc import Mapping
 from typing import Any, Final
 
 from headrace.plan.contents.digest import ValueDigest, take_in
@@ -47,7 +48,7 @@ def _class(kind: type, digest: ValueDigest) -> None:
     digest.word(kind.__qualname__)
     digest.items(kind.__bases__, len(kind.__bases__))
     add_annotations(kind, digest)
-    members = kind.__members__ if isinstance(kind, enum.EnumMeta) else {}
+    members: Mapping[str, Any] = kind.__members__ if isinstance(kind, enum.EnumMeta) else {}
     for name, member in members.items():
         digest.named(f".{name}", member._value_)
     for name, value in list(vars(kind).items()):

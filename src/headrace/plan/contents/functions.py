@@ -52,7 +52,7 @@ def _unseen() -> list[Any]:
     import inspect
 
     names = [builtins.eval, builtins.exec, builtins.globals, builtins.__import__, importlib.import_module]
-    return [*names, importlib.reload, sys.modules, sys._getframe, inspect.currentframe, inspect.stack]
+    return [*names, importlib.reload, sys.modules, vars(sys)["_getframe"], inspect.currentframe, inspect.stack]
 
 
 # --- functions -------------------------------------------------------------------------------------------------------
@@ -133,10 +133,11 @@ def add_annotations(thing: Any, digest: ValueDigest) -> None:
         digest.word(name, _worded(value))
 
 
-def _worded(annotation: Any) -> str:
-    if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
-        return annotation.__qualname__
-    return _ADDRESS.sub("", repr(annotation))
+def _worded(annotation: object) -> str:
+    words = (
+        repr(annotation) if isinstance(annotation, types.GenericAlias) else getattr(annotation, "__qualname__", None)
+    )
+    return _ADDRESS.sub("", words or repr(annotation))
 
 
 def _add_texts(code: types.CodeType, digest: ValueDigest) -> None:
@@ -347,7 +348,7 @@ def _cell(value: types.CellType, digest: ValueDigest) -> None:
         digest.word("empty")
 
 
-@take_in.register(functools._lru_cache_wrapper)
+@take_in.register(type(functools.lru_cache(len)))
 def _remembering(value: Any, digest: ValueDigest) -> None:
     if (name := global_name(value)) is not None:
         digest.word(name, version_of_package(value.__module__))

@@ -64,6 +64,7 @@ def _refuse(kind: type, digest: ValueDigest) -> None:
 
 def _add_reduced(value: Any, digest: ValueDigest) -> None:
     kind = type(value)
+    reduced: Any = None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

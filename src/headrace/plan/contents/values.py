@@ -18,16 +18,21 @@ from headrace.plan.contents.state import add_state
 __all__: list[str] = []
 
 
-@take_in.register(str)
-@take_in.register(bytes)
-def _text(value: str | bytes, digest: ValueDigest) -> None:
+@take_in.register
+def _text(value: str, digest: ValueDigest) -> None:
     if isinstance(value, enum.Enum):
         _member(value, digest)
         return
-    kind = str if isinstance(value, str) else bytes
-    plain = kind.__getitem__(value, slice(None)) if type(value) is kind else kind.__add__(value, kind())  # type: ignore[operator,arg-type]  # each in its own
-    digest.word(kind.__repr__(value))
-    digest.file(plain)  # type: ignore[arg-type]  # a text
+    digest.add(str.__add__(value, ""))
+    add_state(value, digest)
+
+
+@take_in.register
+def _bytes(value: bytes, digest: ValueDigest) -> None:
+    if isinstance(value, enum.Enum):
+        _member(value, digest)
+        return
+    digest.add(bytes.__add__(value, b""))
     add_state(value, digest)
 
 
@@ -40,8 +45,10 @@ def _number(value: complex, digest: ValueDigest) -> None:
         return
     if isinstance(value, int):
         digest.word(int.__format__(value, "x"))
+    elif isinstance(value, float):
+        digest.word(float.__repr__(value))
     else:
-        digest.word((float if isinstance(value, float) else complex).__repr__(value))  # type: ignore[operator]  # each its own
+        digest.word(complex.__repr__(value))
     add_state(value, digest)
 
 
@@ -95,10 +102,15 @@ def _mapping(value: Mapping[Any, Any], digest: ValueDigest) -> None:
     add_state(value, digest)
 
 
-@take_in.register(set)
-@take_in.register(frozenset)
-def _set(value: set[Any], digest: ValueDigest) -> None:
-    digest.unordered(frozenset.__iter__(value) if isinstance(value, frozenset) else set.__iter__(value))
+@take_in.register
+def _set(value: set, digest: ValueDigest) -> None:  # type: ignore[type-arg]  # it is dispatched by
+    digest.unordered(set.__iter__(value))
+    add_state(value, digest)
+
+
+@take_in.register
+def _frozenset(value: frozenset, digest: ValueDigest) -> None:  # type: ignore[type-arg]  # it is dispatched by
+    digest.unordered(frozenset.__iter__(value))
     add_state(value, digest)
 
 
@@ -115,7 +127,7 @@ def _tuple(value: tuple, digest: ValueDigest) -> None:  # type: ignore[type-arg]
 
 
 @take_in.register
-def _dtype(value: np.dtype, digest: ValueDigest) -> None:  # type: ignore[type-arg]  # it is dispatched by
+def _dtype(value: np.dtype, digest: ValueDigest) -> None:
     digest.word(repr(value), value.str, value.isalignedstruct)
     digest.add(dict(value.metadata or {}))
 

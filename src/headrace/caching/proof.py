@@ -1,0 +1,36 @@
+"""Whether what was kept is what its key says: the key is taken when a dataset is built, the elements come later.
+
+In between, a global, a file or an object may have become another. So the key is taken once more when an epoch is whole,
+and what no longer fits is not kept. What changed and was changed back meanwhile, nobody can see.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from headrace.errors import HeadraceError
+
+__all__ = ["Proof", "is_disproved"]
+
+_log = logging.getLogger("headrace")
+
+# Says what is other than when the key was taken; None where nothing is.
+Proof = Callable[[], str | None]
+
+
+def is_disproved(proof: Proof | None, *, stage: str = "cache") -> bool:
+    """Whether the key of an epoch does not stand for it; a warning says why nothing is kept."""
+    try:
+        changed = None if proof is None else proof()
+    except HeadraceError as error:
+        changed = error.reason
+    if changed is None:
+        return False
+    _log.warning(
+        "%s: what the elements depend on changed after the dataset was built, so nothing is kept: %s; build the dataset "
+        "again after such a change, and let its functions change nothing that they use",
+        stage,
+        changed,
+    )
+    return True
