@@ -53,7 +53,8 @@ class Contents:
         changed = [path for path, digest in mine.items() if theirs.get(path) not in (None, digest)]
         only_in_one = [path for path in (*theirs, *mine) if (path in theirs) != (path in mine)]
         named = [path for path in only_in_one if path[:-1] in mine and path[:-1] in theirs] or changed
-        return ": ".join(max(named, key=lambda path: (len(path), path))) if named else "the operations"
+        depth, innermost = max(((len(path), path) for path in named), default=(0, ()))
+        return ": ".join(innermost) if depth else "the operations"
 
 
 def _paths(lines: tuple[Line, ...]) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -8,6 +8,7 @@ import functools
 import subprocess
 import sys
 import threading
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -177,3 +178,52 @@ def test_another_process_finds_the_same_fingerprint(tmp_path: Path) -> None:
 def test_what_is_no_dataset_is_refused() -> None:
     with pytest.raises(TypeError, match="expected a Dataset"):
         hr.fingerprint(3)
+
+
+def test_what_went_in_is_a_line_each_and_two_of_them_differ_where_the_values_do() -> None:
+    one, two = (hr.fingerprint(mapped(adding(n)), explain=True).splitlines() for n in (1, 2))
+    assert one[0] == hr.fingerprint(mapped(adding(1)))
+    other = [line[14:].strip() for line, theirs in zip(one[1:], two[1:], strict=True) if line != theirs]
+    assert [line.partition(" ")[0] for line in other] == ["map", "function", "closure"]
+    assert other[-1] == "closure 'n' = 1"
+
+
+@pytest.mark.parametrize("text", ["eval('1')", "exec('')", "globals()", "sys.modules", "__import__('os')"])
+def test_code_that_reads_what_it_is_told_is_refused_by_name(text: str) -> None:
+    function = eval(f"lambda x: {text}", {"sys": sys})
+    with pytest.raises(InvalidArgumentError, match=r"pass key="):
+        hr.fingerprint(mapped(function))
+
+
+def test_a_class_of_headrace_counts_by_its_name_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = hr.fingerprint(using(hr.TensorSpec((), np.int32)))
+    elsewhere = types.ModuleType("headrace.elsewhere")
+    elsewhere.__dict__["TensorSpec"] = hr.TensorSpec
+    monkeypatch.setitem(sys.modules, elsewhere.__name__, elsewhere)
+    monkeypatch.setattr(hr.TensorSpec, "__module__", elsewhere.__name__)
+    assert hr.fingerprint(using(hr.TensorSpec((), np.int32))) == before
+
+
+def test_weights_and_tensors_of_torch_count_by_value() -> None:
+    torch = pytest.importorskip("torch")
+    layers = [torch.nn.Linear(2, 2) for _ in range(2)]
+    prints = [hr.fingerprint(using(value)) for layer in layers for value in (layer, layer.weight)]
+    assert len(set(prints)) == 4
+    layers[1].load_state_dict(layers[0].state_dict())
+    assert [hr.fingerprint(using(value)) for layer in layers for value in (layer, layer.weight)] == prints[:2] * 2
+    with pytest.raises(InvalidArgumentError, match="meta"):
+        hr.fingerprint(using(torch.empty(2, device="meta")))
+
+
+def test_arrays_of_jax_count_by_value() -> None:
+    jnp = pytest.importorskip("jax.numpy")
+    prints = [hr.fingerprint(using(jnp.arange(n))) for n in (2, 2, 3)]
+    assert prints[0] == prints[1] != prints[2]
+
+
+def test_what_is_nested_too_deeply_is_an_error_of_ours() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(InvalidArgumentError, match="too deeply"):
+        hr.fingerprint(using(deep))

@@ -250,11 +250,13 @@ def _add_import(each: Import, function: types.FunctionType, reading: Reading, di
         digest.word("missing", error)
         return
     for theirs, ours in each.names:
-        value = vars(module).get(theirs, sys.modules.get(f"{name}.{theirs}", _MISSING))
+        value = vars(module).get(theirs, _MISSING)
+        if value is _MISSING and hasattr(module, "__path__"):
+            value = _imported(f"{name}.{theirs}") or _MISSING
         if isinstance(value, types.ModuleType):
             _add_module_uses(f"import {name}.{theirs}", value, reading.uses(ours) if ours else set(), digest)
         elif value is _MISSING:
-            _add_attribute(_imported(f"{name}.{theirs}") or module, (theirs,), digest)
+            _add_attribute(module, (theirs,), digest)
         else:
             digest.named(f"{name}.{theirs}", value)
     if each.bound:
