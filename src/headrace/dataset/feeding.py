@@ -82,14 +82,23 @@ class Feeding(Part):
         size = _buffer_size(buffer_size, stage="to_jax")
         return Feed(self._plan, jax_transfer(device, sharding), size)
 
-    def to_tensorflow(self) -> Any:
+    def to_tensorflow(self, output_signature: Any = None) -> Any:
         """The dataset as a ``tf.data.Dataset``, whose every epoch is an epoch of this one.
 
         Put it last: what follows in ``tf.data`` has no state and no statistics of headrace's.
 
+        What the operations tell of an element is exact. Behind a Python function only a look at the first elements tells its
+        structure, dtypes and ranks; every size there is None. Each element is then held against it: one that is something else
+        is an error, and nothing is cast. The cardinality is this dataset's.
+
+        Args:
+            output_signature: what an element is, instead of a look: a structure of ``hr.TensorSpec`` or ``tf.TensorSpec``, with
+                None for sizes that vary.
+
         Raises:
             MissingExtraError: TensorFlow is not installed.
-            InvalidArgumentError: a component that no tensor of TensorFlow's can hold; it is named.
+            InvalidArgumentError: a component that no tensor of TensorFlow's can hold; it is named. While iterating, as
+                TensorFlow's own ``tf.errors.InvalidArgumentError``: an element is not what was told.
             OutOfRangeError: the dataset is empty, and only an element could tell what it holds.
 
         Example:
@@ -99,10 +108,13 @@ class Feeding(Part):
             tf.Tensor([0 1], shape=(2,), dtype=int64)
             tf.Tensor([2 3], shape=(2,), dtype=int64)
         """
+        from headrace.dataset.looking import looked_spec
         from headrace.feed.tensorflow_feed import tensorflow_dataset
 
-        dataset = self._of(self._plan)
-        return tensorflow_dataset(lambda: iter(dataset), dataset.element_spec)
+        dataset, plan = self._of(self._plan), self._plan
+        return tensorflow_dataset(
+            lambda: iter(dataset), lambda: looked_spec(plan, trusted=False), output_signature, plan.cardinality()
+        )
 
 
 def _buffer_size(buffer_size: int, *, stage: str) -> int:

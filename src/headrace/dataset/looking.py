@@ -39,8 +39,12 @@ __all__ = ["looked_spec"]
 _SCANNED = 4
 
 
-def looked_spec(plan: Node) -> Spec:
+def looked_spec(plan: Node, *, trusted: bool = True) -> Spec:
     """The structure of ``TensorSpec`` of a plan's elements; the plan is run for one of them where only that can tell.
+
+    Args:
+        plan: what is looked at.
+        trusted: whether sizes that only the look told are said. Elsewise they are None, as the next element may have others.
 
     Raises:
         OutOfRangeError: it has no element, and only one could tell.
@@ -48,7 +52,7 @@ def looked_spec(plan: Node) -> Spec:
         TypeError: it reads datasets whose elements differ in structure or dtype.
     """
     known = plan.spec()
-    return known if known is not None else _Look(plan).of(plan)
+    return known if known is not None else _Look(plan, trusted=trusted).of(plan)
 
 
 class _Look:
@@ -58,10 +62,12 @@ class _Look:
         plan: what is run.
         held: what the elements of the windows in it are, where that is known better than a window knows it.
         count: how many elements to ask for.
+        trusted: whether sizes are said that were only seen.
     """
 
-    def __init__(self, plan: Node, held: Spec = None, count: int = 1) -> None:
+    def __init__(self, plan: Node, held: Spec = None, count: int = 1, *, trusted: bool = True) -> None:
         self._held = held
+        self._trusted = trusted
         self._noted: dict[int, Noted] = {}
         self._known: dict[int, Spec] = {}
         from headrace.iterator import DatasetIterator
@@ -104,18 +110,22 @@ class _Look:
     def _found(self, node: Node) -> Spec:
         if not node.inputs:
             known = node.spec()
-            return known if known is not None else _all_fit(seen for seen, _ in self._noted[id(node)].seen)
+            return known if known is not None else self._seen(_all_fit(seen for seen, _ in self._noted[id(node)].seen))
         if isinstance(node, (Concatenate, Mixture)):
             return _together(node, self._parts(node))
         noted = self._noted[id(node)]
         if not noted.inputs[0].seen:  # a cache had it
-            return _all_fit(seen for seen, _ in noted.seen)
+            return self._seen(_all_fit(seen for seen, _ in noted.seen))
         specs = tuple(self.of(child) for child in node.inputs)
         with contextlib.suppress(InvalidArgumentError, TypeError):  # which every element would raise
             derived = node.with_inputs(tuple(self._standing_in(child) for child in node.inputs)).spec()
             if derived is not None:
                 return derived
-        return self._behind_function(node, noted, specs)
+        return self._seen(self._behind_function(node, noted, specs))
+
+    def _seen(self, spec: Spec) -> Spec:
+        """What was seen, as far as it holds for elements that were not."""
+        return spec if self._trusted else _mapped(spec, lambda leaf: leaf.with_shape(_unsized(leaf.shape)))
 
     def _standing_in(self, node: Node) -> Node:
         """A node of which is known what was found of this one; a batch also asks of what batches its rows were."""
@@ -131,7 +141,7 @@ class _Look:
             spec = None
             with contextlib.suppress(HeadraceError):
                 reached = self._held is not None or self._noted[id(dataset)].seen
-                spec = self.of(dataset) if reached else looked_spec(dataset)
+                spec = self.of(dataset) if reached else looked_spec(dataset, trusted=self._trusted)
             specs.append(spec)
         return specs
 
@@ -186,6 +196,10 @@ def _varying(spec: Spec, given: Spec) -> Iterable[int | None]:
 
 def _open(shape: tuple[int | None, ...] | None, varying: set[int | None]) -> tuple[int | None, ...] | None:
     return None if shape is None else tuple(None if size in varying else size for size in shape)
+
+
+def _unsized(shape: tuple[int | None, ...] | None) -> tuple[int | None, ...] | None:
+    return None if shape is None else (None,) * len(shape)
 
 
 def _mapped(spec: Spec, function: Callable[[TensorSpec], Any]) -> Spec:
