@@ -19,6 +19,7 @@ __all__ = [
     "PLAIN_LEAVES",
     "PYTHON_NUMBERS",
     "as_arrays",
+    "native",
     "object_array",
     "stack",
     "without_fixed_texts",
@@ -72,9 +73,16 @@ def _stack_numbers(leaves: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray:
         raise InvalidArgumentError(message) from error
 
 
+def native(array: np.ndarray) -> np.ndarray:
+    """The array in this machine's byte order, in which every batch is."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
 def _as_array(leaf: Any) -> np.ndarray:
-    if isinstance(leaf, np.ndarray):
+    if type(leaf) is np.ndarray and leaf.dtype.isnative:
         return leaf
+    if isinstance(leaf, np.ndarray):
+        return _unmasked(leaf) if isinstance(leaf, np.ma.MaskedArray) else native(leaf)
     kind = type(leaf)
     if kind in PYTHON_NUMBERS:
         return _stack_numbers([leaf], PYTHON_NUMBERS[kind]).reshape(())
@@ -85,6 +93,13 @@ def _as_array(leaf: Any) -> np.ndarray:
     except Exception as error:  # a method of a class that is not ours
         message = f"{kind.__name__}.__array__ failed: {type(error).__name__}: {said(error)}"
         raise InvalidArgumentError(message) from error
+
+
+def _unmasked(array: np.ma.MaskedArray[Any, Any]) -> np.ndarray:
+    if np.ma.is_masked(array):
+        message = "a masked array loses its mask in a batch: make it filled(…), or a pair of its data and its mask"
+        raise InvalidArgumentError(message)
+    return native(array.data)
 
 
 def _stack_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray:

@@ -127,6 +127,9 @@ SHAPES: dict[str, Callable[[int], Any]] = {
     "empty texts": lambda n: {"a": np.zeros((0, 2), str), "b": np.zeros((n % 3, 0), "S3")},
     "an object": lambda n: collections.Counter({n: 1}),
     "an object that cannot be read, at times": lambda n: Unreadable(n) if n % 3 == 2 else n,
+    "the other byte order": lambda n: (np.full((3, 1000), n, ">f4"), np.array(n, ">i2")),
+    "two byte orders": lambda n: np.full(4, n, ">i4" if n % 2 else "<i4"),
+    "masked": lambda n: np.ma.array([n, n], mask=[False, n % 5 == 1]),
     "nested": lambda n: {"x": ({"y": n}, [n, n]), "z": Point(n, None)},
 }
 

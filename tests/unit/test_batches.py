@@ -222,3 +222,29 @@ def test_scalars_cannot_be_rebatched() -> None:
         hr.Dataset.range(3).rebatch(2)
     with pytest.raises((InvalidArgumentError, DataError), match="scalar"):
         next(iter(hr.Dataset.range(3).map(lambda x: x).rebatch(2)))
+
+
+@pytest.mark.parametrize("executor", ["inline", "thread"])
+@pytest.mark.parametrize("calls", [None, 2])
+@pytest.mark.parametrize("combine", ["batch", "padded_batch", "rebatch"])
+def test_every_batch_is_in_this_machines_byte_order(combine: str, calls: int | None, executor: str) -> None:
+    made = hr.Dataset.range(10).map(lambda x: np.full((100, 100), x, ">f4"), num_parallel_calls=calls)
+    dataset = made.batch(1).rebatch(4) if combine == "rebatch" else getattr(made, combine)(4)
+    dataset = dataset.with_options(hr.Options(executor=executor))
+    assert [batch.dtype for batch in dataset] == [np.dtype("f4").newbyteorder("=")] * 3
+    assert [int(batch[0, 0, 0]) for batch in dataset] == [0, 4, 8]
+    assert [batch.dtype.isnative for batch in dataset.unbatch().batch(3)] == [True] * 4
+
+
+@pytest.mark.parametrize("executor", ["inline", "thread"])
+@pytest.mark.parametrize("calls", [None, 2])
+@pytest.mark.parametrize("combine", ["batch", "padded_batch"])
+def test_a_mask_is_not_lost_in_a_batch_without_a_word(combine: str, calls: int | None, executor: str) -> None:
+    made = hr.Dataset.range(4).map(
+        lambda x: np.ma.array(np.full(20_000, x), mask=np.arange(20_000) == x - 2), num_parallel_calls=calls
+    )
+    dataset = getattr(made, combine)(2).with_options(hr.Options(executor=executor))
+    with iter(dataset) as iterator:
+        assert type(next(iterator)) is np.ndarray
+        with pytest.raises(hr.errors.InvalidArgumentError, match="loses its mask"):
+            next(iterator)

@@ -193,9 +193,9 @@ def _arrays_of(payload: Payload) -> tuple[TreeDef, Sequence[_Leaves]] | None:
 def _kind_of(leaves: _Leaves) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Shape and dtype of one leaf."""
     if isinstance(leaves, np.ndarray):
-        return leaves.shape[1:], leaves.dtype
+        return leaves.shape[1:], leaves.dtype.newbyteorder("=")
     first: np.ndarray = leaves[0]  # _alike has looked
-    return first.shape, first.dtype
+    return first.shape, first.dtype.newbyteorder("=")
 
 
 def _alike(column: Sequence[Any]) -> _Leaves:

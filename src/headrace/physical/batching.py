@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.leaf_arrays import native
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure, joined_block
 from headrace.physical.cursor import Cursor, OffsetCursor, State, StridedCursor
@@ -196,6 +197,8 @@ def stacked_chunk(node: Batch, block: Block) -> list[Block | Failure]:
 
 def _owned(array: np.ndarray) -> np.ndarray:
     """The array, or a copy of it where it is a view of a source: a batch belongs to whoever gets it."""
+    if not array.dtype.isnative:
+        return native(array)
     return array if array.flags.writeable and array.flags.c_contiguous else array.copy()
 
 

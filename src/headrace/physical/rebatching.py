@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.io.elements.json import element_from_json, element_to_json
+from headrace.leaf_arrays import native
 from headrace.observe.meter import Meter
 from headrace.physical.block import Block, Failure, joined_block
 from headrace.physical.cursor import Cursor, State
@@ -152,7 +153,7 @@ class CyclingBatchStage(Stage):
         origin = GroupedOrigin(whole.origin, ((0, len(whole)),))
         try:
             columns = whole.payload.columns()
-            arrays = [array.copy()[None] for array in columns.arrays]
+            arrays = [native(array.copy())[None] for array in columns.arrays]
         except Exception as error:  # noqa: BLE001 - an element's own methods may raise anything
             placed = located(error, stage=self._label, origin=origin.describe(0))
             return Failure(placed, cursor, cursor.advance(1))
