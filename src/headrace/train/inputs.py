@@ -45,6 +45,13 @@ def _is_pair_of_a_loader(element: Any) -> bool:
     )
 
 
+class _Failed:
+    """What stands for an element that was read ahead and failed."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
 class TrainingInput:
     """One iterator for a whole training, whatever comes between its steps.
 
@@ -109,13 +116,18 @@ class TrainingInput:
         element, self._ahead = (self._read() if self._ahead is _NOTHING else self._ahead), _NOTHING
         if element is _NOTHING:
             raise StopIteration
+        if type(element) is _Failed:
+            raise element.error
         return features_and_labels(element)
 
     def has_ended(self) -> bool:
         """Whether there is no next element; it is read for that, and kept."""
         if self._ahead is _NOTHING and not self._has_ended:
             self._place_before = self.place()
-            self._ahead = self._read()
+            try:
+                self._ahead = self._read()
+            except Exception as error:  # noqa: BLE001 - it belongs to the step that takes the element
+                self._ahead = _Failed(error)
         return self._has_ended
 
     def _read(self) -> Any:

@@ -262,6 +262,16 @@ def test_an_input_that_is_empty_or_endless_where_it_must_not_be_says_so(tmp_path
         job(tmp_path, 4, evaluated=endless.to_jax, eval_steps=None)
 
 
+def test_an_element_that_fails_does_so_at_its_own_step_behind_the_evaluation_that_was_due(tmp_path: Path) -> None:
+    def failing() -> Iterator[Any]:
+        yield from [np.ones(1)] * 4
+        raise KeyError("the fifth")
+
+    with pytest.raises(KeyError, match="the fifth"):
+        job(tmp_path, 6, training=failing)
+    assert [result["global_step"] for result in results(tmp_path)] == [2, 4]
+
+
 def test_the_state_of_an_input_comes_back_as_it_was(tmp_path: Path) -> None:
     class Input:
         def __init__(self) -> None:
