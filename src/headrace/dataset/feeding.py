@@ -29,7 +29,8 @@ class Feeding(Part):
         the order of the loop's stream. Texts and objects stay what they are.
 
         What is returned is iterated once an epoch. Its iterator has ``state_dict`` and ``load_state_dict``, which count
-        what the loop got and fit those of the dataset; ``stats()``, with the wait of each step and the time of each copy;
+        what the loop got and fit those of the dataset (so has the feed itself, as trainers ask for it: what is loaded there holds
+        for the next ``iter``); ``stats()``, with the wait of each step and the time of each copy;
         ``close``; and is a context manager.
 
         Args:

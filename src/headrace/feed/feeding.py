@@ -56,8 +56,18 @@ class Transfer(Protocol):
         ...
 
 
+@dataclasses.dataclass(slots=True)
+class _Place:
+    """Where an iterator stands; its feed knows it too, also when the iterator was dropped."""
+
+    bookmark: Bookmark
+    ended: bool = False  # the loop got the end
+
+
 class Feed:
     """A dataset as a framework's arrays; each ``iter`` is a new epoch.
+
+    It has a state by the names that PyTorch's ``StatefulDataLoader`` has, where trainers look for one.
 
     Args:
         plan: the dataset's plan.
@@ -69,9 +79,49 @@ class Feed:
         self._plan = plan
         self._transfer = transfer
         self._buffer_size = buffer_size
+        self._place: _Place | None = None
+        self._waiting: FeedIterator | None = None  # what the next iter gives
 
     def __iter__(self) -> FeedIterator:
+        iterator = self._new() if self._waiting is None else self._waiting
+        self._waiting, self._place = None, iterator.place
+        return iterator
+
+    def _new(self) -> FeedIterator:
         return FeedIterator(self._plan, self._transfer(), self._buffer_size)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the iterator stands that was made last, as plain data; the start of an epoch, where none was made.
+
+        Example:
+            >>> import headrace as hr
+            >>> feed = hr.Dataset.range(3).to_torch()
+            >>> first = next(iter(feed))
+            >>> again = hr.Dataset.range(3).to_torch()
+            >>> again.load_state_dict(feed.state_dict())
+            >>> [int(x) for x in again], [int(x) for x in again]
+            ([1, 2], [0, 1, 2])
+        """
+        if self._place is None:
+            self._waiting = self._new()
+            self._place = self._waiting.place
+        return {"iterator": self._place.bookmark(), "ended": self._place.ended}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next ``iter`` continues where the feed stood; where an epoch had ended, it is the next epoch.
+
+        Args:
+            state: what ``state_dict`` of a feed returned, or that of an iterator; of this dataset, fed to any framework.
+
+        Raises:
+            InvalidArgumentError: the state is of another plan, of another version, or damaged. The feed is then as it was.
+        """
+        whole = "iterator" in (state or ()) and isinstance(state.get("ended"), bool)
+        iterator = self._new()
+        iterator.load_state_dict(state["iterator"] if whole else state)
+        iterator.place.ended = whole and state["ended"]
+        self._place = iterator.place
+        self._waiting = None if iterator.place.ended else iterator
 
     def with_options(self, options: Options) -> Feed:
         """The same feed of the same elements, run as the options say: see ``Dataset.with_options``."""
@@ -157,7 +207,9 @@ class FeedIterator:
         self._buffer_size = buffer_size
         self._reader: _Reader | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
-        self._bookmark: Bookmark = self._iterator.bookmark()
+        self.place = _Place(self._iterator.bookmark())
+        # A bookmark holds the pipeline, and the feed holds the bookmark: dropped is this iterator, and not the pipeline.
+        weakref.finalize(self, self._iterator.close).atexit = False  # the engine sees to the interpreter's exit
         self._ended = False
         self._steps = 0
         self._waits = StepTimes()
@@ -186,6 +238,7 @@ class FeedIterator:
             self.close()  # no element's failure: those are items
             raise
         if item is None:
+            self.place.ended = True
             self.close()
             raise StopIteration
         element = None
@@ -193,7 +246,7 @@ class FeedIterator:
             element = self._transfer.finish(item.begun)
             self._waits.add(time.perf_counter() - start)
             self._steps += 1
-        self._bookmark = item.bookmark  # no call from here on: Ctrl-C comes before it is delivered, or after
+        self.place.bookmark = item.bookmark  # no call from here on: Ctrl-C comes before it is delivered, or after
         if item.error is not None:
             raise item.error
         return element
@@ -232,7 +285,7 @@ class FeedIterator:
 
     def state_dict(self) -> dict[str, Any]:
         """Where the training loop stands, as plain data: what lies ready on the device does not count."""
-        return self._bookmark()
+        return self.place.bookmark()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continues where the iterator that gave the state stood; of this dataset, fed to any framework or to none.
@@ -242,7 +295,7 @@ class FeedIterator:
         """
         self._stop()
         self._iterator.load_state_dict(state)
-        self._bookmark = self._iterator.bookmark()
+        self.place.bookmark, self.place.ended = self._iterator.bookmark(), False
         self._ended = False
 
     def stats(self) -> FeedStats:

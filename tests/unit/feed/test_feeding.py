@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import gc
 import itertools
+import json
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -363,3 +364,57 @@ def test_what_lies_ready_on_the_device_has_its_part_of_the_budget() -> None:
         until(lambda: ready.snapshot().producers_waiting > 0)
         assert 0 < ready.nbytes <= 40_000
         assert sum(1 for _ in iterator) == 39
+
+
+@ahead
+@executors
+@given(st.integers(0, 6), st.integers(0, 8), st.booleans())
+def test_a_feeds_state_is_that_of_its_latest_iterator(
+    ahead: bool, executor: str, count: int, got: int, drop: bool
+) -> None:
+    def feed() -> Feed:
+        dataset = hr.Dataset.range(count).shuffle(8, seed=3).map(lambda x: x + 1, num_parallel_calls=2)
+        return feed_of(dataset.with_options(hr.Options(executor=executor)), ahead=ahead)
+
+    uninterrupted = feed()
+    first, second, third = list(uninterrupted), list(uninterrupted), list(uninterrupted)
+    stopped = feed()
+    list(stopped)
+    iterator = iter(stopped)
+    head = list(itertools.islice(iterator, got))
+    if drop:
+        del iterator
+        gc.collect()
+        assert no_thread_left()
+    state = json.loads(json.dumps(stopped.state_dict()))
+    resumed = feed()
+    resumed.load_state_dict(state)
+    assert resumed.state_dict() == state
+    if got <= count:
+        assert head + list(resumed) == second
+    assert list(resumed) == third  # also where the state was of the end of an epoch: an end is not given twice
+    assert len(first) == count
+
+
+@ahead
+def test_a_feed_has_a_state_before_its_first_epoch_and_takes_an_iterators(ahead: bool) -> None:
+    feed = feed_of(hr.Dataset.range(3).shuffle(3, seed=1), ahead=ahead)
+    start = feed.state_dict()
+    whole = list(feed)
+    again = feed_of(hr.Dataset.range(3).shuffle(3, seed=1), ahead=ahead)
+    again.load_state_dict(start)
+    with iter(again) as iterator:
+        assert next(iterator) == whole[0]
+        again.load_state_dict(iterator.state_dict())
+    assert list(again) == whole[1:]
+
+
+def test_a_state_that_a_feed_cannot_take_leaves_it_as_it_was() -> None:
+    feed = feed_of(hr.Dataset.range(3), ahead=False)
+    next(iter(feed))
+    before = feed.state_dict()
+    for wrong in (None, {}, {"iterator": None, "ended": False}, feed_of(hr.Dataset.range(4), ahead=False).state_dict()):
+        with pytest.raises(InvalidArgumentError):
+            feed.load_state_dict(wrong)  # type: ignore[arg-type]  # which is the point
+        assert feed.state_dict() == before
+    assert list(feed) == twice([0, 1, 2])
