@@ -112,6 +112,9 @@ EDITS: Final[dict[str, Edit]] = {
         "import functools\nclass C:\n    @functools.lru_cache\n    def s(self): return @@\ndef f(x): return x * C().s()"
     ),
     "a descriptor": Edit("class D:\n    def __get__(self, o, t): return @\nclass C: s = D()\ndef f(x): return x * C.s"),
+    "an answer to every name": Edit(
+        "class C:\n    def __getattr__(self, n): return @\nobj = C()\ndef f(x): return x * obj.anything"
+    ),
     "slots of a base": Edit(
         "class B: __slots__ = ('s',)\nclass C(B): pass\nobj = C()\nobj.s = @\ndef f(x): return x * obj.s"
     ),

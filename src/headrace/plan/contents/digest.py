@@ -67,6 +67,7 @@ class ValueDigest:
         self._seen: dict[int, int] = {}
         self._alive: list[Any] = []  # an address says who somebody is only as long as they live
         self._files: dict[str | bytes, bool] = {}
+        self._names: dict[type, tuple[str, ...]] = {}  # of installed types; empty for others
         self._labels: list[str] = []
         self._quiet = 0
         self.lines: list[Line] = []
@@ -117,8 +118,12 @@ class ValueDigest:
 
     def unordered(self, values: Iterable[Any]) -> None:
         """Takes in what has no order: sorted by the digest of each."""
-        digests = sorted(map(self._alone, values))
-        self.word(len(digests), *digests)
+        found = list(values)
+        if all(type(value) in _PLAIN for value in found):
+            self.items(sorted(found, key=lambda value: (type(value).__name__, _worded(value))), len(found))
+        else:
+            digests = sorted(map(self._alone, found))
+            self.word(len(digests), *digests)
 
     def _alone(self, value: Any) -> str:
         """The digest of a value by itself, which leaves no trace."""
@@ -141,8 +146,7 @@ class ValueDigest:
         """
         kind = type(value)
         if kind in _PLAIN:
-            # The decimal digits of large numbers are bounded.
-            self.word(kind.__name__, hex(value) if kind is int else repr(value))
+            self.word(kind.__name__, _worded(value))
             if kind is str or kind is bytes:
                 self.file(value)
         elif id(value) in self._seen:
@@ -155,7 +159,7 @@ class ValueDigest:
 
     def _add_object(self, value: Any, kind: type) -> None:
         for known, stand_in in self._special.items():
-            if isinstance(value, known) and not isinstance(value, type):  # a class has its methods as well
+            if issubclass(kind, known):  # what an object answers itself proves nothing
                 self.add(stand_in(value))
                 return
         self.kind(kind)
@@ -163,8 +167,10 @@ class ValueDigest:
 
     def kind(self, kind: type) -> None:
         """Takes in of which type a value is: one of one's own whole."""
-        if is_installed_class(kind):
-            self.word(*name_of_class(kind))
+        if kind not in self._names:
+            self._names[kind] = name_of_class(kind) if is_installed_class(kind) else ()
+        if self._names[kind]:
+            self.word(*self._names[kind])
         else:
             self.named(f"class {kind.__qualname__}", kind)
 
@@ -197,6 +203,11 @@ class ValueDigest:
             f"{where}{' ' if where else ''}{what}: pass key='…' with a text that you change when the elements change, or give "
             "the class a __headrace_fingerprint__() that returns what its objects depend on"
         )
+
+
+def _worded(value: Any) -> str:
+    """A plain value as a text; the decimal digits of large numbers are bounded."""
+    return hex(value) if type(value) is int else repr(value)
 
 
 def _shown(value: Any) -> str:

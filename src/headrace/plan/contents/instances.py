@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copyreg
 import sys
-import types
 import warnings
 import weakref
 from typing import Any, Final
@@ -38,7 +37,7 @@ def _object(value: object, digest: ValueDigest) -> None:
         digest.add(own(value))
     elif add_tensor(value, digest):
         pass
-    elif not isinstance(value, types.ModuleType) and (name := global_name(value)) is not None:
+    elif is_installed_class(kind) and (name := global_name(value)) is not None:
         digest.word(name, version_of_package(value.__module__))
     elif is_installed_class(kind) and _definer(kind) is not object:
         _add_reduced(value, digest)

@@ -10,13 +10,19 @@ from headrace.plan.contents.digest import ValueDigest
 __all__ = ["add_state", "has_hidden_contents"]
 
 _POINTER_BYTES: Final = tuple.__itemsize__
+_STATELESS: Final = frozenset({list, dict, tuple, set, frozenset, bytearray})
 _NO_STATE: Final = frozenset({"__dict__", "__weakref__"})
 
 
 def add_state(value: Any, digest: ValueDigest, without: tuple[str, ...] = ()) -> None:
     """Takes in the attributes of an object, and the slots of all of its classes."""
-    held = getattr(value, "__dict__", None)
-    if type(held) is dict:
+    if type(value) in _STATELESS:
+        return
+    try:
+        held = object.__getattribute__(value, "__dict__")  # not what the class makes of it
+    except AttributeError:
+        held = None
+    if isinstance(held, dict):
         digest.word("attributes")
         for name, part in list(held.items()):
             if name not in without:
