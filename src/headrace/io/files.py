@@ -24,6 +24,7 @@ from headrace.errors import (
     NotFoundError,
 )
 from headrace.io.http_file import HttpFile, is_http
+from headrace.io.patterns import pythons_pattern
 
 __all__ = [
     "FilePath",
@@ -182,8 +183,10 @@ def match_files(patterns: FilePaths) -> list[str]:
     """The paths that match any of the patterns, sorted, as ``tf.io.matching_files`` gives them.
 
     Args:
-        patterns: one glob pattern or several: ``*``, ``?``, ``[…]``, and ``**`` for any depth of folders. Names that
-            begin with a dot are matched only by a pattern that says so (TensorFlow's ``*`` matches them, too).
+        patterns: one glob pattern or several: ``*``, ``?``, ``[…]``, ``[^…]`` or ``[!…]`` for any other character, a
+            backslash for the character behind it as it is, and ``**`` for any depth of folders (in TensorFlow it is
+            ``*``). Names that begin with a dot are matched only by a pattern that says so (TensorFlow's ``*`` matches
+            them, too).
 
     Raises:
         InvalidArgumentError: when together they match nothing. Which pattern, and whether it is its folder that is
@@ -269,11 +272,14 @@ def _seek(file: BinaryIO, path: str, offset: int) -> None:
 
 def _matches(pattern: str) -> list[str]:
     if not _is_remote(pattern):
-        return glob.glob(pattern, recursive=True)
+        found = glob.glob(pythons_pattern(pattern), recursive=True)
+        # The folder itself is nothing in it; a pattern that ends so asks for it.
+        return [path for path in found if not path.endswith(os.sep)] if pattern.endswith("**") else found
     import fsspec
 
-    system, inner = fsspec.core.url_to_fs(pattern)
-    return [system.unstrip_protocol(name) for name in system.glob(inner)]
+    system, inner = fsspec.core.url_to_fs(pythons_pattern(pattern))
+    itself = inner.removesuffix("**").rstrip("/")
+    return [system.unstrip_protocol(name) for name in system.glob(inner) if name.rstrip("/") != itself]
 
 
 def _why_nothing_matches(patterns: list[str]) -> str:

@@ -35,6 +35,9 @@ AUTOTUNE: Final = -1
 INFINITE_CARDINALITY: Final = -1
 UNKNOWN_CARDINALITY: Final = -2
 
+# A function of the library's own is no user's: its file says nothing of where to look.
+_OURS: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")  # noqa: PTH100, PTH118, PTH120 - no I/O
+
 Spec = Any  # a structure of TensorSpec, or None where only a run could tell
 
 
@@ -155,12 +158,14 @@ def function_label(op: str, function: Callable[..., Any], name: str | None = Non
 
 
 def function_place(function: Callable[..., Any]) -> str | None:
-    """The file and line of the function's definition, or None for a builtin."""
+    """The file and line of the function's definition, or None for a builtin and for a function of headrace's own."""
     named = getattr(function, "func", function)
     code = getattr(named, "__code__", None)
     if code is None:  # an object with a __call__ of its own
         code = getattr(getattr(type(named), "__call__", None), "__code__", None)  # noqa: B004 - its code is wanted
-    return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}" if code else None  # noqa: PTH119 - no I/O
+    if code is None or code.co_filename.startswith(_OURS):
+        return None
+    return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"  # noqa: PTH119 - no I/O
 
 
 def parallel_calls_of(node: Node) -> int | None:

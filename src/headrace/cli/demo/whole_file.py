@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TextIO
 
 from headrace.errors import FailedPreconditionError
+from headrace.io.no_room import told_as_ours
 
 __all__ = ["check_folder_takes_files", "whole_file"]
 
@@ -27,6 +28,7 @@ def whole_file(path: Path) -> Iterator[TextIO]:
 
     Raises:
         FailedPreconditionError: the folder is missing or cannot be written.
+        ResourceExhaustedError: the disk is full.
 
     Example:
         >>> target = Path(tempfile.mkdtemp()) / "greeting.txt"
@@ -44,9 +46,10 @@ def whole_file(path: Path) -> Iterator[TextIO]:
     except OSError as error:
         raise _cannot_write(path, error) from error
     try:
-        with file:
-            yield file
-        unfinished.replace(path)
+        with told_as_ours(path):
+            with file:
+                yield file
+            unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
 

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.io.columnar.arrow_specs import NUMBERS, TEMPORAL, dtype_of, is_list, storage_of, temporal_dtype
+from headrace.io.columnar.arrow_specs import NUMBERS, TEMPORAL, dtype_of, is_list, temporal_dtype
 from headrace.io.reader import Array
 from headrace.ragged import RaggedTensor
 from headrace.structure import Element, TreeDef, flatten, normalize, object_array, rows_of, unflatten
@@ -277,15 +277,18 @@ def _looked_up(array: pa.Array, column: str, faults: _Faults) -> Any:
 
 
 def _fixed_lists(array: pa.Array, column: str, faults: _Faults) -> Any:
-    kind, count = array.type, len(array)
-    if is_list(storage_of(kind.value_type)):
-        return _lists(array.cast(pa.large_list(kind.value_type)), column, faults)
+    count, size = len(array), array.type.list_size
     if array.null_count:
         faults.tell(column, _null_positions(array), f"is a null list; {_REMEDY}")
-    size = kind.list_size
     items = array.values[array.offset * size : (array.offset + count) * size]
     found = _converted(items, column, faults.within(lambda positions: positions // max(1, size)))
-    return _on_leaves(found, lambda leaf: leaf.reshape(count, size, *leaf.shape[1:]))
+    starts = np.arange(count + 1) * size
+
+    def listed(leaf: Leaf) -> Any:
+        # Of what lies in it some may have one length, and some not: the fields of a struct, a map's keys and values.
+        return leaf.reshape(count, size, *leaf.shape[1:]) if isinstance(leaf, np.ndarray) else _list_of(leaf, starts)
+
+    return _on_leaves(found, listed)
 
 
 def _tensors(array: pa.Array, column: str, faults: _Faults) -> Array:

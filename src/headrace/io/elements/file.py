@@ -195,6 +195,7 @@ class ElementFile:
 
     def rows(self, indices: Any) -> list[Element]:
         """The elements of these numbers."""
+        self._check_size()
         if isinstance(indices, range):
             return [row for segment, part in self._parts(indices) for row in segment.rows(part)]
         found: list[Element] = [None] * len(indices)
@@ -209,6 +210,7 @@ class ElementFile:
         Raises:
             InvalidArgumentError: they differ in structure, shape or dtype.
         """
+        self._check_size()
         parts = list(self._parts(indices)) if isinstance(indices, range) else []
         if len(parts) == 1:
             segment, part = parts[0]
@@ -283,6 +285,7 @@ class ElementFile:
         Raises:
             DataLossError: one is not as written.
         """
+        self._check_size()
         for segment in self.segments:
             _ = segment.stored
         for where in self._origins:
@@ -327,7 +330,15 @@ class ElementFile:
             raise self._broken(f"the elements at byte {data['at']} are {len(whole)} bytes, and not {data['whole']}")
         return memoryview(whole)
 
+    def _check_size(self) -> None:
+        # Where a mapped file was made shorter there is no memory any more, and to read there ends the process.
+        mapped = self._memory.obj
+        if isinstance(mapped, mmap.mmap) and mapped.size() < len(self._memory):
+            reason = f"it had {len(self._memory)} bytes when it was opened, and has {mapped.size()}: it was cut while it was read"
+            raise self._broken(reason)
+
     def _checked_bytes(self, where: dict[str, Any]) -> memoryview:
+        self._check_size()
         part = self._memory[where["at"] : where["at"] + where["nbytes"]]
         if len(part) != where["nbytes"] or zlib.crc32(part) != where["crc32"]:
             raise self._broken(f"the elements at byte {where['at']} are not as they were written")

@@ -28,7 +28,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from headrace.errors import DataLossError, FailedPreconditionError, HeadraceError
+from headrace.errors import DataLossError, FailedPreconditionError, HeadraceError, ResourceExhaustedError
 from headrace.io.beside import WrittenBeside
 from headrace.io.files import version_of
 from headrace.io.reader import Array
@@ -196,7 +196,7 @@ def _built(path: str, kind: str, version: tuple[int, str], scan: Scan, places: l
             continue
         try:
             file = WrittenBeside(place)
-        except FailedPreconditionError as error:
+        except (FailedPreconditionError, ResourceExhaustedError) as error:
             refused = error
             continue
         with file:

@@ -1,4 +1,4 @@
-"""The programs in the guide's pages on shards and databases run, and print what stands beside their prints."""
+"""The programs in the guide's pages on shards and databases run, and print what stands beside their prints; so does that on chance."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import headrace as hr
 
 GUIDE = Path(__file__).parents[4] / "docs" / "guide"
 
@@ -41,3 +43,14 @@ def test_a_page_prints_what_it_says(
     assert said
     # In a loop the same comes several times.
     assert [line for line, _ in itertools.groupby(line for line in printed if line in said)] == said
+
+
+def test_the_function_that_draws_is_called_as_the_page_on_images_defines_it() -> None:
+    (program,) = re.findall(
+        r"^```python\n(def augment.*?)^```", (GUIDE / "images.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    defined: dict[str, Any] = {"hr": hr}
+    exec(program, defined)
+    image = np.zeros((240, 240, 3), np.uint8)
+    ds = hr.Dataset.from_tensors((image, 7)).random_map(defined["augment"])
+    assert [(cropped.shape, label) for cropped, label in ds] == [((200, 200, 3), 7)]

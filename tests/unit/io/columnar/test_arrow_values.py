@@ -16,7 +16,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.io.columnar.arrow_encoding import record_batch_of
 from headrace.io.columnar.arrow_specs import spec_of_type
 from headrace.io.columnar.arrow_values import Values, values_of
-from headrace.structure import LEAF, flatten, leaf_spec, rows_of
+from headrace.structure import LEAF, flatten, leaf_spec, object_array, rows_of
 from headrace.testing.restoring import same
 
 DAY = dt.date(2020, 2, 29)
@@ -25,6 +25,12 @@ NOON = dt.datetime(2020, 2, 29, 12, tzinfo=dt.UTC)
 
 def values(column: pa.Array, defaults: dict[str, Any] | None = None) -> Values:
     return values_of(pa.record_batch({"x": column}), defaults or {})
+
+
+def ragged(lists: list[list[Any]]) -> hr.RaggedTensor:
+    items = [item for one in lists for item in one]
+    values = object_array(items) if items and isinstance(items[0], str) else np.array(items, np.int64)
+    return hr.RaggedTensor(values, np.cumsum([0, *map(len, lists)]))
 
 
 def rows(column: pa.Array, defaults: dict[str, Any] | None = None) -> list[Any]:
@@ -117,6 +123,20 @@ CASES: dict[str, tuple[pa.Array, list[Any]]] = {
             pa.array([list(range(6))], pa.list_(pa.int32(), 6)),
         ),
         [np.arange(6, dtype=np.int32).reshape(2, 3).T],
+    ),
+    "maps in lists of one length": (
+        pa.array([[[("a", 1)], [("b", 2), ("c", 3)]], [[], [("d", 4)]]], pa.list_(pa.map_(pa.string(), pa.int64()), 2)),
+        [
+            {"key": ragged([["a"], ["b", "c"]]), "value": ragged([[1], [2, 3]])},
+            {"key": ragged([[], ["d"]]), "value": ragged([[], [4]])},
+        ],
+    ),
+    "lists in structs in lists of one length": (
+        pa.array(
+            [[{"a": [1], "b": 5}, {"a": [2, 3], "b": 6}], [{"a": [], "b": 7}, {"a": [4], "b": 8}]],
+            pa.list_(pa.struct([("a", pa.list_(pa.int64())), ("b", pa.int64())]), 2),
+        ),
+        [{"a": ragged([[1], [2, 3]]), "b": np.array([5, 6])}, {"a": ragged([[], [4]]), "b": np.array([7, 8])}],
     ),
     "lists of nothing": (pa.array([[], []], pa.list_(pa.int64(), 0)), [np.zeros(0, int), np.zeros(0, int)]),
     "none": (pa.array([], pa.int64()), []),

@@ -190,3 +190,19 @@ def test_damage_anywhere_gives_the_elements_or_an_error(data: st.DataObject) -> 
 def test_a_file_that_is_not_there_is_not_found() -> None:
     with pytest.raises(NotFoundError, match="absent"):
         ElementFile(folder() / "absent.elements")
+
+
+def test_a_file_that_is_cut_while_it_is_read_is_told_and_does_not_end_the_process() -> None:
+    place = written([np.arange(100_000) + number for number in range(8)])
+    file = ElementFile(place)
+    assert file.rows(range(1))[0][0] == 0
+    with place.open("r+b") as cut:
+        cut.truncate(200)
+    for read in (
+        lambda: file.rows(range(7, 8)),
+        lambda: file.arrays(np.array([3])),
+        file.verify,
+        lambda: file.origin(0),
+    ):
+        with pytest.raises(DataLossError, match=r"it had \d+ bytes when it was opened, and has 200"):
+            read()

@@ -1,0 +1,117 @@
+"""Every writer on a disk that is full at any of its writes: an error of ours that names the file, and nothing is left."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.laws.elements import folder
+
+import headrace as hr
+from headrace.cli.demo.whole_file import whole_file
+from headrace.errors import ResourceExhaustedError
+from headrace.structure import object_array
+
+_FOLDERS = iter(range(1 << 30))
+_KINDS = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+
+
+def tfrecords(path: Path) -> None:
+    with hr.io.TFRecordWriter(path) as writer:
+        for _ in range(300):
+            writer.write(b"x" * 1000)
+
+
+def tar(path: Path) -> None:
+    with hr.io.TarWriter(path) as writer:
+        for number in range(100):
+            writer.write({"__key__": str(number), "bin": b"x" * 3000})
+
+
+def parquet(path: Path) -> None:
+    with hr.io.ParquetWriter(path) as writer:
+        for number in range(300):
+            writer.write({"x": np.array([number]), "y": object_array([os.urandom(1000)])})
+
+
+def text(path: Path) -> None:
+    with whole_file(path) as file:
+        for _ in range(300):
+            file.write("x" * 1000)
+
+
+WRITERS: dict[str, Callable[[Path], None]] = {"tfrecord": tfrecords, "tar": tar, "parquet": parquet, "demo": text}
+
+
+class _Full(io.FileIO):
+    """A file on a disk that has room for so many writes, and no file larger than so many bytes."""
+
+    room = 0
+    kind = errno.ENOSPC
+
+    def write(self, data: Any) -> int:
+        type(self).room -= 1
+        if type(self).room < 0:
+            raise OSError(type(self).kind, os.strerror(type(self).kind))
+        return super().write(data)
+
+
+@pytest.mark.parametrize("name", ["tfrecord", "tar", "parquet"])
+@given(st.integers(0, 40), st.sampled_from(_KINDS))
+def test_a_disk_that_is_full_at_any_write_is_told_and_nothing_is_left(name: str, room: int, kind: int) -> None:
+    place = folder() / f"full {next(_FOLDERS)}"
+
+    class Full(_Full):
+        pass
+
+    Full.room, Full.kind = room, kind
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("headrace.io.beside.open", lambda part, _: io.BufferedWriter(Full(part, "xb")), raising=False)
+        try:
+            WRITERS[name](place / "a.bin")
+        except ResourceExhaustedError as error:
+            assert str(place / "a.bin") in str(error)  # noqa: PT017 - it may as well be written
+            assert list(place.iterdir()) == []
+        else:
+            assert [path.name for path in place.iterdir()] == ["a.bin"]
+
+
+FULL = """
+    import resource, sys
+    from pathlib import Path
+    import headrace as hr
+    from tests.unit.io.test_full_disks import WRITERS
+
+    folder, write = Path(sys.argv[2]), WRITERS[sys.argv[1]]
+    write(folder / "warm")  # what is imported now is compiled to files of no limit
+    for limit in (0, 10, 5_000, 150_000):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, -1))
+        place = folder / str(limit)
+        place.mkdir()
+        try:
+            write(place / "a.bin")
+        except hr.errors.ResourceExhaustedError as error:
+            print(list(place.iterdir()), str(place / "a.bin") in str(error))
+"""
+
+
+@pytest.mark.parametrize("name", sorted(WRITERS))
+def test_where_no_file_may_be_so_large_nothing_is_left(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("resource")
+    (tmp_path / "full").mkdir()
+    command = [sys.executable, "-c", textwrap.dedent(FULL), name, str(tmp_path / "full")]
+    root = Path(__file__).parents[3]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=root)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["[] True"] * 4
