@@ -70,7 +70,8 @@ class Feeding(Part):
         Raises:
             MissingExtraError: JAX is not installed.
             InvalidArgumentError: a device and a sharding at once, or neither of them; while iterating, in place of an
-                element that has a component with no counterpart, or a shape that cannot be sharded so.
+                element that has a component with no counterpart, numbers of 64 bits that do not fit the 32 that JAX keeps
+                (unless ``jax_enable_x64`` is set), or a shape that cannot be sharded so.
 
         Example:
             >>> import headrace as hr

@@ -56,6 +56,9 @@ class JaxTransfer:
         arrays: list[Any] = []
 
         def put(array: np.ndarray) -> Any:
+            if not array.dtype.isnative:
+                array = array.astype(array.dtype.newbyteorder("="))
+            _refuse_what_is_cut(array, jax.dtypes.canonicalize_dtype(array.dtype))
             try:
                 arrays.append(jax.device_put(array, self._place))
             except ValueError as error:
@@ -74,3 +77,19 @@ class JaxTransfer:
     def copies_s(self) -> list[float]:
         """How long each element took to be on its devices."""
         return [self._copies_s.popleft() for _ in range(len(self._copies_s))]
+
+
+def _refuse_what_is_cut(array: np.ndarray, kept: np.dtype[Any]) -> None:
+    """Raises ValueError where JAX, which keeps 32 bits unless told otherwise, would make other numbers of an array's."""
+    if array.dtype == kept or array.dtype.kind not in "iuf":
+        return
+    if array.dtype.kind == "f":
+        fits = np.abs(array[np.isfinite(array)]).max(initial=0) <= np.finfo(kept).max
+    else:
+        limits = np.iinfo(kept)
+        fits = not array.size or (int(array.min()) >= limits.min and int(array.max()) <= limits.max)
+    if not fits:
+        raise ValueError(
+            f"it has numbers that do not fit {kept}, which JAX makes of it: "
+            'jax.config.update("jax_enable_x64", True) keeps 64 bits'
+        )

@@ -58,7 +58,7 @@ def as_tensor(array: np.ndarray) -> Any:
 
     if array.dtype.name == "bfloat16":  # ml_dtypes': the bytes are the same
         return as_tensor(array.view(np.uint16)).view(torch.bfloat16)
-    if not array.flags.writeable or any(stride < 0 for stride in array.strides):
+    if not array.flags.writeable or any(stride < 0 or stride % (array.itemsize or 1) for stride in array.strides):
         array = array.copy()
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))

@@ -307,6 +307,24 @@ def test_jax_shards_as_it_is_told_and_names_what_cannot_be() -> None:
         next(iterator)
 
 
+@pytest.mark.parametrize("number", [np.int64(2**32 + 1), np.uint64(2**32), np.int64(-(2**31) - 1), np.float64(1e300)])
+def test_jax_is_given_no_number_that_it_would_cut(number: Any) -> None:
+    pytest.importorskip("jax")
+    with pytest.raises(InvalidArgumentError, match=r"component \['a'\].*do not fit .*32.*jax_enable_x64"):
+        list(hr.Dataset.from_tensors({"a": np.array([0, number], number.dtype)}).to_jax())
+    fitting = np.array([0, 1], number.dtype)
+    assert [x.tolist() for x in hr.Dataset.from_tensors(fitting.astype(fitting.dtype.newbyteorder(">"))).to_jax()] == [
+        [0, 1]
+    ]
+
+
+def test_torch_gets_a_field_of_packed_records() -> None:
+    pytest.importorskip("torch")
+    records = np.zeros(3, [("a", "f4"), ("b", "i1")])
+    (found,) = hr.Dataset.range(1).map(lambda _: records["a"]).to_torch()
+    assert found.tolist() == [0, 0, 0]
+
+
 @pytest.mark.parametrize(
     "arguments", [{"device": "cpu"}, {"sharding": "data"}, {"device": "cpu", "sharding": "data"}], ids=str
 )
