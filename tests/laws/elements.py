@@ -133,6 +133,11 @@ SHAPES: dict[str, Callable[[int], Any]] = {
     "nested": lambda n: {"x": ({"y": n}, [n, n]), "z": Point(n, None)},
 }
 
+# What a file can hold: no object, no array that has numbers and texts, and no mask.
+STORABLE = sorted(
+    set(SHAPES) - {"an object", "an object that cannot be read, at times", "list", "masked"},
+)
+
 
 def shaped(shape: str) -> Callable[..., Any]:
     def shape_of(*element: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.laws.elements import SHAPES, folder
+from tests.laws.elements import SHAPES, STORABLE, folder
 
 import headrace as hr
 from headrace.errors import DataError, DataLossError, InvalidArgumentError, NotFoundError
@@ -28,7 +28,7 @@ def fresh() -> Path:
 
 
 @given(
-    st.sampled_from(sorted(set(SHAPES) - {"an object", "list"})),
+    st.sampled_from(STORABLE),
     st.integers(0, 9),
     st.sampled_from([None, "GZIP"]),
     st.sampled_from(EXECUTORS),

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.laws.elements import SHAPES, folder
+from tests.laws.elements import SHAPES, STORABLE, folder
 
 from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from headrace.io.elements.file import ElementFile
@@ -21,8 +21,6 @@ from headrace.io.elements.writer import ElementWriter
 from headrace.structure import columns_of, normalize
 from headrace.testing.restoring import same
 
-# What has no bytes: an object, and an array that has numbers and texts.
-STORABLE = sorted(name for name in SHAPES if not name.startswith("an object") and name != "list")
 _numbers = itertools.count()
 
 
