@@ -40,6 +40,8 @@ def told_as_ours(place: object, *, stage: str | None = None) -> Iterator[None]:
     except ImportError as error:
         raise MissingExtraError(f"{place} needs a package for its kind of address: {error}", stage=stage) from error
     except OSError as error:
+        if error.errno is None:  # not the system's: somebody's own, raised while the file was open
+            raise
         why = error.strerror or str(error)
         if error.errno in _FULL:
             message = f"{place} cannot be written to its end: {why}; make room, or give another folder"

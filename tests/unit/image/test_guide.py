@@ -32,7 +32,7 @@ def test_the_page_on_images_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     Path("photo.jpg").write_bytes(simplejpeg.encode_jpeg(pixels))
     names = run_page("images.md", {"files": ["photo.jpg"] * 64, "labels": np.arange(64)})
     assert capsys.readouterr().out == "(375, 500, 3) uint8\n(64, 227, 227, 3)\n"
-    cropped, label = names["augment"](pixels, 3, np.random.default_rng(0))
+    cropped, label = names["augment"](np.random.default_rng(0), pixels, 3)
     assert (cropped.shape, label) == ((200, 200, 3), 3)
 
 
