@@ -63,7 +63,8 @@ _WITHOUT_NUMBERS = (
     *("choose_from_datasets", "sample_from_datasets", "rejection_resample"),
 )
 _KEPT_FROM = {
-    "element_spec": (*_FUNCTIONS, "bucket_by_sequence_length"),
+    # Behind ignore_errors as well: what it leaves out are failures of functions.
+    "element_spec": (*_FUNCTIONS, "bucket_by_sequence_length", "ignore_errors"),
     "at": ("shuffle", *_WITHOUT_NUMBERS),
     "cardinality": ("rebatch",),
 }
