@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace import dataset, errors
+from headrace.arguments import AUTOTUNE
 from headrace.dataset import Dataset, fingerprint
 from headrace.labels import one_hot
-from headrace.plan.node import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
+from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
 from headrace.plan.options import Options
 from headrace.plan.vectorized import vectorized
 from headrace.ragged import RaggedTensor

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from headrace import exiting
+from headrace.arguments import AUTOTUNE
 from headrace.backends.inline import InlineStage
 from headrace.backends.thread import WorkerPool
 from headrace.errors import CancelledError, FailedPreconditionError, HeadraceError
@@ -33,7 +34,7 @@ from headrace.plan.by_number import numbers_first
 from headrace.plan.combining import Zip
 from headrace.plan.elementwise import Enumerate
 from headrace.plan.grouping import Batch, Unbatch
-from headrace.plan.node import AUTOTUNE, Node, nodes_of, parallel_calls_of
+from headrace.plan.node import Node, nodes_of, parallel_calls_of
 from headrace.plan.options import STALL_WARNING_S, Options
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Shuffle, Skip, Take
 from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from headrace.arguments import AUTOTUNE, check_int
 from headrace.caching.memory import MemoryCache
 from headrace.dataset.fingerprinting import key_of_dataset
 from headrace.dataset.part import Part
 from headrace.errors import InvalidArgumentError
 from headrace.plan.buffering import Cache, Prefetch, WithOptions, options_of
-from headrace.plan.node import AUTOTUNE
 from headrace.plan.options import Options
-from headrace.plan.sequencing import check_int
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headrace.arguments import check_int
 from headrace.dataset.part import Part
 from headrace.errors import InvalidArgumentError
-from headrace.plan.sequencing import check_int
 
 if TYPE_CHECKING:
     from headrace.feed.feeding import Feed

@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from headrace.arguments import check_function
 from headrace.dataset.part import Part
 from headrace.errors import HeadraceError, InvalidArgumentError, said
 from headrace.ownership import read_only
 from headrace.physical.failing import located
 from headrace.physical.mapping import call_on
-from headrace.plan.elementwise import check_function
 from headrace.plan.node import function_label
 from headrace.structure import Element
 

@@ -16,8 +16,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from headrace.arguments import AUTOTUNE
 from headrace.errors import CancelledError
-from headrace.plan.node import AUTOTUNE, Node, nodes_of, parallel_calls_of
+from headrace.plan.node import Node, nodes_of, parallel_calls_of
 
 __all__ = ["Bound", "Gate", "Gates", "Pool", "bounds_of"]
 

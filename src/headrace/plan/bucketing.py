@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from headrace.arguments import check_int
 from headrace.errors import InvalidArgumentError
 from headrace.plan.node import Spec
-from headrace.plan.sequencing import check_int
 from headrace.structure import flatten, spec_of, unflatten
 
 __all__ = ["Buckets", "boundary_shapes"]

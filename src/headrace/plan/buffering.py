@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, ClassVar
 
+from headrace.arguments import AUTOTUNE, check_int
 from headrace.caching.kept import Store
 from headrace.caching.memory import MemoryCache
 from headrace.errors import InvalidArgumentError
-from headrace.plan.node import AUTOTUNE, UNKNOWN_CARDINALITY, Node, UnaryNode, nodes_of
+from headrace.plan.node import UNKNOWN_CARDINALITY, Node, UnaryNode, nodes_of
 from headrace.plan.options import Options
 from headrace.plan.randomness import randomness_of
-from headrace.plan.sequencing import check_int
 from headrace.plan.stateful import AssertCardinality
 
 __all__ = ["AboveCache", "Cache", "Prefetch", "WithOptions", "options_of"]

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
+from headrace.arguments import check_function, check_int, check_parallel_calls
 from headrace.errors import InvalidArgumentError
-from headrace.plan.elementwise import check_function, check_parallel_calls
 from headrace.plan.node import (
     INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY,
@@ -17,7 +17,6 @@ from headrace.plan.node import (
     function_name,
 )
 from headrace.plan.randomness import Randomness
-from headrace.plan.sequencing import check_int
 from headrace.structure import TreeDef, unflatten
 
 __all__ = ["DEFAULT_CYCLE_LENGTH", "FlatMap", "Interleave", "Zip"]

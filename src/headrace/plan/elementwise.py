@@ -8,28 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from headrace.arguments import check_function, check_int, check_parallel_calls
 from headrace.errors import HeadraceError, InvalidArgumentError
-from headrace.plan.node import AUTOTUNE, UNKNOWN_CARDINALITY, Spec, UnaryNode, function_name
+from headrace.plan.node import UNKNOWN_CARDINALITY, Spec, UnaryNode, function_name
 from headrace.plan.randomness import Randomness
-from headrace.plan.sequencing import check_int
 from headrace.tensor_spec import TensorSpec
 
-__all__ = ["Enumerate", "Filter", "Map", "MapChain", "RandomMap", "check_function", "check_parallel_calls"]
-
-
-def check_function(function: object, *, stage: str) -> None:
-    """Refuses what cannot be called."""
-    if not callable(function):
-        raise InvalidArgumentError(f"the function must be callable, not {type(function).__name__}", stage=stage)
-
-
-def check_parallel_calls(calls: int | None, *, stage: str) -> None:
-    """Refuses a number of parallel calls that is neither positive, nor AUTOTUNE, nor None."""
-    if calls is None or calls == AUTOTUNE:
-        return
-    if check_int(calls, field="num_parallel_calls", stage=stage) < 1:
-        message = f"num_parallel_calls must be at least 1, hr.AUTOTUNE or None, not {calls}"
-        raise InvalidArgumentError(message, stage=stage)
+__all__ = ["Enumerate", "Filter", "Map", "MapChain", "RandomMap"]
 
 
 def _stacking(stacked: int | None) -> dict[str, Any]:

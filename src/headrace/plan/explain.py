@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.plan.node import AUTOTUNE, Node
+from headrace.arguments import AUTOTUNE
+from headrace.plan.node import Node
 
 __all__ = ["explain_plan"]
 

@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from headrace.arguments import check_int, check_parallel_calls
 from headrace.errors import InvalidArgumentError
-from headrace.plan.elementwise import check_parallel_calls
 from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Spec, UnaryNode
 from headrace.plan.padding import Padding
-from headrace.plan.sequencing import check_int
 from headrace.ragged import RaggedTensor
 from headrace.structure import flatten, normalize, unflatten
 from headrace.tensor_spec import DatasetSpec, TensorSpec

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from headrace.arguments import check_function
 from headrace.errors import InvalidArgumentError
-from headrace.plan.elementwise import check_function
 from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Node, Spec, UnaryNode, function_name
 from headrace.plan.randomness import Randomness
 from headrace.plan.sequencing import Repeat

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final, Protocol, Self, runtime_checkable
 
 __all__ = [
-    "AUTOTUNE",
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
     "HasPlan",
@@ -31,7 +30,6 @@ __all__ = [
     "plan_of",
 ]
 
-AUTOTUNE: Final = -1
 INFINITE_CARDINALITY: Final = -1
 UNKNOWN_CARDINALITY: Final = -2
 

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from headrace.arguments import check_int
 from headrace.errors import InvalidArgumentError
 from headrace.plan.node import UNKNOWN_CARDINALITY, Spec, UnaryNode
-from headrace.plan.sequencing import check_int
 from headrace.structure import Element, TreeDef, flatten, normalize, paths_of, unflatten
 from headrace.tensor_spec import TensorSpec
 

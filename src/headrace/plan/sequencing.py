@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, ClassVar, Self
 
+from headrace.arguments import check_int
 from headrace.errors import InvalidArgumentError
 from headrace.plan.node import (
     INFINITE_CARDINALITY,
@@ -16,20 +17,9 @@ from headrace.plan.node import (
 from headrace.plan.randomness import Randomness
 from headrace.structure import flatten, unflatten
 
-__all__ = ["WHOLE_DATASET", "Concatenate", "Repeat", "Shard", "Shuffle", "Skip", "Take", "check_int"]
+__all__ = ["WHOLE_DATASET", "Concatenate", "Repeat", "Shard", "Shuffle", "Skip", "Take"]
 
 WHOLE_DATASET = -2  # the buffer size that tf.data takes for "as large as the dataset"
-
-
-def check_int(value: object, *, field: str, stage: str) -> int:
-    """The value as an int.
-
-    Raises:
-        TypeError: it is none.
-    """
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{stage}: {field} must be an int, not {value!r}")
-    return int(value.__index__())
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 
+from headrace.arguments import check_int
 from headrace.errors import InvalidArgumentError
 from headrace.io.reader import Chunk, Place, RecordReader
 from headrace.ownership import read_only
 from headrace.plan.node import INFINITE_CARDINALITY, Node, Spec
 from headrace.plan.randomness import Randomness
-from headrace.plan.sequencing import check_int
 from headrace.structure import (
     Element,
     TreeDef,

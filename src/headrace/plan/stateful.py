@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from headrace.arguments import check_function, check_int
 from headrace.errors import InvalidArgumentError
 from headrace.ownership import copied, read_only
-from headrace.plan.elementwise import check_function
 from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Spec, UnaryNode, function_name
-from headrace.plan.sequencing import check_int
 from headrace.structure import Element, normalize, spec_of
 from headrace.tensor_spec import TensorSpec
 

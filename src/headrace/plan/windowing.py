@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from headrace.arguments import check_function, check_int
 from headrace.errors import InvalidArgumentError
-from headrace.plan.elementwise import check_function
 from headrace.plan.node import (
     INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY,
@@ -24,7 +24,6 @@ from headrace.plan.node import (
     function_place,
 )
 from headrace.plan.randomness import Randomness
-from headrace.plan.sequencing import check_int
 from headrace.structure import Element, flatten, spec_of, unflatten
 from headrace.tensor_spec import DatasetSpec, general
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from headrace.arguments import AUTOTUNE
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
 from headrace.dataset.formats.tar_handlers import AUTO
 from headrace.errors import InvalidArgumentError
 from headrace.plan.formats.tar import Handler, Handlers, TarFiles, TarHandlers
-from headrace.plan.node import AUTOTUNE
 
 __all__ = ["TarDataset"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.arguments import AUTOTUNE
 from headrace.caching.kept import Filled
 from headrace.caching.memory import MemoryCache
 from headrace.physical.context import Context
@@ -11,7 +12,6 @@ from headrace.physical.lowering.dispatch import lower
 from headrace.physical.prefetching import PrefetchStage
 from headrace.physical.stage import Stage
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
-from headrace.plan.node import AUTOTUNE
 
 __all__: list[str] = []
 

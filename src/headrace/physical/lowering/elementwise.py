@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+from headrace.arguments import AUTOTUNE
 from headrace.physical.batch_memory import BatchMemory
 from headrace.physical.choosing import EnumerateStage
 from headrace.physical.context import Context
@@ -16,7 +17,7 @@ from headrace.physical.parallel import ParallelMapStage, UndeliveredStage, undel
 from headrace.physical.stage import Stage
 from headrace.physical.tuned_calls import TunedCalls
 from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap
-from headrace.plan.node import AUTOTUNE, Node
+from headrace.plan.node import Node
 
 __all__: list[str] = []
 

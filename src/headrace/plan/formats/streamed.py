@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from headrace.arguments import check_int
 from headrace.errors import InvalidArgumentError
 from headrace.io.compression import checked_compression_type
 from headrace.io.reader import Chunk
-from headrace.plan.sequencing import check_int
 
 __all__ = ["StreamedFiles"]
 

@@ -1,0 +1,46 @@
+"""Checks of arguments that many methods take; each error names the operation (``stage``) and the argument."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headrace.errors import InvalidArgumentError
+
+__all__ = ["AUTOTUNE", "check_function", "check_int", "check_parallel_calls"]
+
+AUTOTUNE: Final = -1  # of a number of calls, or of a buffer: as many as measurements say
+
+
+def check_int(value: object, *, field: str, stage: str) -> int:
+    """Returns the value as an int.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{stage}: {field} must be an int, not {value!r}")
+    return int(value.__index__())
+
+
+def check_function(function: object, *, stage: str) -> None:
+    """Refuses what cannot be called.
+
+    Raises:
+        InvalidArgumentError: the function is not callable.
+    """
+    if not callable(function):
+        raise InvalidArgumentError(f"the function must be callable, not {type(function).__name__}", stage=stage)
+
+
+def check_parallel_calls(calls: int | None, *, stage: str) -> None:
+    """Refuses a number of parallel calls that is neither positive, nor AUTOTUNE, nor None.
+
+    Raises:
+        TypeError: it is no int.
+        InvalidArgumentError: it is smaller than 1.
+    """
+    if calls is None or calls == AUTOTUNE:
+        return
+    if check_int(calls, field="num_parallel_calls", stage=stage) < 1:
+        message = f"num_parallel_calls must be at least 1, hr.AUTOTUNE or None, not {calls}"
+        raise InvalidArgumentError(message, stage=stage)
