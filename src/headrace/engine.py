@@ -14,6 +14,7 @@ from headrace import exiting
 from headrace.arguments import AUTOTUNE
 from headrace.backends.inline import InlineStage
 from headrace.backends.thread import WorkerPool
+from headrace.blocks.cursor import State
 from headrace.errors import CancelledError, FailedPreconditionError, HeadraceError
 from headrace.machine import current_share
 from headrace.observe.frames import begins
@@ -24,7 +25,6 @@ from headrace.optimize.add_final_prefetch import has_parallel_work
 from headrace.optimize.rules import optimized
 from headrace.physical.budget import Budget, owner_of
 from headrace.physical.context import Context, Meters, Seeds
-from headrace.physical.cursor import State
 from headrace.physical.filling import Fillings
 from headrace.physical.gates import Gates, bounds_of
 from headrace.physical.lowering import lower

@@ -26,14 +26,14 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Self
 
+from headrace.blocks.block import Failure
+from headrace.blocks.cursor import Cursor, State
 from headrace.engine import Run
 from headrace.errors import FailedPreconditionError, HeadraceError, InternalError, InvalidArgumentError, OutOfRangeError
 from headrace.observe.meter import IteratorStats
 from headrace.observe.stalls import Stall
-from headrace.physical.block import Failure
 from headrace.physical.cache_keys import with_keys_of_run
 from headrace.physical.context import Seeds
-from headrace.physical.cursor import Cursor, State
 from headrace.physical.filling import Fillings
 from headrace.physical.generating import OwnState
 from headrace.physical.stage import Pace

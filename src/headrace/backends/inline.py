@@ -6,13 +6,13 @@ import dataclasses
 
 from headrace.backends.reference import stream_of
 from headrace.backends.reference.stream import Interrupted, Stream
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.origin import Numbers
+from headrace.blocks.payload import Rows
 from headrace.errors import CancelledError, HeadraceError
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure
 from headrace.physical.context import Context
-from headrace.physical.cursor import Cursor, State
-from headrace.physical.origin import Numbers
-from headrace.physical.payload import Rows
 from headrace.physical.stage import Item, Stage
 from headrace.plan.node import Node
 

@@ -16,7 +16,9 @@ import secrets
 from pathlib import Path
 from typing import Any, Final
 
-from headrace.caching.kept import Elements, Filled, KeptEpoch
+from headrace.blocks.origin import Origin
+from headrace.blocks.payload import Columns, Payload
+from headrace.caching.kept import Filled, KeptEpoch
 from headrace.caching.proof import Proof, is_disproved
 from headrace.errors import (
     DataLossError,
@@ -177,12 +179,11 @@ class _Written:
         content: str = self._meta["content"]
         return content
 
-    def add(self, elements: Elements, origin: Any) -> None:
+    def add(self, elements: Payload, origin: Origin) -> None:
         self._writer.add_origins([origin.describe(index) for index in range(len(elements))])
-        arrays = getattr(elements, "arrays", None)
-        if arrays and elements.nbytes >= _SMALL_BYTES:
+        if isinstance(elements, Columns) and elements.arrays and elements.nbytes >= _SMALL_BYTES:
             self._write_waiting()
-            self._writer.add_columns(elements.treedef, arrays)  # type: ignore[attr-defined]  # columns have both
+            self._writer.add_columns(elements.treedef, elements.arrays)
             return
         self._waiting += elements.rows()
         self._waiting_bytes += elements.nbytes

@@ -12,12 +12,14 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from headrace.blocks.origin import Origin
+from headrace.blocks.payload import Payload
 from headrace.errors import HeadraceError, said
 
 if TYPE_CHECKING:
     from headrace.io.elements.file import ElementFile
 
-__all__ = ["Elements", "Filled", "Filling", "KeptEpoch", "RefusedElement", "Store"]
+__all__ = ["Filled", "Filling", "KeptEpoch", "RefusedElement", "Store"]
 
 
 class RefusedElement(Exception):  # noqa: N818 - it carries an error, to the place where the element stands
@@ -26,21 +28,6 @@ class RefusedElement(Exception):  # noqa: N818 - it carries an error, to the pla
     def __init__(self, error: HeadraceError) -> None:
         super().__init__(said(error))
         self.error = error
-
-
-class Elements(Protocol):
-    """Elements as stages hand them on."""
-
-    def __len__(self) -> int: ...
-
-    def rows(self) -> list[Any]:
-        """The elements one by one."""
-        ...
-
-    @property
-    def nbytes(self) -> int:
-        """About how many bytes they hold."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -95,7 +82,7 @@ class KeptEpoch:
         content: what tells one filling of a cache on disk from another; None in memory.
     """
 
-    pieces: Sequence[tuple[Any, Any]]
+    pieces: Sequence[tuple[Payload, Origin]]
     filled: Filled
     file: ElementFile | None = None
     content: str | None = None
@@ -114,7 +101,7 @@ class Filling(Protocol):
         """Whether each element is added by itself, because any may be refused."""
         ...
 
-    def add(self, elements: Elements, origin: Any) -> None:
+    def add(self, elements: Payload, origin: Origin) -> None:
         """Takes in the next elements.
 
         Raises:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from headrace.caching.kept import Elements, Filled, KeptEpoch
+from headrace.blocks.origin import Origin
+from headrace.blocks.payload import Payload
+from headrace.caching.kept import Filled, KeptEpoch
 from headrace.errors import ResourceExhaustedError
 
 __all__ = ["MemoryCache"]
@@ -47,10 +49,10 @@ class _Collected:
     def __init__(self, cache: MemoryCache, filled: Filled) -> None:
         self._cache = cache
         self._filled = filled
-        self._pieces: list[tuple[Any, Any]] = []
+        self._pieces: list[tuple[Payload, Origin]] = []
         self._count = self._nbytes = 0
 
-    def add(self, elements: Elements, origin: Any) -> None:
+    def add(self, elements: Payload, origin: Origin) -> None:
         self._nbytes += elements.nbytes
         limit = self._cache.max_bytes
         if limit is not None and self._nbytes > limit:

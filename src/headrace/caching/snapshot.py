@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from headrace.caching.kept import Elements, Filled, RefusedElement
+from headrace.blocks.origin import Origin
+from headrace.blocks.payload import Payload
+from headrace.caching.kept import Filled, RefusedElement
 from headrace.caching.proof import Proof, is_disproved
 from headrace.errors import HeadraceError
 from headrace.io.elements.shards import ShardWriter
@@ -71,7 +73,7 @@ class _Run:
     def one_by_one(self) -> bool:
         return self._shard_func is not None
 
-    def add(self, elements: Elements, origin: Any) -> None:
+    def add(self, elements: Payload, origin: Origin) -> None:
         if self._shard_func is None:
             self._writer.add(elements.rows())
             return

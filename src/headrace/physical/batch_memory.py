@@ -1,7 +1,7 @@
 """The memory of batches that are not complete yet: workers write what they make where it will lie in its batch.
 
 Nothing depends on it but speed. What a worker could not place travels as it is, and a batch whose elements do not all lie
-in order in one ``Slab`` is stacked as any other.
+in order in one ``BatchBuffer`` is stacked as any other.
 
 The memory of a batch that nobody holds any more becomes that of a later one, of the same run or of the next epoch: the
 system hands out fresh pages one by one, which for a batch of pictures takes as long as writing them.
@@ -18,9 +18,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.payload import BatchBuffer, BatchBufferView, Columns, Payload
 from headrace.io.freed_memory import keep_freed_memory
-from headrace.physical.block import Block, Failure
-from headrace.physical.payload import Columns, Payload, Slab, Slots
 from headrace.structure import TreeDef, stack, transpose
 
 __all__ = ["BatchMemory"]
@@ -86,7 +86,7 @@ class _Lease:
 class _Batch:
     """A batch of which elements are still to come."""
 
-    slab: Slab | None
+    buffer: BatchBuffer | None
     missing: int
 
 
@@ -132,35 +132,35 @@ class BatchMemory:
             return block
         treedef, columns = found
         layout = treedef, tuple(map(_kind_of, columns))
-        slab = self._slab(start // self._size, layout)
+        buffer = self._buffer(start // self._size, layout)
         self._count(start, len(block))
-        if slab is None:
+        if buffer is None:
             return block
         slot = start % self._size
-        for array, column in zip(slab.arrays, columns, strict=True):
+        for array, column in zip(buffer.arrays, columns, strict=True):
             for number, leaf in enumerate(column, slot):
                 array[number] = leaf
-        return Block(Slots(slab, slot, slot + len(block)), block.cursor, block.origin)
+        return Block(BatchBufferView(buffer, slot, slot + len(block)), block.cursor, block.origin)
 
-    def _slab(self, number: int, layout: _Layout) -> Slab | None:
+    def _buffer(self, number: int, layout: _Layout) -> BatchBuffer | None:
         """The memory of a batch, if elements of this layout fit it."""
         with self._lock:
             batch = self._batches.get(number)
             if batch is None:
                 batch = self._batches[number] = _Batch(self._made(layout), self._size)
-            slab = batch.slab
-        if slab is None or slab.treedef != layout[0]:
+            buffer = batch.buffer
+        if buffer is None or buffer.treedef != layout[0]:
             return None
-        kinds = tuple((array.shape[1:], array.dtype) for array in slab.arrays)
-        return slab if kinds == layout[1] else None
+        kinds = tuple((array.shape[1:], array.dtype) for array in buffer.arrays)
+        return buffer if kinds == layout[1] else None
 
-    def _made(self, layout: _Layout) -> Slab | None:
+    def _made(self, layout: _Layout) -> BatchBuffer | None:
         treedef, kinds = layout
         nbytes = sum(math.prod(shape) * dtype.itemsize for shape, dtype in kinds)
         if not _FEWEST_BYTES <= nbytes <= self._most_bytes // self._size:
             return None
         keep_freed_memory()  # for the user's function, whose arrays are as large
-        return Slab(treedef, [self._array(shape, dtype) for shape, dtype in kinds])
+        return BatchBuffer(treedef, [self._array(shape, dtype) for shape, dtype in kinds])
 
     def _array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         whole = (self._size, *shape)

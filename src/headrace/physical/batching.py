@@ -8,14 +8,14 @@ from typing import Final
 
 import numpy as np
 
+from headrace.blocks.block import Block, Failure, joined_block
+from headrace.blocks.cursor import Cursor, OffsetCursor, State, StridedCursor
+from headrace.blocks.origin import GroupedOrigin, Origin
+from headrace.blocks.payload import BatchBufferView, Columns, Payload, Rows
 from headrace.errors import InvalidArgumentError
 from headrace.leaf_arrays import native
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure, joined_block
-from headrace.physical.cursor import Cursor, OffsetCursor, State, StridedCursor
 from headrace.physical.failing import located
-from headrace.physical.origin import GroupedOrigin, Origin
-from headrace.physical.payload import Columns, Payload, Rows, Slots
 from headrace.physical.stage import Item, Stage
 from headrace.plan.grouping import Batch
 from headrace.structure import Element, flatten, needs_rows, normalize, paths_of, unflatten
@@ -69,7 +69,7 @@ class BatchStage(Stage):
                 return [*self._whole(blocks, have), self._failed(item, blocks, have)]
             blocks.append(item)
             have += len(item)
-            if isinstance(item.payload, Slots) and have % self._size == 0:
+            if isinstance(item.payload, BatchBufferView) and have % self._size == 0:
                 break  # the batch lies in its memory already: a second one would have to be copied to its side
         made = self._whole(blocks, have)
         rest = have % self._size

@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import CountedCursor, Cursor, State
+from headrace.blocks.payload import Indexed, Zipped
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure
-from headrace.physical.cursor import CountedCursor, Cursor, State
 from headrace.physical.index_sources import RangeSource
-from headrace.physical.payload import Indexed, Zipped
 from headrace.physical.stage import Item, Stage
 from headrace.plan.elementwise import Enumerate
 from headrace.plan.sequencing import Shard

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from headrace.physical.block import Block, Failure
-from headrace.physical.cursor import Cursor, State
-from headrace.physical.origin import Origin
-from headrace.physical.payload import Rows
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.origin import Origin
+from headrace.blocks.payload import Rows
 from headrace.physical.reading import GroupOrigin
 from headrace.structure import Element
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 
+from headrace.blocks.cursor import State
 from headrace.caching.kept import Filled
 from headrace.observe.meter import Meter
 from headrace.physical.budget import Budget, Holding
-from headrace.physical.cursor import State
 from headrace.physical.draws import Key, derived_seed
 from headrace.physical.filling import Fillings, Pin
 from headrace.physical.gates import Gate, Gates

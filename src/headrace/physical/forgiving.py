@@ -7,10 +7,10 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor, State
 from headrace.errors import said
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure
-from headrace.physical.cursor import Cursor, State
 from headrace.physical.stage import Item, Stage
 
 __all__ = ["BoundedForgivingStage", "ForgivingStage"]

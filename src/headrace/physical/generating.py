@@ -12,15 +12,15 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import State
+from headrace.blocks.origin import NumberedOrigin
+from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.observe.frames import holds, since
 from headrace.observe.meter import Meter
 from headrace.ownership import FIXED, owned
-from headrace.physical.block import Block, Failure
-from headrace.physical.cursor import State
 from headrace.physical.failing import located
-from headrace.physical.origin import NumberedOrigin
-from headrace.physical.payload import Rows
 from headrace.physical.signed import Signed
 from headrace.physical.stage import Item, Stage
 from headrace.plan.sources import FromGenerator

@@ -20,21 +20,21 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.origin import Within
+from headrace.blocks.payload import Rows
 from headrace.errors import DataLossError, HeadraceError
 from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
 from headrace.ownership import read_only
-from headrace.physical.block import Block, Failure
 from headrace.physical.budget import Holding
 from headrace.physical.closing import close_all
 from headrace.physical.collecting import SavedCursor
-from headrace.physical.cursor import Cursor, State
 from headrace.physical.failing import located, within
 from headrace.physical.holding import HeldBlock
 from headrace.physical.inner import InnerReader
 from headrace.physical.mapping import call_on
-from headrace.physical.origin import Within
-from headrace.physical.payload import Rows
 from headrace.physical.reading import GroupOrigin, Reads, Runs, place_in
 from headrace.physical.stage import Item, Stage
 from headrace.plan.windowing import GroupByWindow

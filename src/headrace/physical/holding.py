@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from headrace.blocks.block import Block
+from headrace.blocks.cursor import IndexCursor
+from headrace.blocks.origin import Numbers, Origin
+from headrace.blocks.payload import Columns, Payload, Rows
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block
-from headrace.physical.cursor import IndexCursor
 from headrace.physical.handing_out import handed_out
-from headrace.physical.origin import Numbers, Origin
-from headrace.physical.payload import Columns, Payload, Rows
 from headrace.physical.stage import Item, Stage
 from headrace.plan.windowing import HeldElements
 from headrace.structure import Element, TreeDef, transpose, unflatten

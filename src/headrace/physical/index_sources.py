@@ -6,14 +6,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import IndexCursor, State
+from headrace.blocks.origin import NumberedOrigin, Numbers, as_array
+from headrace.blocks.payload import Columns, Indexed, IndexSource, Rows
 from headrace.errors import DataLossError
 from headrace.observe.meter import Meter
 from headrace.ownership import has_fixed_contents, read_only, read_only_array
-from headrace.physical.block import Block, Failure
-from headrace.physical.cursor import IndexCursor, State
 from headrace.physical.draws import Key, integers
-from headrace.physical.origin import NumberedOrigin, Numbers, as_array
-from headrace.physical.payload import Columns, Indexed, IndexSource, Rows
 from headrace.physical.stage import Item, Stage
 from headrace.structure import LEAF, Element, TreeDef, needs_rows, normalize, rows_of
 

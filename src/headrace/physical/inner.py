@@ -7,10 +7,10 @@ import threading
 import time
 from collections.abc import Callable
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor
 from headrace.observe.frames import since, waits, within
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure
-from headrace.physical.cursor import Cursor
 from headrace.physical.gates import Gate
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.queues.channel import EMPTY, Channel

@@ -16,18 +16,18 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import State
+from headrace.blocks.origin import Numbers, Origin, subset
+from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.caching.kept import Filled, Filling, KeptEpoch, RefusedElement, Store
 from headrace.errors import CancelledError, HeadraceError, ResourceExhaustedError
 from headrace.io.elements.file import ElementFile
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure
 from headrace.physical.budget import Holding
 from headrace.physical.closing import close_all
-from headrace.physical.cursor import State
 from headrace.physical.filling import Pin
 from headrace.physical.handing_out import handed_out, protected
-from headrace.physical.origin import Numbers, Origin, subset
-from headrace.physical.payload import Indexed, Payload, Rows, Zipped
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stored import StoredSource
 

@@ -15,35 +15,23 @@ from typing import Any
 
 import numpy as np
 
+from headrace.blocks.block import Block, BlockOrFailure, Failure
+from headrace.blocks.cursor import OffsetCursor
+from headrace.blocks.origin import GroupedOrigin
+from headrace.blocks.payload import Payload, Rows
 from headrace.errors import InvalidArgumentError
 from headrace.observe.frames import Locals, counts, holds, since
 from headrace.observe.meter import Meter
 from headrace.ownership import FIXED, copied, owned
-from headrace.physical.block import Block, Failure
-from headrace.physical.cursor import OffsetCursor
 from headrace.physical.failing import located
 from headrace.physical.handing_out import protected
-from headrace.physical.origin import GroupedOrigin
-from headrace.physical.payload import Payload, Rows
 from headrace.physical.stage import Item, Stage
 from headrace.physical.whole_calls import call_whole
 from headrace.plan.elementwise import Filter, Map
 from headrace.plan.vectorized import Vectorized
 from headrace.structure import Element, normalize, normalize_rows
 
-__all__ = [
-    "Piece",
-    "PiecewiseStage",
-    "apply_maps",
-    "call_function",
-    "call_on",
-    "filter_block",
-    "is_true",
-    "map_block",
-    "packed",
-]
-
-Piece = Block | Failure
+__all__ = ["PiecewiseStage", "apply_maps", "call_function", "call_on", "filter_block", "is_true", "map_block", "packed"]
 
 
 def call_on(function: Callable[..., Any], element: Element) -> Any:
@@ -132,12 +120,12 @@ def _at_block(at: Locals, _: int) -> tuple[str, str]:
 
 
 @holds(_at_element)
-def map_block(node: Map, block: Block) -> list[Piece]:
+def map_block(node: Map, block: Block) -> list[BlockOrFailure]:
     """What a map makes of a block: blocks, and a failure for each element on which its function failed."""
     if isinstance(node.function, Vectorized):
         return _map_whole(node, node.function, block)
     rows = block.payload.rows()
-    pieces: list[Piece] = []
+    pieces: list[BlockOrFailure] = []
     start = 0
     while start < len(rows):
         results, kinds, error = call_each(node.function, rows[start:] if start else rows, block.payload.has_tuples)
@@ -154,7 +142,7 @@ def map_block(node: Map, block: Block) -> list[Piece]:
 
 
 @holds(_at_block)
-def _map_whole(node: Map, function: Vectorized, block: Block) -> list[Piece]:
+def _map_whole(node: Map, function: Vectorized, block: Block) -> list[BlockOrFailure]:
     """The same with one call; where that fails, with a call an element, to find those that it fails on."""
     try:
         return [Block(call_whole(function, block.payload), block.cursor, block.origin)]
@@ -190,7 +178,7 @@ def _answers(predicate: Vectorized, payload: Payload) -> list[Any]:
 
 
 @holds(lambda at, _: (at["node"].label, at["block"].origin.describe(at["index"])))
-def _instead(node: Map, error: Exception, block: Block, index: int) -> Piece:
+def _instead(node: Map, error: Exception, block: Block, index: int) -> BlockOrFailure:
     """What comes in place of an element on which a map failed: its failure, or what ``on_error`` makes of that."""
     failure = _failure(error, node, block, index)
     if not callable(node.on_error):
@@ -210,9 +198,9 @@ def _failure(error: Exception, node: Map | Filter, block: Block, index: int) -> 
     return Failure(placed, block.cursor.advance(index), block.cursor.advance(index + 1), node)
 
 
-def apply_maps(maps: tuple[Map, ...], block: Block) -> list[Piece]:
+def apply_maps(maps: tuple[Map, ...], block: Block) -> list[BlockOrFailure]:
     """What several maps in a row make of a block."""
-    pieces: list[Piece] = [block]
+    pieces: list[BlockOrFailure] = [block]
     for node in maps:
         pieces = [
             made for piece in pieces for made in (map_block(node, piece) if isinstance(piece, Block) else [piece])
@@ -246,10 +234,10 @@ def _truths(answers: list[Any]) -> tuple[np.ndarray, Exception | None]:
 
 
 @holds(_at_element)
-def filter_block(node: Filter, block: Block) -> list[Piece]:
+def filter_block(node: Filter, block: Block) -> list[BlockOrFailure]:
     """What a filter leaves of a block: blocks, and a failure for each element on which its predicate failed."""
     rows = block.payload.rows()
-    pieces: list[Piece] = []
+    pieces: list[BlockOrFailure] = []
     start = 0
     while start < len(rows):
         answers, error = _judge(node.predicate, block.payload, start)
@@ -272,10 +260,10 @@ def filter_block(node: Filter, block: Block) -> list[Piece]:
 class PiecewiseStage(Stage):
     """A stage that makes some pieces of each block that it reads, in the thread of its driver."""
 
-    def __init__(self, make: Callable[[Block], list[Piece]], input_stage: Stage, meter: Meter) -> None:
+    def __init__(self, make: Callable[[Block], list[BlockOrFailure]], input_stage: Stage, meter: Meter) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
         self._make = make
-        self._ready: list[Piece] = []  # reversed: the next one is last
+        self._ready: list[BlockOrFailure] = []  # reversed: the next one is last
 
     def _pull(self, limit: int) -> Item:
         while not self._ready:

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from headrace.blocks.block import Block, Failure, joined_block
+from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.gathered import GatheredPayload
+from headrace.blocks.origin import JoinedOrigin, Origin
+from headrace.blocks.payload import Payload, Rows, join
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure, joined_block
-from headrace.physical.cursor import Cursor, State
 from headrace.physical.draws import Key
 from headrace.physical.failing import located
-from headrace.physical.origin import JoinedOrigin, Origin
-from headrace.physical.payload import Payload, Rows, join
-from headrace.physical.picked import Picked
 from headrace.physical.selecting import IDLE_LIMIT, choice_of, choices, idle_error, uniforms, weights_of
 from headrace.physical.stage import Item, Stage
 from headrace.plan.mixing import Mixture, SampleFromDatasets
@@ -325,4 +325,4 @@ class MixStage(Stage):
         if all(isinstance(payload, Rows) for payload in payloads):
             return join(payloads).subset(where), cursor, origin
         owners = np.repeat(np.arange(len(parts)), lengths)[where]
-        return Picked(payloads, owners, where - (np.cumsum(lengths) - lengths)[owners]), cursor, origin
+        return GatheredPayload(payloads, owners, where - (np.cumsum(lengths) - lengths)[owners]), cursor, origin

@@ -18,15 +18,15 @@ from collections.abc import Callable
 
 import numpy as np
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.origin import JoinedOrigin, Within
+from headrace.blocks.payload import woven
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure
 from headrace.physical.closing import close_all
-from headrace.physical.cursor import Cursor, State
 from headrace.physical.failing import located, within
 from headrace.physical.inner import InnerReader, Opened
-from headrace.physical.origin import JoinedOrigin, Within
-from headrace.physical.payload import woven
 from headrace.physical.stage import Item, Stage
 
 __all__ = ["InterleaveStage", "Opener"]

@@ -12,12 +12,12 @@ from typing import Final
 
 import numpy as np
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor, State
 from headrace.errors import DataLossError
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure
 from headrace.physical.budget import Holding
 from headrace.physical.collecting import Collected, SavedCursor
-from headrace.physical.cursor import Cursor, State
 from headrace.physical.failing import located
 from headrace.physical.reading import GroupOrigin, Reads, Runs, place_in
 from headrace.physical.rows_to_pack import Held, open_rows

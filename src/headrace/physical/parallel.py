@@ -16,15 +16,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from headrace.blocks.block import Block, BlockOrFailure, Failure
+from headrace.blocks.cursor import Cursor, JoinedCursor, State
 from headrace.errors import DeadlineExceededError
 from headrace.observe.frames import since, waits
 from headrace.observe.meter import Meter
 from headrace.physical.batch_memory import BatchMemory
-from headrace.physical.block import Block, Failure
 from headrace.physical.budget import Budget
-from headrace.physical.cursor import Cursor, JoinedCursor, State
 from headrace.physical.gates import Gate
-from headrace.physical.mapping import Piece
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.tuned_calls import TunedCalls
 from headrace.queues.channel import EMPTY, Channel
@@ -51,8 +50,10 @@ class _Task:
     nbytes: int
     beside: int = 1  # how many could run at once when it was given to the workers
     seconds: float = 0.0
-    made: list[Piece] | None = None  # reversed: the next one is last; written by the worker
-    pieces: list[Piece] | None = None  # what is left of it to be handed on; None until the driver has heard of it
+    made: list[BlockOrFailure] | None = None  # reversed: the next one is last; written by the worker
+    pieces: list[BlockOrFailure] | None = (
+        None  # what is left of it to be handed on; None until the driver has heard of it
+    )
 
 
 class ParallelMapStage(Stage):
@@ -65,7 +66,7 @@ class ParallelMapStage(Stage):
 
     def __init__(
         self,
-        make: Callable[[Block], Sequence[Piece]],
+        make: Callable[[Block], Sequence[BlockOrFailure]],
         input_stage: Stage,
         meter: Meter,
         *,
@@ -275,7 +276,7 @@ class _Delivery:
             self._starts.append((start + 1, item.after))
         self._forget_starts()
 
-    def placed(self, piece: Piece, task: _Task) -> Piece:
+    def placed(self, piece: BlockOrFailure, task: _Task) -> BlockOrFailure:
         """The piece with a cursor that knows what else was delivered."""
         elements = len(piece) if isinstance(piece, Block) else 1
         left = sum(len(rest) if isinstance(rest, Block) else 1 for rest in task.pieces or ())

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 
+from headrace.blocks.block import Block, Failure
 from headrace.coordination import Coordinator
 from headrace.errors import CancelledError, OutOfRangeError
 from headrace.observe.frames import waits
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure
 from headrace.physical.budget import Budget
 from headrace.physical.closing import close_all
 from headrace.physical.stage import Item, Pace, Stage

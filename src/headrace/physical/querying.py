@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import State
+from headrace.blocks.origin import NumberedOrigin
+from headrace.blocks.payload import Columns, Payload, Rows
 from headrace.errors import CancelledError, HeadraceError
 from headrace.io.sql.reader import RowChunk, RowPlace, RowReader
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure
-from headrace.physical.cursor import State
-from headrace.physical.origin import NumberedOrigin
-from headrace.physical.payload import Columns, Payload, Rows
 from headrace.physical.stage import Item, Stage
 from headrace.plan.querying import QueryRows
 from headrace.structure import flatten

@@ -10,9 +10,9 @@ import bisect
 import dataclasses
 from collections.abc import Sequence
 
-from headrace.physical.block import Block, Failure
-from headrace.physical.cursor import Cursor
-from headrace.physical.origin import Numbers, Origin, grouped, subset
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor
+from headrace.blocks.origin import Numbers, Origin, grouped, subset
 
 __all__ = ["GroupOrigin", "ReadOrigin", "Reads", "Runs", "place_in"]
 

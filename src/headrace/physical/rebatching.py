@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from headrace.blocks.block import Block, Failure, joined_block
+from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.origin import GroupedOrigin
+from headrace.blocks.payload import Columns, Rows
 from headrace.io.elements.json import element_from_json, element_to_json
 from headrace.leaf_arrays import native
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure, joined_block
-from headrace.physical.cursor import Cursor, State
 from headrace.physical.failing import located
-from headrace.physical.origin import GroupedOrigin
-from headrace.physical.payload import Columns, Rows
 from headrace.physical.stage import Item, Stage
 from headrace.plan.grouping import CyclingBatch
 from headrace.structure import Element, flatten, unflatten

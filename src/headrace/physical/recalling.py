@@ -12,12 +12,12 @@ from typing import Final
 
 import numpy as np
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.payload import Rows
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure
 from headrace.physical.budget import Holding
-from headrace.physical.cursor import Cursor, State
 from headrace.physical.failing import located
-from headrace.physical.payload import Rows
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stepping import DROPPED, UniqueSteps
 

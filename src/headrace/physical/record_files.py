@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import State
+from headrace.blocks.origin import FileOrigin
+from headrace.blocks.payload import Columns, Payload, Rows
 from headrace.errors import DataLossError, HeadraceError
 from headrace.io.reader import Chunk, Place, RecordReader
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure
-from headrace.physical.cursor import State
-from headrace.physical.origin import FileOrigin
-from headrace.physical.payload import Columns, Payload, Rows
 from headrace.physical.stage import Item, Stage
 from headrace.plan.sources import Files
 from headrace.structure import TreeDef, flatten

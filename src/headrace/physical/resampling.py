@@ -10,17 +10,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.origin import Numbers, Origin
+from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError
 from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
 from headrace.ownership import read_only
-from headrace.physical.block import Block, Failure
-from headrace.physical.cursor import Cursor, State
 from headrace.physical.draws import Key
 from headrace.physical.failing import located
 from headrace.physical.mapping import call_on
-from headrace.physical.origin import Numbers, Origin
-from headrace.physical.payload import Rows
 from headrace.physical.selecting import (
     CLASSES_AT_ONCE,
     SMOOTHING,

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError
 from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure
-from headrace.physical.cursor import Cursor, State
 from headrace.physical.failing import located
-from headrace.physical.payload import Rows
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stepping import DROPPED, END, Steps
 from headrace.structure import Element, nbytes_of

@@ -19,15 +19,15 @@ from typing import Final
 
 import numpy as np
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.origin import Numbers, Origin, as_array, subset
+from headrace.blocks.payload import Payload, Rows, join
+from headrace.blocks.slot_buffer import SlotBuffer
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure
 from headrace.physical.budget import Holding, in_words
-from headrace.physical.cursor import Cursor, State
 from headrace.physical.draws import Key
-from headrace.physical.origin import Numbers, Origin, as_array, subset
-from headrace.physical.payload import Payload, Rows, join
 from headrace.physical.shuffle_order import content, drain_order, draws
-from headrace.physical.slots import Slots
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.plan.sequencing import WHOLE_DATASET, Shuffle
 
@@ -81,7 +81,7 @@ class ShuffleStage(Stage):
         self._total_in_state = self._total
         self._reads = _Reads(self._next, input_stage.cursor)
         super().__init__(meter, (input_stage,), self._cursor_at(self._emitted))
-        self._slots = Slots(self._size)
+        self._slots = SlotBuffer(self._size)
         self._order: np.ndarray | None = None  # of the slots, while they drain
         # The number of the element in each slot; None as long as element i lies in slot i.
         self._held: np.ndarray | None = None

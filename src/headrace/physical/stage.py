@@ -17,11 +17,11 @@ import threading
 import time
 from collections.abc import Sequence
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor
 from headrace.observe.frames import holds, since
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure
 from headrace.physical.closing import close_all
-from headrace.physical.cursor import Cursor
 
 __all__ = ["Item", "Pace", "Stage"]
 

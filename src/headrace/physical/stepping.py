@@ -10,10 +10,10 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
+from headrace.blocks.cursor import State
 from headrace.errors import FailedPreconditionError
 from headrace.io.elements.json import element_from_json, element_to_json
 from headrace.ownership import FIXED, owned, read_only
-from headrace.physical.cursor import State
 from headrace.physical.mapping import call_on, is_true, packed
 from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile
 from headrace.structure import Element, flatten, normalize, paths_of, spec_of

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from headrace.blocks.origin import Numbers
+from headrace.blocks.payload import Columns
 from headrace.io.elements.file import ElementFile
 from headrace.ownership import read_only_rows
-from headrace.physical.origin import Numbers
-from headrace.physical.payload import Columns
 from headrace.structure import Element
 
 __all__ = ["StoredSource"]

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from headrace.blocks.payload import Columns, Payload, Rows
 from headrace.errors import InvalidArgumentError
 from headrace.ownership import owned
 from headrace.physical.handing_out import read_only_columns
-from headrace.physical.payload import Columns, Payload, Rows
 from headrace.plan.fetching import FetchMany
 from headrace.plan.vectorized import Vectorized
 from headrace.structure import flatten, needs_rows, normalize, paths_of, unflatten

@@ -10,16 +10,16 @@ import bisect
 
 import numpy as np
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.origin import Numbers, Origin
+from headrace.blocks.payload import Payload, Rows, join
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure
 from headrace.physical.budget import Holding
 from headrace.physical.collecting import Collected
 from headrace.physical.failing import located
 from headrace.physical.handing_out import protected
 from headrace.physical.holding import HeldBlock, by_leaf
-from headrace.physical.origin import Numbers, Origin
-from headrace.physical.payload import Payload, Rows, join
 from headrace.physical.reading import GroupOrigin, Reads
 from headrace.physical.stage import Item, Stage
 from headrace.plan.windowing import Held, HeldElements, Window

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.payload import Zipped
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block, Failure
-from headrace.physical.cursor import Cursor, State
-from headrace.physical.payload import Zipped
 from headrace.physical.stage import Item, Stage
 from headrace.structure import TreeDef
 

@@ -14,12 +14,12 @@ from tests.laws.elements import Named, add_one, fail_on, halves
 from tests.laws.running import Way, assert_same, elements_of, ways
 
 import headrace as hr
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import IndexCursor
+from headrace.blocks.origin import NumberedOrigin
+from headrace.blocks.payload import BatchBufferView, Rows, join
 from headrace.physical import batch_memory
 from headrace.physical.batch_memory import BatchMemory
-from headrace.physical.block import Block, Failure
-from headrace.physical.cursor import IndexCursor
-from headrace.physical.origin import NumberedOrigin
-from headrace.physical.payload import Rows, Slots, join
 from headrace.testing.restoring import check_every_restore_point
 
 
@@ -75,7 +75,7 @@ def test_what_lies_side_by_side_is_joined_without_a_copy() -> None:
     assert isinstance(first, Block)
     assert isinstance(second, Block)
     whole = join([first.payload, second.payload])
-    assert isinstance(whole, Slots)
+    assert isinstance(whole, BatchBufferView)
     assert np.shares_memory(whole.arrays[0], first.payload.columns().arrays[0])
     assert whole.arrays[0][:, 0].tolist() == [0, 1, 2, 3]
 
@@ -95,7 +95,7 @@ def test_no_memory_is_kept_for_batches_that_are_complete() -> None:
 def test_a_batch_that_would_be_too_large_is_left_to_the_driver() -> None:
     (block,) = BatchMemory(1 << 20, 1 << 20).place(0, [block_of([np.zeros(2)])])
     assert isinstance(block, Block)
-    assert not isinstance(block.payload, Slots)
+    assert not isinstance(block.payload, BatchBufferView)
 
 
 @pytest.fixture

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headrace.blocks.block import Block
+from headrace.blocks.cursor import IndexCursor
+from headrace.blocks.origin import NumberedOrigin
+from headrace.blocks.payload import Rows
 from headrace.observe.meter import Meter
 from headrace.physical import parallel
-from headrace.physical.block import Block
 from headrace.physical.budget import Budget
-from headrace.physical.cursor import IndexCursor
 from headrace.physical.gates import Gate
-from headrace.physical.origin import NumberedOrigin
 from headrace.physical.parallel import ParallelMapStage
-from headrace.physical.payload import Rows
 from headrace.physical.stage import Item, Stage
 from headrace.physical.tuned_calls import TunedCalls
 from headrace.queues.channel import EMPTY, Channel

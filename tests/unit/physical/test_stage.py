@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.blocks.block import Block
+from headrace.blocks.cursor import IndexCursor
+from headrace.blocks.origin import NumberedOrigin
+from headrace.blocks.payload import Rows
 from headrace.observe.meter import Meter
-from headrace.physical.block import Block
-from headrace.physical.cursor import IndexCursor
-from headrace.physical.origin import NumberedOrigin
-from headrace.physical.payload import Rows
 from headrace.physical.stage import Item, Pace, Stage
 
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 from headrace.backends.access.dispatch import Access, access_of
 from headrace.backends.reference.stream import Given, called
+from headrace.blocks.origin import grouped
+from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError
 from headrace.physical.batching import stacked
 from headrace.physical.combining import padded_batch, ragged_batch
 from headrace.physical.context import Context
-from headrace.physical.origin import grouped
-from headrace.physical.payload import Rows
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.structure import Element
 

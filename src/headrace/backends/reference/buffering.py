@@ -6,6 +6,9 @@ from collections.abc import Callable, Iterator
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, log
+from headrace.blocks.cursor import State
+from headrace.blocks.origin import WordedOrigin
+from headrace.blocks.payload import Rows
 from headrace.caching.kept import Filled, KeptEpoch, RefusedElement
 from headrace.caching.memory import MemoryCache
 from headrace.errors import HeadraceError
@@ -13,13 +16,10 @@ from headrace.ownership import read_only
 from headrace.physical.budget import Holding
 from headrace.physical.closing import close_all
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.physical.draws import Key
 from headrace.physical.keeping import CACHE_REMEDY, cache_state, located_in_cache
 from headrace.physical.lowering import shuffle_key
 from headrace.physical.lowering.dispatch import input_state
-from headrace.physical.origin import WordedOrigin
-from headrace.physical.payload import Rows
 from headrace.physical.shuffle_order import content, drain_order, draws
 from headrace.physical.shuffling import SHUFFLE_REMEDY, buffer_needs, buffer_slots
 from headrace.plan.buffering import Cache, Prefetch, WithOptions

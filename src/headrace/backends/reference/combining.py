@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream
+from headrace.blocks.cursor import State
 from headrace.errors import HeadraceError
 from headrace.physical.closing import close_all
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.plan.combining import Zip
 from headrace.structure import unflatten
 

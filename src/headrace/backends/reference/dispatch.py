@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 
 from headrace.backends.reference.stream import Stream
+from headrace.blocks.cursor import State
 from headrace.errors import InternalError
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.plan.node import Node
 
 __all__ = ["stream_of"]

@@ -7,10 +7,10 @@ import functools
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, called, leave_out
+from headrace.blocks.cursor import State
 from headrace.errors import HeadraceError
 from headrace.ownership import copied, read_only
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.physical.drawing import drawing_map
 from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.mapping import call_function, is_true, packed

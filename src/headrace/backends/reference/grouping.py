@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, called
+from headrace.blocks.cursor import State
+from headrace.blocks.origin import grouped
+from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError
 from headrace.physical.batching import sliced, stacked
 from headrace.physical.combining import padded_batch, ragged_batch
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.physical.lowering.dispatch import input_state
-from headrace.physical.origin import grouped
-from headrace.physical.payload import Rows
 from headrace.physical.rebatching import element_like, emptied, specified, turn_after, turn_state
 from headrace.plan.grouping import Batch, CyclingBatch, PaddedBatch, RaggedBatch, Unbatch
 from headrace.structure import Element

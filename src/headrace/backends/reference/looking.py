@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary
+from headrace.blocks.cursor import State
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.plan.looking import Noted, Tap
 
 __all__: list[str] = []

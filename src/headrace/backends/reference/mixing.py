@@ -8,12 +8,12 @@ import numpy as np
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, called
+from headrace.blocks.cursor import State
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
 from headrace.ownership import read_only
 from headrace.physical.closing import close_all
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.physical.draws import Key
 from headrace.physical.lowering.mixing import readings, sample_key, selector_context
 from headrace.physical.mapping import call_on

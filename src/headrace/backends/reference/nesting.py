@@ -8,11 +8,11 @@ from typing import Any
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, called
+from headrace.blocks.cursor import State
 from headrace.errors import HeadraceError
 from headrace.observe import frames
 from headrace.physical.closing import close_all
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.physical.failing import within
 from headrace.physical.lowering import changed_since, inner_plan
 from headrace.plan.combining import FlatMap, Interleave

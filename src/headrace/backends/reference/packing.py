@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, called
+from headrace.blocks.cursor import State
+from headrace.blocks.origin import grouped
 from headrace.errors import HeadraceError
 from headrace.physical.budget import Holding
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.physical.lowering.dispatch import input_state
-from headrace.physical.origin import grouped
 from headrace.physical.packing import PACK_REMEDY, pack_state, sequences_lost
 from headrace.physical.sequences import TokenSequence, packed_row, sequence_of
 from headrace.plan.packing import Pack

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Interrupted, Stream
+from headrace.blocks.cursor import State
 from headrace.errors import CancelledError, HeadraceError
 from headrace.io.sql.reader import RowReader
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.physical.querying import place_from, rows_payload
 from headrace.plan.querying import QueryRows
 

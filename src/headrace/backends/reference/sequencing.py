@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary
+from headrace.blocks.cursor import State
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.physical.lowering.dispatch import input_state
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
 

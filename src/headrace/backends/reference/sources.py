@@ -6,10 +6,10 @@ import numpy as np
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, leave_out
+from headrace.blocks.cursor import State
 from headrace.errors import HeadraceError
 from headrace.io.reader import Place, RecordReader
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.physical.failing import located
 from headrace.physical.generating import GeneratorRun
 from headrace.physical.index_sources import fewer_elements

@@ -7,10 +7,10 @@ import functools
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, called, log
+from headrace.blocks.cursor import State
 from headrace.errors import HeadraceError
 from headrace.physical.budget import Holding
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.physical.failing import located
 from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.recalling import UNIQUE_REMEDY

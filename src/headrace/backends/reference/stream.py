@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from headrace.blocks.cursor import State
 from headrace.errors import HeadraceError, said
 from headrace.observe.frames import holds, since
-from headrace.physical.cursor import State
 from headrace.physical.failing import located
 from headrace.structure import Element
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from headrace.arguments import AUTOTUNE
+from headrace.blocks.cursor import State
 from headrace.caching.kept import Filled
 from headrace.caching.memory import MemoryCache
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.physical.keeping import CACHE_REMEDY, CacheStage
 from headrace.physical.lowering.dispatch import lower
 from headrace.physical.prefetching import PrefetchStage

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import functools
 
+from headrace.blocks.cursor import State
 from headrace.errors import InternalError
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.physical.stage import Stage
 from headrace.plan.node import Node
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 
 from headrace.arguments import AUTOTUNE
+from headrace.blocks.cursor import State
 from headrace.physical.batch_memory import BatchMemory
 from headrace.physical.choosing import EnumerateStage
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.physical.drawing import drawing_map
 from headrace.physical.forgiving import BoundedForgivingStage
 from headrace.physical.lowering.dispatch import input_state, is_ordered, lower

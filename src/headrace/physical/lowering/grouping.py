@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 
+from headrace.blocks.cursor import State
 from headrace.physical.batching import BatchStage, ChunkStage, CombinedBatchStage, UnbatchStage, stacked_chunk
 from headrace.physical.combining import padded_batch, ragged_batch
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.physical.lowering.dispatch import input_state, lower
 from headrace.physical.parallel import ParallelMapStage
 from headrace.physical.rebatching import CyclingBatchStage

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from headrace.blocks.cursor import State
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.physical.draws import Key
 from headrace.physical.lowering.dispatch import lower
 from headrace.physical.mixing import DrawnChoices, MixStage, ReadChoices

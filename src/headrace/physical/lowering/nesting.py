@@ -8,11 +8,11 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor, State
 from headrace.errors import DataLossError
 from headrace.observe.frames import holds
-from headrace.physical.block import Block, Failure
 from headrace.physical.context import Context
-from headrace.physical.cursor import Cursor, State
 from headrace.physical.inner import AheadReader, InnerReader
 from headrace.physical.lowering.dispatch import input_state, is_ordered, lower
 from headrace.physical.mapping import call_on

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from headrace.blocks.cursor import State
 from headrace.physical.choosing import ConcatenateStage, RepeatStage, ShardStage, SkipStage, TakeStage
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.physical.draws import Key
 from headrace.physical.lowering.dispatch import input_state, lower
 from headrace.physical.shuffling import SHUFFLE_REMEDY, ShuffleStage

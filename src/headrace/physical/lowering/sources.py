@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.blocks.cursor import State
 from headrace.errors import InternalError
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.physical.forgiving import BoundedForgivingStage
 from headrace.physical.generating import GeneratorStage
 from headrace.physical.index_sources import ArraysSource, IndexedStage, OneSource, RandomNumbers, RangeSource

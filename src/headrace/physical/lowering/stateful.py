@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from headrace.blocks.cursor import State
 from headrace.physical.context import Context
-from headrace.physical.cursor import State
 from headrace.physical.forgiving import ForgivingStage
 from headrace.physical.lowering.dispatch import input_state, lower
 from headrace.physical.recalling import UNIQUE_REMEDY, RecallingStage

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from headrace.blocks.block import Failure
+from headrace.blocks.cursor import IndexCursor, State
 from headrace.observe.frames import holds
-from headrace.physical.block import Failure
 from headrace.physical.collecting import SavedCursor
 from headrace.physical.context import Context
-from headrace.physical.cursor import IndexCursor, State
 from headrace.physical.failing import located
 from headrace.physical.group_windows import GROUPS_REMEDY, GroupWindowsStage
 from headrace.physical.holding import HeldBlock, HeldStage

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.blocks.payload import Columns, Indexed, Payload, Rows
+from headrace.blocks.slot_buffer import SlotBuffer
 from headrace.physical.index_sources import ArraysSource
-from headrace.physical.payload import Columns, Indexed, Payload, Rows
-from headrace.physical.slots import Slots
 from headrace.structure import LEAF
 from headrace.testing.restoring import same
 
@@ -37,7 +37,7 @@ PUTS = st.lists(
 
 @given(PUTS)
 def test_what_was_put_last_lies_in_a_slot(puts: list[tuple[list[int], Payload]]) -> None:
-    slots, expected = Slots(), dict[int, Any]()
+    slots, expected = SlotBuffer(), dict[int, Any]()
     for places, payload in puts:
         slots.put(np.array(places), payload)
         expected.update(zip(places, payload.rows(), strict=True))
@@ -48,7 +48,7 @@ def test_what_was_put_last_lies_in_a_slot(puts: list[tuple[list[int], Payload]])
 
 def test_slots_that_nothing_lies_in_do_no_harm_when_the_form_changes() -> None:
     few = ArraysSource(LEAF, (np.arange(3),))
-    slots = Slots()
+    slots = SlotBuffer()
     slots.put(np.array([9]), Indexed(few, np.array([2])))
     slots.put(np.array([40]), Indexed(few, np.array([1])))
     slots.put(np.array([3]), Rows(["another form"]))
@@ -56,7 +56,7 @@ def test_slots_that_nothing_lies_in_do_no_harm_when_the_form_changes() -> None:
 
 
 def test_numbers_stay_numbers() -> None:
-    slots = Slots()
+    slots = SlotBuffer()
     slots.put_first(Indexed(SOURCE, range(5)))
     assert isinstance(slots.get(np.array([3])), Indexed)
     slots.put(np.array([1]), Indexed(SOURCE, np.array([77])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.physical.origin import (
+from headrace.blocks.origin import (
     FileOrigin,
     GroupedOrigin,
     JoinedOrigin,

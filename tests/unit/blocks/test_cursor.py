@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.physical.cursor import (
+from headrace.blocks.cursor import (
     CountedCursor,
     Cursor,
     IndexCursor,

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.blocks.block import Block, joined_block
+from headrace.blocks.cursor import IndexCursor
+from headrace.blocks.origin import NumberedOrigin
+from headrace.blocks.payload import Columns, Indexed, Payload, Rows, Zipped, join, woven
 from headrace.errors import InternalError, InvalidArgumentError
-from headrace.physical.block import Block, joined_block
-from headrace.physical.cursor import IndexCursor
 from headrace.physical.index_sources import ArraysSource, OneSource, RangeSource
-from headrace.physical.origin import NumberedOrigin
-from headrace.physical.payload import Columns, Indexed, Payload, Rows, Zipped, join, woven
 from headrace.structure import LEAF, flatten
 from headrace.testing.restoring import same
 

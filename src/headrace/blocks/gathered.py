@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from headrace.physical.origin import Numbers
-from headrace.physical.payload import Columns, Payload, Rows, join
+from headrace.blocks.origin import Numbers
+from headrace.blocks.payload import Columns, Payload, Rows, join
 from headrace.structure import Element
 
-__all__ = ["Picked"]
+__all__ = ["GatheredPayload"]
 
 
-class Picked:
+class GatheredPayload:
     """Elements of several payloads in an order of their own, none of which has been read or copied yet.
 
     Args:
@@ -32,11 +32,11 @@ class Picked:
     def __len__(self) -> int:
         return len(self.owners)
 
-    def subset(self, indices: Numbers) -> Picked:
+    def subset(self, indices: Numbers) -> GatheredPayload:
         if isinstance(indices, range):
             chosen = slice(indices.start, indices.stop, indices.step) if len(indices) else slice(0, 0)
-            return Picked(self.parts, self.owners[chosen], self.places[chosen])
-        return Picked(self.parts, self.owners[indices], self.places[indices])
+            return GatheredPayload(self.parts, self.owners[chosen], self.places[chosen])
+        return GatheredPayload(self.parts, self.owners[indices], self.places[indices])
 
     def _pieces(self) -> Iterator[tuple[np.ndarray, Payload]]:
         """What is picked of each part, and where it belongs; of a slice no more is read than the slice."""

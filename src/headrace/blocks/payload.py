@@ -20,10 +20,21 @@ from typing import Protocol
 
 import numpy as np
 
-from headrace.physical.origin import Numbers, as_array, subset
+from headrace.blocks.origin import Numbers, as_array, subset
 from headrace.structure import Element, TreeDef, columns_of, flatten, nbytes_of, rows_of, unflatten
 
-__all__ = ["Columns", "IndexSource", "Indexed", "Payload", "Rows", "Slab", "Slots", "Zipped", "join", "woven"]
+__all__ = [
+    "BatchBuffer",
+    "BatchBufferView",
+    "Columns",
+    "IndexSource",
+    "Indexed",
+    "Payload",
+    "Rows",
+    "Zipped",
+    "join",
+    "woven",
+]
 
 
 class Payload(Protocol):
@@ -193,7 +204,7 @@ def _has_arrays(column: np.ndarray) -> bool:
     return column.ndim > 1 or column.dtype.names is not None
 
 
-class Slab:
+class BatchBuffer:
     """The arrays of a batch, before all of its elements are there."""
 
     __slots__ = ("arrays", "treedef")
@@ -203,20 +214,20 @@ class Slab:
         self.arrays = arrays
 
 
-class Slots(Columns):
-    """Elements that lie in a slab already: to join those that lie side by side costs nothing."""
+class BatchBufferView(Columns):
+    """Elements that lie in a batch's buffer already: to join those that lie side by side costs nothing."""
 
-    __slots__ = ("slab", "start", "stop")
+    __slots__ = ("buffer", "start", "stop")
 
-    def __init__(self, slab: Slab, start: int, stop: int) -> None:
-        super().__init__(slab.treedef, [array[start:stop] for array in slab.arrays])
-        self.slab = slab
+    def __init__(self, buffer: BatchBuffer, start: int, stop: int) -> None:
+        super().__init__(buffer.treedef, [array[start:stop] for array in buffer.arrays])
+        self.buffer = buffer
         self.start = start
         self.stop = stop
 
     def subset(self, indices: Numbers) -> Columns:
         if isinstance(indices, range) and indices.step == 1:
-            return Slots(self.slab, self.start + indices.start, self.start + indices.stop)
+            return BatchBufferView(self.buffer, self.start + indices.start, self.start + indices.stop)
         return super().subset(indices)
 
 
@@ -322,21 +333,21 @@ def join(payloads: Sequence[Payload]) -> Payload:
     first = payloads[0]
     if isinstance(first, Indexed) and all(isinstance(p, Indexed) and p.source is first.source for p in payloads):
         return Indexed(first.source, np.concatenate([as_array(p.indices) for p in payloads]))  # type: ignore[attr-defined]
-    if isinstance(first, Slots) and (whole := _joined_slots(first, payloads)) is not None:
+    if isinstance(first, BatchBufferView) and (whole := _joined_views(first, payloads)) is not None:
         return whole
     if isinstance(first, Columns) and all(_alike(first, payload) for payload in payloads):
         return _joined_columns(first, payloads)  # type: ignore[arg-type]  # _alike has looked
     return Rows([row for payload in payloads for row in payload.rows()])
 
 
-def _joined_slots(first: Slots, payloads: Sequence[Payload]) -> Slots | None:
-    """The slots of all, if they lie side by side."""
+def _joined_views(first: BatchBufferView, payloads: Sequence[Payload]) -> BatchBufferView | None:
+    """One view of all, if they lie side by side."""
     stop = first.start
     for payload in payloads:
-        if not isinstance(payload, Slots) or payload.slab is not first.slab or payload.start != stop:
+        if not isinstance(payload, BatchBufferView) or payload.buffer is not first.buffer or payload.start != stop:
             return None
         stop = payload.stop
-    return Slots(first.slab, first.start, stop)
+    return BatchBufferView(first.buffer, first.start, stop)
 
 
 def _alike(first: Columns, other: Payload) -> bool:

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.blocks.gathered import GatheredPayload
+from headrace.blocks.origin import Numbers
+from headrace.blocks.payload import Columns, Indexed, Payload, Rows
 from headrace.errors import InvalidArgumentError
 from headrace.physical.index_sources import RangeSource
-from headrace.physical.origin import Numbers
-from headrace.physical.payload import Columns, Indexed, Payload, Rows
-from headrace.physical.picked import Picked
 from headrace.structure import flatten
 
 LEAF = flatten(0)[1]
@@ -34,9 +34,9 @@ VALUES = [part.rows() for part in PARTS]
 PICKS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), min_size=1, max_size=12)
 
 
-def picked(picks: list[tuple[int, int]], parts: list[Payload] = PARTS) -> Picked:
+def picked(picks: list[tuple[int, int]], parts: list[Payload] = PARTS) -> GatheredPayload:
     owners, places = (np.array(numbers, dtype=np.int64) for numbers in zip(*picks, strict=True))
-    return Picked(parts, owners, places)
+    return GatheredPayload(parts, owners, places)
 
 
 @given(PICKS, st.data())

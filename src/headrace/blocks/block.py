@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from headrace.blocks.cursor import Cursor, JoinedCursor
+from headrace.blocks.origin import JoinedOrigin, Origin
+from headrace.blocks.payload import Payload, join
 from headrace.errors import HeadraceError, InternalError
-from headrace.physical.cursor import Cursor, JoinedCursor
-from headrace.physical.origin import JoinedOrigin, Origin
-from headrace.physical.payload import Payload, join
 
-__all__ = ["Block", "Failure", "joined_block"]
+__all__ = ["Block", "BlockOrFailure", "Failure", "joined_block"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,3 +75,6 @@ class Failure:
     cursor: Cursor
     after: Cursor
     by: object | None = None
+
+
+BlockOrFailure = Block | Failure

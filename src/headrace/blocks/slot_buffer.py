@@ -7,17 +7,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from headrace.physical.origin import as_array
-from headrace.physical.payload import Columns, Indexed, Payload, Rows
+from headrace.blocks.origin import as_array
+from headrace.blocks.payload import Columns, Indexed, Payload, Rows
 from headrace.structure import Element, object_array
 
-__all__ = ["Slots"]
+__all__ = ["SlotBuffer"]
 
 # Slots that are known to come have their memory from the beginning, up to so much: the system gives what is touched.
 _MOST_RESERVED_BYTES: Final = 64 << 20
 
 
-class Slots:
+class SlotBuffer:
     """Slots for elements; they grow as they are filled.
 
     Indexed elements are kept as numbers, columns as columns, all else as objects. The first payload decides, and

@@ -1,0 +1,1 @@
+"""How elements travel: payloads, the cursors before them, their origins."""
