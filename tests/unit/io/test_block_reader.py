@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from headrace.io.block_reader import BlockReader
-from headrace.io.csv.format import CsvFormat
 from headrace.io.csv.reader import CsvReader
+from headrace.io.csv.record_format import CsvFormat
 from headrace.io.text import LineReader
 
 READERS: dict[str, Callable[[str], BlockReader]] = {

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from headrace.io.csv.format import CsvFormat, DType
 from headrace.io.csv.layout import Layout
+from headrace.io.csv.record_format import CsvFormat, DType
 from headrace.io.reader import Array
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.io.csv.format import CsvFormat
+from headrace.io.csv.record_format import CsvFormat
 from headrace.io.reader import Array
 from headrace.tensor_spec import TensorSpec
 

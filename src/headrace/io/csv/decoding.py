@@ -11,8 +11,8 @@ from headrace.errors import InvalidArgumentError
 from headrace.io.csv.columns import columns_of_layout
 from headrace.io.csv.components import CsvComponents
 from headrace.io.csv.fields import split_record
-from headrace.io.csv.format import CsvFormat
 from headrace.io.csv.layout import layout_of
+from headrace.io.csv.record_format import CsvFormat
 from headrace.io.csv.values import columns_of_rows, row_of_fields
 from headrace.io.reader import Array
 from headrace.structure import LEAF, rows_of

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from headrace.io.csv.format import CsvFormat
+from headrace.io.csv.record_format import CsvFormat
 from headrace.io.reader import Array
 
 __all__ = ["Layout", "layout_of"]

@@ -11,8 +11,8 @@ from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.io.block_reader import MAX_RECORD_BYTES, NO_RECORDS, BlockReader, Header, Records
 from headrace.io.csv.columns import Columns, columns_of_layout
 from headrace.io.csv.fields import RawRecord, count_line_breaks, first_record, records_of_file
-from headrace.io.csv.format import CsvFormat
 from headrace.io.csv.layout import Layout, layout_of
+from headrace.io.csv.record_format import CsvFormat
 from headrace.io.csv.values import columns_of_rows, row_of_fields
 from headrace.io.reader import Place
 
@@ -36,7 +36,7 @@ class CsvReader(BlockReader):
 
     Example:
         >>> import pathlib, tempfile
-        >>> from headrace.io.csv.format import CsvFormat
+        >>> from headrace.io.csv.record_format import CsvFormat
         >>> from headrace.io.csv.reader import CsvReader
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder, "a.csv")

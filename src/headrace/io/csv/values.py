@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
-from headrace.io.csv.format import Column, CsvFormat
 from headrace.io.csv.numbers import PARSERS
+from headrace.io.csv.record_format import Column, CsvFormat
 from headrace.io.reader import Array
 from headrace.io.text import not_utf8
 

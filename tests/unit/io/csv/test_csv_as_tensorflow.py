@@ -13,8 +13,8 @@ import pytest
 
 from headrace.errors import InvalidArgumentError
 from headrace.io.csv.decoding import decode_csv
-from headrace.io.csv.format import CsvFormat
 from headrace.io.csv.reader import CsvReader
+from headrace.io.csv.record_format import CsvFormat
 
 DTYPES = {"f": np.float32, "d": np.float64, "i": np.int32, "l": np.int64, "s": str}
 DEFAULTS = {"f": 1.5, "d": np.float64(2.5), "i": 3, "l": np.int64(4), "s": "none"}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from headrace.errors import InvalidArgumentError
-from headrace.io.csv.format import Column, CsvFormat
+from headrace.io.csv.record_format import Column, CsvFormat
 
 F32, F64, I32, I64 = (np.dtype(name) for name in ("float32", "float64", "int32", "int64"))
 

@@ -16,9 +16,9 @@ from tests.unit.io.reading import bits, everything_of
 
 from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from headrace.io.block_reader import Records
-from headrace.io.csv.format import CsvFormat
 from headrace.io.csv.layout import layout_of
 from headrace.io.csv.reader import CsvReader, CsvRecords
+from headrace.io.csv.record_format import CsvFormat
 from headrace.io.reader import Place
 
 NUMBERS = [

@@ -82,7 +82,7 @@ class CsvFormat:
 
     Example:
         >>> import numpy as np
-        >>> from headrace.io.csv.format import CsvFormat
+        >>> from headrace.io.csv.record_format import CsvFormat
         >>> CsvFormat([0.0, [], np.int64, "none"]).dtypes
         (dtype('float32'), dtype('float32'), dtype('int64'), <class 'str'>)
     """
