@@ -12,11 +12,22 @@ import optree
 
 from headrace.errors import InvalidArgumentError
 
-__all__ = ["NAMESPACE", "DatasetSpec", "Shape", "TensorSpec", "checked_shape", "dataset_spec", "fits", "general"]
+__all__ = [
+    "NAMESPACE",
+    "DatasetSpec",
+    "Shape",
+    "Spec",
+    "TensorSpec",
+    "checked_shape",
+    "dataset_spec",
+    "fits",
+    "general",
+]
 
 NAMESPACE: Final = "headrace"  # of what is registered with optree
 
 Shape = tuple[int | None, ...]
+Spec = Any  # a structure of TensorSpec, or None where only a run could tell
 
 
 @dataclasses.dataclass(frozen=True, slots=True, init=False)

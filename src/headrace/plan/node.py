@@ -16,11 +16,14 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final, Protocol, Self, runtime_checkable
 
+from headrace.tensor_spec import Spec
+
 __all__ = [
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
     "HasPlan",
     "Node",
+    "Spec",
     "UnaryNode",
     "function_label",
     "function_name",
@@ -35,8 +38,6 @@ UNKNOWN_CARDINALITY: Final = -2
 
 # A function of the library's own is no user's: its file says nothing of where to look.
 _OURS: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")  # noqa: PTH100, PTH118, PTH120 - no I/O
-
-Spec = Any  # a structure of TensorSpec, or None where only a run could tell
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)

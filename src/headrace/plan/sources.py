@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final, Protocol
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from headrace.arguments import check_int
 from headrace.errors import InvalidArgumentError
-from headrace.io.reader import Chunk, Place, RecordReader
+from headrace.io.file_format import FileFormat
 from headrace.ownership import read_only
 from headrace.plan.node import INFINITE_CARDINALITY, Node, Spec
 from headrace.plan.randomness import Randomness
@@ -26,7 +26,7 @@ from headrace.structure import (
 )
 from headrace.tensor_spec import TensorSpec
 
-__all__ = ["Files", "FromGenerator", "FromTensorSlices", "FromTensors", "RandomSource", "Range", "RecordFormat"]
+__all__ = ["Files", "FromGenerator", "FromTensorSlices", "FromTensors", "RandomSource", "Range"]
 
 _INT64 = np.dtype(np.int64)
 
@@ -192,38 +192,13 @@ class FromGenerator(Node):
         return {"signature": str(self.signature), "args": len(self.args)}
 
 
-class RecordFormat(Protocol):
-    """A format of files of records: how to read one, and what its records are."""
-
-    @property
-    def op(self) -> str:
-        """What the operation is called."""
-        ...
-
-    def spec(self) -> Spec:
-        """The structure of one record; None where records differ: the one component is then the records themselves."""
-        ...
-
-    def parameters(self) -> dict[str, Any]:
-        """What distinguishes this format from others of its kind, as plain data."""
-        ...
-
-    def components(self, chunk: Chunk) -> Sequence[np.ndarray] | None:
-        """The records' components as arrays; None where they are the columns of the chunk's matrix, one by one."""
-        ...
-
-    def open(self, path: str, place: Place) -> RecordReader:
-        """A reader of one file from a place on."""
-        ...
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Files(Node):
     """The records of files, one file after the other."""
 
     op: ClassVar[str] = "files"
     paths: tuple[str, ...]
-    format: RecordFormat
+    format: FileFormat
     on_error: str = "raise"
 
     def __post_init__(self) -> None:

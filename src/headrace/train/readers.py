@@ -15,9 +15,9 @@ from itertools import accumulate
 from headrace.errors import InvalidArgumentError, ResourceExhaustedError
 from headrace.io.compression import checked_compression_type
 from headrace.io.files import read_file
-from headrace.io.fixed_length import FixedLengthFormat, FixedLengthReader
+from headrace.io.fixed_length.reader import FixedLengthFormat, FixedLengthReader
 from headrace.io.reader import Chunk, Place, RecordReader
-from headrace.io.text import LineReader
+from headrace.io.text.reader import LineReader
 from headrace.io.tfrecord.reader import FRAME_BYTES, FrameReader, crc32c_function
 from headrace.structure import object_array
 from headrace.train.reader_base import ReaderBase

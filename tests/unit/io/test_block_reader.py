@@ -15,7 +15,7 @@ import pytest
 from headrace.io.block_reader import BlockReader
 from headrace.io.csv.reader import CsvReader
 from headrace.io.csv.record_format import CsvFormat
-from headrace.io.text import LineReader
+from headrace.io.text.reader import LineReader
 
 READERS: dict[str, Callable[[str], BlockReader]] = {
     "lines": lambda path: LineReader(path, buffer_size=1 << 16),
@@ -54,7 +54,7 @@ def test_a_record_much_longer_than_the_buffer_is_one_record(tmp_path: Path) -> N
 
 
 def test_the_libraries_that_parse_are_imported_by_the_first_read_only() -> None:
-    modules = "headrace.io, headrace.io.csv.reader, headrace.io.text"
+    modules = "headrace.io, headrace.io.csv.reader, headrace.io.text.reader"
     code = f"import sys, {modules}; print([name for name in ('pyarrow', 'fsspec') if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert found.stdout.strip() == "[]"

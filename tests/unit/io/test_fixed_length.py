@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.io.reading import everything_of
 
 from headrace.errors import DataLossError, InvalidArgumentError
-from headrace.io.fixed_length import FixedLengthReader
+from headrace.io.fixed_length.reader import FixedLengthReader
 from headrace.io.reader import Place
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {"": bytes, "GZIP": gzip.compress, "ZLIB": zlib.compress}

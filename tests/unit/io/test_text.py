@@ -13,7 +13,7 @@ from tests.unit.io.reading import everything_of
 
 from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from headrace.io.reader import Place
-from headrace.io.text import LineReader
+from headrace.io.text.reader import LineReader
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {"": bytes, "GZIP": gzip.compress, "ZLIB": zlib.compress}
 

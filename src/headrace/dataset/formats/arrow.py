@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.columnar import of_columns
-from headrace.plan.formats.arrow import ArrowFiles
+from headrace.io.columnar.format import ArrowFiles
 
 __all__ = ["ArrowDataset"]
 

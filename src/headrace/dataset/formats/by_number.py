@@ -6,18 +6,19 @@ from typing import Any
 
 from headrace.dataset.dataset import Dataset
 from headrace.errors import InvalidArgumentError
+from headrace.io.file_format import FileFormat
 from headrace.io.files import paths_of_files
 from headrace.io.indexing.records import INDEXED_FORMATS, IndexedRecords
 from headrace.plan.by_number import Source
 from headrace.plan.fetching import FetchMany, fetch_of
-from headrace.plan.sources import Range, RecordFormat
+from headrace.plan.sources import Range
 
 __all__ = ["by_number"]
 
 
 def by_number(
     filenames: Any,
-    files: RecordFormat,
+    files: FileFormat,
     kind: str,
     *,
     num_parallel_reads: int | None = None,

@@ -9,8 +9,8 @@ from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
 from headrace.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, NotFoundError
 from headrace.io.columnar.wanted import Expected, Selection, checked_columns, checked_filters
+from headrace.io.file_format import FileFormat
 from headrace.io.files import paths_of_files
-from headrace.plan.sources import RecordFormat
 from headrace.structure import flatten
 
 __all__ = ["of_columns"]
@@ -21,7 +21,7 @@ _MOST_UNREADABLE: Final = 8
 
 def of_columns(
     filenames: Any,
-    make: Callable[..., RecordFormat],
+    make: Callable[..., FileFormat],
     open_groups: Callable[[str, Selection], Any],
     *,
     columns: Sequence[str] | None,

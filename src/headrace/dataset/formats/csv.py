@@ -8,7 +8,7 @@ from typing import Any
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
 from headrace.io.csv.components import CsvComponents
-from headrace.plan.formats.csv import CsvFiles
+from headrace.io.csv.format import CsvFiles
 
 __all__ = ["CsvDataset"]
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from headrace.dataset.dataset import Dataset
 from headrace.errors import InvalidArgumentError
+from headrace.io.file_format import FileFormat
 from headrace.io.files import path_of, paths_of_files
-from headrace.plan.sources import Files, RecordFormat
+from headrace.plan.sources import Files
 from headrace.tensor_spec import TensorSpec
 
 __all__ = ["of_files"]
@@ -17,7 +18,7 @@ __all__ = ["of_files"]
 
 def of_files(
     filenames: Any,
-    make: RecordFormat,
+    make: FileFormat,
     *,
     num_parallel_reads: int | None = None,
     on_error: str = "raise",

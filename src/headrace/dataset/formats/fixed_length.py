@@ -6,8 +6,8 @@ from typing import Any
 
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
-from headrace.io.fixed_length import FixedLengthFormat
-from headrace.plan.formats.fixed_length import FixedLengthFiles
+from headrace.io.fixed_length.format import FixedLengthFiles
+from headrace.io.fixed_length.reader import FixedLengthFormat
 
 __all__ = ["FixedLengthRecordDataset"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
 from headrace.io.json_lines.fields import JsonFields
-from headrace.plan.formats.json_lines import JsonLinesFiles
+from headrace.io.json_lines.format import JsonLinesFiles
 
 __all__ = ["JsonLinesDataset"]
 

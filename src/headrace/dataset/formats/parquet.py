@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.columnar import of_columns
-from headrace.plan.formats.parquet import ParquetFiles
+from headrace.io.columnar.format import ParquetFiles
 
 __all__ = ["ParquetDataset"]
 

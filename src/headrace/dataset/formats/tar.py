@@ -10,7 +10,8 @@ from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
 from headrace.dataset.formats.tar_handlers import AUTO
 from headrace.errors import InvalidArgumentError
-from headrace.plan.formats.tar import Handler, Handlers, TarFiles, TarHandlers
+from headrace.io.tar.format import TarFiles
+from headrace.plan.tar_handlers import Handler, Handlers, TarHandlers
 
 __all__ = ["TarDataset"]
 

@@ -6,7 +6,7 @@ import json
 from types import MappingProxyType
 from typing import Any, Final
 
-from headrace.plan.formats.tar import Handler
+from headrace.plan.tar_handlers import Handler
 
 __all__ = ["AUTO"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
-from headrace.plan.formats.text import TextFiles
+from headrace.io.text.format import TextFiles
 
 __all__ = ["TextLineDataset"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
-from headrace.plan.formats.tfrecord import TFRecordFiles
+from headrace.io.tfrecord.format import TFRecordFiles
 
 __all__ = ["TFRecordDataset"]
 

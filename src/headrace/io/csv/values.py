@@ -14,7 +14,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.io.csv.numbers import PARSERS
 from headrace.io.csv.record_format import Column, CsvFormat
 from headrace.io.reader import Array
-from headrace.io.text import not_utf8
+from headrace.io.text.reader import not_utf8
 
 __all__ = ["columns_of_rows", "row_of_fields"]
 

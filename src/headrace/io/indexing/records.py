@@ -35,7 +35,7 @@ from headrace.io.indexing.index import Scan, index_of
 from headrace.io.indexing.scans import scan_frames, scan_lines
 from headrace.io.reader import Array
 from headrace.io.tar.elements import decode_element, scan_elements
-from headrace.io.text import not_utf8
+from headrace.io.text.reader import not_utf8
 from headrace.io.tfrecord.reader import crc32c_function, masked, wrong_checksum
 from headrace.structure import object_array
 

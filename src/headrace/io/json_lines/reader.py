@@ -21,7 +21,7 @@ from headrace.io.json_lines.fields import JsonFields
 from headrace.io.json_lines.objects import object_of_line
 from headrace.io.json_lines.values import column_of_values, placeholder, row_of_object
 from headrace.io.reader import Array, Place
-from headrace.io.text import LinesFormat, line_ends, whole_lines
+from headrace.io.text.reader import LinesFormat, line_ends, whole_lines
 from headrace.structure import Element, normalize, normalize_rows, object_array, rows_of
 
 __all__ = ["JsonLinesFormat", "JsonLinesReader"]

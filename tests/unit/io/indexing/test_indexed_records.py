@@ -21,7 +21,7 @@ import headrace.io.indexing.records as module
 from headrace.errors import DataLossError, HeadraceError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from headrace.io.indexing import scans
 from headrace.io.indexing.records import INDEXED_FORMATS, IndexedRecords
-from headrace.io.text import LineReader
+from headrace.io.text.reader import LineReader
 from headrace.io.tfrecord.reader import FrameReader
 
 ONE_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -19,7 +19,7 @@ from headrace.io.json_lines.columns import columns_of_lines
 from headrace.io.json_lines.fields import JsonFields
 from headrace.io.json_lines.reader import JsonLinesFormat, JsonLinesReader
 from headrace.io.reader import Place
-from headrace.io.text import line_ends
+from headrace.io.text.reader import line_ends
 
 Fields = dict[str, Any]
 

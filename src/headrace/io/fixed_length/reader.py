@@ -43,7 +43,7 @@ class FixedLengthReader(BlockReader):
 
     Example:
         >>> import pathlib, tempfile
-        >>> from headrace.io.fixed_length import FixedLengthReader
+        >>> from headrace.io.fixed_length.reader import FixedLengthReader
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder, "pairs.bin")
         ...     _ = path.write_bytes(b"HEADaabbcc")

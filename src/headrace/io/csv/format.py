@@ -1,4 +1,4 @@
-"""CSV files as a plan reads them."""
+"""Describes CSV files: what a plan holds of them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from headrace.io.csv.components import CsvComponents
 from headrace.io.csv.reader import CsvReader
 from headrace.io.reader import Chunk, Place, RecordReader
-from headrace.plan.formats.streamed import StreamedFiles
-from headrace.plan.node import Spec
+from headrace.io.streamed_files import StreamedFiles
+from headrace.tensor_spec import Spec
 
 __all__ = ["CsvFiles"]
 

@@ -32,7 +32,7 @@ class LineReader(BlockReader):
 
     Example:
         >>> import pathlib, tempfile
-        >>> from headrace.io.text import LineReader
+        >>> from headrace.io.text.reader import LineReader
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder, "poem.txt")
         ...     _ = path.write_text("one\n\nthree")

@@ -1,4 +1,4 @@
-"""Tar archives as a plan reads them, and the handlers that make values of their files."""
+"""The plan node that makes values of the files in tar archives, and the handlers that it calls."""
 
 from __future__ import annotations
 
@@ -7,29 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from headrace.errors import DataError, HeadraceError, InvalidArgumentError, said
-from headrace.io.reader import Place, RecordReader
-from headrace.io.tar.reader import TarReader
 from headrace.plan.elementwise import Map
-from headrace.plan.formats.streamed import StreamedFiles
-from headrace.plan.node import Spec, function_name, function_place
+from headrace.plan.node import function_name, function_place
 from headrace.structure import Element
 
-__all__ = ["Handler", "Handlers", "TarFiles", "TarHandlers"]
+__all__ = ["Handler", "Handlers", "TarHandlers"]
 
 Handler = Callable[[bytes], Any]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class TarFiles(StreamedFiles):
-    """Tar archives, a record a key: a dict, which may have other extensions than the one before."""
-
-    op: ClassVar[str] = "TarDataset"
-
-    def spec(self) -> Spec:
-        return None
-
-    def open(self, path: str, place: Place) -> RecordReader:
-        return TarReader(path, self.compression_type, place=place)
 
 
 class Handlers:

@@ -1,4 +1,4 @@
-"""JSON Lines files as a plan reads them."""
+"""Describes JSON Lines files: what a plan holds of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from headrace.io.json_lines.fields import JsonFields
 from headrace.io.json_lines.reader import JsonLinesReader
 from headrace.io.reader import Place, RecordReader
-from headrace.plan.formats.streamed import StreamedFiles
-from headrace.plan.node import Spec
+from headrace.io.streamed_files import StreamedFiles
+from headrace.tensor_spec import Spec
 
 __all__ = ["JsonLinesFiles"]
 

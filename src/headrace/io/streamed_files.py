@@ -1,4 +1,4 @@
-"""What the formats have in common that are read as streams of bytes, compressed or not."""
+"""Describes files that are read as streams of bytes, compressed or not: what their formats have in common."""
 
 from __future__ import annotations
 

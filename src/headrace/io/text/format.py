@@ -1,4 +1,4 @@
-"""Text files as a plan reads them."""
+"""Describes text files: what a plan holds of them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import dataclasses
 from typing import ClassVar
 
 from headrace.io.reader import Place, RecordReader
-from headrace.io.text import LineReader
-from headrace.plan.formats.streamed import StreamedFiles
-from headrace.plan.node import Spec
-from headrace.tensor_spec import TensorSpec
+from headrace.io.streamed_files import StreamedFiles
+from headrace.io.text.reader import LineReader
+from headrace.tensor_spec import Spec, TensorSpec
 
 __all__ = ["TextFiles"]
 

@@ -1,15 +1,14 @@
-"""Files of records of a fixed length as a plan reads them."""
+"""Describes files of records of a fixed length: what a plan holds of them."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any, ClassVar
 
-from headrace.io.fixed_length import FixedLengthFormat, FixedLengthReader
+from headrace.io.fixed_length.reader import FixedLengthFormat, FixedLengthReader
 from headrace.io.reader import Place, RecordReader
-from headrace.plan.formats.streamed import StreamedFiles
-from headrace.plan.node import Spec
-from headrace.tensor_spec import TensorSpec
+from headrace.io.streamed_files import StreamedFiles
+from headrace.tensor_spec import Spec, TensorSpec
 
 __all__ = ["FixedLengthFiles"]
 

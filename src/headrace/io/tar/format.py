@@ -1,0 +1,26 @@
+"""Describes tar archives: what a plan holds of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from headrace.io.reader import Place, RecordReader
+from headrace.io.streamed_files import StreamedFiles
+from headrace.io.tar.reader import TarReader
+from headrace.tensor_spec import Spec
+
+__all__ = ["TarFiles"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TarFiles(StreamedFiles):
+    """Tar archives, a record a key: a dict, which may have other extensions than the one before."""
+
+    op: ClassVar[str] = "TarDataset"
+
+    def spec(self) -> Spec:
+        return None
+
+    def open(self, path: str, place: Place) -> RecordReader:
+        return TarReader(path, self.compression_type, place=place)
