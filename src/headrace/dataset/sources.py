@@ -11,7 +11,6 @@ from headrace.dataset.part import Part
 from headrace.errors import InvalidArgumentError
 from headrace.io.files import FilePaths, match_files
 from headrace.plan.by_number import Source
-from headrace.plan.fetching import fetch_of, length_of
 from headrace.plan.randomness import Randomness
 from headrace.plan.signature import is_signature, signature_of
 from headrace.plan.sources import FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
@@ -178,16 +177,8 @@ class Sources(Part):
                    [4],
                    [9]])}
         """
-        numbers = Range(start=0, stop=length_of(source), step=1, name=name)
-        return cls._of(
-            Source(
-                input=numbers,
-                function=fetch_of(source),
-                num_parallel_calls=num_parallel_calls,
-                deterministic=deterministic,
-                name=name,
-            )
-        )
+        plan = Source.of(source, num_parallel_calls=num_parallel_calls, deterministic=deterministic, name=name)
+        return cls._of(plan)
 
     @classmethod
     def range(cls, *args: int, output_type: Any = np.int64, name: str | None = None) -> Dataset:

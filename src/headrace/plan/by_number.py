@@ -10,11 +10,12 @@ becomes of them. This is the meaning and no optimization: every backend runs the
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from headrace.plan.buffering import Prefetch, WithOptions
 from headrace.plan.combining import Zip
 from headrace.plan.elementwise import Enumerate, Map
+from headrace.plan.fetching import fetch_of, length_of
 from headrace.plan.node import Node, nodes_of
 from headrace.plan.rewriting import rewrite
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Shuffle, Skip, Take
@@ -29,6 +30,28 @@ class Source(Map):
     """The elements of an object that gives them by number; its input is the numbers."""
 
     op: ClassVar[str] = "source"
+
+    @classmethod
+    def of(
+        cls,
+        source: Any,
+        *,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Source:
+        """Returns the node for an object.
+
+        Raises:
+            TypeError: it has no length, or nothing to be got by number.
+        """
+        return cls(
+            input=Range(start=0, stop=length_of(source), step=1, name=name),
+            function=fetch_of(source),
+            num_parallel_calls=num_parallel_calls,
+            deterministic=deterministic,
+            name=name,
+        )
 
 
 def numbers_first(plan: Node) -> Node:

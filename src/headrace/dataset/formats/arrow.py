@@ -70,7 +70,7 @@ class ArrowDataset(Dataset):
     ) -> None:
         from headrace.io.columnar.arrow_ipc import open_arrow
 
-        made = of_columns(
+        plan = of_columns(
             filenames,
             ArrowFiles,
             open_arrow,
@@ -83,4 +83,4 @@ class ArrowDataset(Dataset):
             on_error=on_error,
             name=name,
         )
-        super().__init__(made.__headrace_plan__())
+        super().__init__(plan)

@@ -11,6 +11,8 @@ from headrace.errors import DataLossError, FailedPreconditionError, InvalidArgum
 from headrace.io.columnar.wanted import Expected, Selection, checked_columns, checked_filters
 from headrace.io.file_format import FileFormat
 from headrace.io.files import paths_of_files
+from headrace.plan.by_number import Source
+from headrace.plan.node import Node
 from headrace.structure import flatten
 
 __all__ = ["of_columns"]
@@ -21,7 +23,7 @@ _MOST_UNREADABLE: Final = 8
 
 def of_columns(
     filenames: Any,
-    make: Callable[..., FileFormat],
+    file_format: Callable[..., FileFormat],
     open_groups: Callable[[str, Selection], Any],
     *,
     columns: Sequence[str] | None,
@@ -32,8 +34,11 @@ def of_columns(
     cache_bytes: int | None,
     on_error: str,
     name: str | None,
-) -> Dataset:
-    """The rows of files that are named, or that a dataset names; by number where random access is asked for."""
+) -> Node:
+    """Returns the plan of the rows of files that are named, or that a dataset names; by number for ``random_access``.
+
+    ``file_format`` makes the description of the files, given a ``selection``; ``open_groups`` opens a file for its columns.
+    """
     selection = Selection(
         columns=checked_columns(columns),
         filters=checked_filters(filters),
@@ -44,14 +49,14 @@ def of_columns(
             raise InvalidArgumentError("random_access needs the names of the files, and not a dataset of them")
         paths: Any = filenames
     else:
-        paths = tuple(paths_of_files(filenames, stage=make(selection=selection).op))
+        paths = tuple(paths_of_files(filenames, stage=file_format(selection=selection).op))
         selection = _expecting(paths, selection, open_groups)
     if random_access:
         rows = _by_number(paths, selection, open_groups, on_error=on_error, cache_bytes=cache_bytes)
-        return Dataset.source(rows, num_parallel_calls=num_parallel_reads, name=name or make(selection=selection).op)
+        return Source.of(rows, num_parallel_calls=num_parallel_reads, name=name or file_format(selection=selection).op)
     if cache_bytes is not None:
         raise InvalidArgumentError("cache_bytes is for random_access=True: what is read in order is not kept")
-    files = make(selection=selection)
+    files = file_format(selection=selection)
     return of_files(paths, files, num_parallel_reads=num_parallel_reads, on_error=on_error, name=name)
 
 

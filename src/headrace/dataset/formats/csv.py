@@ -77,4 +77,4 @@ class CsvDataset(Dataset):
             exclude_cols=exclude_cols,
         )
         files = CsvFiles(csv=csv, header=header, compression_type=compression_type, buffer_size=buffer_size)
-        super().__init__(of_files(filenames, files, on_error=on_error, name=name).__headrace_plan__())
+        super().__init__(of_files(filenames, files, on_error=on_error, name=name))

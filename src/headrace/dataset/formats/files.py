@@ -10,6 +10,8 @@ from headrace.dataset.dataset import Dataset
 from headrace.errors import InvalidArgumentError
 from headrace.io.file_format import FileFormat
 from headrace.io.files import path_of, paths_of_files
+from headrace.plan.combining import FlatMap, Interleave
+from headrace.plan.node import Node
 from headrace.plan.sources import Files
 from headrace.tensor_spec import TensorSpec
 
@@ -18,45 +20,61 @@ __all__ = ["of_files"]
 
 def of_files(
     filenames: Any,
-    make: FileFormat,
+    file_format: FileFormat,
     *,
     num_parallel_reads: int | None = None,
     on_error: str = "raise",
     name: str | None = None,
     indexed: str | None = None,
-) -> Dataset:
-    """The records of files that are named, or that a dataset names; by their number where ``indexed`` says as what."""
+) -> Node:
+    """Returns the plan of the records of files that are named, or that a dataset names.
+
+    Args:
+        filenames: one name, several, or a dataset of names.
+        file_format: what the files are.
+        num_parallel_reads: how many files are read at once, their records interleaved; None reads one after the other.
+        on_error: what becomes of records that cannot be read, ``"raise"`` or ``"skip"``.
+        name: how messages and statistics call the operation.
+        indexed: the kind of index by which records are read by their number; None reads them in order.
+
+    Raises:
+        TypeError: a dataset of something else than names.
+        InvalidArgumentError: arguments that exclude each other.
+    """
     if indexed is not None:
         from headrace.dataset.formats.by_number import by_number
 
-        return by_number(filenames, make, indexed, num_parallel_reads=num_parallel_reads, on_error=on_error, name=name)
+        return by_number(
+            filenames, file_format, indexed, num_parallel_reads=num_parallel_reads, on_error=on_error, name=name
+        )
     if isinstance(filenames, Dataset):
-        _check_names(filenames, stage=make.op)
+        names = filenames.__headrace_plan__()
+        _check_names(names, stage=file_format.op)
 
         def open_one(*element: Any) -> Dataset:
             try:
                 path = path_of(element[0] if len(element) == 1 else element)  # type: ignore[arg-type]  # checked there
             except InvalidArgumentError as error:
-                raise error.located(stage=make.op, origin=None) from None
-            return Dataset(Files(paths=(path,), format=make, on_error=on_error, name=name))
+                raise error.located(stage=file_format.op, origin=None) from None
+            return Dataset(Files(paths=(path,), format=file_format, on_error=on_error, name=name))
 
         if num_parallel_reads is None:
-            return filenames.flat_map(open_one, name=name)
-        return filenames.interleave(open_one, num_parallel_calls=num_parallel_reads, name=name)
-    paths = tuple(paths_of_files(filenames, stage=make.op))
+            return FlatMap(input=names, function=open_one, name=name)
+        return Interleave(input=names, function=open_one, num_parallel_calls=num_parallel_reads, name=name)
+    paths = tuple(paths_of_files(filenames, stage=file_format.op))
     if num_parallel_reads is None:
-        return Dataset(Files(paths=paths, format=make, on_error=on_error, name=name))
+        return Files(paths=paths, format=file_format, on_error=on_error, name=name)
     named = Dataset.from_tensor_slices(np.array(paths, dtype=object))
-    return of_files(named, make, num_parallel_reads=num_parallel_reads, on_error=on_error, name=name)
+    return of_files(named, file_format, num_parallel_reads=num_parallel_reads, on_error=on_error, name=name)
 
 
-def _check_names(filenames: Dataset, *, stage: str) -> None:
+def _check_names(names: Node, *, stage: str) -> None:
     """Refuses a dataset of something else than names, as far as that is known.
 
     Raises:
         TypeError: its elements are no scalar texts.
     """
-    spec = filenames.__headrace_plan__().spec()
+    spec = names.spec()
     if spec is None or (
         isinstance(spec, TensorSpec) and spec.shape in ((), None) and spec.dtype in (str, bytes, object)
     ):

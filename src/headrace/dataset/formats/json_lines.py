@@ -71,5 +71,5 @@ class JsonLinesDataset(Dataset):
             compression_type=compression_type,
             buffer_size=buffer_size,
         )
-        made = of_files(filenames, files, num_parallel_reads=num_parallel_reads, on_error=on_error, name=name)
-        super().__init__(made.__headrace_plan__())
+        plan = of_files(filenames, files, num_parallel_reads=num_parallel_reads, on_error=on_error, name=name)
+        super().__init__(plan)

@@ -7,6 +7,7 @@ from typing import Any
 from headrace.dataset.dataset import Dataset
 from headrace.io.files import paths_of_files
 from headrace.io.npy.rows import NumpyRows
+from headrace.plan.by_number import Source
 
 __all__ = ["NumpyDataset"]
 
@@ -46,5 +47,4 @@ class NumpyDataset(Dataset):
 
     def __init__(self, filenames: Any, name: str | None = None, *, num_parallel_reads: int | None = None) -> None:
         rows = NumpyRows(paths_of_files(filenames, stage="NumpyDataset"))
-        made = Dataset.source(rows, num_parallel_calls=num_parallel_reads, name=name or "NumpyDataset")
-        super().__init__(made.__headrace_plan__())
+        super().__init__(Source.of(rows, num_parallel_calls=num_parallel_reads, name=name or "NumpyDataset"))

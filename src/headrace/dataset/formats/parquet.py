@@ -77,7 +77,7 @@ class ParquetDataset(Dataset):
     ) -> None:
         from headrace.io.columnar.parquet import ParquetGroups
 
-        made = of_columns(
+        plan = of_columns(
             filenames,
             ParquetFiles,
             ParquetGroups,
@@ -90,4 +90,4 @@ class ParquetDataset(Dataset):
             on_error=on_error,
             name=name,
         )
-        super().__init__(made.__headrace_plan__())
+        super().__init__(plan)

@@ -71,7 +71,7 @@ class TarDataset(Dataset):
         random_access: bool = False,
     ) -> None:
         tar = TarFiles(compression_type=compression_type)
-        made = of_files(
+        plan = of_files(
             filenames,
             tar,
             num_parallel_reads=num_parallel_reads,
@@ -79,7 +79,6 @@ class TarDataset(Dataset):
             name=name,
             indexed="tar" if random_access else None,
         )
-        plan = made.__headrace_plan__()
         calls = num_parallel_reads if random_access or num_parallel_reads is None else AUTOTUNE
         chosen = _chosen(handlers)
         if chosen is not None:

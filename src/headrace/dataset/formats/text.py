@@ -57,7 +57,7 @@ class TextLineDataset(Dataset):
         random_access: bool = False,
     ) -> None:
         text = TextFiles(compression_type=compression_type, buffer_size=buffer_size)
-        made = of_files(
+        plan = of_files(
             filenames,
             text,
             num_parallel_reads=num_parallel_reads,
@@ -65,4 +65,4 @@ class TextLineDataset(Dataset):
             name=name,
             indexed="text" if random_access else None,
         )
-        super().__init__(made.__headrace_plan__())
+        super().__init__(plan)

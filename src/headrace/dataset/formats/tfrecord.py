@@ -60,7 +60,7 @@ class TFRecordDataset(Dataset):
         random_access: bool = False,
     ) -> None:
         frames = TFRecordFiles(compression_type=compression_type, buffer_size=buffer_size)
-        made = of_files(
+        plan = of_files(
             filenames,
             frames,
             num_parallel_reads=num_parallel_reads,
@@ -68,4 +68,4 @@ class TFRecordDataset(Dataset):
             name=name,
             indexed="tfrecord" if random_access else None,
         )
-        super().__init__(made.__headrace_plan__())
+        super().__init__(plan)
