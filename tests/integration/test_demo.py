@@ -91,6 +91,37 @@ def losses_in_order(result: dict[str, Any]) -> list[list[float]]:
     return [way["losses"] for way in result["ways"] if way["way"] != "queue"]
 
 
+@pytest.mark.parametrize("features", ["1", "2"])
+def test_rows_of_few_features_are_trained_on_too(features: str, capsys: pytest.CaptureFixture[str]) -> None:
+    result = result_of(capsys, "--files", "2", "--rows", "5", "--features", features, "--no-report")
+    assert {(way["steps"], way["last_batch"]) for way in result["ways"]} == {(1, 20)}
+
+
+@pytest.mark.parametrize("word", ["nan", "inf", "1e38", "1e39"])
+def test_losses_that_are_no_numbers_are_equal_all_the_same_and_told(
+    word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own_data(tmp_path / "mine", a=f"1,2,1\n3,{word},0\n" * 20)
+    assert main(["demo", "--data", "mine", "--no-report"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert "gave the very same 4 losses." in captured.out
+    assert "The losses of naive are no numbers from step " in captured.out
+
+
+def test_an_output_that_holds_ascii_alone_costs_no_result() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "headrace", "demo", *SMALL, "--no-report"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "ascii"},
+    ) as process:
+        output, errors = process.communicate(timeout=LIMIT_S)
+    assert (process.returncode, errors) == (0, b"")
+    assert b"1.00x" in output
+    assert output.isascii()
+
+
 def test_the_same_command_gives_the_same_losses_again(capsys: pytest.CaptureFixture[str]) -> None:
     first, second = (result_of(capsys, *SMALL, "--no-report") for _ in range(2))
     assert losses_in_order(first) == losses_in_order(second)

@@ -3,6 +3,7 @@
 House rules. Whatever is the user's or the data's fault ends as one line on stderr and a non-zero exit status:
 2 when the command line itself is wrong, 1 when what it asked for failed. A traceback means a fault of headrace.
 Ctrl-C ends with status 130, as the shell expects; commands clean up in ``finally`` and ``with``, not here.
+A character that the encoding of stdout lacks is written as an escape: no work is lost over how it is shown.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import TextIOWrapper
 
 import typer
 
@@ -52,9 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         # Not app(): it would turn every EOFError, and so our OutOfRangeError, into an abort by the user.
-        with command.make_context("headrace", words) as context:
+        with _any_text(sys.stdout), command.make_context("headrace", words) as context:
             command.invoke(context)
-        sys.stdout.flush()
+            sys.stdout.flush()
     except typer.Exit as end:
         return end.exit_code
     except KeyboardInterrupt:
@@ -82,6 +85,19 @@ def _headrace(
         typer.echo(f"headrace {__version__}")
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+@contextmanager
+def _any_text(stream: object) -> Iterator[None]:
+    """The stream, taking any text meanwhile."""
+    if not isinstance(stream, TextIOWrapper) or stream.errors != "strict":
+        yield
+        return
+    stream.reconfigure(errors="backslashreplace")
+    try:
+        yield
+    finally:
+        stream.reconfigure(errors="strict")
 
 
 def _failed(message: str, status: int) -> int:

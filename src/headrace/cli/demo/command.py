@@ -25,7 +25,7 @@ def demo(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of CSV files, a label in the last column. The demo's files are made in a folder that does not "
+            help="Folder of CSV files, a label (0 or 1) in the last column. The demo's files are made in a folder that does not "
             "exist yet; CSV files of your own are used as they are. [default: data]",
             show_default=False,
             rich_help_panel=_DATA,

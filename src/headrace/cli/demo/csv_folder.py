@@ -48,8 +48,8 @@ def prepare_folder(
     """See that there are files to train on, making the demo's own where that is meant.
 
     They are made in a folder that does not exist yet, in one that holds the demo's files already (of this recipe:
-    only what is missing; of another: anew), and, with ``may_fill``, in an empty one. Files that the demo did not make
-    are used as they are.
+    only what is missing; of another: anew, where nobody has changed them), and, with ``may_fill``, in an empty one. Files
+    that the demo did not make are used as they are, but not beside its own.
 
     Args:
         folder: where the files are or shall be.
@@ -60,18 +60,20 @@ def prepare_folder(
 
     Raises:
         NotFoundError: no such folder, or no CSV file in it.
-        InvalidArgumentError: the path is no folder, or a file is empty.
-        FailedPreconditionError: the folder cannot be written.
+        InvalidArgumentError: the path is no folder, a file is empty, or other CSV files lie beside the demo's.
+        FailedPreconditionError: the folder cannot be written, or files were changed that another recipe would replace.
     """
     if not folder.parent.is_dir():
         raise NotFoundError(f"no such folder: {folder.parent}; create it, or name another with --data")
     if folder.exists() and not folder.is_dir():
         raise InvalidArgumentError(f"{folder} is a file; --data names a folder of CSV files")
-    ours = recipe_in(folder) is not None
+    known = recipe_in(folder)
+    if known is not None:
+        _check_only_ours(folder, known)
     empty = not any(folder.glob("*.csv"))
-    if not folder.exists() or ours or (may_fill and empty):
+    if not folder.exists() or known is not None or (may_fill and empty):
         make_files(folder, recipe, on_file=on_file)
-        return _only_ours(look_into(folder, "examples-*.csv", features=recipe.features, made_by=recipe), recipe)
+        return look_into(folder, "examples-*.csv", features=recipe.features, made_by=recipe)
     return look_into(folder, "*.csv", features=features, made_by=None)
 
 
@@ -95,13 +97,12 @@ def look_into(folder: Path, pattern: str, *, features: int | None, made_by: Reci
     )
 
 
-def _only_ours(found: CsvFolder, recipe: Recipe) -> CsvFolder:
-    strangers = sorted({path.name for path in found.paths} - set(recipe.names()))
+def _check_only_ours(folder: Path, recipe: Recipe) -> None:
+    strangers = sorted({path.name for path in folder.glob("*.csv")} - set(recipe.names()))
     if strangers:
         raise InvalidArgumentError(
-            f"{found.paths[0].parent} holds the demo's files and also {strangers[0]}; move it away"
+            f"{folder} holds the demo's files and also {strangers[0]}; move it into a folder of its own, and name that with --data"
         )
-    return found
 
 
 def _count_rows(path: Path) -> int:

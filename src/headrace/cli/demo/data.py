@@ -2,14 +2,15 @@
 
 House rules. The same recipe gives the same bytes on every machine, each file by itself, so that a making that was
 stopped goes on where it was. A folder of ours carries its recipe in ``headrace-demo.json``, written before the first
-file. What we did not make, we never touch.
+file. What we did not make, or what somebody has changed since, we never touch.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +58,8 @@ def make_files(folder: Path, recipe: Recipe, *, on_file: Callable[[int, int], No
         on_file: told after each file how many of how many are made.
 
     Raises:
-        FailedPreconditionError: the folder cannot be created or written.
+        FailedPreconditionError: the folder cannot be created or written, or holds files of another recipe that were
+            changed since they were made.
 
     Example:
         >>> import tempfile
@@ -103,16 +105,34 @@ def _create(folder: Path) -> None:
 
 
 def _remove_files_of(recipe: Recipe | None, folder: Path) -> None:
-    for name in recipe.names() if recipe else ():
-        (folder / name).unlink(missing_ok=True)
+    if recipe is None:
+        return
+    there = [(number, folder / name) for number, name in enumerate(recipe.names()) if (folder / name).exists()]
+    for number, path in there:
+        if not _is_as_made(path, recipe, number):
+            raise FailedPreconditionError(
+                f"{path} has changed since the demo made it, and files of other numbers would replace it; "
+                "move it away, or name another folder with --data"
+            )
+    for _, path in there:
+        path.unlink()
+
+
+def _is_as_made(path: Path, recipe: Recipe, number: int) -> bool:
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        return all(mine == theirs for mine, theirs in zip_longest(_lines(recipe, number), file))
 
 
 def _make_file(path: Path, recipe: Recipe, number: int) -> None:
+    with whole_file(path) as file:
+        file.writelines(_lines(recipe, number))
+
+
+def _lines(recipe: Recipe, number: int) -> Iterator[str]:
     # A generator for each file, so that a file's bytes do not depend on which others had to be made.
     generator = np.random.default_rng([recipe.seed, number])
     # Six decimals, as a person would export them; the label is that of the numbers as written.
     features = generator.standard_normal((recipe.rows, recipe.features)).round(6)
     labels = features.sum(axis=1) > 0
     row_format = ",".join(["%.6f"] * recipe.features) + ",%.1f\n"
-    with whole_file(path) as file:
-        file.writelines(row_format % (*row, label) for row, label in zip(features.tolist(), labels, strict=True))
+    return (row_format % (*row, label) for row, label in zip(features.tolist(), labels, strict=True))

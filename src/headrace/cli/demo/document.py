@@ -1,11 +1,13 @@
 """The result of a demo for machines: one JSON document.
 
-Keys are only ever added. Times are in seconds and shares between 0 and 1.
+Keys are only ever added. Times are in seconds and shares between 0 and 1. A loss that is no finite number is null, which
+JSON has no other word for.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from typing import Any
 
@@ -44,4 +46,13 @@ def document(comparison: Comparison, job: Job, machine: Machine, framework: Fram
         "identical_losses": list(comparison.same_losses),
         "machine": asdict(machine),
     }
-    return json.dumps(content, indent=2, ensure_ascii=False)
+    # In ASCII: it is the same document on whatever stdout can hold.
+    return json.dumps(_finite(content), indent=2, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

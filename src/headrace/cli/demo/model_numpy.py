@@ -39,6 +39,7 @@ class NumpyModel:
         # The gradient of the large layer is as large as the layer: made once, not at every step.
         self._hidden_gradient = np.empty_like(self._hidden)
 
+    @np.errstate(over="ignore", invalid="ignore")  # the loss tells: it is no number from there on
     def step(self, features: Array, labels: Array) -> Learned:
         """Learn from features (n × features) and labels (n × 1)."""
         activations = features @ self._hidden

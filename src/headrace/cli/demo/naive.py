@@ -26,12 +26,14 @@ def naive_batches(
     """Batches of features (n × features) and labels (n × 1), in the order of the files; only the last may be smaller.
 
     Raises:
-        InvalidArgumentError: a row has too few or too many columns, or a word where a number belongs.
+        InvalidArgumentError: a row has too few or too many columns, a word where a number belongs, or a label that is
+            not between 0 and 1.
         DataLossError: a file is not UTF-8 text.
     """
     rows = (row for _ in range(epochs) for path in folder.paths for row in _rows_of(path, folder.features + 1))
     while batch := list(islice(rows, batch_size)):
-        numbers = np.array(batch, dtype=np.float32)
+        with np.errstate(over="ignore"):  # what float32 cannot hold is inf, as in the other ways
+            numbers = np.array(batch, dtype=np.float32)
         yield numbers[:, :-1], numbers[:, -1:]
 
 
@@ -53,9 +55,13 @@ def _parsed(fields: list[str], columns: int, origin: str) -> list[float]:
     if len(fields) > columns:
         raise InvalidArgumentError(f"there are {len(fields):,} columns, but {columns:,} are needed", origin=origin)
     try:
-        return [float(field) for field in fields]
+        numbers = [float(field) for field in fields]
     except ValueError:
         raise _not_a_number(fields, origin) from None
+    if not 0 <= numbers[-1] <= 1:  # as of NaN
+        reason = f"the label is {fields[-1]}; it must be 0 or 1, or a probability between them"
+        raise InvalidArgumentError(reason, origin=f"{origin}, column {columns:,}")
+    return numbers
 
 
 def _not_a_number(fields: list[str], origin: str) -> InvalidArgumentError:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 
 from headrace.cli.demo.summary import RECENT, share_waiting
@@ -24,6 +24,13 @@ __all__ = ["LiveProgress", "PlainProgress", "Progress", "SilentProgress", "progr
 
 REDRAW_S = 0.1  # ten times a second looks continuous
 LINES_A_WAY = 6  # of plain output: enough to see it go on
+
+# Widths of what stands in a line of the live display, which has one column between two of them.
+_NAME: Final = 11
+_BAR: Final = 18
+_SHORTEST_BAR: Final = 6
+_FIGURES: Final = 39
+_SHORT_FIGURES: Final = 20
 
 
 class Progress(Protocol):
@@ -122,21 +129,17 @@ class PlainProgress(SilentProgress):
 
 
 class LiveProgress(SilentProgress):
-    """A bar for each way, with loss, accuracy and waiting beside it."""
+    """A bar for each way, with loss, accuracy and waiting beside it; on a narrow terminal as much of that as fits."""
 
     def __init__(self, console: Console, clock: Clock = MONOTONIC) -> None:
         self._clock = clock
         self._drawn_s = float("-inf")
         self._task: TaskID | None = None
         self._recent: deque[Step] = deque(maxlen=RECENT)
-        self._bars = Bars(
-            TextColumn("{task.description:<11}"),
-            BarColumn(bar_width=18),  # the line then fits into 80 columns
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[figures]}"),
-            console=console,
-            auto_refresh=False,
-        )
+        self._figures = _FIGURES
+        self._steps = 0
+        self._bars = Bars(console=console, auto_refresh=False)
+        self._fit(0)
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -154,6 +157,7 @@ class LiveProgress(SilentProgress):
     def file_made(self, done: int, total: int) -> None:
         """Move the bar of the files."""
         if self._task is None:
+            self._fit(total)
             self._task = self._bars.add_task("CSV files", total=total, figures="are being made")
         self._bars.update(self._task, completed=done)
         if done == total:
@@ -162,6 +166,7 @@ class LiveProgress(SilentProgress):
 
     def way_starts(self, way: str, steps: int) -> None:
         """Add a bar."""
+        self._fit(steps)
         self._task = self._bars.add_task(way, total=steps, figures="")
         self._recent.clear()
         self._redraw(at_once=True)
@@ -183,8 +188,23 @@ class LiveProgress(SilentProgress):
             return
         self._drawn_s = now_s
         if self._task is not None and self._recent:
-            self._bars.update(self._task, figures=recent_figures(self._recent))
+            figures = recent_figures if self._figures == _FIGURES else short_figures
+            self._bars.update(self._task, figures=figures(self._recent))
         self._bars.refresh()
+
+    def _fit(self, steps: int) -> None:
+        """Choose what a line of so many steps has room for: all, or shorter figures, or none, and a bar where one is left."""
+        self._steps = max(self._steps, steps)
+        counts = 2 * len(str(self._steps)) + 1
+        room = self._bars.console.width - _NAME - 1 - counts
+        self._figures = next((width for width in (_FIGURES, _SHORT_FIGURES) if width + 1 <= room), 0)
+        room -= self._figures + 1 if self._figures else 0
+        columns: list[ProgressColumn] = [TextColumn(f"{{task.description:<{_NAME}}}"), MofNCompleteColumn()]
+        if room - 1 >= _SHORTEST_BAR:
+            columns.insert(1, BarColumn(bar_width=min(_BAR, room - 1)))
+        if self._figures:
+            columns.append(TextColumn("{task.fields[figures]}"))
+        self._bars.columns = tuple(columns)
 
 
 def recent_figures(steps: deque[Step]) -> str:
@@ -192,3 +212,9 @@ def recent_figures(steps: deque[Step]) -> str:
     loss = sum(step.loss for step in steps) / len(steps)
     accuracy = sum(step.accuracy for step in steps) / len(steps)
     return f"loss {loss:.3f}  accuracy {accuracy:4.0%}  waiting {share_waiting(steps):4.0%}"
+
+
+def short_figures(steps: deque[Step]) -> str:
+    """Loss and share of waiting over the last steps, for a line with little room."""
+    loss = sum(step.loss for step in steps) / len(steps)
+    return f"loss {loss:.3f} wait {share_waiting(steps):4.0%}"

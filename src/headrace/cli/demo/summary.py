@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -89,7 +90,7 @@ def check_same_losses(runs: Sequence[Run]) -> None:
             counts = f"{runs[0].way} took {len(runs[0].steps)} steps and {other.way} {len(other.steps)}"
             raise InternalError(f"{counts}, on the same pipeline; please report it")
         for number, (mine, theirs) in enumerate(zip(runs[0].steps, other.steps, strict=True), start=1):
-            if mine.loss != theirs.loss:
+            if struct.pack("d", mine.loss) != struct.pack("d", theirs.loss):  # NaN is not equal to itself
                 losses = f"{runs[0].way} {mine.loss!r}, {other.way} {theirs.loss!r}"
                 raise InternalError(f"the losses of step {number} differ ({losses}); please report it")
 

@@ -1,32 +1,71 @@
-"""The table at the end of a demo, and the two sentences below it."""
+"""The table at the end of a demo, and the sentences below it.
+
+On a terminal that is too narrow for all columns, those that say least are left out, and a line says how many. What no
+terminal cuts off, a file or a pipe, gets them all.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from headrace.cli.demo.summary import Comparison, Summary
+from headrace.cli.demo.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["cells", "conclusion", "headings", "print_table", "same_losses_line"]
+__all__ = ["cells", "conclusion", "headings", "no_number_line", "print_table", "same_losses_line"]
+
+# What is left out of a narrow table, in this order. The last two columns that stay are the way and the speed-up.
+_LEFT_OUT: Final = ("last batch", "steps", "p95 per step", "median per step", "time waiting", "whole time")
+_WIDE: Final = 1_000  # columns, more than the table has
 
 
 def print_table(comparison: Comparison, console: Console) -> None:
     """Print the table, and what it shows in words."""
+    tables = [_table(comparison, _LEFT_OUT[:count], console) for count in range(len(_LEFT_OUT) + 1)]
+    room = console.width if console.is_terminal else _WIDE
+    left_out = next((count for count, table in enumerate(tables) if _width(table, console) <= room), len(_LEFT_OUT))
+    needed = _width(tables[0], console)
+    if not console.is_terminal:
+        console.width = max(console.width, needed)  # what COLUMNS says is of a terminal
+    console.print(tables[left_out])
+    lines = [conclusion(comparison), same_losses_line(comparison), no_number_line(comparison)]
+    if left_out:
+        lines.append(f"{counted(left_out, 'more column')} on a terminal of {needed} characters' width.")
+    for line in filter(None, lines):
+        console.print(_readable(line, console), highlight=False, soft_wrap=not console.is_terminal)
+
+
+def _table(comparison: Comparison, left_out: Sequence[str], console: Console) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for number, heading in enumerate(headings()):
+    stay = [number for number, heading in enumerate(headings()) if heading not in left_out]
+    for number in stay:
         # The first word above the others keeps the table within 80 columns.
-        table.add_column(heading.replace(" ", "\n", 1), justify="right" if number else "left", no_wrap=True)
+        heading = headings()[number].replace(" ", "\n", 1)
+        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
     for summary in comparison.summaries:
-        table.add_row(*cells(summary))
-    console.print(table)
-    for line in (conclusion(comparison), same_losses_line(comparison)):
-        if line:
-            console.print(line, highlight=False, soft_wrap=not console.is_terminal)
+        row = cells(summary)
+        table.add_row(*(_readable(row[number], console) for number in stay))
+    return table
+
+
+def _width(table: Table, console: Console) -> int:
+    return console.measure(table, options=console.options.update(width=_WIDE)).maximum
+
+
+def _readable(text: str, console: Console) -> str:
+    """The text with an x for the sign of multiplication where the output's encoding has none."""
+    try:
+        text.encode(console.encoding)
+    except UnicodeEncodeError:
+        return text.replace("×", "x")
+    return text
 
 
 def headings() -> tuple[str, ...]:
@@ -66,3 +105,15 @@ def same_losses_line(comparison: Comparison) -> str:
     steps = next(len(run.steps) for run in comparison.runs if run.way == last)
     losses = "loss" if steps == 1 else f"{steps:,} losses"
     return f"identical losses: {', '.join(others)} and {last} gave the very same {losses}."
+
+
+def no_number_line(comparison: Comparison) -> str:
+    """One sentence on the first loss that is no finite number, or nothing where all are."""
+    for run in comparison.runs:
+        for number, step in enumerate(run.steps, start=1):
+            if not math.isfinite(step.loss):
+                return (
+                    f"The losses of {run.way} are no numbers from step {number:,} on: look in the files for nan, inf and "
+                    "numbers that are too large to train on. The times are right all the same."
+                )
+    return ""

@@ -20,7 +20,7 @@ class CsvDataset(Dataset):
         filenames: a path (``str``, ``bytes`` or ``pathlib``), several in a list or an array, or a dataset of paths.
         record_defaults: one entry a column: a default value for empty fields, which also gives the type (a Python
             float is float32, an int is int32, as in TensorFlow), or a type for a field that must be there. An array
-            of n defaults reads the next n columns as one array: ``[np.zeros(1024, np.float32), 0.0]`` makes pairs of
+            of n defaults reads the next n columns as one array, also where n is 1 (a list of one value is a scalar): ``[np.zeros(1024, np.float32), 0.0]`` makes pairs of
             1,024 features and a label out of rows of 1,025 numbers.
         compression_type: ``None`` for none, ``"GZIP"``, ``"ZLIB"``, ``"BZ2"``, ``"XZ"``, ``"ZSTD"`` or ``"LZ4"``;
             ``"INFER"`` goes by each file's suffix.

@@ -1,7 +1,9 @@
 """Which columns of a CSV record make up which component of an element.
 
 A default value is one column and one scalar. A one-dimensional array of n defaults is n columns that come as one
-array: so rows of 1,025 numbers are pairs of 1,024 features and a label, and nobody handles 1,025 scalars.
+array: so rows of 1,025 numbers are pairs of 1,024 features and a label, and nobody handles 1,025 scalars. That holds for
+one column too, or a program that counts its columns would get another shape at 1. A list of one value is a scalar, as
+TensorFlow's programs write it, and an empty array is a required field.
 """
 
 from __future__ import annotations
@@ -108,7 +110,7 @@ def _made(record_defaults: Any, arguments: dict[str, Any]) -> CsvComponents:
     columns: list[Any] = []
     spans: list[int | None] = []
     for default in record_defaults:
-        spread = isinstance(default, np.ndarray) and default.ndim == 1 and len(default) > 1
+        spread = isinstance(default, np.ndarray) and default.ndim == 1 and len(default) > 0
         columns.extend(default if spread else [default])
         spans.append(len(default) if spread else None)
     return CsvComponents(CsvFormat(columns, **arguments), tuple(spans))

@@ -44,7 +44,7 @@ def decode_csv(
             has no line break at its end.
         record_defaults: for each column that is read, its type and what an empty field means; see ``CsvFormat``. A
             Python float is float32, an int int32; an empty list or a dtype is a required field. An array of n defaults
-            is n columns that come as one array.
+            is n columns that come as one array, also where n is 1; a list of one value is a scalar column.
         field_delim: the one ASCII character between fields.
         use_quote_delim: whether ``"`` can enclose a field; if not, it is a character like any other.
         na_value: text that means an empty field, beside the empty text.

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from headrace.cli.demo.csv_folder import CsvFolder, prepare_folder
 from headrace.cli.demo.data import Recipe
-from headrace.errors import InvalidArgumentError, NotFoundError
+from headrace.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 
 SMALL = Recipe(files=3, rows=4, features=5, seed=1)
 
@@ -73,8 +74,35 @@ def test_a_single_column_leaves_nothing_to_learn_from(tmp_path: Path) -> None:
         prepared(own_files(tmp_path / "mine", a="1\n"))
 
 
-def test_a_stranger_among_the_demo_s_files_is_not_trained_on_in_silence(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["examples-mine.csv", "examples-03.csv", "mine.csv"])
+@pytest.mark.parametrize("files", [3, 20])
+def test_files_of_the_user_s_among_the_demo_s_are_neither_trained_on_nor_left_out_in_silence(
+    name: str, files: int, tmp_path: Path
+) -> None:
     prepared(tmp_path / "data")
-    (tmp_path / "data" / "examples-mine.csv").write_text("1,2\n")
-    with pytest.raises(InvalidArgumentError, match=r"also examples-mine\.csv"):
-        prepared(tmp_path / "data")
+    (tmp_path / "data" / name).write_text("1,2,3,4,5,1\n")
+    with pytest.raises(InvalidArgumentError, match=f"also {name}"):
+        prepare_folder(
+            tmp_path / "data",
+            dataclasses.replace(SMALL, files=files),
+            may_fill=False,
+            features=None,
+            on_file=lambda done, total: None,
+        )
+
+
+def test_rows_that_the_user_added_are_trained_on_and_never_overwritten(tmp_path: Path) -> None:
+    first = prepared(tmp_path / "data").paths[0]
+    with first.open("a") as file:
+        file.write("1,2,3,4,5,1\n")
+    assert prepared(tmp_path / "data").rows == 13
+    before = {path.name: path.read_bytes() for path in (tmp_path / "data").iterdir()}
+    with pytest.raises(FailedPreconditionError, match=r"examples-00\.csv has changed since the demo made it"):
+        prepare_folder(
+            tmp_path / "data",
+            dataclasses.replace(SMALL, rows=5),
+            may_fill=True,
+            features=None,
+            on_file=lambda done, total: None,
+        )
+    assert {path.name: path.read_bytes() for path in (tmp_path / "data").iterdir()} == before

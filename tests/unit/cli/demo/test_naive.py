@@ -12,6 +12,8 @@ from headrace.cli.demo.naive import naive_batches
 from headrace.cli.demo.ways import Job
 from headrace.errors import DataLossError, InvalidArgumentError
 
+LABELS = "it must be 0 or 1, or a probability between them"
+
 
 def folder_of(path: Path, *texts: str | bytes, features: int = 2) -> CsvFolder:
     contents = [text if isinstance(text, bytes) else text.encode() for text in texts]
@@ -53,6 +55,10 @@ def test_the_job_of_the_documents_has_174_steps() -> None:
         ("1,2,0,7\n", "0.csv, row 1: there are 4 columns, but 3 are needed"),
         ("1,2,0\n3,four,1\n", "0.csv, row 2, column 2: 'four' is not a number"),
         ("1,,0\n", "0.csv, row 1, column 2: '' is not a number"),
+        *(
+            (f"1,2,0\n3,4,{label}\n", f"0.csv, row 2, column 3: the label is {label}; {LABELS}")
+            for label in ("7", "1.5", "-2", "nan", "inf", "1e9")
+        ),
     ],
 )
 def test_a_row_that_is_wrong_is_named_with_file_row_and_column(tmp_path: Path, text: str, complaint: str) -> None:

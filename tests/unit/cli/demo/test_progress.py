@@ -51,6 +51,19 @@ def test_a_live_display_ends_with_every_way_at_its_last_step() -> None:
     assert "waiting  75%" in text
 
 
+@pytest.mark.parametrize("width", [20, 30, 40, 41, 60, 66, 67, 68, 78, 79, 80, 200])
+def test_a_line_of_the_live_display_fits_into_any_width_and_is_not_cut(width: int) -> None:
+    output = io.StringIO()
+    console = Console(file=output, width=width, force_terminal=True, color_system=None)
+    last = shown(LiveProgress(console), output).rsplit("\x1b[2K", 1)[-1]
+    assert all(len(line) <= width for line in last.splitlines())
+    assert "…" not in last
+    assert "parallel" in last
+    assert "10/10" in last
+    assert ("waiting" in last) == (width >= 57)
+    assert ("loss" in last) == (width >= 38)
+
+
 def test_a_live_display_has_no_thread() -> None:
     output = io.StringIO()
     before = threading.active_count()

@@ -61,6 +61,26 @@ def one_by_one(texts: list[str], **arguments: Any) -> Any:
 
 
 @given(
+    spans=st.lists(st.integers(1, 4), min_size=1, max_size=4),
+    dtypes=st.lists(st.sampled_from([np.float32, np.int64, np.str_]), min_size=4, max_size=4),
+    rows=st.integers(0, 3),
+)
+def test_an_array_of_any_number_of_defaults_is_that_many_columns_as_one_array(
+    spans: list[int], dtypes: list[Any], rows: int
+) -> None:
+    defaults = [np.zeros(span, dtype) for span, dtype in zip(spans, dtypes, strict=False)]
+    line = ",".join(str(number) for number in range(sum(spans)))
+    assert [column.shape for column in decode_csv([line] * rows, defaults)] == [(rows, span) for span in spans]
+    one = decode_csv(line, defaults)
+    assert [column.shape for column in one] == [(span,) for span in spans]
+    assert [int(value) for column in one for value in column] == list(range(sum(spans)))
+
+
+def test_a_list_of_one_default_is_a_scalar_column_and_an_empty_array_a_required_one() -> None:
+    assert decode_csv("1,2", [[0.0], np.zeros(0, np.int64)]) == [1.0, 2]
+
+
+@given(
     texts=st.lists(records, min_size=1, max_size=6),
     defaults=st.sampled_from(DEFAULTS),
     na_value=st.sampled_from(["", "NA"]),
