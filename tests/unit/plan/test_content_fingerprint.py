@@ -227,3 +227,24 @@ def test_what_is_nested_too_deeply_is_an_error_of_ours() -> None:
         deep = [deep]
     with pytest.raises(InvalidArgumentError, match="too deeply"):
         hr.fingerprint(using(deep))
+
+
+LAZY = "def __getattr__(name):\n    import importlib\n    if name == 'inner':\n        return importlib.import_module('lazy.inner')\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "use"), [("headrace as hr", "hr.image.flip_up_down(x)"), ("lazy", "lazy.inner.same(x)")]
+)
+def test_what_a_module_imports_when_it_is_first_asked_for_it_counts_before_and_after_alike(
+    module: str, use: str, tmp_path: Path
+) -> None:
+    (tmp_path / "lazy").mkdir()
+    (tmp_path / "lazy/__init__.py").write_text(LAZY)
+    (tmp_path / "lazy/inner.py").write_text("def same(x):\n    return x\n")
+    program = tmp_path / "program.py"
+    program.write_text(
+        f"import numpy as np\nimport headrace as hr\nimport {module}\nf = lambda x: {use}\n"
+        "ds = hr.Dataset.from_tensors(np.zeros((1, 2, 3), np.uint8)).map(f)\n"
+        "before = hr.fingerprint(ds)\nlist(ds)\nassert hr.fingerprint(ds) == before\n"
+    )
+    subprocess.run([sys.executable, str(program)], check=True)

@@ -14,6 +14,7 @@ import os
 import re
 import sys
 import types
+import warnings
 from typing import Any, Final
 
 from headrace.plan.contents.digest import ValueDigest, take_in
@@ -200,8 +201,10 @@ def _add_module_uses(label: str, module: types.ModuleType, uses: set[Chain], dig
 
 def _add_attribute(module: types.ModuleType, chain: Chain, digest: ValueDigest) -> None:
     name, rest = chain[0], chain[1:]
-    value = vars(module).get(name, sys.modules.get(f"{module.__name__}.{name}", _MISSING))
     installed = is_installed_module(module.__name__)
+    value = vars(module).get(name, sys.modules.get(f"{module.__name__}.{name}", _MISSING))
+    if value is _MISSING:
+        value = _lazily_imported(module, name, installed=installed)
     if value is _MISSING:
         digest.word(name, "missing")
         if "__getattr__" in vars(module) and not installed:
@@ -214,6 +217,22 @@ def _add_attribute(module: types.ModuleType, chain: Chain, digest: ValueDigest) 
         digest.named(f"{module.__name__}.{name}", value)
     else:
         digest.word(name)
+
+
+def _lazily_imported(module: types.ModuleType, name: str, *, installed: bool) -> Any:
+    """Returns what a module imports when it is first asked for it, as the function itself will ask.
+
+    Otherwise the same function would have one key before its first call and another one after it. What else a module of
+    one's own makes when it is asked is not made for this: its ``__getattr__`` counts instead.
+    """
+    if "__getattr__" not in vars(module):
+        return _MISSING
+    try:
+        with warnings.catch_warnings(action="ignore"):  # names that are deprecated: the function will be told
+            value = getattr(module, name)
+    except (AttributeError, ImportError):
+        return _MISSING
+    return value if installed or isinstance(value, types.ModuleType) else _MISSING
 
 
 def _counts_by_value(value: Any) -> bool:
