@@ -5,7 +5,7 @@ parses them at once: that is where the speed is. ``read`` hands out slices of th
 left of the buffer, an incomplete record, stays in front of the bytes read next; while no record is complete, each
 reading doubles the buffer, so that a long record is looked at a few times only.
 
-What always holds: ``place`` is exact whatever the size of the buffer, and each error is raised once (see reader.py).
+What always holds: ``position`` is exact whatever the size of the buffer, and each error is raised once (see reader.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from headrace.errors import HeadraceError, InvalidArgumentError, ResourceExhaustedError
 from headrace.io.compression import ByteStream, checked_compression_type, open_stream
 from headrace.io.files import path_of
-from headrace.io.reader import Array, Chunk, Place
+from headrace.io.reader import Array, Chunk, RecordPosition
 from headrace.structure import Element
 
 __all__ = ["DEFAULT_BUFFER_BYTES", "MAX_RECORD_BYTES", "BlockReader", "Header", "RecordFormat", "Records"]
@@ -75,21 +75,23 @@ class Records:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Places:
+class _Positions:
     """Where the records of a buffer are in their file, by their index from ``first`` on; ``base`` is that of the buffer."""
 
-    base: Place
+    base: RecordPosition
     ends: Array
     lines: range | Array
     line_breaks: int
     first: int = 0
 
-    def __call__(self, number: int) -> Place:
+    def __call__(self, number: int) -> RecordPosition:
         index = self.first + number
         if index == 0:
             return self.base
         breaks = self.line_breaks if index == len(self.ends) else int(self.lines[index])
-        return Place(self.base.offset + int(self.ends[index - 1]), self.base.line + breaks, self.base.record + index)
+        return RecordPosition(
+            self.base.offset + int(self.ends[index - 1]), self.base.line + breaks, self.base.record + index
+        )
 
 
 NO_RECORDS: Final = Records((), None, np.empty(0, np.int64), range(0), 0, {})
@@ -129,7 +131,7 @@ class BlockReader:
         record_format: what its records are.
         compression_type: how the file is compressed, one of ``compression.COMPRESSION_TYPES``; None is none.
         buffer_size: bytes to read at once, or None for a good size.
-        place: where to begin.
+        position: where to begin.
         max_record_bytes: the longest record that is read, 1 GiB at most.
 
     Raises:
@@ -143,7 +145,7 @@ class BlockReader:
         *,
         compression_type: str | None = None,
         buffer_size: int | None = None,
-        place: Place | None = None,
+        position: RecordPosition | None = None,
         max_record_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
         self._path = path_of(path)
@@ -151,7 +153,7 @@ class BlockReader:
         self._compression_type = checked_compression_type(compression_type)
         self._max_record_bytes = _checked_size("max_record_bytes", max_record_bytes)
         self._buffer_size = _checked_size("buffer_size", DEFAULT_BUFFER_BYTES if buffer_size is None else buffer_size)
-        self._base = place or Place()  # of the first byte of _records, or of _data when there are none
+        self._base = position or RecordPosition()  # of the first byte of _records, or of _data when there are none
         self._header_due = record_format.has_header and self._base.offset == 0 and not self._base.ended
         self._stream: ByteStream | None = None
         self._data = b""  # what was read behind _records
@@ -167,9 +169,9 @@ class BlockReader:
         return self._path
 
     @property
-    def place(self) -> Place:
+    def position(self) -> RecordPosition:
         """Where the next record that ``read`` returns begins."""
-        return self._places(self._next)
+        return self._positions(self._next)
 
     def read(self, max_records: int) -> Chunk | None:
         """The next 1 to ``max_records`` records, or None at the end of the file.
@@ -185,13 +187,13 @@ class BlockReader:
         first = self._next
         if first in self._records.faults:
             self._next += 1
-            raise self._records.faults[first].located(stage=None, origin=self._origin(self._places(first).line))
+            raise self._records.faults[first].located(stage=None, origin=self._origin(self._positions(first).line))
         self._next = min(first + max_records, self._good_until(first))
         return self._chunk(first, self._next)
 
     def close(self) -> None:
         """Closes the file; ``read`` then returns None. May be called twice."""
-        self._base = self.place
+        self._base = self.position
         self._take(NO_RECORDS)
         self._stop()
 
@@ -208,22 +210,22 @@ class BlockReader:
 
     def _chunk(self, start: int, stop: int) -> Chunk:
         records = self._records
-        places = self._places
+        positions = self._positions
         lines = records.lines[start:stop]
         return Chunk(
             arrays=tuple(array[start:stop] for array in records.arrays),
             matrix=None if records.matrix is None else records.matrix[start:stop],
-            place=places(start),
+            position=positions(start),
             lines=_shifted(lines, self._base.line),
             rows=None if records.rows is None else records.rows[start:stop],
-            places=dataclasses.replace(places, first=start),
+            positions=dataclasses.replace(positions, first=start),
             at_hand=len(records) - stop,
         )
 
     @property
-    def _places(self) -> _Places:
+    def _positions(self) -> _Positions:
         records = self._records
-        return _Places(self._base, records.ends, records.lines, records.line_breaks)
+        return _Positions(self._base, records.ends, records.lines, records.line_breaks)
 
     def _origin(self, line: int) -> str:
         return f"{self._path}:{line}"
@@ -232,7 +234,7 @@ class BlockReader:
 
     def _advance(self) -> bool:
         """Parses the next records; False at the end of the file."""
-        self._base = self.place
+        self._base = self.position
         self._take(NO_RECORDS)
         while not self._parse():
             if self._failure is not None:
@@ -280,7 +282,9 @@ class BlockReader:
 
     def _drop(self, size: int, line_breaks: int, records: int = 0) -> None:
         self._data = self._data[size:]
-        self._base = Place(self._base.offset + size, self._base.line + line_breaks, self._base.record + records)
+        self._base = RecordPosition(
+            self._base.offset + size, self._base.line + line_breaks, self._base.record + records
+        )
 
     def _extend(self) -> None:
         """Reads on: a buffer more, or as much again as is waiting."""

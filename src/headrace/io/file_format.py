@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from headrace.io.reader import Chunk, Place, RecordReader
+from headrace.io.reader import Chunk, RecordPosition, RecordReader
 from headrace.tensor_spec import Spec
 
 __all__ = ["FileFormat"]
@@ -36,6 +36,6 @@ class FileFormat(Protocol):
         """The records' components as arrays; None where they are the columns of the chunk's matrix, one by one."""
         ...
 
-    def open(self, path: str, place: Place) -> RecordReader:
-        """A reader of one file from a place on."""
+    def open(self, path: str, position: RecordPosition) -> RecordReader:
+        """A reader of one file from a position on."""
         ...

@@ -1,4 +1,4 @@
-"""What every reader of records promises, and the two things that it hands out: runs of records, and places.
+"""What every reader of records promises, and the two things that it hands out: runs of records, and positions.
 
 The promise. ``read`` returns consecutive records of one file, and None at the end. A bad record does not hide the
 good ones: those before it come first, as a run of their own; then one ``read`` raises, with ``path:line`` as the
@@ -20,14 +20,14 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.structure import Element, TreeDef
 
-__all__ = ["Array", "Chunk", "Place", "RecordReader"]
+__all__ = ["Array", "Chunk", "RecordPosition", "RecordReader"]
 
 # Not numpy.typing.NDArray: importing that module takes half as long as NumPy itself.
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecordPosition:
     """Where the next record of one file begins.
 
     Attributes:
@@ -38,9 +38,9 @@ class Place:
             was told, is not told again.
 
     Example:
-        >>> from headrace.io.reader import Place
-        >>> Place.from_json(Place(offset=120, line=4, record=3).to_json())
-        Place(offset=120, line=4, record=3, ended=False)
+        >>> from headrace.io.reader import RecordPosition
+        >>> Place.from_json(RecordPosition(offset=120, line=4, record=3).to_json())
+        RecordPosition(offset=120, line=4, record=3, ended=False)
     """
 
     offset: int = 0
@@ -49,19 +49,19 @@ class Place:
     ended: bool = False
 
     def to_json(self) -> dict[str, int]:
-        """The place as plain data, for a saved state."""
+        """Returns the position as plain data, for a saved state."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, state: Mapping[str, Any]) -> Self:
-        """The place that ``to_json`` described.
+        """Makes the position that ``to_json`` described.
 
         Raises:
             InvalidArgumentError: when ``state`` is no such description.
         """
         known = {field.name: type(field.default) for field in fields(cls)}
         if {name: type(value) for name, value in state.items()} != known or min(state.values()) < 0:
-            raise InvalidArgumentError(f"a place in a file has {sorted(known)}, and this is {dict(state)}")
+            raise InvalidArgumentError(f"a position in a file has {sorted(known)}, and this is {dict(state)}")
         return cls(**state)
 
 
@@ -74,22 +74,22 @@ class Chunk:
             where ``matrix`` holds them all.
         matrix: the records as the rows of one (records, components) array in C order, when all components are
             numbers of one dtype; a gather of rows is then one copy.
-        place: of the first record.
+        position: of the first record.
         lines: the line at which each record begins, from 1; a range where they are consecutive.
         structure: of each record, where the file itself says it and not the format.
         rows: the records one by one, where no arrays hold them.
-        places: the place of each of these records by its index, and behind the last, where the format tells; None where a
-            place is found only by reading on.
+        positions: the position of each of these records by its index, and behind the last, where the format tells it; None where a
+            position is found only by reading on.
         at_hand: how many records behind these the reader holds already, so that to read as many takes no time.
     """
 
     arrays: tuple[Array, ...]
     matrix: Array | None
-    place: Place
+    position: RecordPosition
     lines: range | Array
     structure: TreeDef | None = None
     rows: Sequence[Element] | None = None
-    places: Callable[[int], Place] | None = None
+    positions: Callable[[int], RecordPosition] | None = None
     at_hand: int = 0
 
     @property
@@ -110,7 +110,7 @@ class RecordReader(Protocol):
         ...
 
     @property
-    def place(self) -> Place:
+    def position(self) -> RecordPosition:
         """Where the next record that ``read`` returns begins."""
         ...
 

@@ -9,18 +9,18 @@ from headrace.blocks.cursor import State
 from headrace.blocks.origin import NumberedOrigin
 from headrace.blocks.payload import Columns, Payload, Rows
 from headrace.errors import CancelledError, HeadraceError
-from headrace.io.sql.reader import RowChunk, RowPlace, RowReader
+from headrace.io.sql.reader import RowChunk, RowPosition, RowReader
 from headrace.observe.meter import Meter
 from headrace.physical.stage import Item, Stage
 from headrace.plan.querying import QueryRows
 from headrace.structure import flatten
 
-__all__ = ["QueryStage", "place_from", "rows_payload"]
+__all__ = ["QueryStage", "position_from", "rows_payload"]
 
 
-def place_from(state: State | None) -> RowPlace:
+def position_from(state: State | None) -> RowPosition:
     """Where a query is read on."""
-    return RowPlace() if state is None else RowPlace.from_json(state)
+    return RowPosition() if state is None else RowPosition.from_json(state)
 
 
 def rows_payload(chunk: RowChunk) -> Payload:
@@ -32,16 +32,16 @@ def rows_payload(chunk: RowChunk) -> Payload:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _PlaceCursor:
+class _PositionCursor:
     """Behind a failure, or at the start."""
 
-    place: RowPlace
+    position: RowPosition
 
-    def advance(self, count: int) -> _PlaceCursor:
-        return _PlaceCursor(dataclasses.replace(self.place, row=self.place.row + count))
+    def advance(self, count: int) -> _PositionCursor:
+        return _PositionCursor(dataclasses.replace(self.position, row=self.position.row + count))
 
     def state(self) -> State:
-        return self.place.to_json()
+        return self.position.to_json()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,17 +55,17 @@ class _RowCursor:
         return _RowCursor(self.chunk, self.index + count)
 
     def state(self) -> State:
-        return self.chunk.place_of(self.index).to_json()
+        return self.chunk.position_of(self.index).to_json()
 
 
 class QueryStage(Stage):
     """The rows of a query."""
 
     def __init__(self, node: QueryRows, meter: Meter, state: State | None) -> None:
-        place = place_from(state)
-        super().__init__(meter, (), _PlaceCursor(place))
+        position = position_from(state)
+        super().__init__(meter, (), _PositionCursor(position))
         self._label = node.label
-        self._reader = RowReader(node.query, place)
+        self._reader = RowReader(node.query, position)
 
     def _pull(self, limit: int) -> Item:
         try:
@@ -74,10 +74,10 @@ class QueryStage(Stage):
             raise  # the run is being closed, and nothing failed
         except HeadraceError as error:
             placed = error.located(stage=self._label, origin=None)
-            return Failure(placed, self.cursor, _PlaceCursor(self._reader.place))
+            return Failure(placed, self.cursor, _PositionCursor(self._reader.position))
         if chunk is None:
             return None
-        numbers = range(chunk.place.row, chunk.place.row + len(chunk))
+        numbers = range(chunk.position.row, chunk.position.row + len(chunk))
         return Block(rows_payload(chunk), _RowCursor(chunk), NumberedOrigin(numbers))
 
     def stop(self) -> None:

@@ -10,7 +10,7 @@ from headrace.blocks.cursor import State
 from headrace.blocks.origin import FileOrigin
 from headrace.blocks.payload import Columns, Payload, Rows
 from headrace.errors import DataLossError, HeadraceError
-from headrace.io.reader import Chunk, Place, RecordReader
+from headrace.io.reader import Chunk, RecordPosition, RecordReader
 from headrace.observe.meter import Meter
 from headrace.physical.stage import Item, Stage
 from headrace.plan.sources import Files
@@ -23,27 +23,27 @@ __all__ = ["FilesStage", "became_shorter", "record_rows"]
 class _FileCursor:
     """In a list of files: which, where in it, and how many records further.
 
-    Where the reader knows the place of each record, the state is that place alone: a file that ends before it is told as
+    Where the reader knows the position of each record, the state is that position alone: a file that ends before it is told as
     such, whatever was read at once.
     """
 
     file: int
-    place: Place
+    position: RecordPosition
     skip: int = 0
-    places: Callable[[int], Place] | None = None
+    positions: Callable[[int], RecordPosition] | None = None
 
     def advance(self, count: int) -> _FileCursor:
-        return _FileCursor(self.file, self.place, self.skip + count, self.places)
+        return _FileCursor(self.file, self.position, self.skip + count, self.positions)
 
     def state(self) -> State:
-        place, skip = (self.place, self.skip) if self.places is None else (self.places(self.skip), 0)
-        return {"file": self.file, "place": place.to_json(), "skip": skip}
+        position, skip = (self.position, self.skip) if self.positions is None else (self.positions(self.skip), 0)
+        return {"file": self.file, "place": position.to_json(), "skip": skip}
 
 
 def became_shorter(path: str, missing: int) -> DataLossError:
-    """The error of a file that ends before the place where reading is to go on."""
+    """The error of a file that ends before the position where reading is to go on."""
     records = f"{missing} records" if missing > 1 else "one record"
-    return DataLossError(f"{path} ends {records} before the place where reading is to go on: the file has changed")
+    return DataLossError(f"{path} ends {records} before the position where reading is to go on: the file has changed")
 
 
 def record_rows(node: Files, treedef: TreeDef, chunk: Chunk) -> Payload:
@@ -62,11 +62,11 @@ class FilesStage(Stage):
     """The records of files, one file after the other."""
 
     def __init__(self, node: Files, meter: Meter, state: State | None) -> None:
-        saved = state or {"file": 0, "place": Place().to_json(), "skip": 0}
+        saved = state or {"file": 0, "place": RecordPosition().to_json(), "skip": 0}
         self._file: int = saved["file"]
-        self._place = Place.from_json(saved["place"])
+        self._position = RecordPosition.from_json(saved["place"])
         self._skip: int = saved["skip"]
-        super().__init__(meter, (), _FileCursor(self._file, self._place, self._skip))
+        super().__init__(meter, (), _FileCursor(self._file, self._position, self._skip))
         self._node = node
         self._treedef = flatten(node.spec())[1]
         self._reader: RecordReader | None = None
@@ -76,7 +76,7 @@ class FilesStage(Stage):
             try:
                 chunk = self._opened().read(self._skip or limit)
             except HeadraceError as error:
-                is_last = self._reader is None or self._reader.place.ended
+                is_last = self._reader is None or self._reader.position.ended
                 self._skip = 0 if is_last else max(0, self._skip - 1)  # a bad record stands for one of them
                 return self._failure(error)
             if chunk is None and self._skip:
@@ -94,29 +94,29 @@ class FilesStage(Stage):
 
     def _opened(self) -> RecordReader:
         if self._reader is None:
-            self._reader = self._node.format.open(self._node.paths[self._file], self._place)
+            self._reader = self._node.format.open(self._node.paths[self._file], self._position)
         return self._reader
 
     def _next_file(self) -> None:
         self.close()
         self._reader = None
         self.at_hand = 0
-        self._file, self._place, self._skip = self._file + 1, Place(), 0
+        self._file, self._position, self._skip = self._file + 1, RecordPosition(), 0
 
     def _block(self, chunk: Chunk) -> Block:
         payload = record_rows(self._node, self._treedef, chunk)
         path = self._node.paths[self._file]
-        cursor = _FileCursor(self._file, chunk.place, places=chunk.places)
+        cursor = _FileCursor(self._file, chunk.position, positions=chunk.positions)
         return Block(payload, cursor, FileOrigin(path, chunk.lines))
 
     def _failure(self, error: HeadraceError) -> Failure:
         """One bad record, or a file that cannot be read; the reader has moved on behind it."""
         path = self._node.paths[self._file]
         placed = error.located(stage=self._node.label, origin=path)
-        after = self._reader.place if self._reader is not None else self._place
+        after = self._reader.position if self._reader is not None else self._position
         if self._reader is None:
             self._next_file()
-            return Failure(placed, self.cursor, _FileCursor(self._file, Place()))
+            return Failure(placed, self.cursor, _FileCursor(self._file, RecordPosition()))
         return Failure(placed, self.cursor, _FileCursor(self._file, after, self._skip))
 
     def close(self) -> None:

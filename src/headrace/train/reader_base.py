@@ -24,7 +24,7 @@ import numpy as np
 
 from headrace.errors import DataLossError, HeadraceError, InvalidArgumentError
 from headrace.io.files import path_of
-from headrace.io.reader import Chunk, Place, RecordReader
+from headrace.io.reader import Chunk, RecordPosition, RecordReader
 from headrace.structure import object_array
 from headrace.train.last_record import remember_record
 from headrace.train.pulled import Pulled, pull
@@ -40,7 +40,7 @@ _RUN: Final = 64
 class _Run:
     """Consecutive records of one file, the first ``taken`` of which were delivered."""
 
-    place: Place = field(default_factory=Place)
+    position: RecordPosition = field(default_factory=RecordPosition)
     keys: Sequence[str] = ()
     values: Sequence[Any] = ()
     taken: int = 0
@@ -73,8 +73,8 @@ class ReaderBase(ABC):
         self._fault: HeadraceError | None = None  # of the record behind the run
 
     @abstractmethod
-    def _open(self, path: str, place: Place | None) -> RecordReader:
-        """The file's reader, at ``place`` or, when None, at the first record that is to be delivered."""
+    def _open(self, path: str, position: RecordPosition | None) -> RecordReader:
+        """The file's reader, at ``position`` or, when None, at the first record that is to be delivered."""
 
     @abstractmethod
     def _keys(self, path: str, chunk: Chunk) -> Sequence[str]:
@@ -151,15 +151,15 @@ class ReaderBase(ABC):
         self._next_run(self._file)
 
     def _next_run(self, file: RecordReader) -> None:
-        self._run = _Run(file.place)
+        self._run = _Run(file.position)
         chunk = file.read(_RUN)
         if chunk is not None:
-            self._run = _Run(chunk.place, self._keys(file.path, chunk), chunk.columns[0].tolist())
+            self._run = _Run(chunk.position, self._keys(file.path, chunk), chunk.columns[0].tolist())
         if chunk is None or self._is_one_record:
             self._finish(file)
 
     def _finish(self, file: RecordReader) -> None:
-        if not file.place.ended:  # one that failed is not completed
+        if not file.position.ended:  # one that failed is not completed
             self._work_units_completed += 1
         file.close()
         self._file = None
@@ -195,8 +195,8 @@ class ReaderBase(ABC):
         if self._file is None:
             return state
         if not self._run.left and self._fault is None:
-            return replace(state, file=self._file.path, place=self._file.place)
-        return replace(state, file=self._file.path, place=self._run.place, taken=self._run.taken)
+            return replace(state, file=self._file.path, place=self._file.position)
+        return replace(state, file=self._file.path, place=self._run.position, taken=self._run.taken)
 
     def restore_state(self, state: str, name: str | None = None) -> None:
         """Go on where the reader was that ``serialize_state`` was called on.

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
 
 from headrace.errors import InvalidArgumentError
-from headrace.io.reader import Place
+from headrace.io.reader import RecordPosition
 
 __all__ = ["ReaderState"]
 
@@ -30,15 +30,15 @@ class ReaderState:
         records_produced: how many records it has delivered.
         work_units_completed: how many files it has read to their end.
         file: the file it is in, or None between files.
-        place: a place in that file, or None between files.
-        taken: how many records behind that place were delivered, all of them good.
+        place: a position in that file, or None between files; saved under this name.
+        taken: how many records after that position were delivered, all of them good.
     """
 
     reader: str
     records_produced: int = 0
     work_units_completed: int = 0
     file: str | None = None
-    place: Place | None = None
+    place: RecordPosition | None = None
     taken: int = 0
 
     def to_text(self) -> str:
@@ -57,7 +57,7 @@ class ReaderState:
             raise InvalidArgumentError(f"{reader}: this is not what serialize_state returns: {text!r}")
         if fields["reader"] != reader:
             raise InvalidArgumentError(f"{reader}: this is the state of a {fields['reader']}")
-        place = None if fields["place"] is None else Place.from_json(fields["place"])
+        place = None if fields["place"] is None else RecordPosition.from_json(fields["place"])
         return cls(**{**fields, "place": place})
 
 

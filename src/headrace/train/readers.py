@@ -16,7 +16,7 @@ from headrace.errors import InvalidArgumentError, ResourceExhaustedError
 from headrace.io.compression import checked_compression_type
 from headrace.io.files import read_file
 from headrace.io.fixed_length.reader import FixedLengthFormat, FixedLengthReader
-from headrace.io.reader import Chunk, Place, RecordReader
+from headrace.io.reader import Chunk, RecordPosition, RecordReader
 from headrace.io.text.reader import LineReader
 from headrace.io.tfrecord.reader import FRAME_BYTES, FrameReader, crc32c_function
 from headrace.structure import object_array
@@ -55,9 +55,9 @@ class TextLineReader(ReaderBase):
         if self._skip_header_lines < 0:
             raise InvalidArgumentError(f"{self._name}: skip_header_lines is at least 0, not {skip_header_lines}")
 
-    def _open(self, path: str, place: Place | None) -> RecordReader:
-        reader = LineReader(path, place=place)
-        if place is None:
+    def _open(self, path: str, position: RecordPosition | None) -> RecordReader:
+        reader = LineReader(path, position=position)
+        if position is None:
             _skip(reader, self._skip_header_lines)
         return reader
 
@@ -88,7 +88,7 @@ class WholeFileReader(ReaderBase):
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
 
-    def _open(self, path: str, place: Place | None) -> RecordReader:
+    def _open(self, path: str, position: RecordPosition | None) -> RecordReader:
         return _WholeFile(path)
 
     def _keys(self, path: str, chunk: Chunk) -> Sequence[str]:
@@ -136,7 +136,7 @@ class FixedLengthRecordReader(ReaderBase):
         self._format = FixedLengthFormat(record_bytes, header_bytes or 0, footer_bytes or 0, hop_bytes or record_bytes)
         self._encoding = checked_compression_type(encoding)
 
-    def _open(self, path: str, place: Place | None) -> RecordReader:
+    def _open(self, path: str, position: RecordPosition | None) -> RecordReader:
         return FixedLengthReader(
             path,
             self._format.record_bytes,
@@ -144,11 +144,11 @@ class FixedLengthRecordReader(ReaderBase):
             footer_bytes=self._format.footer_bytes,
             hop_bytes=self._format.hop_bytes,
             compression_type=self._encoding,
-            place=place,
+            position=position,
         )
 
     def _keys(self, path: str, chunk: Chunk) -> Sequence[str]:
-        first = chunk.place.record
+        first = chunk.position.record
         return [f"{path}:{number}" for number in range(first, first + len(chunk))]
 
 
@@ -169,12 +169,12 @@ class TFRecordReader(ReaderBase):
         self._compression_type = checked_compression_type(options)
         crc32c_function()  # so that what is missing is told here, and not by a runner's thread
 
-    def _open(self, path: str, place: Place | None) -> RecordReader:
-        return FrameReader(path, self._compression_type, place=place)
+    def _open(self, path: str, position: RecordPosition | None) -> RecordReader:
+        return FrameReader(path, self._compression_type, position=position)
 
     def _keys(self, path: str, chunk: Chunk) -> Sequence[str]:
         sizes = (FRAME_BYTES + len(record) for record in chunk.columns[0][:-1])
-        return [f"{path}:{offset}" for offset in accumulate(sizes, initial=chunk.place.offset)]
+        return [f"{path}:{offset}" for offset in accumulate(sizes, initial=chunk.position.offset)]
 
 
 class _WholeFile:
@@ -182,16 +182,16 @@ class _WholeFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.place = Place()
+        self.position = RecordPosition()
 
     def read(self, max_records: int) -> Chunk | None:
         """The record, or None behind it. A file that cannot be read is at its end."""
-        if self.place.ended or self.place.record:
+        if self.position.ended or self.position.record:
             return None
-        place, self.place = self.place, Place(ended=True)
+        position, self.position = self.position, RecordPosition(ended=True)
         content = read_file(self.path)
-        self.place = Place(offset=len(content), line=2, record=1)
-        return Chunk(arrays=(object_array([content]),), matrix=None, place=place, lines=range(1, 2))
+        self.position = RecordPosition(offset=len(content), line=2, record=1)
+        return Chunk(arrays=(object_array([content]),), matrix=None, position=position, lines=range(1, 2))
 
     def close(self) -> None:
         """It is open only while it is read."""
@@ -199,9 +199,9 @@ class _WholeFile:
 
 def _skip(reader: LineReader, lines: int) -> None:
     """Pass over the first lines of a file, also where they cannot be read as text."""
-    while reader.place.record < lines:
+    while reader.position.record < lines:
         try:
-            if reader.read(lines - reader.place.record) is None:
+            if reader.read(lines - reader.position.record) is None:
                 return
         except (InvalidArgumentError, ResourceExhaustedError):
             continue

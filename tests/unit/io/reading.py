@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import HeadraceError
-from headrace.io.reader import Place, RecordReader
+from headrace.io.reader import RecordPosition, RecordReader
 
 __all__ = ["bits", "everything_of"]
 
@@ -35,11 +35,11 @@ def everything_of(reader: RecordReader, sizes: Iterable[int] = ()) -> list[tuple
 
 
 def _told(reader: RecordReader, size: int) -> Iterator[tuple[Any, ...] | None]:
-    place = reader.place
+    position = reader.position
     try:
         chunk = reader.read(size)
     except HeadraceError as error:
-        yield place, type(error), str(error)
+        yield position, type(error), str(error)
         return
     if chunk is None:
         assert reader.read(size) is None
@@ -47,11 +47,11 @@ def _told(reader: RecordReader, size: int) -> Iterator[tuple[Any, ...] | None]:
         return
     assert 1 <= len(chunk) <= size
     # What is no record, a header or blank lines, is passed over with the record behind it.
-    assert place.record == chunk.place.record
-    assert place.offset <= chunk.place.offset
+    assert position.record == chunk.position.record
+    assert position.offset <= chunk.position.offset
     rows = list(zip(*chunk.columns, strict=True)) if chunk.rows is None else [(row,) for row in chunk.rows]
     assert len(rows) == len(chunk)
     for index, (line, row) in enumerate(zip(chunk.lines, rows, strict=True)):
         # Only the first record of a run has a place of its own.
-        where: Place | None = chunk.place if index == 0 else None
+        where: RecordPosition | None = chunk.position if index == 0 else None
         yield where, int(line), [bits(value) for value in row]

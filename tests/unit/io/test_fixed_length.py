@@ -13,7 +13,7 @@ from tests.unit.io.reading import everything_of
 
 from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.io.fixed_length.reader import FixedLengthReader
-from headrace.io.reader import Place
+from headrace.io.reader import RecordPosition
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {"": bytes, "GZIP": gzip.compress, "ZLIB": zlib.compress}
 
@@ -74,12 +74,12 @@ def test_reading_goes_on_from_every_record(
     path = tmp_path_factory.getbasetemp() / "places.bin"
     path.write_bytes(content)
 
-    def read_from(place: Place | None) -> list[tuple[Any, ...]]:
-        return everything_of(FixedLengthReader(str(path), **layout, place=place), [1] * 200)
+    def read_from(position: RecordPosition | None) -> list[tuple[Any, ...]]:
+        return everything_of(FixedLengthReader(str(path), **layout, position=position), [1] * 200)
 
     whole = read_from(None)
-    for index, (place, *_) in enumerate(whole):
-        assert read_from(Place.from_json(place.to_json())) == whole[index:]
+    for index, (position, *_) in enumerate(whole):
+        assert read_from(RecordPosition.from_json(position.to_json())) == whole[index:]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_file_too_short_for_its_header_and_footer_says_so(tmp_path: Path) -> N
     path.write_bytes(b"H")
     told = everything_of(FixedLengthReader(str(path), 2, header_bytes=2, footer_bytes=1))
     assert told == [
-        (Place(), DataLossError, f"{path}:1: the file has 1 bytes, but header and footer alone have 3"),
+        (RecordPosition(), DataLossError, f"{path}:1: the file has 1 bytes, but header and footer alone have 3"),
     ]
 
 

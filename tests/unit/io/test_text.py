@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.io.reading import everything_of
 
 from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
-from headrace.io.reader import Place
+from headrace.io.reader import RecordPosition
 from headrace.io.text.reader import LineReader
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {"": bytes, "GZIP": gzip.compress, "ZLIB": zlib.compress}
@@ -57,12 +57,12 @@ def test_reading_goes_on_from_every_line(
     path = tmp_path_factory.getbasetemp() / "places.txt"
     path.write_bytes(COMPRESS[compression or ""](content))
 
-    def read_from(place: Place | None) -> list[tuple[Any, ...]]:
-        return everything_of(LineReader(str(path), compression, place=place), [1] * 200)
+    def read_from(position: RecordPosition | None) -> list[tuple[Any, ...]]:
+        return everything_of(LineReader(str(path), compression, position=position), [1] * 200)
 
     whole = read_from(None)
-    for index, (place, *_) in enumerate(whole):
-        assert read_from(Place.from_json(place.to_json())) == whole[index:]
+    for index, (position, *_) in enumerate(whole):
+        assert read_from(RecordPosition.from_json(position.to_json())) == whole[index:]
 
 
 def test_a_line_that_is_not_utf8_is_told_with_its_place_and_passed_over(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_line_that_is_not_utf8_is_told_with_its_place_and_passed_over(tmp_path
     path.write_bytes(b"good\nb\xe9d\nagain\n")
     told = everything_of(LineReader(str(path)))
     assert told[1] == (
-        Place(offset=5, line=2, record=1),
+        RecordPosition(offset=5, line=2, record=1),
         InvalidArgumentError,
         f"{path}:2: not UTF-8 (invalid continuation byte: byte 0xe9); convert the file, or read it as bytes",
     )
@@ -83,7 +83,7 @@ def test_a_line_beyond_the_limit_is_passed_over(tmp_path: Path) -> None:
     for buffer_size in (1, 7, 64, 1000):
         told = everything_of(LineReader(str(path), buffer_size=buffer_size, max_record_bytes=50), [1] * 5)
         assert [step[1] for step in told] == [1, ResourceExhaustedError, 3]
-        assert told[2][0] == Place(offset=107, line=3, record=2)
+        assert told[2][0] == RecordPosition(offset=107, line=3, record=2)
 
 
 @pytest.mark.parametrize(
@@ -102,9 +102,9 @@ def test_at_least_one_record_is_asked_for(tmp_path: Path) -> None:
 def test_a_file_that_shrank_is_not_taken_for_one_that_ended(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("1\n2\n3\n")
-    place = Place(offset=4, line=3, record=2)
+    position = RecordPosition(offset=4, line=3, record=2)
     path.write_text("1\n")
-    reader = LineReader(str(path), place=place)
+    reader = LineReader(str(path), position=position)
     with pytest.raises(DataLossError, match="has 2 bytes, and reading is to go on at byte 4: the file has changed"):
         reader.read(1)
     assert reader.read(1) is None
@@ -118,12 +118,12 @@ def test_a_file_is_opened_by_the_first_read_and_closed_by_the_last(tmp_path: Pat
     reader.close()
     reader.close()
     assert reader.read(1) is None
-    assert reader.place == Place(offset=2, line=2, record=1)
+    assert reader.position == RecordPosition(offset=2, line=2, record=1)
     path.unlink()
     missing = LineReader(str(path))
     with pytest.raises(NotFoundError):
         missing.read(1)
-    assert missing.place == Place(ended=True)
+    assert missing.position == RecordPosition(ended=True)
 
 
 def test_a_line_may_come_from_any_file_system() -> None:
@@ -131,7 +131,7 @@ def test_a_line_may_come_from_any_file_system() -> None:
 
     with fsspec.open("memory://headrace/lines.txt", "wb") as file:
         file.write(b"one\ntwo\n")
-    told = everything_of(LineReader("memory://headrace/lines.txt", place=Place(4, 2, 1)))
+    told = everything_of(LineReader("memory://headrace/lines.txt", position=RecordPosition(4, 2, 1)))
     assert values(told) == ["two"]
     with pytest.raises(NotFoundError, match="no such file: memory://headrace/none"):
         LineReader("memory://headrace/none").read(1)

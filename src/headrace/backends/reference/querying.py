@@ -8,7 +8,7 @@ from headrace.blocks.cursor import State
 from headrace.errors import CancelledError, HeadraceError
 from headrace.io.sql.reader import RowReader
 from headrace.physical.context import Context
-from headrace.physical.querying import place_from, rows_payload
+from headrace.physical.querying import position_from, rows_payload
 from headrace.plan.querying import QueryRows
 
 __all__: list[str] = []
@@ -19,7 +19,7 @@ class QueryStream:
 
     def __init__(self, node: QueryRows, state: State | None) -> None:
         self.label = node.label
-        self.reader = RowReader(node.query, place_from(state))
+        self.reader = RowReader(node.query, position_from(state))
 
     def next(self) -> Given:
         try:
@@ -30,10 +30,10 @@ class QueryStream:
             raise error.located(stage=self.label, origin=None) from error.__cause__
         if chunk is None:
             raise StopIteration
-        return rows_payload(chunk).rows()[0], f"element {chunk.place.row}"
+        return rows_payload(chunk).rows()[0], f"element {chunk.position.row}"
 
     def state(self) -> State:
-        return self.reader.place.to_json()
+        return self.reader.position.to_json()
 
     def close(self) -> None:
         self.reader.close()

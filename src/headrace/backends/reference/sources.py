@@ -8,7 +8,7 @@ from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, leave_out
 from headrace.blocks.cursor import State
 from headrace.errors import HeadraceError
-from headrace.io.reader import Place, RecordReader
+from headrace.io.reader import RecordPosition, RecordReader
 from headrace.physical.context import Context
 from headrace.physical.failing import located
 from headrace.physical.generating import GeneratorRun
@@ -81,13 +81,13 @@ class FilesStream:
         self.node = node
         self.treedef = flatten(node.spec())[1]
         self.file = state["file"] if state else 0
-        self.place = Place.from_json(state["place"]) if state else Place()
+        self.position = RecordPosition.from_json(state["place"]) if state else RecordPosition()
         self.reader: RecordReader | None = None
-        self.skip: int = state["skip"] if state else 0  # records that were delivered behind the place
+        self.skip: int = state["skip"] if state else 0  # records that were delivered after the position
 
     def opened(self) -> RecordReader:
         if self.reader is None:
-            self.reader = self.node.format.open(self.node.paths[self.file], self.place)
+            self.reader = self.node.format.open(self.node.paths[self.file], self.position)
         return self.reader
 
     def next(self) -> Given:
@@ -97,7 +97,7 @@ class FilesStream:
             try:
                 chunk = self.opened().read(1)
             except HeadraceError as error:
-                if self.reader is None or self.reader.place.ended:
+                if self.reader is None or self.reader.position.ended:
                     self.skip = 0
                 raise error.located(stage=self.node.label, origin=path) from error.__cause__
             if skipped and chunk is None:
@@ -108,12 +108,12 @@ class FilesStream:
             if chunk is not None:
                 return record_rows(self.node, self.treedef, chunk).rows()[0], f"{path}:{chunk.lines[0]}"
             self.close()
-            self.file, self.place, self.reader = self.file + 1, Place(), None
+            self.file, self.position, self.reader = self.file + 1, RecordPosition(), None
         raise StopIteration
 
     def state(self) -> State:
-        place = self.reader.place if self.reader is not None else self.place
-        return {"file": self.file, "place": place.to_json(), "skip": self.skip}
+        position = self.reader.position if self.reader is not None else self.position
+        return {"file": self.file, "place": position.to_json(), "skip": self.skip}
 
     def close(self) -> None:
         if self.reader is not None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from headrace.io.columnar.wanted import Selection
-from headrace.io.reader import Chunk, Place, RecordReader
+from headrace.io.reader import Chunk, RecordPosition, RecordReader
 from headrace.tensor_spec import Spec
 
 __all__ = ["ArrowFiles", "ColumnarFiles", "ParquetFiles"]
@@ -49,11 +49,11 @@ class ParquetFiles(ColumnarFiles):
     def op(self) -> str:
         return "ParquetDataset"
 
-    def open(self, path: str, place: Place) -> RecordReader:
+    def open(self, path: str, position: RecordPosition) -> RecordReader:
         from headrace.io.columnar.parquet import ParquetGroups
         from headrace.io.columnar.reader import ColumnarReader
 
-        return ColumnarReader(path, ParquetGroups, self.selection, place)
+        return ColumnarReader(path, ParquetGroups, self.selection, position)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +64,8 @@ class ArrowFiles(ColumnarFiles):
     def op(self) -> str:
         return "ArrowDataset"
 
-    def open(self, path: str, place: Place) -> RecordReader:
+    def open(self, path: str, position: RecordPosition) -> RecordReader:
         from headrace.io.columnar.arrow_ipc import open_arrow
         from headrace.io.columnar.reader import ColumnarReader
 
-        return ColumnarReader(path, open_arrow, self.selection, place)
+        return ColumnarReader(path, open_arrow, self.selection, position)

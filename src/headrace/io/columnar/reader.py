@@ -1,6 +1,6 @@
 """Reads the rows of one file of columns, whatever its format: a ``RecordReader`` over ``RowGroups``.
 
-A place is the number of a row in its file. A row group that cannot be read is one failure, told at the row up to which
+A position is the number of a row in its file. A row group that cannot be read is one failure, told at the row up to which
 it was read; reading goes on with the group behind it.
 """
 
@@ -14,7 +14,7 @@ from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.io.columnar.arrow_selection import says_what_arrow_says
 from headrace.io.columnar.arrow_values import Values, values_of
 from headrace.io.columnar.wanted import RowGroups, Selection
-from headrace.io.reader import Array, Chunk, Place
+from headrace.io.reader import Array, Chunk, RecordPosition
 
 __all__ = ["ColumnarReader"]
 
@@ -26,7 +26,7 @@ class ColumnarReader:
         path: the file, local or with ``://``.
         open_groups: opens it.
         selection: which columns and rows are wanted, and what stands for a null.
-        place: where to begin.
+        position: where to begin.
 
     Raises:
         InvalidArgumentError: from ``read``, for a row with a null that nothing stands for, and for a file that has not
@@ -51,13 +51,13 @@ class ColumnarReader:
         path: str,
         open_groups: Callable[[str, Selection], RowGroups],
         selection: Selection,
-        place: Place | None = None,
+        position: RecordPosition | None = None,
     ) -> None:
         self._path = path
         self._open_groups = open_groups
         self._selection = selection
-        self._row = place.record if place is not None else 0
-        self._ended = place.ended if place is not None else False
+        self._row = position.record if position is not None else 0
+        self._ended = position.ended if position is not None else False
         self._failed = self._ended
         self._groups: RowGroups | None = None
         self._batches: Iterator[tuple[Any, Any]] = iter(())
@@ -71,9 +71,9 @@ class ColumnarReader:
         return self._path
 
     @property
-    def place(self) -> Place:
+    def position(self) -> RecordPosition:
         """The row that ``read`` looks at next."""
-        return Place(record=self._row, ended=self._failed)
+        return RecordPosition(record=self._row, ended=self._failed)
 
     def read(self, max_records: int) -> Chunk | None:
         """The next 1 to ``max_records`` rows, or None at the end of the file."""
@@ -136,11 +136,11 @@ class ColumnarReader:
         return Chunk(
             arrays=() if arrays is None else tuple(arrays),
             matrix=None,
-            place=Place(record=int(numbers[0])),
+            position=RecordPosition(record=int(numbers[0])),
             lines=numbers,
             structure=values.structure,
             rows=values.rows(start, stop) if arrays is None else None,
-            places=functools.partial(_place_of, numbers),
+            positions=functools.partial(_position_of, numbers),
             at_hand=len(self._numbers) - stop,
         )
 
@@ -153,6 +153,6 @@ class ColumnarReader:
             self._groups = None
 
 
-def _place_of(numbers: range | Array, index: int) -> Place:
-    """The place of one of these rows; behind the last, that of the row that follows it in the file."""
-    return Place(record=int(numbers[index]) if index < len(numbers) else int(numbers[-1]) + 1)
+def _position_of(numbers: range | Array, index: int) -> RecordPosition:
+    """Returns the position of one of these rows; behind the last, that of the row that follows it in the file."""
+    return RecordPosition(record=int(numbers[index]) if index < len(numbers) else int(numbers[-1]) + 1)

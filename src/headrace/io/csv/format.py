@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.io.csv.components import CsvComponents
 from headrace.io.csv.reader import CsvReader
-from headrace.io.reader import Chunk, Place, RecordReader
+from headrace.io.reader import Chunk, RecordPosition, RecordReader
 from headrace.io.streamed_files import StreamedFiles
 from headrace.tensor_spec import Spec
 
@@ -49,12 +49,12 @@ class CsvFiles(StreamedFiles):
             **StreamedFiles.parameters(self),
         }
 
-    def open(self, path: str, place: Place) -> RecordReader:
+    def open(self, path: str, position: RecordPosition) -> RecordReader:
         return CsvReader(
             path,
             self.csv.csv,
             header=self.header,
             compression_type=self.compression_type,
             buffer_size=self.buffer_size,
-            place=place,
+            position=position,
         )

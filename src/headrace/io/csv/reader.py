@@ -14,7 +14,7 @@ from headrace.io.csv.fields import RawRecord, count_line_breaks, first_record, r
 from headrace.io.csv.layout import Layout, layout_of
 from headrace.io.csv.record_format import CsvFormat
 from headrace.io.csv.values import columns_of_rows, row_of_fields
-from headrace.io.reader import Place
+from headrace.io.reader import RecordPosition
 
 __all__ = ["CsvReader", "CsvRecords"]
 
@@ -28,7 +28,7 @@ class CsvReader(BlockReader):
         header: whether the first record is none, and is passed over.
         compression_type: how the file is compressed, one of ``compression.COMPRESSION_TYPES``; None is none.
         buffer_size: bytes to read at once, or None for a good size.
-        place: where to begin.
+        position: where to begin.
         max_record_bytes: the longest record that is read.
 
     Raises:
@@ -54,7 +54,7 @@ class CsvReader(BlockReader):
         header: bool = False,
         compression_type: str | None = None,
         buffer_size: int | None = None,
-        place: Place | None = None,
+        position: RecordPosition | None = None,
         max_record_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
         super().__init__(
@@ -62,7 +62,7 @@ class CsvReader(BlockReader):
             CsvRecords(fmt, has_header=header),
             compression_type=compression_type,
             buffer_size=buffer_size,
-            place=place,
+            position=position,
             max_record_bytes=max_record_bytes,
         )
 

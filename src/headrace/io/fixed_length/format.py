@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any, ClassVar
 
 from headrace.io.fixed_length.reader import FixedLengthFormat, FixedLengthReader
-from headrace.io.reader import Place, RecordReader
+from headrace.io.reader import RecordPosition, RecordReader
 from headrace.io.streamed_files import StreamedFiles
 from headrace.tensor_spec import Spec, TensorSpec
 
@@ -31,7 +31,7 @@ class FixedLengthFiles(StreamedFiles):
             **StreamedFiles.parameters(self),
         }
 
-    def open(self, path: str, place: Place) -> RecordReader:
+    def open(self, path: str, position: RecordPosition) -> RecordReader:
         layout = self.layout
         return FixedLengthReader(
             path,
@@ -40,5 +40,5 @@ class FixedLengthFiles(StreamedFiles):
             footer_bytes=layout.footer_bytes,
             compression_type=self.compression_type,
             buffer_size=self.buffer_size,
-            place=place,
+            position=position,
         )

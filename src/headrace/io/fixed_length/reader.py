@@ -17,7 +17,7 @@ import numpy as np
 
 from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.io.block_reader import MAX_RECORD_BYTES, NO_RECORDS, BlockReader, Header, Records
-from headrace.io.reader import Place
+from headrace.io.reader import RecordPosition
 from headrace.structure import object_array
 
 __all__ = ["FixedLengthFormat", "FixedLengthReader"]
@@ -36,7 +36,7 @@ class FixedLengthReader(BlockReader):
         hop_bytes: from one record's beginning to the next one's; 0 for ``record_bytes``.
         compression_type: how the file is compressed, one of ``compression.COMPRESSION_TYPES``; None is none.
         buffer_size: bytes to read at once, or None for a good size.
-        place: where to begin.
+        position: where to begin.
 
     Raises:
         InvalidArgumentError: when an argument does not fit.
@@ -61,14 +61,14 @@ class FixedLengthReader(BlockReader):
         hop_bytes: int = 0,
         compression_type: str | None = None,
         buffer_size: int | None = None,
-        place: Place | None = None,
+        position: RecordPosition | None = None,
     ) -> None:
         super().__init__(
             path,
             FixedLengthFormat(record_bytes, header_bytes, footer_bytes, hop_bytes or record_bytes),
             compression_type=compression_type,
             buffer_size=buffer_size,
-            place=place,
+            position=position,
             # A record's length is known; the file cannot claim another, so only its caller bounds it.
             max_record_bytes=max(MAX_RECORD_BYTES, record_bytes, hop_bytes) + footer_bytes,
         )

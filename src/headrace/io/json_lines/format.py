@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from headrace.io.json_lines.fields import JsonFields
 from headrace.io.json_lines.reader import JsonLinesReader
-from headrace.io.reader import Place, RecordReader
+from headrace.io.reader import RecordPosition, RecordReader
 from headrace.io.streamed_files import StreamedFiles
 from headrace.tensor_spec import Spec
 
@@ -30,7 +30,7 @@ class JsonLinesFiles(StreamedFiles):
             **StreamedFiles.parameters(self),
         }
 
-    def open(self, path: str, place: Place) -> RecordReader:
+    def open(self, path: str, position: RecordPosition) -> RecordReader:
         return JsonLinesReader(
-            path, self.fields, compression_type=self.compression_type, buffer_size=self.buffer_size, place=place
+            path, self.fields, compression_type=self.compression_type, buffer_size=self.buffer_size, position=position
         )

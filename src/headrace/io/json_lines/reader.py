@@ -20,7 +20,7 @@ from headrace.io.json_lines.columns import columns_of_lines
 from headrace.io.json_lines.fields import JsonFields
 from headrace.io.json_lines.objects import object_of_line
 from headrace.io.json_lines.values import column_of_values, placeholder, row_of_object
-from headrace.io.reader import Array, Place
+from headrace.io.reader import Array, RecordPosition
 from headrace.io.text.reader import LinesFormat, line_ends, whole_lines
 from headrace.structure import Element, normalize, normalize_rows, object_array, rows_of
 
@@ -41,7 +41,7 @@ class JsonLinesReader(BlockReader):
         fields: what is read of each record; None for all that is there.
         compression_type: how the file is compressed, one of ``compression.COMPRESSION_TYPES``; None is none.
         buffer_size: bytes to read at once, or None for a good size.
-        place: where to begin.
+        position: where to begin.
         max_record_bytes: the longest line that is read, with blank lines behind it.
 
     Raises:
@@ -65,7 +65,7 @@ class JsonLinesReader(BlockReader):
         *,
         compression_type: str | None = None,
         buffer_size: int | None = None,
-        place: Place | None = None,
+        position: RecordPosition | None = None,
         max_record_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
         super().__init__(
@@ -73,7 +73,7 @@ class JsonLinesReader(BlockReader):
             JsonLinesFormat(fields),
             compression_type=compression_type,
             buffer_size=buffer_size,
-            place=place,
+            position=position,
             max_record_bytes=max_record_bytes,
         )
 

@@ -56,7 +56,7 @@ class OpenQuery:
 
     Attributes:
         reading: makes elements of the rows, once the query was executed.
-        key_place: which column of theirs the key is.
+        key_index: which column of theirs the key is.
     """
 
     def __init__(self, query: Query) -> None:
@@ -65,7 +65,7 @@ class OpenQuery:
         self._cursor: Any = None
         self._held: list[Row] = []  # fetched to learn of which columns rows are
         self.reading: RowReading
-        self.key_place = 0
+        self.key_index = 0
 
     def execute(self, since: Any, compared: str = ">=") -> None:
         """Connects, and executes the query for the rows whose keys compare so with one; None for all of them.
@@ -83,7 +83,7 @@ class OpenQuery:
         names = self._column_names()
         self.reading = query.form.reading(names)
         if query.statement.key_name is not None:
-            self.key_place = _place_of(query.statement.key_name, names)
+            self.key_index = _index_of(query.statement.key_name, names)
 
     def fetch(self, most: int | None = None) -> list[Row]:
         """The next rows, none at the end: ``arraysize`` of them, or at most so many."""
@@ -125,9 +125,9 @@ def _as_tuple(row: Any) -> Row:
     return tuple(row.values()) if isinstance(row, Mapping) else tuple(row)
 
 
-def _place_of(key: str, names: list[str]) -> int:
+def _index_of(key: str, names: list[str]) -> int:
     for same in (str, str.casefold):
-        found = [place for place, name in enumerate(names) if same(name) == same(key)]
+        found = [position for position, name in enumerate(names) if same(name) == same(key)]
         if len(found) == 1:
             return found[0]
     raise InvalidArgumentError(f"order_key is {key!r}, and the query's columns are {names}: it must be one of them")

@@ -1,6 +1,6 @@
 """The rows of a query to any database that has a driver of Python's DB-API (PEP 249).
 
-The promise of ``RecordReader`` holds for rows as it does for records, with two differences. A place is the number of a
+The promise of ``RecordReader`` holds for rows as it does for records, with two differences. A position is the number of a
 row, and, where the query has an ``order_key``, the value of that key in the row before: reading then goes on with a query
 for what comes behind it. Keys are compared by the database, whose texts may be equal where Python's are not. Without a key the query is executed again, and as many rows are passed over, which is right as long
 as it gives the same rows in the same order.
@@ -30,13 +30,13 @@ from headrace.io.sql.rows import Row, RowReading
 from headrace.io.sql.statement import Statement
 from headrace.structure import Element
 
-__all__ = ["RowChunk", "RowPlace", "RowReader"]
+__all__ = ["RowChunk", "RowPosition", "RowReader"]
 
 _log: Final = logging.getLogger("headrace")
 
 
 @dataclass(frozen=True, slots=True)
-class RowPlace:
+class RowPosition:
     """Where the next row of a query is.
 
     Attributes:
@@ -50,18 +50,18 @@ class RowPlace:
     ended: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """The place as plain data, for a saved state."""
+        """Returns the position as plain data, for a saved state."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, state: Mapping[str, Any]) -> Self:
-        """The place that ``to_json`` described.
+        """Makes the position that ``to_json`` described.
 
         Raises:
             InvalidArgumentError: when ``state`` is no such description.
         """
         if set(state) != {"row", "key", "ended"} or type(state["row"]) is not int or state["row"] < 0:
-            raise InvalidArgumentError(f"a place in a query has row, key and ended, and this is {dict(state)}")
+            raise InvalidArgumentError(f"a position in a query has row, key and ended, and this is {dict(state)}")
         return cls(**state)
 
 
@@ -70,13 +70,13 @@ class RowChunk:
     """A run of consecutive rows.
 
     Attributes:
-        place: of the first row.
+        position: of the first row.
         keys: the key of each row, where the query has one.
         elements: the rows, where types are not stated.
         arrays: the rows as a structure of arrays, where they are.
     """
 
-    place: RowPlace
+    position: RowPosition
     count: int
     keys: Sequence[Any] | None
     elements: list[Element] | None
@@ -85,11 +85,11 @@ class RowChunk:
     def __len__(self) -> int:
         return self.count
 
-    def place_of(self, index: int) -> RowPlace:
-        """The place of one row, or behind the last one."""
+    def position_of(self, index: int) -> RowPosition:
+        """Returns the position of one row, or after the last one."""
         if index == 0:
-            return self.place
-        return RowPlace(self.place.row + index, None if self.keys is None else self.keys[index - 1])
+            return self.position
+        return RowPosition(self.position.row + index, None if self.keys is None else self.keys[index - 1])
 
 
 class RowReader:
@@ -97,24 +97,24 @@ class RowReader:
 
     Args:
         query: what is read. The database is not touched before the first ``read``.
-        place: where to begin.
+        position: where to begin.
     """
 
-    def __init__(self, query: Query, place: RowPlace) -> None:
+    def __init__(self, query: Query, position: RowPosition) -> None:
         self._query = query
-        self._place = place
+        self._position = position
         self._open: OpenQuery | None = None
         self._thread = OwnThread("headrace-sql", last=self._close_open, cancel=self._cancel_open)
-        self._ended = place.ended
+        self._ended = position.ended
         self._rows: list[Row] = []  # fetched, and not given yet
         self._keys: list[Any] | None = None  # theirs
         self._failure: HeadraceError | None = None  # what is behind them
         self._one_by_one = query.arraysize == 1
 
     @property
-    def place(self) -> RowPlace:
+    def position(self) -> RowPosition:
         """Where the next row that ``read`` returns is."""
-        return self._place
+        return self._position
 
     def read(self, max_rows: int) -> RowChunk | None:
         """The next 1 to ``max_rows`` rows, or None at the end.
@@ -128,7 +128,7 @@ class RowReader:
         if not self._rows:
             failure, self._failure = self._failure, None
             if failure is not None:
-                self._place = replace(self._place, row=self._place.row + 1, ended=True)
+                self._position = replace(self._position, row=self._position.row + 1, ended=True)
                 raise failure
             return None
         return self._given(min(max_rows, len(self._rows)))
@@ -159,12 +159,12 @@ class RowReader:
             good = 0 if count == 1 else _good_rows(reading, rows)
             if good == 0:
                 fault = error if count == 1 else _fault_of(reading, rows[0])
-                self._place = self._behind(1)
+                self._position = self._behind(1)
                 self._drop(1)
-                raise fault.located(stage=None, origin=f"element {self._place.row - 1}") from None
+                raise fault.located(stage=None, origin=f"element {self._position.row - 1}") from None
             count = good
             chunk = self._chunk(reading, rows[:good])
-        self._place = chunk.place_of(count)
+        self._position = chunk.position_of(count)
         self._drop(count)
         return chunk
 
@@ -172,10 +172,10 @@ class RowReader:
         arrays = reading.arrays(rows)
         elements = reading.elements(rows) if arrays is None else None
         keys = None if self._keys is None else self._keys[: len(rows)]
-        return RowChunk(self._place, len(rows), keys, elements, arrays)
+        return RowChunk(self._position, len(rows), keys, elements, arrays)
 
-    def _behind(self, count: int) -> RowPlace:
-        return RowPlace(self._place.row + count, None if self._keys is None else self._keys[count - 1])
+    def _behind(self, count: int) -> RowPosition:
+        return RowPosition(self._position.row + count, None if self._keys is None else self._keys[count - 1])
 
     def _drop(self, count: int) -> None:
         del self._rows[:count]
@@ -218,11 +218,11 @@ class RowReader:
 
     def _executed(self) -> list[Row]:
         """Executes the query behind the last row; the first row, where it was fetched to see whether it is that one."""
-        if isinstance(self._place.key, str):
-            self._execute_behind_text(self._place.key)
+        if isinstance(self._position.key, str):
+            self._execute_behind_text(self._position.key)
             return []
-        self._execute(self._place.key)
-        if self._place.row == 0:
+        self._execute(self._position.key)
+        if self._position.row == 0:
             return []
         if self._query.statement.order_key is None:
             self._pass_over(
@@ -231,7 +231,7 @@ class RowReader:
             return []
         # From the last key on, and not behind it: a row that shares it is an error, and should not be lost in silence.
         first = self._call_fetch(1)
-        return first if first and first[0][self._opened().key_place] != self._place.key else []
+        return first if first and first[0][self._opened().key_index] != self._position.key else []
 
     def _execute(self, since: Any, compared: str = ">=") -> None:
         if self._open is not None:
@@ -244,7 +244,7 @@ class RowReader:
         self._execute(key, "=")
         equal: list[Any] = []
         while len(equal) < 2 and (rows := self._call_fetch(1)):
-            equal.append(rows[0][self._opened().key_place])
+            equal.append(rows[0][self._opened().key_index])
         if len(equal) < 2:
             self._execute(key, ">")
             return
@@ -255,8 +255,8 @@ class RowReader:
         last = self._pass_over(
             "the database takes keys for equal that are not: the query is executed again, and its first %d rows are passed over: %s"
         )
-        if last[self._opened().key_place] != key:
-            reason = f"row {self._place.row} had the key {key!r}, which the database takes for equal to others, and has another now"
+        if last[self._opened().key_index] != key:
+            reason = f"row {self._position.row} had the key {key!r}, which the database takes for equal to others, and has another now"
             raise DataLossError(
                 f"{reason}: the data has changed, and no key leads behind it; choose a column that tells rows apart "
                 f"for the database, or add COLLATE to the query {self._query.statement.shown}"
@@ -271,38 +271,38 @@ class RowReader:
 
     def _pass_over(self, message: str) -> Row:
         """Passes the rows over that were read before, where no key leads behind them; the last of them."""
-        left, last = self._place.row, ()
+        left, last = self._position.row, ()
         _log.warning(message, left, self._query.statement.shown)
         while left:
             rows = self._call_fetch(left)
             if not rows:
-                reason = f"the query gave {self._place.row - left} rows, and reading is to go on behind row {self._place.row}"
+                reason = f"the query gave {self._position.row - left} rows, and reading is to go on behind row {self._position.row}"
                 raise DataLossError(f"{reason}: the data has changed; the query is {self._query.statement.shown}")
             left, last = left - len(rows), rows[-1]
         return last
 
     def _take_keys(self) -> None:
         """Notes the keys of the rows; the rows from the first on that has no good one are not given."""
-        place = self._opened().key_place
-        keys = [row[place] for row in self._rows]
-        for index, (before, key) in enumerate(itertools.pairwise([self._place.key, *keys])):
+        position = self._opened().key_index
+        keys = [row[position] for row in self._rows]
+        for index, (before, key) in enumerate(itertools.pairwise([self._position.key, *keys])):
             wrong = _wrong_key(before, key, self._query.statement)
             if wrong is not None:
                 del self._rows[index:], keys[index:]
                 self._finish()
-                self._failure = wrong.located(stage=None, origin=f"element {self._place.row + index}")
+                self._failure = wrong.located(stage=None, origin=f"element {self._position.row + index}")
                 break
         self._keys = keys
 
     def _fail(self, error: Exception) -> None:
         self._finish()
         if isinstance(error, HeadraceError):
-            self._failure = error.located(stage=None, origin=f"element {self._place.row}")
+            self._failure = error.located(stage=None, origin=f"element {self._position.row}")
             return
         shown = f"{type(error).__name__}: {' '.join(str(error).split())}"
         # Not "at the next row": SQLite's driver steps ahead, and fails with the row before in its hands.
-        reason = f"{shown}, behind row {self._place.row} of the query {self._query.statement.shown}"
-        self._failure = DataError(reason, origin=f"element {self._place.row}")
+        reason = f"{shown}, behind row {self._position.row} of the query {self._query.statement.shown}"
+        self._failure = DataError(reason, origin=f"element {self._position.row}")
         self._failure.__cause__ = error
 
     def _finish(self) -> None:

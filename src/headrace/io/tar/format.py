@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar
 
-from headrace.io.reader import Place, RecordReader
+from headrace.io.reader import RecordPosition, RecordReader
 from headrace.io.streamed_files import StreamedFiles
 from headrace.io.tar.reader import TarReader
 from headrace.tensor_spec import Spec
@@ -22,5 +22,5 @@ class TarFiles(StreamedFiles):
     def spec(self) -> Spec:
         return None
 
-    def open(self, path: str, place: Place) -> RecordReader:
-        return TarReader(path, self.compression_type, place=place)
+    def open(self, path: str, position: RecordPosition) -> RecordReader:
+        return TarReader(path, self.compression_type, position=position)

@@ -15,7 +15,7 @@ from headrace.errors import DataLossError, HeadraceError, InvalidArgumentError
 from headrace.io.block_reader import DEFAULT_BUFFER_BYTES, MAX_RECORD_BYTES
 from headrace.io.compression import checked_compression_type
 from headrace.io.files import path_of
-from headrace.io.reader import Chunk, Place
+from headrace.io.reader import Chunk, RecordPosition
 from headrace.io.tar.elements import ElementRun, reaches
 from headrace.io.tar.members import TarMembers
 from headrace.structure import object_array
@@ -30,7 +30,7 @@ class TarReader:
         path: the file, local or with ``://``.
         compression_type: None, "", or a compression's name.
         buffer_size: bytes to read at once, or None for a good size.
-        place: where to begin.
+        position: where to begin.
         max_element_bytes: the longest element that is read, headers included.
 
     Raises:
@@ -53,7 +53,7 @@ class TarReader:
         path: str,
         compression_type: str | None = None,
         buffer_size: int | None = None,
-        place: Place | None = None,
+        position: RecordPosition | None = None,
         max_element_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
         self._path = path_of(path)
@@ -62,12 +62,12 @@ class TarReader:
         self._max_element_bytes = max_element_bytes
         if self._buffer_size < 1 or max_element_bytes < 1:
             raise InvalidArgumentError("buffer_size and max_element_bytes are at least 1")
-        self._place = place or Place()
-        self._began = self._place
-        self._closed = self._place.ended
+        self._position = position or RecordPosition()
+        self._began = self._position
+        self._closed = self._position.ended
         self._members: TarMembers | None = None
         self._run: ElementRun | None = None
-        self._fault: tuple[HeadraceError, Place] | None = None  # of the next record, and the place behind it
+        self._fault: tuple[HeadraceError, RecordPosition] | None = None  # of the next record, and the position after it
 
     @property
     def path(self) -> str:
@@ -75,9 +75,9 @@ class TarReader:
         return self._path
 
     @property
-    def place(self) -> Place:
+    def position(self) -> RecordPosition:
         """Where the next record that ``read`` returns begins."""
-        return self._place
+        return self._position
 
     def read(self, max_records: int) -> Chunk | None:
         """The next 1 to ``max_records`` elements, or None at the end of the file.
@@ -87,7 +87,7 @@ class TarReader:
         """
         if max_records < 1:
             raise InvalidArgumentError(f"max_records is at least 1, and not {max_records}")
-        place, elements, nbytes = self._place, list[dict[str, Any]](), 0
+        position, elements, nbytes = self._position, list[dict[str, Any]](), 0
         # A buffer of elements is enough: who asks for more knows their number, not their size.
         while len(elements) < max_records and nbytes < self._buffer_size:
             element = self._element()
@@ -96,10 +96,10 @@ class TarReader:
             elements.append(element)
             nbytes += sum(map(len, element.values()))
         if elements:
-            lines = range(place.line, place.line + len(elements))
-            return Chunk(arrays=(object_array(elements),), matrix=None, place=place, lines=lines)
+            lines = range(position.line, position.line + len(elements))
+            return Chunk(arrays=(object_array(elements),), matrix=None, position=position, lines=lines)
         if self._fault is not None:
-            error, self._place = self._fault
+            error, self._position = self._fault
             self._fault = None
             raise error
         return None
@@ -117,19 +117,19 @@ class TarReader:
         """The next element; None at the end, or where ``_fault`` says what is wrong with it."""
         if self._closed or self._fault is not None:
             return None
-        place = self._place
+        position = self._position
         try:
             run = self._opened()
             given = run.next()
             if given is None:
                 # Where reading went on, zeros may also be what stands behind an end that was before.
                 if (
-                    place == self._began
-                    and place.offset
-                    and not reaches(self._path, self._compression_type, place.offset)
+                    position == self._began
+                    and position.offset
+                    and not reaches(self._path, self._compression_type, position.offset)
                 ):
                     raise DataLossError(
-                        f"the archive ends before byte {place.offset}, and reading is to go on there: it has changed"
+                        f"the archive ends before byte {position.offset}, and reading is to go on there: it has changed"
                     )
                 run.members.drain()
                 self.close()
@@ -137,20 +137,20 @@ class TarReader:
         except HeadraceError as error:
             told = error if self._run is None and self._members is None else self._located(error)
             self.close()
-            self._fault = told, replace(place, ended=True)
+            self._fault = told, replace(position, ended=True)
             return None
-        after = Place(run.offset, place.line + 1, place.record + 1)
+        after = RecordPosition(run.offset, position.line + 1, position.record + 1)
         if isinstance(given, HeadraceError):
             self._fault = self._located(given), after
             return None
-        self._place = after
+        self._position = after
         return given
 
     def _opened(self) -> ElementRun:
         if self._run is None:
-            self._members = TarMembers(self._path, self._compression_type, self._buffer_size, self._place.offset)
+            self._members = TarMembers(self._path, self._compression_type, self._buffer_size, self._position.offset)
             self._run = ElementRun(self._members, self._path, self._max_element_bytes)
         return self._run
 
     def _located(self, error: HeadraceError) -> HeadraceError:
-        return error.located(stage=None, origin=f"{self._path}:{self._place.line}")
+        return error.located(stage=None, origin=f"{self._path}:{self._position.line}")

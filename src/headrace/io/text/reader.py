@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.io.block_reader import MAX_RECORD_BYTES, NO_RECORDS, BlockReader, Header, Records
-from headrace.io.reader import Array, Place
+from headrace.io.reader import Array, RecordPosition
 
 __all__ = ["LineReader", "LinesFormat", "line_ends", "not_utf8", "whole_lines"]
 
@@ -24,7 +24,7 @@ class LineReader(BlockReader):
         path: the file, local or with ``://``.
         compression_type: how the file is compressed, one of ``compression.COMPRESSION_TYPES``; None is none.
         buffer_size: bytes to read at once, or None for a good size.
-        place: where to begin.
+        position: where to begin.
         max_record_bytes: the longest line that is read.
 
     Raises:
@@ -45,7 +45,7 @@ class LineReader(BlockReader):
         path: str,
         compression_type: str | None = None,
         buffer_size: int | None = None,
-        place: Place | None = None,
+        position: RecordPosition | None = None,
         max_record_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
         super().__init__(
@@ -53,7 +53,7 @@ class LineReader(BlockReader):
             LinesFormat(),
             compression_type=compression_type,
             buffer_size=buffer_size,
-            place=place,
+            position=position,
             max_record_bytes=max_record_bytes,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar
 
-from headrace.io.reader import Place, RecordReader
+from headrace.io.reader import RecordPosition, RecordReader
 from headrace.io.streamed_files import StreamedFiles
 from headrace.io.tfrecord.reader import FrameReader
 from headrace.tensor_spec import Spec, TensorSpec
@@ -22,5 +22,5 @@ class TFRecordFiles(StreamedFiles):
     def spec(self) -> Spec:
         return TensorSpec((), bytes)
 
-    def open(self, path: str, place: Place) -> RecordReader:
-        return FrameReader(path, self.compression_type, self.buffer_size, place)
+    def open(self, path: str, position: RecordPosition) -> RecordReader:
+        return FrameReader(path, self.compression_type, self.buffer_size, position)

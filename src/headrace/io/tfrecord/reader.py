@@ -31,7 +31,7 @@ from headrace.errors import (
 from headrace.io.block_reader import DEFAULT_BUFFER_BYTES, MAX_RECORD_BYTES
 from headrace.io.compression import ByteStream, checked_compression_type, open_stream
 from headrace.io.files import path_of
-from headrace.io.reader import Chunk, Place
+from headrace.io.reader import Chunk, RecordPosition
 from headrace.structure import object_array
 
 __all__ = [
@@ -119,7 +119,7 @@ class FrameReader:
         path: the file, local or with ``://``.
         compression_type: None, "", "GZIP" or "ZLIB".
         buffer_size: bytes to read at once, or None for a good size.
-        place: where to begin.
+        position: where to begin.
         max_record_bytes: the longest record that is read.
 
     Raises:
@@ -132,7 +132,7 @@ class FrameReader:
         path: str,
         compression_type: str | None = None,
         buffer_size: int | None = None,
-        place: Place | None = None,
+        position: RecordPosition | None = None,
         max_record_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
         self._path = path_of(path)
@@ -142,12 +142,12 @@ class FrameReader:
         if self._buffer_size < 1 or max_record_bytes < 1:
             raise InvalidArgumentError("buffer_size and max_record_bytes are at least 1")
         self._crc32c = crc32c_function()
-        self._place = place or Place()
+        self._position = position or RecordPosition()
         self._lengths: dict[bytes, int] = {}  # by what stands before a record, which was found right
         self._stream: ByteStream | None = None
         self._data = b""
         self._at = 0  # where in _data the next record begins
-        self._ended = self._place.ended  # nothing follows _data
+        self._ended = self._position.ended  # nothing follows _data
         self._failure: HeadraceError | None = None  # what ended the file behind _data
 
     @property
@@ -156,9 +156,9 @@ class FrameReader:
         return self._path
 
     @property
-    def place(self) -> Place:
+    def position(self) -> RecordPosition:
         """Where the next record that ``read`` returns begins."""
-        return self._place
+        return self._position
 
     def read(self, max_records: int) -> Chunk | None:
         """The next 1 to ``max_records`` records, or None at the end of the file.
@@ -168,7 +168,7 @@ class FrameReader:
         """
         if max_records < 1:
             raise InvalidArgumentError(f"max_records is at least 1, and not {max_records}")
-        place = self._place
+        position = self._position
         payloads = self._good_run(max_records)
         if not payloads:
             frame = self._next_frame()
@@ -178,8 +178,8 @@ class FrameReader:
             if frame.fault is not None:
                 raise self._told(frame, frame.fault)
             payloads = self._good_run(max_records)
-        lines = range(place.line, place.line + len(payloads))
-        return Chunk(arrays=(object_array(payloads),), matrix=None, place=place, lines=lines)
+        lines = range(position.line, position.line + len(payloads))
+        return Chunk(arrays=(object_array(payloads),), matrix=None, position=position, lines=lines)
 
     def close(self) -> None:
         """Closes the file; ``read`` then returns None. May be called twice."""
@@ -258,8 +258,8 @@ class FrameReader:
 
     def _step_over(self, nbytes: int, count: int = 1) -> None:
         self._at += nbytes
-        place = self._place
-        self._place = Place(place.offset + nbytes, place.line + count, place.record + count)
+        position = self._position
+        self._position = RecordPosition(position.offset + nbytes, position.line + count, position.record + count)
 
     def _extend(self) -> None:
         """Reads on: a buffer more, or as much again as is waiting."""
@@ -269,7 +269,7 @@ class FrameReader:
         pieces = [left]
         try:
             if self._stream is None:
-                self._stream = open_stream(self._path, self._compression_type, self._place.offset)
+                self._stream = open_stream(self._path, self._compression_type, self._position.offset)
             while wanted and (piece := self._stream.read(wanted)):
                 wanted -= len(piece)
                 pieces.append(piece)
@@ -283,10 +283,10 @@ class FrameReader:
 
     def _told(self, frame: _Frame, fault: HeadraceError) -> HeadraceError:
         """The error of the next record, which is behind us from now on."""
-        origin = f"{self._path}:{self._place.line}"
+        origin = f"{self._path}:{self._position.line}"
         was_open = self._stream is not None
         if frame.is_last or not self._passes_over(frame):
-            self._place = replace(self._place, ended=True)
+            self._position = replace(self._position, ended=True)
             self.close()
         return fault.located(stage=None, origin=origin) if was_open else fault
 

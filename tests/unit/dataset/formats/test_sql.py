@@ -16,7 +16,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import DataError, DataLossError, InvalidArgumentError, NotFoundError
-from headrace.io.sql.reader import RowPlace
+from headrace.io.sql.reader import RowPosition
 from headrace.testing import check_every_restore_point
 
 EXECUTORS = pytest.mark.parametrize("executor", ["thread", "inline"])
@@ -454,6 +454,6 @@ def test_a_state_belongs_to_its_query(tmp_path: Path) -> None:
 
 def test_a_damaged_state_is_refused() -> None:
     for state in ({}, {"row": -1, "key": None, "ended": False}, {"row": "1", "key": None, "ended": False}):
-        with pytest.raises(InvalidArgumentError, match="a place in a query has row, key and ended"):
-            RowPlace.from_json(state)
-    assert RowPlace.from_json(RowPlace(3, "k").to_json()) == RowPlace(3, "k")
+        with pytest.raises(InvalidArgumentError, match="a position in a query has row, key and ended"):
+            RowPosition.from_json(state)
+    assert RowPosition.from_json(RowPosition(3, "k").to_json()) == RowPosition(3, "k")

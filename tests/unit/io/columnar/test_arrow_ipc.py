@@ -18,7 +18,7 @@ from headrace.errors import DataLossError, FailedPreconditionError, HeadraceErro
 from headrace.io.columnar.arrow_ipc import open_arrow
 from headrace.io.columnar.reader import ColumnarReader
 from headrace.io.columnar.wanted import Selection
-from headrace.io.reader import Place
+from headrace.io.reader import RecordPosition
 
 BATCH = 10
 FORMS = pytest.mark.parametrize("form", ["file", "stream"])
@@ -39,8 +39,8 @@ def written(folder: Path, rows: pa.Table | int, form: str = "file", compression:
     return str(path)
 
 
-def reader(path: str, place: Place | None = None, **wanted: Any) -> ColumnarReader:
-    return ColumnarReader(path, open_arrow, Selection(**wanted), place)
+def reader(path: str, position: RecordPosition | None = None, **wanted: Any) -> ColumnarReader:
+    return ColumnarReader(path, open_arrow, Selection(**wanted), position)
 
 
 def numbers(source: ColumnarReader, size: int = 1 << 20) -> list[int]:
@@ -61,7 +61,7 @@ def _rows(source: ColumnarReader, size: int) -> Iterator[Any]:
 def test_rows_come_in_order_from_any_row_on(tmp_path: Path, form: str, compression: str | None, count: int) -> None:
     path = written(tmp_path, count, form, compression)
     for row in {0, 1, BATCH, count - 1, count} & set(range(count + 1)):
-        assert numbers(reader(path, Place(record=row)), 4) == list(range(row, count))
+        assert numbers(reader(path, RecordPosition(record=row)), 4) == list(range(row, count))
     assert [line for _, line, _ in everything_of(reader(path), [3, 1])] == list(range(count))
 
 
@@ -138,7 +138,7 @@ def test_a_file_that_changes_while_it_is_read_is_one_failure(tmp_path: Path, for
 @FORMS
 def test_a_file_that_became_shorter_than_the_place_in_it_is_told(tmp_path: Path, form: str) -> None:
     with pytest.raises(DataLossError, match="has 5 rows, and reading is to go on at row 6"):
-        reader(written(tmp_path, 5, form), Place(record=6)).read(1)
+        reader(written(tmp_path, 5, form), RecordPosition(record=6)).read(1)
 
 
 @pytest.fixture(scope="module", params=[("file", None), ("file", "zstd"), ("stream", None), ("stream", "lz4")])
@@ -154,8 +154,8 @@ def test_whatever_is_in_a_file_reading_ends(
 ) -> None:
     path, content = whole
     changed = bytearray(content)
-    for place, value in changes:
-        changed[place % len(changed)] = value
+    for position, value in changes:
+        changed[position % len(changed)] = value
     # Anew, because the present one may be mapped.
     Path(path).unlink()
     Path(path).write_bytes(changed if cut is None else changed[: len(changed) * cut // 100])
@@ -174,6 +174,6 @@ def test_files_elsewhere_are_read_through_fsspec(tmp_path: Path, form: str) -> N
     content = Path(written(tmp_path, 25, form, "lz4")).read_bytes()
     with fsspec.open("memory://arrow/a.arrow", "wb") as file:
         file.write(content)
-    assert numbers(reader("memory://arrow/a.arrow", Place(record=12))) == list(range(12, 25))
+    assert numbers(reader("memory://arrow/a.arrow", RecordPosition(record=12))) == list(range(12, 25))
     with serving() as server:
         assert numbers(reader(server.put("a.arrow", content))) == list(range(25))

@@ -25,7 +25,7 @@ from headrace.errors import (
 from headrace.io.columnar.parquet import ParquetGroups
 from headrace.io.columnar.reader import ColumnarReader
 from headrace.io.columnar.wanted import Expected, Selection, checked_columns, checked_filters
-from headrace.io.reader import Chunk, Place
+from headrace.io.reader import Chunk, RecordPosition
 
 GROUP = 10
 
@@ -47,8 +47,8 @@ def written(folder: Path, rows: pa.Table | int, name: str = "a.parquet", **how: 
     return str(path)
 
 
-def reader(path: str, place: Place | None = None, **wanted: Any) -> ColumnarReader:
-    return ColumnarReader(path, ParquetGroups, Selection(**wanted), place)
+def reader(path: str, position: RecordPosition | None = None, **wanted: Any) -> ColumnarReader:
+    return ColumnarReader(path, ParquetGroups, Selection(**wanted), position)
 
 
 def chunks(source: ColumnarReader, size: int = 1 << 20) -> Iterator[Chunk]:
@@ -113,17 +113,17 @@ def test_a_long_row_group_is_decoded_in_portions(tmp_path: Path) -> None:
     groups.close()
     assert sum(sizes) == count
     assert max(sizes) * 16 <= 4 << 20
-    assert column(reader(path, Place(record=count - 2)), 1) == [count - 2, count - 1]
+    assert column(reader(path, RecordPosition(record=count - 2)), 1) == [count - 2, count - 1]
 
 
 @pytest.mark.parametrize("row", [0, 3, GROUP, 2 * GROUP + 1, 4 * GROUP])
 def test_reading_goes_on_at_any_row(tmp_path: Path, row: int) -> None:
-    assert column(reader(written(tmp_path, 4 * GROUP), Place(record=row)), 2) == list(range(row, 4 * GROUP))
+    assert column(reader(written(tmp_path, 4 * GROUP), RecordPosition(record=row)), 2) == list(range(row, 4 * GROUP))
 
 
 def test_reading_goes_on_without_the_row_groups_before_it(tmp_path: Path) -> None:
     path = broken(written(tmp_path, 3 * GROUP), 0)
-    assert column(reader(path, Place(record=GROUP + 1)), 2) == list(range(GROUP + 1, 3 * GROUP))
+    assert column(reader(path, RecordPosition(record=GROUP + 1)), 2) == list(range(GROUP + 1, 3 * GROUP))
 
 
 # --- filters -------------------------------------------------------------------------------------------------------
@@ -150,7 +150,9 @@ def filtered(tmp_path_factory: pytest.TempPathFactory) -> str:
 @given(filters=filters_, row=st.integers(0, 33), size=st.integers(1, 40))
 def test_filters_choose_the_rows_that_pyarrow_chooses(filtered: str, filters: Any, row: int, size: int) -> None:
     expected = [number for number in pq.read_table(filtered, filters=filters)["x"].to_pylist() if number >= row]
-    found = list(chunks(reader(filtered, Place(record=row), columns=("x",), filters=checked_filters(filters)), size))
+    found = list(
+        chunks(reader(filtered, RecordPosition(record=row), columns=("x",), filters=checked_filters(filters)), size)
+    )
     assert [number for chunk in found for number in chunk.columns[0].tolist()] == expected
     assert [number for chunk in found for number in chunk.lines] == expected, "the numbers of rows are the file's"
 
@@ -201,7 +203,7 @@ def test_a_file_that_does_not_fit_says_so_once(tmp_path: Path, wanted: dict[str,
     with pytest.raises(InvalidArgumentError, match=message):
         source.read(1)
     assert source.read(1) is None
-    assert source.place.ended
+    assert source.position.ended
 
 
 def test_a_column_of_another_type_than_in_the_first_file_names_both(tmp_path: Path) -> None:
@@ -233,7 +235,7 @@ def test_rows_with_a_null_fail_alone(tmp_path: Path) -> None:
     assert "a.parquet:4: column 'x' is null; give it a default with record_defaults" in told[4][2]
     assert column(reader(path, record_defaults={"x": -1})) == [0, -1, 2, 3, -1]
     with pytest.raises(InvalidArgumentError, match=r"a\.parquet:4"):
-        reader(path, Place(record=4)).read(1)
+        reader(path, RecordPosition(record=4)).read(1)
 
 
 # --- what is wrong with files --------------------------------------------------------------------------------------
@@ -251,7 +253,7 @@ def test_a_corrupt_last_row_group_ends_the_file(tmp_path: Path) -> None:
     assert source.read(100) is not None
     with pytest.raises(DataLossError):
         source.read(100)
-    again = reader(source.path, source.place)
+    again = reader(source.path, source.position)
     assert source.read(100) is None
     assert again.read(100) is None, "what was told is not told again"
 
@@ -308,8 +310,8 @@ def chunks_until_error(source: ColumnarReader) -> Iterator[Chunk]:
 
 def test_a_file_that_became_shorter_than_the_place_in_it_is_told(tmp_path: Path) -> None:
     with pytest.raises(DataLossError, match="changed"):
-        reader(written(tmp_path, 5), Place(record=6)).read(1)
-    assert reader(written(tmp_path, 5), Place(record=5)).read(1) is None
+        reader(written(tmp_path, 5), RecordPosition(record=6)).read(1)
+    assert reader(written(tmp_path, 5), RecordPosition(record=5)).read(1) is None
 
 
 @pytest.fixture(scope="module")
@@ -336,8 +338,8 @@ def test_whatever_is_in_a_file_reading_ends(
 ) -> None:
     path, content = whole
     changed = bytearray(content)
-    for place, value in changes:
-        changed[place % len(changed)] = value
+    for position, value in changes:
+        changed[position % len(changed)] = value
     Path(path).write_bytes(changed if cut is None else changed[: len(changed) * cut // 100])
     source = reader(path)
     for _ in range(100):
@@ -356,7 +358,7 @@ def test_files_elsewhere_are_read_through_fsspec(tmp_path: Path) -> None:
     content = Path(written(tmp_path, 25)).read_bytes()
     with fsspec.open("memory://parquet/a.parquet", "wb") as file:
         file.write(content)
-    assert column(reader("memory://parquet/a.parquet", Place(record=12)), 2) == list(range(12, 25))
+    assert column(reader("memory://parquet/a.parquet", RecordPosition(record=12)), 2) == list(range(12, 25))
     with pytest.raises(NotFoundError):
         reader("memory://parquet/absent.parquet").read(1)
 
@@ -367,7 +369,7 @@ def test_files_on_a_web_server_are_read_by_ranges(tmp_path: Path) -> None:
     with serving() as server:
         path = server.put("a.parquet", content)
         assert column(reader(path, columns=("x",), filters=((("x", ">=", 49_998),),))) == [49_998, 49_999]
-        assert column(reader(path, Place(record=49_999), columns=("x",))) == [49_999]
+        assert column(reader(path, RecordPosition(record=49_999), columns=("x",))) == [49_999]
         with pytest.raises(NotFoundError):
             reader(f"{server.address}/absent.parquet").read(1)
         server.status = 500

@@ -19,7 +19,7 @@ from headrace.io.block_reader import Records
 from headrace.io.csv.layout import layout_of
 from headrace.io.csv.reader import CsvReader, CsvRecords
 from headrace.io.csv.record_format import CsvFormat
-from headrace.io.reader import Place
+from headrace.io.reader import RecordPosition
 
 NUMBERS = [
     "1",
@@ -117,12 +117,14 @@ def test_reading_goes_on_from_every_place(
     path = str(tmp_path_factory.getbasetemp() / "places.csv")
     Path(path).write_bytes(COMPRESS[compression](text))
 
-    def read_from(place: Place | None) -> list[tuple[Any, ...]]:
-        return everything_of(CsvReader(path, fmt, header=header, compression_type=compression, place=place), [1] * 100)
+    def read_from(position: RecordPosition | None) -> list[tuple[Any, ...]]:
+        return everything_of(
+            CsvReader(path, fmt, header=header, compression_type=compression, position=position), [1] * 100
+        )
 
     whole = read_from(None)
-    for index, (place, *_) in enumerate(whole):
-        restored = read_from(Place.from_json(place.to_json()))
+    for index, (position, *_) in enumerate(whole):
+        restored = read_from(RecordPosition.from_json(position.to_json()))
         assert [step[1:] for step in restored] == [step[1:] for step in whole[index:]]
 
 
@@ -137,7 +139,7 @@ def test_a_bad_record_lets_the_good_ones_before_it_out_first(tmp_path: Path) -> 
     with pytest.raises(InvalidArgumentError, match=r"a\.csv:3: column 1: 'abc' is not a valid float32$") as error:
         reader.read(10)
     assert error.value.origin == f"{path}:3"
-    assert reader.place == Place(offset=14, line=4, record=3)
+    assert reader.position == RecordPosition(offset=14, line=4, record=3)
     second = reader.read(10)
     assert second is not None
     assert list(second.lines) == [4]
@@ -220,7 +222,7 @@ def test_a_missing_file_is_told_once(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r"no such file: .*none\.csv"):
         reader.read(1)
     assert reader.read(1) is None
-    assert CsvReader(reader.path, CsvFormat([0.0]), place=reader.place).read(1) is None
+    assert CsvReader(reader.path, CsvFormat([0.0]), position=reader.position).read(1) is None
 
 
 def test_a_file_that_was_cut_short_delivers_what_is_whole(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from headrace.io.block_reader import Records
 from headrace.io.json_lines.columns import columns_of_lines
 from headrace.io.json_lines.fields import JsonFields
 from headrace.io.json_lines.reader import JsonLinesFormat, JsonLinesReader
-from headrace.io.reader import Place
+from headrace.io.reader import RecordPosition
 from headrace.io.text.reader import line_ends
 
 Fields = dict[str, Any]
@@ -119,12 +119,12 @@ def test_reading_goes_on_from_every_record(
     path.write_bytes(body)
     fields = None if schema is None else JsonFields.of(schema)
 
-    def read_from(place: Place | None) -> list[Any]:
-        return everything_of(JsonLinesReader(str(path), fields, place=place), [1] * 200)
+    def read_from(position: RecordPosition | None) -> list[Any]:
+        return everything_of(JsonLinesReader(str(path), fields, position=position), [1] * 200)
 
     whole = read_from(None)
-    for index, (place, *_) in enumerate(whole):
-        assert repr(read_from(Place.from_json(place.to_json()))) == repr(whole[index:])
+    for index, (position, *_) in enumerate(whole):
+        assert repr(read_from(RecordPosition.from_json(position.to_json()))) == repr(whole[index:])
 
 
 @given(

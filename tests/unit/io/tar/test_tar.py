@@ -23,7 +23,7 @@ from headrace.errors import (
     NotFoundError,
     ResourceExhaustedError,
 )
-from headrace.io.reader import Place
+from headrace.io.reader import RecordPosition
 from headrace.io.tar.reader import TarReader
 
 SIZE = slice(124, 136)
@@ -87,12 +87,12 @@ def test_reading_goes_on_from_every_element(
     content = archive_of(listed)
     path.write_bytes(gzip.compress(content) if compressed else content)
 
-    def read_from(place: Place | None) -> list[Any]:
-        return everything_of(TarReader(str(path), "GZIP" if compressed else None, place=place), [1] * 99)
+    def read_from(position: RecordPosition | None) -> list[Any]:
+        return everything_of(TarReader(str(path), "GZIP" if compressed else None, position=position), [1] * 99)
 
     whole = read_from(None)
-    for index, (place, *_) in enumerate(whole):
-        assert read_from(Place.from_json(place.to_json())) == whole[index:]
+    for index, (position, *_) in enumerate(whole):
+        assert read_from(RecordPosition.from_json(position.to_json())) == whole[index:]
 
 
 @pytest.mark.parametrize("format_", ["ustar", "gnu", "posix", "v7"])
@@ -308,14 +308,14 @@ def test_a_file_that_changed_since_is_not_taken_for_the_same(tmp_path: Path) -> 
     path.write_bytes(archive_of([member(f"{number}.a", bytes(600)) for number in range(9)]))
     reader = TarReader(str(path))
     reader.read(3)
-    place = reader.place
+    position = reader.position
     reader.close()
     path.write_bytes(archive_of([member("1.a", b"\1" * 9_000)]))
-    ((error, text),) = read(path, place=place)
+    ((error, text),) = read(path, position=position)
     assert error is DataLossError
     assert "written while it was read" in text
     path.write_bytes(b"")
-    ((error, text),) = read(path, place=place)
+    ((error, text),) = read(path, position=position)
     assert "the file has changed" in text
 
 

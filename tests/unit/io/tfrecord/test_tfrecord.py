@@ -23,7 +23,7 @@ from headrace.errors import (
     ResourceExhaustedError,
 )
 from headrace.io.block_reader import DEFAULT_BUFFER_BYTES
-from headrace.io.reader import Place
+from headrace.io.reader import RecordPosition
 from headrace.io.tfrecord.reader import FRAME_BYTES, FrameReader
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {"": bytes, "GZIP": gzip.compress, "ZLIB": zlib.compress}
@@ -103,12 +103,12 @@ def test_reading_goes_on_from_every_record_also_in_a_damaged_file(
         content[at] ^= flipped
     path = written(tmp_path, bytes(content[: max(cut, len(content) // 2)]))
 
-    def read_from(place: Place | None, buffer_size: int) -> list[tuple[Any, ...]]:
-        return everything_of(FrameReader(path, None, buffer_size, place, max_record_bytes=limit), [1] * 200)
+    def read_from(position: RecordPosition | None, buffer_size: int) -> list[tuple[Any, ...]]:
+        return everything_of(FrameReader(path, None, buffer_size, position, max_record_bytes=limit), [1] * 200)
 
     whole = read_from(None, 1000)
-    for index, (place, *_) in enumerate(whole):
-        assert read_from(Place.from_json(place.to_json()), buffer_size) == whole[index:]
+    for index, (position, *_) in enumerate(whole):
+        assert read_from(RecordPosition.from_json(position.to_json()), buffer_size) == whole[index:]
 
 
 def test_a_corrupt_record_is_one_bad_record(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_behind_a_corrupt_length_the_file_is_at_its_end(tmp_path: Path) -> None:
     told = everything_of(reader)
     assert values(told) == [b"one", DataLossError]
     assert "the length of a record is corrupt" in told[1][2]
-    assert reader.place == Place(offset=19, line=2, record=1, ended=True)
+    assert reader.position == RecordPosition(offset=19, line=2, record=1, ended=True)
 
 
 @pytest.mark.parametrize("missing", range(1, FRAME_BYTES + 5))
@@ -164,7 +164,7 @@ def test_a_record_beyond_the_limit_is_passed_over(tmp_path: Path, buffer_size: i
     path = written(tmp_path, file_of([b"one", b"x" * 100, b"three"]))
     told = everything_of(FrameReader(path, buffer_size=buffer_size, max_record_bytes=50))
     assert values(told) == [b"one", ResourceExhaustedError, b"three"]
-    assert told[2][0] == Place(offset=19 + 116, line=3, record=2)
+    assert told[2][0] == RecordPosition(offset=19 + 116, line=3, record=2)
 
 
 def test_a_run_of_records_is_no_longer_than_the_buffer(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_a_file_is_opened_by_the_first_read_and_closed_by_close(tmp_path: Path) 
     missing = FrameReader(str(tmp_path / "none"))
     with pytest.raises(NotFoundError, match="no such file"):
         missing.read(1)
-    assert missing.place == Place(ended=True)
+    assert missing.position == RecordPosition(ended=True)
     assert missing.read(1) is None
 
 
