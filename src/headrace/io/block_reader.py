@@ -187,7 +187,8 @@ class BlockReader:
         first = self._next
         if first in self._records.faults:
             self._next += 1
-            raise self._records.faults[first].located(stage=None, origin=self._origin(self._positions(first).line))
+            line = self._base.line + int(self._records.lines[first])  # blank lines may come before the first record
+            raise self._records.faults[first].located(stage=None, origin=self._origin(line))
         self._next = min(first + max_records, self._good_until(first))
         return self._chunk(first, self._next)
 

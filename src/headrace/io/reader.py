@@ -39,7 +39,7 @@ class RecordPosition:
 
     Example:
         >>> from headrace.io.reader import RecordPosition
-        >>> Place.from_json(RecordPosition(offset=120, line=4, record=3).to_json())
+        >>> RecordPosition.from_json(RecordPosition(offset=120, line=4, record=3).to_json())
         RecordPosition(offset=120, line=4, record=3, ended=False)
     """
 

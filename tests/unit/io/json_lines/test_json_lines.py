@@ -111,6 +111,13 @@ def test_every_record_is_delivered_once_whatever_the_buffer(
     assert read(size, sizes) == read(None, [])
 
 
+def test_an_error_names_the_line_of_a_first_record_after_blank_lines(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(b"\n\n{}\n")
+    with pytest.raises(InvalidArgumentError, match=r"records\.jsonl:3: field 'a' is missing"):
+        JsonLinesReader(str(path), JsonFields.of({"a": np.int64})).read(1)
+
+
 @given(body=texts, schema=st.none() | schemas)
 def test_reading_goes_on_from_every_record(
     tmp_path_factory: pytest.TempPathFactory, body: bytes, schema: Fields | None
