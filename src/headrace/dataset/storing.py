@@ -13,6 +13,7 @@ from headrace.dataset.fingerprinting import key_of_plan
 from headrace.dataset.part import Part
 from headrace.dataset.storing_functions import placed, reading, sharding
 from headrace.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
+from headrace.known_as import known_as
 from headrace.plan.buffering import Cache
 from headrace.plan.sources import FromTensorSlices
 from headrace.plan.storing import Stored
@@ -139,7 +140,12 @@ class Storing(Part):
         if reader_func is not None:
             paths = np.array([str(shard) for shard in run.shards], dtype=object)
             files, hold = cls._of(FromTensorSlices.of(paths)), run.hold
-            return reader_func(files.map(lambda path: cls._of(Stored(file=ElementFile(Path(path), hold=hold)))))
+
+            @known_as("opens a shard")
+            def open_shard(path: str) -> Dataset:
+                return cls._of(Stored(file=ElementFile(Path(path), hold=hold)))
+
+            return reader_func(files.map(open_shard))
         first, *others = [cls._of(Stored(file=ElementFile(shard, hold=run.hold))) for shard in run.shards]
         for other in others:
             first = first.concatenate(other)

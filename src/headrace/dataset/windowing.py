@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from headrace.dataset.part import Part
+from headrace.known_as import known_as
 from headrace.plan.bucketing import Buckets, boundary_shapes
 from headrace.plan.packing import Pack
 from headrace.plan.windowing import GroupByWindow, Held, Window
@@ -153,6 +154,7 @@ class Windowing(Part):
         buckets = Buckets.of(element_length_func, bucket_boundaries, bucket_batch_sizes, bounded=to_boundary)
         spec = self._plan.spec()
 
+        @known_as("batches a bucket")
         def batched(bucket: int, group: Dataset) -> Dataset:
             size = buckets.size_of(bucket)
             if no_padding:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from headrace.known_as import known_as
 from headrace.physical.context import Context
 from headrace.physical.draws import Key
 from headrace.physical.mapping import call_on
@@ -16,6 +17,7 @@ from headrace.structure import Element
 __all__ = ["drawing_map"]
 
 
+@known_as("random_map on its way")
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _DrawingMap(Map):
     """What a random_map becomes when it runs: a map over numbered elements."""

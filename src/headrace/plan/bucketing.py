@@ -10,6 +10,7 @@ import numpy as np
 
 from headrace.arguments import check_int
 from headrace.errors import InvalidArgumentError
+from headrace.known_as import known_as
 from headrace.plan.node import Spec
 from headrace.structure import flatten, spec_of, unflatten
 
@@ -18,6 +19,7 @@ __all__ = ["Buckets", "boundary_shapes"]
 _STAGE = "bucket_by_sequence_length"
 
 
+@known_as("buckets by sequence length")
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Buckets:
     """Bucket i has the lengths from boundary i - 1 to before boundary i, and batches of ``batch_sizes[i]``.

@@ -5,8 +5,8 @@ resume. This one tells whether elements that were kept are still those that the 
 change one of them counts, and what only makes a plan faster does not. Files count with their sizes and the times of their
 last change: those that a format reads, and those that a text names, wherever it stands.
 
-Operations count by what they are called (``op``), and classes of headrace by their own name: not by where in the package
-they stand.
+Operations count by their ``op``, and other classes and functions of headrace by the name in ``known_as``: not by where in the
+package they stand, what they are called there, or how they are written. The version of headrace counts for that.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from headrace.errors import HeadraceError, InvalidArgumentError, NotFoundError
 from headrace.io.files import version_of
+from headrace.known_as import known_name
 from headrace.plan.buffering import AboveCache, Cache, Prefetch, WithOptions, options_of
 from headrace.plan.contents import Line, ValueDigest
 from headrace.plan.contents.installed import HEADRACE, version_of_package
@@ -116,7 +117,7 @@ def _nodes(plan: Node) -> Iterator[Node]:
 
 
 def _add(digest: ValueDigest, node: Node) -> None:
-    digest.word(node.op, len(node.inputs))
+    digest.word(known_name(type(node)), len(node.inputs))
     for field in dataclasses.fields(node):
         value = getattr(node, field.name)
         if field.name in ("name", "operation") or field.name in node.tuning or _is_plan(value):

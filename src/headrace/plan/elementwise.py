@@ -10,6 +10,7 @@ import numpy as np
 
 from headrace.arguments import check_function, check_int, check_parallel_calls
 from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.known_as import known_as
 from headrace.plan.node import UNKNOWN_CARDINALITY, Spec, UnaryNode, function_name
 from headrace.plan.randomness import Randomness
 from headrace.tensor_spec import TensorSpec
@@ -104,6 +105,7 @@ class RandomMap(UnaryNode):
         }
 
 
+@known_as("chain of maps")
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MapChain(UnaryNode):
     """Several maps in a row, done as one task; only the optimizer makes it."""

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from headrace.known_as import known_as
 from headrace.plan.vectorized import Vectorized
 from headrace.structure import Element, flatten, normalize, unflatten
 
 __all__ = ["Fetch", "FetchColumns", "FetchMany", "fetch_of", "length_of"]
 
 
+@known_as("fetch of one")
 class Fetch:
     """Gets an element by its number. Messages name the object's own ``__getitem__``."""
 
@@ -28,6 +30,7 @@ class Fetch:
         return _owner(self.func)
 
 
+@known_as("fetch of many")
 class FetchMany(Vectorized):
     """Gets many elements at once, as a list: ``__getitems__``, by which torch and Hugging Face call it."""
 
@@ -43,6 +46,7 @@ class FetchMany(Vectorized):
         return _owner(self.func)
 
 
+@known_as("fetch of columns")
 class FetchColumns(Vectorized):
     """Gets many elements at once, as arrays with an axis more: ``columns``, which our own files have."""
 

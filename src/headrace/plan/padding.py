@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import DataLossError, InvalidArgumentError
+from headrace.known_as import known_as
 from headrace.ragged import padded
 from headrace.structure import TreeDef, flatten, flatten_as_written, paths_of
 from headrace.tensor_spec import TensorSpec
@@ -18,6 +19,7 @@ __all__ = ["Padding"]
 Shape = tuple[int | None, ...]
 
 
+@known_as("padding")
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Padding:
     """What a user said of shapes and values; how it fits elements is seen when one is there, or its specification.

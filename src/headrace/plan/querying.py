@@ -10,11 +10,13 @@ from typing import Any, ClassVar
 from headrace.errors import InvalidArgumentError, NotFoundError
 from headrace.io.files import path_of, version_of
 from headrace.io.sql.query import Query
+from headrace.known_as import known_as
 from headrace.plan.node import Node, Spec
 
 __all__ = ["Database", "QueryRows", "SqliteFile"]
 
 
+@known_as("connection to a database")
 class Database:
     """A user's function that connects; what the database holds, nobody can know without reading it."""
 
@@ -33,6 +35,7 @@ class Database:
         )
 
 
+@known_as("connection to a SQLite file")
 class SqliteFile:
     """Connects to a database of SQLite's in a file, to read it."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from headrace.errors import DataError, HeadraceError, InvalidArgumentError, said
+from headrace.known_as import known_as
 from headrace.plan.elementwise import Map
 from headrace.plan.node import function_name, function_place
 from headrace.structure import Element
@@ -16,6 +17,7 @@ __all__ = ["Handler", "Handlers", "TarHandlers"]
 Handler = Callable[[bytes], Any]
 
 
+@known_as("handlers by extension")
 class Handlers:
     """Makes values of an element's files, by their extensions.
 
@@ -66,6 +68,7 @@ def _failed(error: Exception, handler: Handler, element: Element, extension: str
     return (type(error) if isinstance(error, HeadraceError) else DataError)(reason)
 
 
+@known_as("handlers of TarDataset")
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TarHandlers(Map):
     """A map by ``Handlers``; it goes by the name of the dataset that it belongs to."""

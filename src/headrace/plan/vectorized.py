@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from headrace.known_as import known_as
+
 __all__ = ["Vectorized", "vectorized"]
 
 
+@known_as("vectorized function")
 class Vectorized:
     """A function that is called once a block. Messages name the function itself, ``func``."""
 

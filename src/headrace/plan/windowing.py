@@ -14,6 +14,7 @@ import numpy as np
 
 from headrace.arguments import check_function, check_int
 from headrace.errors import InvalidArgumentError
+from headrace.known_as import known_as
 from headrace.plan.node import (
     INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY,
@@ -47,6 +48,7 @@ class HeldElements(Protocol):
         ...
 
 
+@known_as("elements of a window")
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Held(Node):
     """Elements at hand: the dataset that a window is."""

@@ -10,6 +10,7 @@ from headrace.dataset.dataset import Dataset
 from headrace.errors import InvalidArgumentError
 from headrace.io.file_format import FileFormat
 from headrace.io.files import path_of, paths_of_files
+from headrace.known_as import known_as
 from headrace.plan.combining import FlatMap, Interleave
 from headrace.plan.node import Node
 from headrace.plan.sources import Files
@@ -51,6 +52,7 @@ def of_files(
         names = filenames.__headrace_plan__()
         _check_names(names, stage=file_format.op)
 
+        @known_as("opens a file that is named")
         def open_one(*element: Any) -> Dataset:
             try:
                 path = path_of(element[0] if len(element) == 1 else element)  # type: ignore[arg-type]  # checked there

@@ -13,6 +13,7 @@ import numpy as np
 
 from headrace.io.columnar.wanted import Selection
 from headrace.io.reader import Chunk, RecordPosition, RecordReader
+from headrace.known_as import known_as
 from headrace.tensor_spec import Spec
 
 __all__ = ["ArrowFiles", "ColumnarFiles", "ParquetFiles"]
@@ -41,6 +42,7 @@ class ColumnarFiles:
         return chunk.arrays
 
 
+@known_as("ParquetDataset")
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ParquetFiles(ColumnarFiles):
     """Parquet, a record a row."""
@@ -56,6 +58,7 @@ class ParquetFiles(ColumnarFiles):
         return ColumnarReader(path, ParquetGroups, self.selection, position)
 
 
+@known_as("ArrowDataset")
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ArrowFiles(ColumnarFiles):
     """Arrow's file and stream formats, a record a row."""

@@ -20,6 +20,7 @@ from headrace.io.columnar.arrow_values import Leaf, Ragged, Values, values_of
 from headrace.io.columnar.wanted import RowGroups, Selection
 from headrace.io.files import version_of
 from headrace.io.reader import Array
+from headrace.known_as import known_as
 from headrace.structure import Element, unflatten
 
 __all__ = ["CACHE_BYTES", "ColumnarRows", "RaggedRows", "rows_by_number"]
@@ -198,6 +199,7 @@ class RaggedRows:
             groups.close()
 
 
+@known_as("rows of columnar files by number")
 class ColumnarRows(RaggedRows):
     """Rows by number, all of whose columns fit into arrays."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from headrace.errors import InvalidArgumentError
+from headrace.known_as import known_as
 
 __all__ = ["Expected", "Filters", "RowGroups", "Selection", "checked_columns", "checked_filters"]
 
@@ -15,6 +16,7 @@ Filters = tuple[tuple[tuple[str, str, Any], ...], ...]
 _OPERATORS: Final = ("=", "==", "!=", "<", ">", "<=", ">=", "in", "not in")
 
 
+@known_as("expected columns")
 @dataclasses.dataclass(frozen=True, slots=True)
 class Expected:
     """What the columns of all files are, and the file that says so.
@@ -28,6 +30,7 @@ class Expected:
     spec: Mapping[str, Any]
 
 
+@known_as("selection of columns")
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     """Which columns and rows are wanted.

@@ -19,11 +19,13 @@ import numpy as np
 
 from headrace.io.csv.record_format import CsvFormat
 from headrace.io.reader import Array
+from headrace.known_as import known_as
 from headrace.tensor_spec import TensorSpec
 
 __all__ = ["CsvComponents"]
 
 
+@known_as("components of CSV")
 @dataclass(frozen=True, slots=True)
 class CsvComponents:
     """The format of the records, and the components that their columns make up.

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.known_as import known_as
 
 __all__ = ["Column", "CsvFormat", "DType"]
 
@@ -28,6 +29,7 @@ _INT32: Final = np.iinfo(np.int32)
 _INT64: Final = np.iinfo(np.int64)
 
 
+@known_as("column of CSV records")
 @dataclass(frozen=True, slots=True)
 class Column:
     """The type of a column, and what an empty field of it means.
@@ -61,6 +63,7 @@ class Column:
         return _column_of_value(default)
 
 
+@known_as("format of CSV records")
 @dataclass(frozen=True, slots=True)
 class CsvFormat:
     """How the fields of CSV become columns.

@@ -31,6 +31,7 @@ from headrace.io.elements.columns import StoredColumn
 from headrace.io.elements.holds import Hold
 from headrace.io.elements.structure import structure_from_json
 from headrace.io.elements.table import check_table
+from headrace.known_as import known_as
 from headrace.structure import Element, TreeDef, columns_of, rows_of, unflatten
 from headrace.tensor_spec import TensorSpec
 
@@ -128,6 +129,7 @@ def _spec_of(column: dict[str, Any]) -> TensorSpec:
     return TensorSpec(shape, texts[column["text"]] if "text" in column else column["values"]["dtype"])
 
 
+@known_as("file of elements")
 class ElementFile:
     """A file of elements, mapped into memory and read by index.
 

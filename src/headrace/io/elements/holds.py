@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.io.no_room import told_as_ours
+from headrace.known_as import known_as
 
 if sys.platform != "win32":
     import fcntl
@@ -28,6 +29,7 @@ if sys.platform != "win32":
 __all__ = ["Hold", "held_run", "hold_new_run", "remove_if_unheld"]
 
 
+@known_as("hold of a saved run")
 class Hold:
     """A run that nobody removes while this lives, or until ``release``."""
 

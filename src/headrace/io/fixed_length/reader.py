@@ -18,6 +18,7 @@ import numpy as np
 from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.io.block_reader import MAX_RECORD_BYTES, NO_RECORDS, BlockReader, Header, Records
 from headrace.io.reader import RecordPosition
+from headrace.known_as import known_as
 from headrace.structure import object_array
 
 __all__ = ["FixedLengthFormat", "FixedLengthReader"]
@@ -74,6 +75,7 @@ class FixedLengthReader(BlockReader):
         )
 
 
+@known_as("format of fixed-length records")
 @dataclass(frozen=True, slots=True)
 class FixedLengthFormat:
     """A record is so many bytes. The arguments are those of ``FixedLengthReader``; ``hop_bytes`` is not 0."""

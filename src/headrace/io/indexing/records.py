@@ -37,6 +37,7 @@ from headrace.io.reader import Array
 from headrace.io.tar.elements import decode_element, scan_elements
 from headrace.io.text.reader import not_utf8
 from headrace.io.tfrecord.reader import crc32c_function, masked, wrong_checksum
+from headrace.known_as import known_as
 from headrace.structure import object_array
 
 __all__ = ["INDEXED_FORMATS", "IndexedFormat", "IndexedRecords", "build_index"]
@@ -140,6 +141,7 @@ def _refuse_compressed(path: str, compression_type: str | None) -> None:
         )
 
 
+@known_as("indexed records")
 class IndexedRecords:
     """The records of files by their number, file after file.
 

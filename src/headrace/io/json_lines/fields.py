@@ -13,6 +13,7 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.io.reader import Array
+from headrace.known_as import known_as
 from headrace.structure import TreeDef, flatten, object_array, unflatten
 from headrace.tensor_spec import TensorSpec
 
@@ -34,6 +35,7 @@ _FORMS: Final = (
 )
 
 
+@known_as("field of JSON objects")
 @dataclass(frozen=True, slots=True, eq=False)
 class JsonField:
     """One field.
@@ -72,6 +74,7 @@ class JsonField:
         return {"field": list(self.path), "dtype": self.type_name, "shape": list(self.shape), "default": default}
 
 
+@known_as("fields of JSON objects")
 @dataclass(frozen=True, slots=True, eq=False)
 class JsonFields:
     """The fields of a record, and the structure of the element that they make.

@@ -12,11 +12,13 @@ from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.io.files import version_of
 from headrace.io.npy.array import arrays_of_file
 from headrace.io.reader import Array
+from headrace.known_as import known_as
 from headrace.structure import Element, TreeDef, flatten, paths_of, rows_of, unflatten
 
 __all__ = ["NumpyRows"]
 
 
+@known_as("rows of NumPy files")
 class NumpyRows:
     """The rows of files, one after the other.
 

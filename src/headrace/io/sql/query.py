@@ -14,10 +14,12 @@ from typing import Any
 from headrace.errors import InvalidArgumentError
 from headrace.io.sql.rows import Row, RowForm, RowReading
 from headrace.io.sql.statement import Statement
+from headrace.known_as import known_as
 
 __all__ = ["OpenQuery", "Query"]
 
 
+@known_as("query")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """What is read, and how.

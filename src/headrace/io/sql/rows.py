@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.known_as import known_as
 from headrace.structure import Element, normalize_rows, object_array
 from headrace.tensor_spec import TensorSpec
 
@@ -23,6 +24,7 @@ Row = tuple[Any, ...]
 _MISSING: Final = object()
 
 
+@known_as("form of rows")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowForm:
     """What elements are made of rows.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from headrace.errors import InvalidArgumentError
+from headrace.known_as import known_as
 
 __all__ = ["PARAMSTYLES", "Statement", "paramstyle_of"]
 
@@ -19,6 +20,7 @@ _IDENTIFIER: Final = re.compile(r'[^\W\d][\w$]*|"[^"]+"|`[^`]+`')
 _SINCE: Final = "headrace_since"
 
 
+@known_as("statement")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
     """A query with its parameters.

@@ -17,6 +17,7 @@ import types
 import warnings
 from typing import Any, Final
 
+from headrace.known_as import known_name
 from headrace.plan.contents.digest import ValueDigest, take_in
 from headrace.plan.contents.installed import (
     HEADRACE,
@@ -63,7 +64,6 @@ def _unseen() -> list[Any]:
 def _function(function: types.FunctionType, digest: ValueDigest) -> None:
     if any(function is unseen for unseen in _unseen()):
         _refuse_unseen(function.__name__, digest)
-    module = function.__globals__.get("__name__")
     installed = code_is_installed(function.__code__.co_filename)
     if installed and (name := global_name(function)) is not None and name.partition(".")[0] != HEADRACE:
         digest.word(name, version_of_package(function.__module__))
@@ -71,13 +71,7 @@ def _function(function: types.FunctionType, digest: ValueDigest) -> None:
     if function.__code__.co_qualname == "singledispatch.<locals>.wrapper" and hasattr(function, "registry"):
         digest.items((function.registry, function.__wrapped__), 2)  # type: ignore[attr-defined]  # not what it looked up
         return
-    digest.word(function.__name__)
-    _add_code(function.__code__, digest)
-    if installed:
-        digest.word(function.__code__.co_qualname, version_of_package(module))
-    else:
-        add_annotations(function, digest)
-        _add_texts(function.__code__, digest)
+    _add_body(function, digest, installed=installed)
     for label, defaults in (("defaults", function.__defaults__), ("keyword defaults", function.__kwdefaults__)):
         if defaults:
             digest.named(label, defaults)
@@ -88,6 +82,20 @@ def _function(function: types.FunctionType, digest: ValueDigest) -> None:
     _add_closure(function, digest, looks_inside=not installed)
     if not installed:
         _add_globals(function, digest)
+
+
+def _add_body(function: types.FunctionType, digest: ValueDigest, *, installed: bool) -> None:
+    module = function.__globals__.get("__name__")
+    if installed and str(module).partition(".")[0] == HEADRACE and (known := known_name(function)) is not None:
+        digest.word(known)  # its code names modules that it imports from, and these may move
+        return
+    digest.word(function.__name__)
+    _add_code(function.__code__, digest)
+    if installed:
+        digest.word(function.__code__.co_qualname, version_of_package(module))
+    else:
+        add_annotations(function, digest)
+        _add_texts(function.__code__, digest)
 
 
 def _refuse_unseen(name: str, digest: ValueDigest) -> None:

@@ -14,6 +14,8 @@ import types
 from pathlib import Path, PurePath
 from typing import Any, Final
 
+from headrace.known_as import known_name
+
 __all__ = [
     "HEADRACE",
     "code_is_installed",
@@ -112,10 +114,10 @@ def module_of(kind: type) -> str:
 
 
 def name_of_class(kind: type) -> tuple[str, ...]:
-    """What an installed class is called; one of headrace's by its own name, wherever in the package it stands."""
+    """What an installed class is called; one of headrace's as it is known, wherever in the package it stands."""
     module = module_of(kind) or "builtins"
-    if module.partition(".")[0] == HEADRACE:
-        return (f"{HEADRACE}.{kind.__qualname__}",)
+    if module.partition(".")[0] == HEADRACE and (known := known_name(kind)) is not None:
+        return (known,)
     return f"{module}.{kind.__qualname__}", version_of_package(module)
 
 
@@ -125,7 +127,10 @@ def global_name(value: Any) -> str | None:
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     if not isinstance(module, str) or not isinstance(name, str) or not is_installed_module(module):
         return None
-    return f"{module}.{name}" if _found(module, name) is value else None
+    if _found(module, name) is not value:
+        return None
+    known = known_name(value) if module.partition(".")[0] == HEADRACE else None
+    return known or f"{module}.{name}"
 
 
 def _found(module: str, name: str) -> Any:
