@@ -24,10 +24,10 @@ from headrace.observe.watch import WATCH
 from headrace.optimize.add_final_prefetch import has_parallel_work
 from headrace.optimize.rules import optimized
 from headrace.physical.budget import Budget, owner_of
-from headrace.physical.context import Context, Meters, Seeds
 from headrace.physical.filling import Fillings
 from headrace.physical.gates import Gates, bounds_of
 from headrace.physical.lowering import lower
+from headrace.physical.run_context import Context, Meters, Seeds
 from headrace.physical.stage import Item, Stage
 from headrace.plan.buffering import Prefetch, WithOptions
 from headrace.plan.by_number import numbers_first

@@ -33,9 +33,9 @@ from headrace.errors import FailedPreconditionError, HeadraceError, InternalErro
 from headrace.observe.meter import IteratorStats
 from headrace.observe.stalls import Stall
 from headrace.physical.cache_keys import with_keys_of_run
-from headrace.physical.context import Seeds
 from headrace.physical.filling import Fillings
-from headrace.physical.generating import OwnState
+from headrace.physical.generator_runs import OwnState
+from headrace.physical.run_context import Seeds
 from headrace.physical.stage import Pace
 from headrace.plan.buffering import options_of
 from headrace.plan.fingerprint import Fingerprint, fingerprint_of

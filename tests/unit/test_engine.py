@@ -9,7 +9,7 @@ import pytest
 import headrace as hr
 from headrace.engine import Run, physical_plan
 from headrace.errors import InternalError
-from headrace.physical.context import Seeds
+from headrace.physical.run_context import Seeds
 from headrace.plan.buffering import Prefetch, options_of
 from headrace.plan.node import Node
 

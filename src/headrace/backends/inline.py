@@ -12,7 +12,7 @@ from headrace.blocks.origin import Numbers
 from headrace.blocks.payload import Rows
 from headrace.errors import CancelledError, HeadraceError
 from headrace.observe.meter import Meter
-from headrace.physical.context import Context
+from headrace.physical.run_context import Context
 from headrace.physical.stage import Item, Stage
 from headrace.plan.node import Node
 

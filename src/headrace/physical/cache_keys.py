@@ -9,7 +9,7 @@ import dataclasses
 import hashlib
 
 from headrace.caching.disk import DiskCache
-from headrace.physical.context import Seeds
+from headrace.physical.run_context import Seeds
 from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, nodes_of, parallel_calls_of
 from headrace.plan.options import Options

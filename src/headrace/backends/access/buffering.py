@@ -10,7 +10,7 @@ from headrace.backends.access.dispatch import Access, access_of, no_access
 from headrace.backends.reference.stream import Given
 from headrace.caching.kept import KeptEpoch, Store
 from headrace.ownership import read_only
-from headrace.physical.context import Context
+from headrace.physical.run_context import Context
 from headrace.physical.stored import StoredSource
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.plan.stateful import AssertCardinality

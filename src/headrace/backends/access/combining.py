@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.backends.access.dispatch import Access, access_of
 from headrace.backends.reference.stream import Given
 from headrace.errors import HeadraceError
-from headrace.physical.context import Context
+from headrace.physical.run_context import Context
 from headrace.plan.combining import Zip
 from headrace.structure import unflatten
 

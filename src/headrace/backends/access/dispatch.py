@@ -6,7 +6,7 @@ import functools
 from typing import Protocol
 
 from headrace.backends.reference.stream import Given
-from headrace.physical.context import Context
+from headrace.physical.run_context import Context
 from headrace.plan.node import Node
 
 __all__ = ["Access", "access_of", "no_access"]

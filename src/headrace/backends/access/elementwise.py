@@ -5,8 +5,8 @@ from __future__ import annotations
 from headrace.backends.access.dispatch import Access, access_of, no_access
 from headrace.backends.reference.elementwise import made_by
 from headrace.backends.reference.stream import Given
-from headrace.physical.context import Context
-from headrace.physical.drawing import drawing_map
+from headrace.physical.elementwise import drawing_map
+from headrace.physical.run_context import Context
 from headrace.plan.elementwise import Enumerate, Map, RandomMap
 
 __all__: list[str] = []

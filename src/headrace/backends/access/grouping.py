@@ -11,9 +11,9 @@ from headrace.blocks.origin import grouped
 from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError
 from headrace.physical.batching import stacked
-from headrace.physical.combining import padded_batch, ragged_batch
-from headrace.physical.context import Context
+from headrace.physical.run_context import Context
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
+from headrace.semantics.grouping import padded_batch, ragged_batch
 from headrace.structure import Element
 
 __all__: list[str] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.backends.access.dispatch import Access, access_of
 from headrace.physical.budget import Budget
 from headrace.physical.cache_keys import with_keys_of_run
-from headrace.physical.context import Context, Meters, Seeds
+from headrace.physical.run_context import Context, Meters, Seeds
 from headrace.plan.buffering import options_of
 from headrace.plan.node import Node
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from headrace.backends.access.dispatch import Access, access_of, no_access
 from headrace.backends.reference.stream import Given
-from headrace.physical.context import Context
 from headrace.physical.draws import Key
 from headrace.physical.lowering import shuffle_key
+from headrace.physical.run_context import Context
 from headrace.physical.shuffle_order import content, draws, whole_order
 from headrace.physical.shuffling import buffer_slots
 from headrace.plan.node import nodes_of

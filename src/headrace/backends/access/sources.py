@@ -6,8 +6,8 @@ import numpy as np
 
 from headrace.backends.access.dispatch import Access, access_of, no_access
 from headrace.backends.reference.stream import Given
-from headrace.physical.context import Context
 from headrace.physical.lowering import index_source
+from headrace.physical.run_context import Context
 from headrace.plan.node import Node
 from headrace.plan.sources import Files, FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.plan.storing import Stored

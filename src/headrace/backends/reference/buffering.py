@@ -15,11 +15,11 @@ from headrace.errors import HeadraceError
 from headrace.ownership import read_only
 from headrace.physical.budget import Holding
 from headrace.physical.closing import close_all
-from headrace.physical.context import Context
 from headrace.physical.draws import Key
 from headrace.physical.keeping import CACHE_REMEDY, cache_state, located_in_cache
 from headrace.physical.lowering import shuffle_key
 from headrace.physical.lowering.dispatch import input_state
+from headrace.physical.run_context import Context
 from headrace.physical.shuffle_order import content, drain_order, draws
 from headrace.physical.shuffling import SHUFFLE_REMEDY, buffer_needs, buffer_slots
 from headrace.plan.buffering import Cache, Prefetch, WithOptions

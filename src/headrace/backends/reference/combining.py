@@ -7,7 +7,7 @@ from headrace.backends.reference.stream import Given, Stream
 from headrace.blocks.cursor import State
 from headrace.errors import HeadraceError
 from headrace.physical.closing import close_all
-from headrace.physical.context import Context
+from headrace.physical.run_context import Context
 from headrace.plan.combining import Zip
 from headrace.structure import unflatten
 

@@ -7,7 +7,7 @@ import functools
 from headrace.backends.reference.stream import Stream
 from headrace.blocks.cursor import State
 from headrace.errors import InternalError
-from headrace.physical.context import Context
+from headrace.physical.run_context import Context
 from headrace.plan.node import Node
 
 __all__ = ["stream_of"]

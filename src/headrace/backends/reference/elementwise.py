@@ -10,11 +10,11 @@ from headrace.backends.reference.stream import Given, Stream, Unary, called, lea
 from headrace.blocks.cursor import State
 from headrace.errors import HeadraceError
 from headrace.ownership import copied, read_only
-from headrace.physical.context import Context
-from headrace.physical.drawing import drawing_map
+from headrace.physical.elementwise import drawing_map
 from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.mapping import call_function, is_true, packed
 from headrace.physical.parallel import undelivered
+from headrace.physical.run_context import Context
 from headrace.plan.elementwise import Enumerate, Filter, Map, RandomMap
 from headrace.plan.node import Node
 from headrace.structure import Element

@@ -12,11 +12,11 @@ from headrace.blocks.origin import grouped
 from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError
 from headrace.physical.batching import sliced, stacked
-from headrace.physical.combining import padded_batch, ragged_batch
-from headrace.physical.context import Context
 from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.rebatching import element_like, emptied, specified, turn_after, turn_state
+from headrace.physical.run_context import Context
 from headrace.plan.grouping import Batch, CyclingBatch, PaddedBatch, RaggedBatch, Unbatch
+from headrace.semantics.grouping import padded_batch, ragged_batch
 from headrace.structure import Element
 
 __all__: list[str] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary
 from headrace.blocks.cursor import State
-from headrace.physical.context import Context
+from headrace.physical.run_context import Context
 from headrace.plan.looking import Noted, Tap
 
 __all__: list[str] = []

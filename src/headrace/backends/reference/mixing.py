@@ -13,10 +13,10 @@ from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
 from headrace.ownership import read_only
 from headrace.physical.closing import close_all
-from headrace.physical.context import Context
 from headrace.physical.draws import Key
 from headrace.physical.lowering.mixing import readings, sample_key, selector_context
 from headrace.physical.mapping import call_on
+from headrace.physical.run_context import Context
 from headrace.physical.selecting import (
     CLASSES_AT_ONCE,
     IDLE_LIMIT,

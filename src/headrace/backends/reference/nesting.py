@@ -12,9 +12,9 @@ from headrace.blocks.cursor import State
 from headrace.errors import HeadraceError
 from headrace.observe import frames
 from headrace.physical.closing import close_all
-from headrace.physical.context import Context
 from headrace.physical.failing import within
 from headrace.physical.lowering import changed_since, inner_plan
+from headrace.physical.run_context import Context
 from headrace.plan.combining import FlatMap, Interleave
 from headrace.structure import Element
 

@@ -8,9 +8,9 @@ from headrace.blocks.cursor import State
 from headrace.blocks.origin import grouped
 from headrace.errors import HeadraceError
 from headrace.physical.budget import Holding
-from headrace.physical.context import Context
 from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.packing import PACK_REMEDY, pack_state, sequences_lost
+from headrace.physical.run_context import Context
 from headrace.physical.sequences import TokenSequence, packed_row, sequence_of
 from headrace.plan.packing import Pack
 

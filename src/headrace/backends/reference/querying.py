@@ -7,8 +7,8 @@ from headrace.backends.reference.stream import Given, Interrupted, Stream
 from headrace.blocks.cursor import State
 from headrace.errors import CancelledError, HeadraceError
 from headrace.io.sql.reader import RowReader
-from headrace.physical.context import Context
 from headrace.physical.querying import position_from, rows_payload
+from headrace.physical.run_context import Context
 from headrace.plan.querying import QueryRows
 
 __all__: list[str] = []

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary
 from headrace.blocks.cursor import State
-from headrace.physical.context import Context
 from headrace.physical.lowering.dispatch import input_state
+from headrace.physical.run_context import Context
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
 
 __all__: list[str] = []

@@ -9,13 +9,13 @@ from headrace.backends.reference.stream import Given, Stream, Unary, leave_out
 from headrace.blocks.cursor import State
 from headrace.errors import HeadraceError
 from headrace.io.reader import RecordPosition, RecordReader
-from headrace.physical.context import Context
 from headrace.physical.failing import located
-from headrace.physical.generating import GeneratorRun
+from headrace.physical.generator_runs import GeneratorRun
 from headrace.physical.index_sources import fewer_elements
 from headrace.physical.lowering import index_source
 from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.record_files import became_shorter, record_rows
+from headrace.physical.run_context import Context
 from headrace.plan.node import Node
 from headrace.plan.sources import Files, FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.plan.storing import Stored

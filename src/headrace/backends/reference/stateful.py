@@ -10,10 +10,10 @@ from headrace.backends.reference.stream import Given, Stream, Unary, called, log
 from headrace.blocks.cursor import State
 from headrace.errors import HeadraceError
 from headrace.physical.budget import Holding
-from headrace.physical.context import Context
 from headrace.physical.failing import located
 from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.recalling import UNIQUE_REMEDY
+from headrace.physical.run_context import Context
 from headrace.physical.stepping import DROPPED, END, AssertSteps, ScanSteps, Steps, TakeWhileSteps, UniqueSteps
 from headrace.plan.stateful import AssertCardinality, IgnoreErrors, Scan, TakeWhile, Unique
 from headrace.structure import nbytes_of

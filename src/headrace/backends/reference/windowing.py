@@ -14,13 +14,13 @@ from headrace.observe import frames
 from headrace.ownership import read_only
 from headrace.physical.budget import Holding
 from headrace.physical.closing import close_all
-from headrace.physical.context import Context
 from headrace.physical.failing import within
 from headrace.physical.group_windows import GROUPS_REMEDY, group_lost, group_state
 from headrace.physical.holding import HeldRows
 from headrace.physical.lowering.dispatch import input_state
 from headrace.physical.lowering.windowing import reduced_plan
 from headrace.physical.mapping import call_on
+from headrace.physical.run_context import Context
 from headrace.physical.windowing import window_element
 from headrace.plan.windowing import GroupByWindow, Held, Window
 from headrace.structure import Element, nbytes_of

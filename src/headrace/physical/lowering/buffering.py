@@ -6,10 +6,10 @@ from headrace.arguments import AUTOTUNE
 from headrace.blocks.cursor import State
 from headrace.caching.kept import Filled
 from headrace.caching.memory import MemoryCache
-from headrace.physical.context import Context
 from headrace.physical.keeping import CACHE_REMEDY, CacheStage
 from headrace.physical.lowering.dispatch import lower
 from headrace.physical.prefetching import PrefetchStage
+from headrace.physical.run_context import Context
 from headrace.physical.stage import Stage
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headrace.blocks.cursor import State
-from headrace.physical.context import Context
 from headrace.physical.lowering.dispatch import lower
+from headrace.physical.run_context import Context
 from headrace.physical.stage import Stage
 from headrace.physical.zipping import ZipStage
 from headrace.plan.combining import Zip

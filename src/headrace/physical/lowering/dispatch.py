@@ -11,7 +11,7 @@ import functools
 
 from headrace.blocks.cursor import State
 from headrace.errors import InternalError
-from headrace.physical.context import Context
+from headrace.physical.run_context import Context
 from headrace.physical.stage import Stage
 from headrace.plan.node import Node
 

@@ -8,12 +8,12 @@ from headrace.arguments import AUTOTUNE
 from headrace.blocks.cursor import State
 from headrace.physical.batch_memory import BatchMemory
 from headrace.physical.choosing import EnumerateStage
-from headrace.physical.context import Context
-from headrace.physical.drawing import drawing_map
+from headrace.physical.elementwise import drawing_map
 from headrace.physical.forgiving import BoundedForgivingStage
 from headrace.physical.lowering.dispatch import input_state, is_ordered, lower
 from headrace.physical.mapping import PiecewiseStage, apply_maps, filter_block, map_block
 from headrace.physical.parallel import ParallelMapStage, UndeliveredStage, undelivered
+from headrace.physical.run_context import Context
 from headrace.physical.stage import Stage
 from headrace.physical.tuned_calls import TunedCalls
 from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap

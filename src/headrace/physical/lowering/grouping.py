@@ -6,13 +6,13 @@ import functools
 
 from headrace.blocks.cursor import State
 from headrace.physical.batching import BatchStage, ChunkStage, CombinedBatchStage, UnbatchStage, stacked_chunk
-from headrace.physical.combining import padded_batch, ragged_batch
-from headrace.physical.context import Context
 from headrace.physical.lowering.dispatch import input_state, lower
 from headrace.physical.parallel import ParallelMapStage
 from headrace.physical.rebatching import CyclingBatchStage
+from headrace.physical.run_context import Context
 from headrace.physical.stage import Stage
 from headrace.plan.grouping import Batch, CyclingBatch, PaddedBatch, RaggedBatch, Unbatch
+from headrace.semantics.grouping import padded_batch, ragged_batch
 
 __all__: list[str] = []
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from headrace.blocks.cursor import State
-from headrace.physical.context import Context
 from headrace.physical.draws import Key
 from headrace.physical.lowering.dispatch import lower
 from headrace.physical.mixing import DrawnChoices, MixStage, ReadChoices
 from headrace.physical.resampling import ResampleStage
+from headrace.physical.run_context import Context
 from headrace.physical.stage import Stage
 from headrace.plan.mixing import ChooseFromDatasets, Mixture, RejectionResample, SampleFromDatasets
 from headrace.plan.node import nodes_of

@@ -12,11 +12,11 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State
 from headrace.errors import DataLossError
 from headrace.observe.frames import holds
-from headrace.physical.context import Context
 from headrace.physical.inner import AheadReader, InnerReader
 from headrace.physical.lowering.dispatch import input_state, is_ordered, lower
 from headrace.physical.mapping import call_on
 from headrace.physical.nesting import InterleaveStage, open_failure
+from headrace.physical.run_context import Context
 from headrace.physical.stage import Pace, Stage
 from headrace.plan.by_number import numbers_first
 from headrace.plan.combining import FlatMap, Interleave

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from headrace.blocks.cursor import State
-from headrace.physical.context import Context
 from headrace.physical.lowering.dispatch import lower
 from headrace.physical.querying import QueryStage
+from headrace.physical.run_context import Context
 from headrace.physical.stage import Stage
 from headrace.plan.querying import QueryRows
 

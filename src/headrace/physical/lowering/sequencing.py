@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.blocks.cursor import State
 from headrace.physical.choosing import ConcatenateStage, RepeatStage, ShardStage, SkipStage, TakeStage
-from headrace.physical.context import Context
 from headrace.physical.draws import Key
 from headrace.physical.lowering.dispatch import input_state, lower
+from headrace.physical.run_context import Context
 from headrace.physical.shuffling import SHUFFLE_REMEDY, ShuffleStage
 from headrace.physical.stage import Stage
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Shuffle, Skip, Take

@@ -6,12 +6,12 @@ from typing import Any
 
 from headrace.blocks.cursor import State
 from headrace.errors import InternalError
-from headrace.physical.context import Context
 from headrace.physical.forgiving import BoundedForgivingStage
-from headrace.physical.generating import GeneratorStage
+from headrace.physical.generator_runs import GeneratorStage
 from headrace.physical.index_sources import ArraysSource, IndexedStage, OneSource, RandomNumbers, RangeSource
 from headrace.physical.lowering.dispatch import input_state, lower
 from headrace.physical.record_files import FilesStage
+from headrace.physical.run_context import Context
 from headrace.physical.stage import Stage
 from headrace.physical.stored import StoredSource
 from headrace.plan.node import Node

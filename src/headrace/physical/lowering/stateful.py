@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from headrace.blocks.cursor import State
-from headrace.physical.context import Context
 from headrace.physical.forgiving import ForgivingStage
 from headrace.physical.lowering.dispatch import input_state, lower
 from headrace.physical.recalling import UNIQUE_REMEDY, RecallingStage
+from headrace.physical.run_context import Context
 from headrace.physical.sequential import SequentialStage
 from headrace.physical.stage import Stage
 from headrace.physical.stepping import AssertSteps, ScanSteps, TakeWhileSteps

@@ -6,7 +6,6 @@ from headrace.blocks.block import Failure
 from headrace.blocks.cursor import IndexCursor, State
 from headrace.observe.frames import holds
 from headrace.physical.collecting import SavedCursor
-from headrace.physical.context import Context
 from headrace.physical.failing import located
 from headrace.physical.group_windows import GROUPS_REMEDY, GroupWindowsStage
 from headrace.physical.holding import HeldBlock, HeldStage
@@ -14,6 +13,7 @@ from headrace.physical.inner import InnerReader
 from headrace.physical.lowering.dispatch import input_state, lower
 from headrace.physical.packing import PACK_REMEDY, PackStage
 from headrace.physical.reading import GroupOrigin
+from headrace.physical.run_context import Context
 from headrace.physical.stage import Stage
 from headrace.physical.windowing import WindowStage
 from headrace.plan.by_number import numbers_first

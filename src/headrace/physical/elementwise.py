@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from headrace.known_as import known_as
-from headrace.physical.context import Context
 from headrace.physical.draws import Key
 from headrace.physical.mapping import call_on
+from headrace.physical.run_context import Context
 from headrace.plan.elementwise import Enumerate, Map, RandomMap
 from headrace.structure import Element
 
