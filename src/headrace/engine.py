@@ -23,11 +23,9 @@ from headrace.observe.stalls import Stall, Vigil
 from headrace.observe.watch import WATCH
 from headrace.optimize.add_final_prefetch import has_parallel_work
 from headrace.optimize.rules import optimized
-from headrace.physical.budget import Budget, owner_of
-from headrace.physical.filling import Fillings
+from headrace.physical.context import StageContext
 from headrace.physical.gates import Gates, bounds_of
 from headrace.physical.lowering import lower
-from headrace.physical.run_context import Context, Meters, Seeds
 from headrace.physical.stage import Item, Stage
 from headrace.plan.buffering import Prefetch, WithOptions
 from headrace.plan.by_number import numbers_first
@@ -38,6 +36,10 @@ from headrace.plan.node import Node, nodes_of, parallel_calls_of
 from headrace.plan.options import STALL_WARNING_S, Options
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Shuffle, Skip, Take
 from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
+from headrace.semantics.budget import Budget, owner_of
+from headrace.semantics.cache_fillings import Fillings
+from headrace.semantics.meters import Meters
+from headrace.semantics.run_context import Seeds
 
 __all__ = ["Run", "may_hang", "physical_plan"]
 
@@ -134,7 +136,7 @@ class Run:
             bounds, cores = bounds_of(running), current_share().cores
             self._pool = WorkerPool(_workers([calls for _, calls in bounds], cores, options))
             gates = Gates(bounds, self._pool, cores=cores)
-        self._context = Context(
+        self._context = StageContext(
             seeds=seeds,
             meters=self._meters,
             gates=gates,

@@ -32,15 +32,15 @@ from headrace.engine import Run
 from headrace.errors import FailedPreconditionError, HeadraceError, InternalError, InvalidArgumentError, OutOfRangeError
 from headrace.observe.meter import IteratorStats
 from headrace.observe.stalls import Stall
-from headrace.physical.cache_keys import with_keys_of_run
-from headrace.physical.filling import Fillings
-from headrace.physical.generator_runs import OwnState
-from headrace.physical.run_context import Seeds
 from headrace.physical.stage import Pace
 from headrace.plan.buffering import options_of
 from headrace.plan.fingerprint import Fingerprint, fingerprint_of
 from headrace.plan.node import Node
 from headrace.plan.randomness import claim_epoch, continue_after_epoch
+from headrace.semantics.cache_fillings import Fillings
+from headrace.semantics.cache_keys import with_keys_of_run
+from headrace.semantics.generator_runs import OwnState
+from headrace.semantics.run_context import Seeds
 from headrace.structure import Element, as_numpy
 
 __all__ = ["STATE_VERSION", "DatasetIterator", "NumpyIterator"]

@@ -13,7 +13,7 @@ from tests.laws.elements import Resumable
 from tests.laws.running import Way, assert_same, history, in_blocks_of, resumed
 
 import headrace as hr
-from headrace.physical.index_sources import ArraysSource
+from headrace.semantics.sources import ArraysSource
 
 
 class CountedReads:

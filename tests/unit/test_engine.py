@@ -9,9 +9,9 @@ import pytest
 import headrace as hr
 from headrace.engine import Run, physical_plan
 from headrace.errors import InternalError
-from headrace.physical.run_context import Seeds
 from headrace.plan.buffering import Prefetch, options_of
 from headrace.plan.node import Node
+from headrace.semantics.run_context import Seeds
 
 TEN = hr.Dataset.range(10)
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.physical import selecting
 from headrace.physical.mixing import MixStage
+from headrace.semantics import mixing as selecting
 from headrace.testing import check_every_restore_point
 
 A, B = hr.Dataset.range(3), hr.Dataset.range(10, 13)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import headrace as hr
-from headrace.physical import shared_order
+from headrace.semantics import shared_order
 
 data = hr.Dataset
 

@@ -12,9 +12,9 @@ from headrace.blocks.origin import Numbers
 from headrace.blocks.payload import Rows
 from headrace.errors import CancelledError, HeadraceError
 from headrace.observe.meter import Meter
-from headrace.physical.run_context import Context
 from headrace.physical.stage import Item, Stage
 from headrace.plan.node import Node
+from headrace.semantics.run_context import RunContext
 
 __all__ = ["InlineStage"]
 
@@ -22,7 +22,7 @@ __all__ = ["InlineStage"]
 class InlineStage(Stage):
     """A whole plan as one stage that gives one element at a time."""
 
-    def __init__(self, plan: Node, state: State | None, context: Context) -> None:
+    def __init__(self, plan: Node, state: State | None, context: RunContext) -> None:
         self._stream = stream_of(plan, state, context)
         super().__init__(Meter(plan.label), (), _Here(self._stream))
 

@@ -24,6 +24,7 @@ __all__ = [
     "OffsetCursor",
     "State",
     "StridedCursor",
+    "input_state",
 ]
 
 State = dict[str, Any]
@@ -114,3 +115,8 @@ class JoinedCursor:
     def state(self) -> State:
         piece = bisect.bisect_right(self.starts, self.index) - 1
         return self.pieces[piece].advance(self.index - self.starts[piece]).state()
+
+
+def input_state(state: State | None) -> State | None:
+    """The part of a node's state that is of what it reads."""
+    return state["input"] if state else None

@@ -64,7 +64,7 @@ class Consuming(Part):
             >>> hr.Dataset.range(5).reduce(0, lambda total, x: total + x)
             10
         """
-        from headrace.physical.mapping import packed
+        from headrace.semantics.calls import packed
 
         state = copied(normalize(initial_state))  # the function may change its state in place
         spec = spec_of(state)

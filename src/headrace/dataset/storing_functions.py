@@ -10,9 +10,9 @@ from headrace.arguments import check_function
 from headrace.dataset.part import Part
 from headrace.errors import HeadraceError, InvalidArgumentError, said
 from headrace.ownership import read_only
-from headrace.physical.failing import located
-from headrace.physical.mapping import call_on
 from headrace.plan.node import function_label
+from headrace.semantics.calls import call_on
+from headrace.semantics.failures import located
 from headrace.structure import Element
 
 __all__ = ["placed", "reading", "sharding"]

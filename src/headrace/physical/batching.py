@@ -11,29 +11,19 @@ import numpy as np
 from headrace.blocks.block import Block, Failure, joined_block
 from headrace.blocks.cursor import Cursor, OffsetCursor, State, StridedCursor
 from headrace.blocks.origin import GroupedOrigin, Origin
-from headrace.blocks.payload import BatchBufferView, Columns, Payload, Rows
-from headrace.errors import InvalidArgumentError
+from headrace.blocks.payload import BatchBufferView, Columns, Rows
 from headrace.leaf_arrays import native
 from headrace.observe.meter import Meter
-from headrace.physical.failing import located
 from headrace.physical.stage import Item, Stage
 from headrace.plan.grouping import Batch
-from headrace.structure import Element, flatten, needs_rows, normalize, paths_of, unflatten
+from headrace.semantics.failures import located
+from headrace.semantics.grouping import sliced
+from headrace.structure import Element, unflatten
 
-__all__ = ["BatchStage", "ChunkStage", "CombinedBatchStage", "UnbatchStage", "sliced", "stacked", "stacked_chunk"]
+__all__ = ["BatchStage", "ChunkStage", "CombinedBatchStage", "UnbatchStage", "stacked_chunk"]
 
 # A block of so many batches is cut into them where it lies: a piece more costs about what copying two batches does.
 _LONG_BATCHES: Final = 4
-
-
-def stacked(payload: Payload) -> Element:
-    """One batch: the elements along a new first axis, in arrays of its own.
-
-    Raises:
-        InvalidArgumentError: they differ in structure, shape or dtype.
-    """
-    columns = payload.columns()
-    return unflatten(columns.treedef, columns.arrays)
 
 
 class BatchStage(Stage):
@@ -200,26 +190,6 @@ def _owned(array: np.ndarray) -> np.ndarray:
     if not array.dtype.isnative:
         return native(array)
     return array if array.flags.writeable and array.flags.c_contiguous else array.copy()
-
-
-def sliced(element: Element) -> Columns | Rows:
-    """The slices of an element along its first axis, in arrays of their own: whoever gets them may change them.
-
-    Raises:
-        InvalidArgumentError: a component is a scalar, or the lengths differ.
-    """
-    leaves, treedef = flatten(element)
-    arrays = [np.array(leaf) for leaf in leaves]
-    if not arrays:
-        raise InvalidArgumentError("there is no component to unbatch")
-    for path, array in zip(paths_of(treedef), arrays, strict=True):
-        if not array.ndim:
-            raise InvalidArgumentError(f"a scalar cannot be unbatched{f' (component {path})' if path else ''}")
-        if len(array) != len(arrays[0]):
-            message = f"component {path} has {len(array)} slices, the first component has {len(arrays[0])}"
-            raise InvalidArgumentError(message)
-    columns = Columns(treedef, arrays)
-    return Rows(list(map(normalize, columns.rows()))) if needs_rows(arrays) else columns
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

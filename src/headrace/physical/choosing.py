@@ -15,10 +15,10 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import CountedCursor, Cursor, State
 from headrace.blocks.payload import Indexed, Zipped
 from headrace.observe.meter import Meter
-from headrace.physical.index_sources import RangeSource
 from headrace.physical.stage import Item, Stage
 from headrace.plan.elementwise import Enumerate
 from headrace.plan.sequencing import Shard
+from headrace.semantics.sources import RangeSource
 from headrace.structure import flatten
 
 __all__ = ["ConcatenateStage", "EnumerateStage", "RepeatStage", "ShardStage", "SkipStage", "TakeStage"]

@@ -16,7 +16,7 @@ import bisect
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -24,64 +24,31 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State
 from headrace.blocks.origin import Within
 from headrace.blocks.payload import Rows
-from headrace.errors import DataLossError, HeadraceError
+from headrace.coordination.closing import close_all
+from headrace.errors import HeadraceError
 from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
 from headrace.ownership import read_only
-from headrace.physical.budget import Holding
-from headrace.physical.closing import close_all
 from headrace.physical.collecting import SavedCursor
-from headrace.physical.failing import located, within
-from headrace.physical.holding import HeldBlock
 from headrace.physical.inner import InnerReader
-from headrace.physical.mapping import call_on
 from headrace.physical.reading import GroupOrigin, Reads, Runs, place_in
 from headrace.physical.stage import Item, Stage
 from headrace.plan.windowing import GroupByWindow
+from headrace.semantics.budget import Holding
+from headrace.semantics.calls import call_on
+from headrace.semantics.failures import located, within
+from headrace.semantics.window_contents import HeldBlock
+from headrace.semantics.windowing import group_lost, group_state
 from headrace.structure import Element
 
-__all__ = ["GROUPS_REMEDY", "GroupWindowsStage", "OpenGroup", "group_lost", "group_state"]
+__all__ = ["GroupWindowsStage", "OpenGroup"]
 
 # Opens the plan that the user's function makes of a group: (key, elements, its number, inner state) -> reader.
 OpenGroup = Callable[[int, HeldBlock, int, State | None], InnerReader]
 
-GROUPS_REMEDY: Final = "Take a smaller window_size, or a key_func with fewer keys"
 
 # What is read at once: enough for as many groups as were asked for, and no more than is quickly read.
 _READ_AT_ONCE = 1024
-
-
-def group_state(
-    read: int,
-    number: int,
-    groups: Sequence[tuple[int, int, Sequence[int]]],
-    current: tuple[int, Sequence[int], State | None] | None,
-    place: Callable[[int], State],
-) -> State:
-    """The state of groups that hold elements with these numbers; numbers in it count from the oldest one held.
-
-    Args:
-        read: how many elements were read.
-        number: how many groups were full.
-        groups: the keys, sizes and numbers of those that are not.
-        current: the key and numbers of the group whose dataset is read, and the place in that.
-        place: the place of an input element.
-    """
-    oldest = min([numbers[0] for _, _, numbers in groups] + ([current[1][0]] if current else []), default=read)
-    return {
-        "read": read - oldest,
-        "number": number,
-        "groups": [[key, size, [held - oldest for held in numbers]] for key, size, numbers in groups],
-        "current": current
-        and {"key": current[0], "numbers": [held - oldest for held in current[1]], "inner": current[2]},
-        "input": place(oldest),
-    }
-
-
-def group_lost(label: str) -> DataLossError:
-    """What is raised where a resumed run does not find the elements that a group had held."""
-    message = "elements that were held are not there any more: the data changed since the state was saved"
-    return DataLossError(message, stage=label)
 
 
 class _Group:

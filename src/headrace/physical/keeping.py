@@ -9,33 +9,31 @@ elements.
 from __future__ import annotations
 
 import bisect
-import contextlib
 import dataclasses
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Final
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State
+from headrace.blocks.handing_out import handed_out, protected
 from headrace.blocks.origin import Numbers, Origin, subset
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.caching.kept import Filled, Filling, KeptEpoch, RefusedElement, Store
-from headrace.errors import CancelledError, HeadraceError, ResourceExhaustedError
+from headrace.coordination.closing import close_all
+from headrace.errors import CancelledError
 from headrace.io.elements.file import ElementFile
 from headrace.observe.meter import Meter
-from headrace.physical.budget import Holding
-from headrace.physical.closing import close_all
-from headrace.physical.filling import Pin
-from headrace.physical.handing_out import handed_out, protected
 from headrace.physical.stage import Item, Stage
-from headrace.physical.stored import StoredSource
+from headrace.semantics.budget import Holding
+from headrace.semantics.buffering import cache_state, located_in_cache
+from headrace.semantics.cache_fillings import Pin
+from headrace.semantics.sources import StoredSource
 
-__all__ = ["CACHE_REMEDY", "CacheStage", "cache_state", "located_in_cache"]
+__all__ = ["CacheStage"]
 
 _log = logging.getLogger("headrace")
 
-CACHE_REMEDY: Final = "Cache in a folder, cache(folder), or before what makes the elements large"
 
 # What is read only to be kept is read in blocks of this size.
 _KEPT_AT_ONCE = 1024
@@ -54,11 +52,6 @@ class _CacheCursor:
 
     def state(self) -> State:
         return cache_state(self.index, self.pin, self.failures)
-
-
-def cache_state(index: int, pin: Pin, failures: int) -> State:
-    """The state of a cache."""
-    return {"index": index, "failures": failures, **pin.state()}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -212,19 +205,6 @@ class CacheStage(Stage):
                 self._count,
             )
         close_all([*([] if filling is None else [filling.abandon]), super().close])
-
-
-@contextlib.contextmanager
-def located_in_cache(filling: Filling) -> Iterator[None]:
-    """What goes wrong while a cache is filled is the cache's, and leaves nothing of the filling."""
-    try:
-        yield
-    except HeadraceError as error:
-        filling.abandon()
-        raise error.retold(error.reason, stage="cache", origin=None) from error.__cause__
-    except OSError as error:
-        filling.abandon()
-        raise ResourceExhaustedError(f"the cache could not be written: {error}", stage="cache") from error
 
 
 def _pieces_of(kept: KeptEpoch) -> Sequence[tuple[Payload, Origin]]:

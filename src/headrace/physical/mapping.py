@@ -17,39 +17,21 @@ import numpy as np
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.cursor import OffsetCursor
+from headrace.blocks.handing_out import protected
 from headrace.blocks.origin import GroupedOrigin
 from headrace.blocks.payload import Payload, Rows
 from headrace.errors import InvalidArgumentError
 from headrace.observe.frames import Locals, counts, holds, since
 from headrace.observe.meter import Meter
-from headrace.ownership import FIXED, copied, owned
-from headrace.physical.failing import located
-from headrace.physical.handing_out import protected
+from headrace.ownership import FIXED, owned
 from headrace.physical.stage import Item, Stage
-from headrace.physical.whole_calls import call_whole
 from headrace.plan.elementwise import Filter, Map
 from headrace.plan.vectorized import Vectorized
-from headrace.structure import Element, normalize, normalize_rows
+from headrace.semantics.calls import call_on, call_whole, is_true, packed
+from headrace.semantics.failures import located
+from headrace.structure import Element, normalize_rows
 
-__all__ = ["PiecewiseStage", "apply_maps", "call_function", "call_on", "filter_block", "is_true", "map_block", "packed"]
-
-
-def call_on(function: Callable[..., Any], element: Element) -> Any:
-    """Calls the user's function on one element; a tuple is unpacked into its arguments."""
-    return function(*element) if type(element) is tuple else function(element)
-
-
-def call_function(function: Callable[..., Any], element: Element) -> Any:
-    """What a function, vectorized or not, gives for one element."""
-    if isinstance(function, Vectorized):
-        (row,) = call_whole(function, Rows([element])).rows()
-        return row
-    return packed(copied(call_on(function, element)))
-
-
-def packed(value: Any) -> Element:
-    """A function's result as an element: a list at the top is a tuple, as in tf.data; others are arrays."""
-    return normalize(tuple(value) if type(value) is list else value)
+__all__ = ["PiecewiseStage", "apply_maps", "filter_block", "map_block"]
 
 
 @counts("results")
@@ -206,19 +188,6 @@ def apply_maps(maps: tuple[Map, ...], block: Block) -> list[BlockOrFailure]:
             made for piece in pieces for made in (map_block(node, piece) if isinstance(piece, Block) else [piece])
         ]
     return pieces
-
-
-def is_true(answer: Any) -> bool:
-    """The truth of a predicate's answer.
-
-    Raises:
-        InvalidArgumentError: it is not a bool.
-    """
-    if isinstance(answer, (bool, np.bool_)):
-        return bool(answer)
-    if isinstance(answer, np.ndarray) and answer.shape == () and answer.dtype == bool:
-        return bool(answer)
-    raise InvalidArgumentError(f"the predicate must return a bool, but returned {type(answer).__name__}")
 
 
 def _truths(answers: list[Any]) -> tuple[np.ndarray, Exception | None]:

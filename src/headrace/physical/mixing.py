@@ -22,11 +22,11 @@ from headrace.blocks.origin import JoinedOrigin, Origin
 from headrace.blocks.payload import Payload, Rows, join
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
-from headrace.physical.draws import Key
-from headrace.physical.failing import located
-from headrace.physical.selecting import IDLE_LIMIT, choice_of, choices, idle_error, uniforms, weights_of
 from headrace.physical.stage import Item, Stage
 from headrace.plan.mixing import Mixture, SampleFromDatasets
+from headrace.semantics.failures import located
+from headrace.semantics.mixing import IDLE_LIMIT, choice_of, choices, idle_error, uniforms, weights_of
+from headrace.semantics.random_streams import Key
 
 __all__ = ["DrawnChoices", "MixStage", "ReadChoices"]
 

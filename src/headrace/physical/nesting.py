@@ -22,12 +22,12 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State
 from headrace.blocks.origin import JoinedOrigin, Within
 from headrace.blocks.payload import woven
+from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
-from headrace.physical.closing import close_all
-from headrace.physical.failing import located, within
 from headrace.physical.inner import InnerReader, Opened
 from headrace.physical.stage import Item, Stage
+from headrace.semantics.failures import located, within
 
 __all__ = ["InterleaveStage", "Opener"]
 

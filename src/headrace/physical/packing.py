@@ -7,48 +7,26 @@ of those in each open row, counted from there; they are read again. A failure ta
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Sequence
 
 import numpy as np
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State
-from headrace.errors import DataLossError
 from headrace.observe.meter import Meter
-from headrace.physical.budget import Holding
 from headrace.physical.collecting import Collected, SavedCursor
-from headrace.physical.failing import located
 from headrace.physical.reading import GroupOrigin, Reads, Runs, place_in
-from headrace.physical.rows_to_pack import Held, open_rows
-from headrace.physical.sequences import TokenSequence, packed_row, sequence_of
+from headrace.physical.rows_to_pack import open_rows
 from headrace.physical.stage import Item, Stage
 from headrace.plan.packing import Pack
+from headrace.semantics.budget import Holding
+from headrace.semantics.failures import located
+from headrace.semantics.packing import Held, TokenSequence, pack_state, packed_row, sequence_of, sequences_lost
 from headrace.structure import Element
 
-__all__ = ["PACK_REMEDY", "PackStage", "pack_state", "sequences_lost"]
+__all__ = ["PackStage"]
 
 _READ_AT_ONCE = 1024
-
-PACK_REMEDY: Final = "Take fewer open_rows"
-
-
-def pack_state(read: int, held: Held, place: Callable[[int], State]) -> State:
-    """The state of rows that hold sequences with these numbers; numbers in it count from the oldest one held."""
-    rows, offset = held
-    oldest = min((numbers[0] for numbers in rows), default=read)
-    return {
-        "read": read - oldest,
-        "rows": [[number - oldest for number in numbers] for numbers in rows],
-        "offset": offset,
-        "input": place(oldest),
-    }
-
-
-def sequences_lost(label: str) -> DataLossError:
-    """What is raised where a resumed run does not find the sequences that were held."""
-    message = "sequences that were held are not there any more: the data changed since the state was saved"
-    return DataLossError(message, stage=label)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

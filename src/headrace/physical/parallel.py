@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -22,13 +21,14 @@ from headrace.errors import DeadlineExceededError
 from headrace.observe.frames import since, waits
 from headrace.observe.meter import Meter
 from headrace.physical.batch_memory import BatchMemory
-from headrace.physical.budget import Budget
 from headrace.physical.gates import Gate
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.tuned_calls import TunedCalls
 from headrace.queues.channel import EMPTY, Channel
+from headrace.semantics.budget import Budget
+from headrace.semantics.elementwise import DeliveredRuns
 
-__all__ = ["ParallelMapStage", "UndeliveredStage", "undelivered"]
+__all__ = ["ParallelMapStage", "UndeliveredStage"]
 
 # A task wakes two threads, each of which waits for Python's lock and finds a cold cache: a third of a millisecond of work
 # beside one, on two cores (docs/decisions/0053).
@@ -329,40 +329,10 @@ class _UnorderedCursor:
         return {"map": self.number, "delivered": [[a - missing, b - missing] for a, b in runs], "input": place}
 
 
-Runs = list[tuple[int, int]]  # sorted, apart from each other
-
-
-def undelivered(state: State | None, numbers: range) -> tuple[Runs, State | None]:
-    """What maps of these numbers had delivered out of order, and the state of what they read."""
-    runs: Runs = []
-    layers: list[list[list[int]]] = []
-    # More than one where a run that was itself resumed was stopped again before it had caught up.
-    while state and "delivered" in state and state["map"] in numbers:
-        layers.append(state["delivered"])
-        state = state["input"]
-    for layer in reversed(layers):
-        runs = _with_left_over(runs, layer)
-    return runs, state
-
-
-def _with_left_over(runs: Runs, later: list[list[int]]) -> Runs:
-    """The runs, and later ones that count only what the runs left over."""
-    merged = list(runs)
-    gap_start, counted = 0, 0
-    for run_start, run_end in [*runs, (sys.maxsize, sys.maxsize)]:
-        length = run_start - gap_start
-        for start, end in later:
-            low, high = max(start - counted, 0), min(end - counted, length)
-            if low < high:
-                merged.append((gap_start + low, gap_start + high))
-        gap_start, counted = run_end, counted + length
-    return sorted(merged)
-
-
 class UndeliveredStage(Stage):
     """Above a parallel map that was restored in the middle of unordered delivery: leaves out what was delivered."""
 
-    def __init__(self, input_stage: Stage, meter: Meter, delivered: Runs, number: int) -> None:
+    def __init__(self, input_stage: Stage, meter: Meter, delivered: DeliveredRuns, number: int) -> None:
         self._runs = list(delivered)
         self._map = number
         self._number = 0

@@ -7,28 +7,14 @@ import dataclasses
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State
 from headrace.blocks.origin import NumberedOrigin
-from headrace.blocks.payload import Columns, Payload, Rows
 from headrace.errors import CancelledError, HeadraceError
 from headrace.io.sql.reader import RowChunk, RowPosition, RowReader
 from headrace.observe.meter import Meter
 from headrace.physical.stage import Item, Stage
 from headrace.plan.querying import QueryRows
-from headrace.structure import flatten
+from headrace.semantics.querying import position_from, rows_payload
 
-__all__ = ["QueryStage", "position_from", "rows_payload"]
-
-
-def position_from(state: State | None) -> RowPosition:
-    """Where a query is read on."""
-    return RowPosition() if state is None else RowPosition.from_json(state)
-
-
-def rows_payload(chunk: RowChunk) -> Payload:
-    """The rows of a chunk."""
-    if chunk.elements is not None:
-        return Rows(chunk.elements)
-    arrays, treedef = flatten(chunk.arrays)
-    return Columns(treedef, arrays)
+__all__ = ["QueryStage"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
-
-import numpy as np
 
 from headrace.blocks.block import Block, Failure, joined_block
 from headrace.blocks.cursor import Cursor, State
 from headrace.blocks.origin import GroupedOrigin
 from headrace.blocks.payload import Columns, Rows
-from headrace.io.elements.json import element_from_json, element_to_json
 from headrace.leaf_arrays import native
 from headrace.observe.meter import Meter
-from headrace.physical.failing import located
 from headrace.physical.stage import Item, Stage
 from headrace.plan.grouping import CyclingBatch
-from headrace.structure import Element, flatten, unflatten
-from headrace.tensor_spec import TensorSpec
+from headrace.semantics.failures import located
+from headrace.semantics.grouping import element_like, emptied, specified, turn_after, turn_state
+from headrace.structure import Element, unflatten
 
-__all__ = ["CyclingBatchStage", "element_like", "emptied", "specified", "turn_after", "turn_state"]
+__all__ = ["CyclingBatchStage"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,53 +42,6 @@ class _TurnCursor:
         if not self.count:
             return turn_state(self.sizes, self.turn, self.input.state(), self.like)
         return turn_state(self.sizes, self.next_turn, self.after.state(), self.like_after)
-
-
-def turn_state(sizes: tuple[int, ...], turn: int, place: State, like: Element | None) -> State:
-    """The state before a batch; ``like`` is an element, or None where none was read yet."""
-    state: State = {"turn": turn, "input": place}
-    if 0 not in sizes:
-        return state
-    return {**state, "like": None if like is None else element_to_json(emptied(like))}
-
-
-def turn_after(sizes: tuple[int, ...], turn: int, *, short: bool) -> int:
-    """Whose turn it is behind a batch. Behind a short one nothing comes, so it is not the turn of one without elements."""
-    turn = (turn + 1) % len(sizes)
-    while short and not sizes[turn]:
-        turn = (turn + 1) % len(sizes)
-    return turn
-
-
-def specified(node: CyclingBatch) -> Element | None:
-    """An element as they are said to be, if that is known. What is not known of its shape is 0, as in tf.data."""
-    leaves, treedef = flatten(node.input.spec())
-    if not leaves or any(leaf.shape is None for leaf in leaves):
-        return None
-    return unflatten(treedef, [_zeros(leaf) for leaf in leaves])
-
-
-def element_like(state: State | None) -> Element | None:
-    """An element like the last one that had been read when a state was saved."""
-    saved = state.get("like") if state else None
-    if saved is None:
-        return None
-    leaves, treedef = flatten(element_from_json(saved))
-    return unflatten(treedef, [_zeros(TensorSpec(leaf.shape[1:], leaf.dtype)) for leaf in leaves])
-
-
-def _zeros(spec: TensorSpec) -> Any:
-    shape = [size or 0 for size in spec.shape or ()]
-    if isinstance(spec.dtype, np.dtype) and not spec.dtype.hasobject:
-        return np.zeros(shape, spec.dtype)[()]
-    return np.full(shape, "", object)[()]  # of texts and bytes alike, no element has the same column
-
-
-def emptied(element: Element) -> Element:
-    """A batch of the element's kind that has no element."""
-    columns = Rows([element]).columns()
-    leaves = [array[:0] for array in columns.arrays]
-    return unflatten(columns.treedef, leaves) if leaves else unflatten(flatten(element)[1], [])
 
 
 class CyclingBatchStage(Stage):

@@ -16,14 +16,13 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State
 from headrace.blocks.payload import Rows
 from headrace.observe.meter import Meter
-from headrace.physical.budget import Holding
-from headrace.physical.failing import located
 from headrace.physical.stage import Item, Stage
-from headrace.physical.stepping import DROPPED, UniqueSteps
+from headrace.semantics.budget import Holding
+from headrace.semantics.failures import located
+from headrace.semantics.stateful import DROPPED, UniqueSteps
 
-__all__ = ["UNIQUE_REMEDY", "RecallingStage"]
+__all__ = ["RecallingStage"]
 
-UNIQUE_REMEDY: Final = "unique keeps all that it has seen in mind: give it numbers, or short texts"
 
 _RECALLED_AT_ONCE: Final = 1024
 

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State
 from headrace.blocks.origin import FileOrigin
-from headrace.blocks.payload import Columns, Payload, Rows
-from headrace.errors import DataLossError, HeadraceError
+from headrace.errors import HeadraceError
 from headrace.io.reader import Chunk, RecordPosition, RecordReader
 from headrace.observe.meter import Meter
 from headrace.physical.stage import Item, Stage
 from headrace.plan.sources import Files
-from headrace.structure import TreeDef, flatten
+from headrace.semantics.files import became_shorter, record_rows
+from headrace.structure import flatten
 
-__all__ = ["FilesStage", "became_shorter", "record_rows"]
+__all__ = ["FilesStage"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,24 +38,6 @@ class _FileCursor:
     def state(self) -> State:
         position, skip = (self.position, self.skip) if self.positions is None else (self.positions(self.skip), 0)
         return {"file": self.file, "place": position.to_json(), "skip": skip}
-
-
-def became_shorter(path: str, missing: int) -> DataLossError:
-    """The error of a file that ends before the position where reading is to go on."""
-    records = f"{missing} records" if missing > 1 else "one record"
-    return DataLossError(f"{path} ends {records} before the position where reading is to go on: the file has changed")
-
-
-def record_rows(node: Files, treedef: TreeDef, chunk: Chunk) -> Payload:
-    """The records of a chunk as a payload; whole elements where the format cannot say of which structure they are."""
-    if chunk.rows is not None:
-        return Rows(list(chunk.rows))
-    components = node.format.components(chunk)
-    if chunk.structure is not None:
-        return Columns(chunk.structure, components)
-    if components is not None and node.spec() is None:
-        return Rows(components[0].tolist())
-    return Columns(treedef, components, chunk.matrix if components is None else None)
 
 
 class FilesStage(Stage):

@@ -18,10 +18,11 @@ from headrace.errors import HeadraceError
 from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
 from headrace.ownership import read_only
-from headrace.physical.draws import Key
-from headrace.physical.failing import located
-from headrace.physical.mapping import call_on
-from headrace.physical.selecting import (
+from headrace.physical.stage import Item, Stage
+from headrace.plan.mixing import RejectionResample
+from headrace.semantics.calls import call_on
+from headrace.semantics.failures import located
+from headrace.semantics.mixing import (
     CLASSES_AT_ONCE,
     SMOOTHING,
     acceptance,
@@ -29,8 +30,7 @@ from headrace.physical.selecting import (
     resample_keys,
     uniforms,
 )
-from headrace.physical.stage import Item, Stage
-from headrace.plan.mixing import RejectionResample
+from headrace.semantics.random_streams import Key
 from headrace.structure import Element
 
 __all__ = ["ResampleStage"]

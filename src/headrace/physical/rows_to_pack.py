@@ -12,13 +12,10 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-from headrace.physical.sequences import TokenSequence
 from headrace.plan.packing import Pack
+from headrace.semantics.packing import Held, TokenSequence
 
-__all__ = ["Held", "OpenRows", "open_rows"]
-
-# The numbers of the sequences in each open row, and how much of the first one is out already.
-Held = tuple[tuple[tuple[int, ...], ...], int]
+__all__ = ["OpenRows", "open_rows"]
 
 
 class OpenRows(Protocol):

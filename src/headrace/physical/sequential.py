@@ -1,4 +1,4 @@
-"""The stage of operations that go through elements one after the other, with something in mind (``stepping``).
+"""The stage of operations that go through elements one after the other, with something in mind (``semantics.stateful``).
 
 Each block carries what was in mind before each of its elements, so its cursor can be written down anywhere in it.
 """
@@ -17,9 +17,9 @@ from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError
 from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
-from headrace.physical.failing import located
 from headrace.physical.stage import Item, Stage
-from headrace.physical.stepping import DROPPED, END, Steps
+from headrace.semantics.failures import located
+from headrace.semantics.stateful import DROPPED, END, Steps
 from headrace.structure import Element, nbytes_of
 
 __all__ = ["SequentialStage"]

@@ -1,6 +1,6 @@
 """The shuffle stage.
 
-Its order is ``shuffle_order``'s; here are the buffer, and the places from which the buffer can be filled again. It
+Its order is ``semantics.shuffling``'s; here are the buffer, and the places from which the buffer can be filled again. It
 works on runs of outputs: the draws of a run are one call, the elements one gather, and over an indexed source
 both move numbers alone.
 
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
-from typing import Final
 
 import numpy as np
 
@@ -25,13 +24,13 @@ from headrace.blocks.origin import Numbers, Origin, as_array, subset
 from headrace.blocks.payload import Payload, Rows, join
 from headrace.blocks.slot_buffer import SlotBuffer
 from headrace.observe.meter import Meter
-from headrace.physical.budget import Holding, in_words
-from headrace.physical.draws import Key
-from headrace.physical.shuffle_order import content, drain_order, draws
 from headrace.physical.stage import Item, Pace, Stage
-from headrace.plan.sequencing import WHOLE_DATASET, Shuffle
+from headrace.plan.sequencing import Shuffle
+from headrace.semantics.budget import Holding
+from headrace.semantics.random_streams import Key
+from headrace.semantics.shuffling import buffer_needs, buffer_slots, content, drain_order, draws
 
-__all__ = ["SHUFFLE_REMEDY", "ShuffleStage", "buffer_needs", "buffer_slots"]
+__all__ = ["ShuffleStage"]
 
 # What is read to fill the buffer is read in blocks of at most this size, and this part of the budget, so that the buffer is
 # not held twice.
@@ -40,27 +39,6 @@ _PART_AT_ONCE = 16
 _BYTES_AT_ONCE = 4 << 20
 # To draw a thousand numbers costs hardly more than to draw one.
 _DRAWN_AT_ONCE = 1024
-_ENDLESS = 1 << 62
-
-SHUFFLE_REMEDY: Final = (
-    "Take a smaller buffer_size, or shuffle what is read by number, before the maps that make it large"
-)
-
-
-def buffer_slots(node: Shuffle) -> int:
-    """How many slots the buffer has; a number beyond any dataset where it holds the whole."""
-    return _ENDLESS if node.buffer_size == WHOLE_DATASET else node.buffer_size
-
-
-def buffer_needs(nbytes: int, count: int, size: int) -> str:
-    """What a buffer needs of which so many slots are filled with so many bytes."""
-    each = nbytes // count
-    if size == _ENDLESS:
-        return (
-            f"the {count:,} elements that its buffer holds so far, of about {in_words(each)}, have {in_words(nbytes)}"
-        )
-    needs = f"its buffer of {size:,} elements of about {in_words(each)} needs {in_words(each * size)}"
-    return f"{needs}, and has {in_words(nbytes)} so far"
 
 
 class ShuffleStage(Stage):

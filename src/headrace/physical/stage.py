@@ -19,9 +19,9 @@ from collections.abc import Sequence
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
+from headrace.coordination.closing import close_all
 from headrace.observe.frames import holds, since
 from headrace.observe.meter import Meter
-from headrace.physical.closing import close_all
 
 __all__ = ["Item", "Pace", "Stage"]
 

@@ -11,31 +11,22 @@ import bisect
 import numpy as np
 
 from headrace.blocks.block import Block, Failure
+from headrace.blocks.handing_out import protected
 from headrace.blocks.origin import Numbers, Origin
 from headrace.blocks.payload import Payload, Rows, join
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
-from headrace.physical.budget import Holding
 from headrace.physical.collecting import Collected
-from headrace.physical.failing import located
-from headrace.physical.handing_out import protected
-from headrace.physical.holding import HeldBlock, by_leaf
 from headrace.physical.reading import GroupOrigin, Reads
 from headrace.physical.stage import Item, Stage
-from headrace.plan.windowing import Held, HeldElements, Window
-from headrace.structure import Element, unflatten
+from headrace.plan.windowing import Window
+from headrace.semantics.budget import Holding
+from headrace.semantics.failures import located
+from headrace.semantics.window_contents import HeldBlock
+from headrace.semantics.windowing import window_element
+from headrace.structure import Element
 
-__all__ = ["WindowStage", "window_element"]
-
-
-def window_element(node: Window, elements: HeldElements) -> Element:
-    """The datasets of one window, in the structure of its elements.
-
-    Raises:
-        InvalidArgumentError: the elements differ in structure.
-    """
-    treedef, leaves = by_leaf(elements)
-    return unflatten(treedef, [node.wrap(Held(elements=leaf, name=node.name)) for leaf in leaves])
+__all__ = ["WindowStage"]
 
 
 class WindowStage(Stage):

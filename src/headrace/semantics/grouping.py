@@ -1,4 +1,4 @@
-"""How the elements of one batch become one: padded, or ragged. Shared by the reference and the stages."""
+"""How the elements of one batch become one (stacked, padded, ragged), how one is taken apart, and whose turn it is in a rebatch."""
 
 from __future__ import annotations
 
@@ -7,12 +7,37 @@ from typing import Any
 
 import numpy as np
 
+from headrace.blocks.cursor import State
+from headrace.blocks.payload import Columns, Payload, Rows
 from headrace.errors import InvalidArgumentError
-from headrace.plan.grouping import PADS_NO_DATASETS, PaddedBatch, RaggedBatch
+from headrace.io.elements.json import element_from_json, element_to_json
+from headrace.plan.grouping import PADS_NO_DATASETS, CyclingBatch, PaddedBatch, RaggedBatch
 from headrace.ragged import RaggedTensor
-from headrace.structure import Element, TreeDef, as_arrays, normalize, paths_of, stack, transpose, unflatten
+from headrace.structure import (
+    Element,
+    TreeDef,
+    as_arrays,
+    flatten,
+    needs_rows,
+    normalize,
+    paths_of,
+    stack,
+    transpose,
+    unflatten,
+)
+from headrace.tensor_spec import TensorSpec
 
-__all__ = ["padded_batch", "ragged_batch"]
+__all__ = [
+    "element_like",
+    "emptied",
+    "padded_batch",
+    "ragged_batch",
+    "sliced",
+    "specified",
+    "stacked",
+    "turn_after",
+    "turn_state",
+]
 
 
 def padded_batch(node: PaddedBatch, rows: Sequence[Element]) -> Element:
@@ -53,3 +78,80 @@ def _ragged(treedef: TreeDef, number: int, column: Sequence[Any], dtype: np.dtyp
         return stack(column)
     splits = np.cumsum([0, *map(len, arrays)], dtype=dtype)
     return RaggedTensor(np.concatenate(arrays), splits)
+
+
+def stacked(payload: Payload) -> Element:
+    """One batch: the elements along a new first axis, in arrays of its own.
+
+    Raises:
+        InvalidArgumentError: they differ in structure, shape or dtype.
+    """
+    columns = payload.columns()
+    return unflatten(columns.treedef, columns.arrays)
+
+
+def sliced(element: Element) -> Columns | Rows:
+    """The slices of an element along its first axis, in arrays of their own: whoever gets them may change them.
+
+    Raises:
+        InvalidArgumentError: a component is a scalar, or the lengths differ.
+    """
+    leaves, treedef = flatten(element)
+    arrays = [np.array(leaf) for leaf in leaves]
+    if not arrays:
+        raise InvalidArgumentError("there is no component to unbatch")
+    for path, array in zip(paths_of(treedef), arrays, strict=True):
+        if not array.ndim:
+            raise InvalidArgumentError(f"a scalar cannot be unbatched{f' (component {path})' if path else ''}")
+        if len(array) != len(arrays[0]):
+            message = f"component {path} has {len(array)} slices, the first component has {len(arrays[0])}"
+            raise InvalidArgumentError(message)
+    columns = Columns(treedef, arrays)
+    return Rows(list(map(normalize, columns.rows()))) if needs_rows(arrays) else columns
+
+
+def turn_state(sizes: tuple[int, ...], turn: int, place: State, like: Element | None) -> State:
+    """The state before a batch; ``like`` is an element, or None where none was read yet."""
+    state: State = {"turn": turn, "input": place}
+    if 0 not in sizes:
+        return state
+    return {**state, "like": None if like is None else element_to_json(emptied(like))}
+
+
+def turn_after(sizes: tuple[int, ...], turn: int, *, short: bool) -> int:
+    """Whose turn it is behind a batch. Behind a short one nothing comes, so it is not the turn of one without elements."""
+    turn = (turn + 1) % len(sizes)
+    while short and not sizes[turn]:
+        turn = (turn + 1) % len(sizes)
+    return turn
+
+
+def specified(node: CyclingBatch) -> Element | None:
+    """An element as they are said to be, if that is known. What is not known of its shape is 0, as in tf.data."""
+    leaves, treedef = flatten(node.input.spec())
+    if not leaves or any(leaf.shape is None for leaf in leaves):
+        return None
+    return unflatten(treedef, [_zeros(leaf) for leaf in leaves])
+
+
+def element_like(state: State | None) -> Element | None:
+    """An element like the last one that had been read when a state was saved."""
+    saved = state.get("like") if state else None
+    if saved is None:
+        return None
+    leaves, treedef = flatten(element_from_json(saved))
+    return unflatten(treedef, [_zeros(TensorSpec(leaf.shape[1:], leaf.dtype)) for leaf in leaves])
+
+
+def _zeros(spec: TensorSpec) -> Any:
+    shape = [size or 0 for size in spec.shape or ()]
+    if isinstance(spec.dtype, np.dtype) and not spec.dtype.hasobject:
+        return np.zeros(shape, spec.dtype)[()]
+    return np.full(shape, "", object)[()]  # of texts and bytes alike, no element has the same column
+
+
+def emptied(element: Element) -> Element:
+    """A batch of the element's kind that has no element."""
+    columns = Rows([element]).columns()
+    leaves = [array[:0] for array in columns.arrays]
+    return unflatten(columns.treedef, leaves) if leaves else unflatten(flatten(element)[1], [])

@@ -14,7 +14,7 @@ from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.origin import NumberedOrigin
 from headrace.blocks.payload import Columns, Indexed, Payload, Rows, Zipped, join, woven
 from headrace.errors import InternalError, InvalidArgumentError
-from headrace.physical.index_sources import ArraysSource, OneSource, RangeSource
+from headrace.semantics.sources import ArraysSource, OneSource, RangeSource
 from headrace.structure import LEAF, flatten
 from headrace.testing.restoring import same
 

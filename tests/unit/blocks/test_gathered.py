@@ -11,7 +11,7 @@ from headrace.blocks.gathered import GatheredPayload
 from headrace.blocks.origin import Numbers
 from headrace.blocks.payload import Columns, Indexed, Payload, Rows
 from headrace.errors import InvalidArgumentError
-from headrace.physical.index_sources import RangeSource
+from headrace.semantics.sources import RangeSource
 from headrace.structure import flatten
 
 LEAF = flatten(0)[1]

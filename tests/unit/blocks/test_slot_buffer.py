@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headrace.blocks.payload import Columns, Indexed, Payload, Rows
 from headrace.blocks.slot_buffer import SlotBuffer
-from headrace.physical.index_sources import ArraysSource
+from headrace.semantics.sources import ArraysSource
 from headrace.structure import LEAF
 from headrace.testing.restoring import same
 

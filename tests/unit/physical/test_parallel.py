@@ -15,12 +15,12 @@ from headrace.blocks.origin import NumberedOrigin
 from headrace.blocks.payload import Rows
 from headrace.observe.meter import Meter
 from headrace.physical import parallel
-from headrace.physical.budget import Budget
 from headrace.physical.gates import Gate
 from headrace.physical.parallel import ParallelMapStage
 from headrace.physical.stage import Item, Stage
 from headrace.physical.tuned_calls import TunedCalls
 from headrace.queues.channel import EMPTY, Channel
+from headrace.semantics.budget import Budget
 
 CALLS = 4
 

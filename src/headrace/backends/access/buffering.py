@@ -10,10 +10,10 @@ from headrace.backends.access.dispatch import Access, access_of, no_access
 from headrace.backends.reference.stream import Given
 from headrace.caching.kept import KeptEpoch, Store
 from headrace.ownership import read_only
-from headrace.physical.run_context import Context
-from headrace.physical.stored import StoredSource
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.plan.stateful import AssertCardinality
+from headrace.semantics.run_context import RunContext
+from headrace.semantics.sources import StoredSource
 
 __all__: list[str] = []
 
@@ -55,18 +55,18 @@ class KeptAccess:
 
 
 @access_of.register
-def _cache(node: Cache, context: Context) -> Access:
+def _cache(node: Cache, context: RunContext) -> Access:
     return CacheAccess(node.store, access_of(node.input, dataclasses.replace(context, epoch=context.iterator_epoch)))
 
 
 @access_of.register(Prefetch)
 @access_of.register(WithOptions)
-def _transparent(node: Prefetch | WithOptions, context: Context) -> Access:
+def _transparent(node: Prefetch | WithOptions, context: RunContext) -> Access:
     return access_of(node.input, context)
 
 
 @access_of.register
-def _assert_cardinality(node: AssertCardinality, context: Context) -> Access:
+def _assert_cardinality(node: AssertCardinality, context: RunContext) -> Access:
     read = access_of(node.input, context)
     length = float("inf") if read.length is None else read.length
     if node.wanted not in (None, length):

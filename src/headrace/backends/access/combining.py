@@ -5,8 +5,8 @@ from __future__ import annotations
 from headrace.backends.access.dispatch import Access, access_of
 from headrace.backends.reference.stream import Given
 from headrace.errors import HeadraceError
-from headrace.physical.run_context import Context
 from headrace.plan.combining import Zip
+from headrace.semantics.run_context import RunContext
 from headrace.structure import unflatten
 
 __all__: list[str] = []
@@ -33,7 +33,7 @@ class ZipAccess:
 
 
 @access_of.register
-def _zip(node: Zip, context: Context) -> Access:
+def _zip(node: Zip, context: RunContext) -> Access:
     return ZipAccess(
         node, [access_of(child, context.among(node.inputs, part)) for part, child in enumerate(node.inputs)]
     )

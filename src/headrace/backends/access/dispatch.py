@@ -6,8 +6,8 @@ import functools
 from typing import Protocol
 
 from headrace.backends.reference.stream import Given
-from headrace.physical.run_context import Context
 from headrace.plan.node import Node
+from headrace.semantics.run_context import RunContext
 
 __all__ = ["Access", "access_of", "no_access"]
 
@@ -35,7 +35,7 @@ def no_access(node: Node, why: str) -> TypeError:
 
 
 @functools.singledispatch
-def access_of(node: Node, context: Context) -> Access:
+def access_of(node: Node, context: RunContext) -> Access:
     """The access to a node's elements.
 
     Raises:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from headrace.backends.access.dispatch import Access, access_of, no_access
 from headrace.backends.reference.elementwise import made_by
 from headrace.backends.reference.stream import Given
-from headrace.physical.elementwise import drawing_map
-from headrace.physical.run_context import Context
 from headrace.plan.elementwise import Enumerate, Map, RandomMap
+from headrace.semantics.elementwise import drawing_map
+from headrace.semantics.run_context import RunContext
 
 __all__: list[str] = []
 
@@ -39,18 +39,18 @@ class EnumerateAccess:
 
 
 @access_of.register
-def _map(node: Map, context: Context) -> Access:
+def _map(node: Map, context: RunContext) -> Access:
     if node.skips:
         raise no_access(node, 'on_error="skip" leaves elements out, and only a run could tell how many')
     return MapAccess(node, access_of(node.input, context.above_maps(1)))
 
 
 @access_of.register
-def _random_map(node: RandomMap, context: Context) -> Access:
+def _random_map(node: RandomMap, context: RunContext) -> Access:
     numbered = Enumerate(input=node.input)
     return MapAccess(drawing_map(node, numbered, context), access_of(numbered, context.above_maps(1)))
 
 
 @access_of.register
-def _enumerate(node: Enumerate, context: Context) -> Access:
+def _enumerate(node: Enumerate, context: RunContext) -> Access:
     return EnumerateAccess(node.start, access_of(node.input, context))

@@ -10,10 +10,9 @@ from headrace.backends.reference.stream import Given, called
 from headrace.blocks.origin import grouped
 from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError
-from headrace.physical.batching import stacked
-from headrace.physical.run_context import Context
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
-from headrace.semantics.grouping import padded_batch, ragged_batch
+from headrace.semantics.grouping import padded_batch, ragged_batch, stacked
+from headrace.semantics.run_context import RunContext
 from headrace.structure import Element
 
 __all__: list[str] = []
@@ -49,15 +48,15 @@ class BatchAccess:
 
 
 @access_of.register
-def _batch(node: Batch, context: Context) -> Access:
+def _batch(node: Batch, context: RunContext) -> Access:
     return BatchAccess(node, lambda rows: stacked(Rows(rows)), access_of(node.input, context))
 
 
 @access_of.register
-def _padded_batch(node: PaddedBatch, context: Context) -> Access:
+def _padded_batch(node: PaddedBatch, context: RunContext) -> Access:
     return BatchAccess(node, functools.partial(padded_batch, node), access_of(node.input, context))
 
 
 @access_of.register
-def _ragged_batch(node: RaggedBatch, context: Context) -> Access:
+def _ragged_batch(node: RaggedBatch, context: RunContext) -> Access:
     return BatchAccess(node, functools.partial(ragged_batch, node), access_of(node.input, context))

@@ -10,14 +10,12 @@ import numpy as np
 
 from headrace.backends.access.dispatch import Access, access_of, no_access
 from headrace.backends.reference.stream import Given
-from headrace.physical.draws import Key
-from headrace.physical.lowering import shuffle_key
-from headrace.physical.run_context import Context
-from headrace.physical.shuffle_order import content, draws, whole_order
-from headrace.physical.shuffling import buffer_slots
 from headrace.plan.node import nodes_of
 from headrace.plan.randomness import randomness_of
 from headrace.plan.sequencing import WHOLE_DATASET, Concatenate, Repeat, Shard, Shuffle, Skip, Take
+from headrace.semantics.random_streams import Key
+from headrace.semantics.run_context import RunContext
+from headrace.semantics.shuffling import buffer_slots, content, draws, shuffle_key, whole_order
 
 __all__: list[str] = []
 
@@ -38,7 +36,7 @@ class ChosenAccess:
 
 
 @access_of.register
-def _take(node: Take, context: Context) -> Access:
+def _take(node: Take, context: RunContext) -> Access:
     read = access_of(node.input, context)
     if node.count < 0:
         return read
@@ -47,7 +45,7 @@ def _take(node: Take, context: Context) -> Access:
 
 
 @access_of.register
-def _skip(node: Skip, context: Context) -> Access:
+def _skip(node: Skip, context: RunContext) -> Access:
     read = access_of(node.input, context)
     if node.count < 0:
         return ChosenAccess(0, lambda number: number, read)
@@ -56,7 +54,7 @@ def _skip(node: Skip, context: Context) -> Access:
 
 
 @access_of.register
-def _shard(node: Shard, context: Context) -> Access:
+def _shard(node: Shard, context: RunContext) -> Access:
     read = access_of(node.input, context.above_shard(node))
     length = None if read.length is None else len(range(node.index, read.length, node.num_shards))
     return ChosenAccess(length, lambda number: number * node.num_shards + node.index, read)
@@ -85,7 +83,7 @@ class ShuffleAccess:
 
 
 @access_of.register
-def _shuffle(node: Shuffle, context: Context) -> Access:
+def _shuffle(node: Shuffle, context: RunContext) -> Access:
     read = access_of(node.input, context)
     if read.length is None and node.buffer_size == WHOLE_DATASET:
         raise no_access(node, "a dataset without an end has no whole that could be shuffled")
@@ -110,7 +108,7 @@ class RepeatAccess:
 
 
 @access_of.register
-def _repeat(node: Repeat, context: Context) -> Access:
+def _repeat(node: Repeat, context: RunContext) -> Access:
     # What is not random is the same in every turn.
     is_random = any(randomness_of(inner) for inner in nodes_of(node.input))
     return RepeatAccess(node.count, lambda turn: access_of(node.input, context.turn(turn)), is_random=is_random)
@@ -132,6 +130,6 @@ class ConcatenateAccess:
 
 
 @access_of.register
-def _concatenate(node: Concatenate, context: Context) -> Access:
+def _concatenate(node: Concatenate, context: RunContext) -> Access:
     first, second = (access_of(child, context.among(node.inputs, part)) for part, child in enumerate(node.inputs))
     return ConcatenateAccess(first, second)

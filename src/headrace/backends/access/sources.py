@@ -6,12 +6,12 @@ import numpy as np
 
 from headrace.backends.access.dispatch import Access, access_of, no_access
 from headrace.backends.reference.stream import Given
-from headrace.physical.lowering import index_source
-from headrace.physical.run_context import Context
 from headrace.plan.node import Node
 from headrace.plan.sources import Files, FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.plan.storing import Stored
 from headrace.plan.windowing import Held
+from headrace.semantics.run_context import RunContext
+from headrace.semantics.sources import index_source
 
 __all__: list[str] = []
 
@@ -19,7 +19,7 @@ __all__: list[str] = []
 class IndexedAccess:
     """The elements of an indexed source."""
 
-    def __init__(self, node: Node, context: Context) -> None:
+    def __init__(self, node: Node, context: RunContext) -> None:
         self.source, self.length = index_source(node, context)
 
     def at(self, number: int) -> Given:
@@ -43,20 +43,20 @@ class HeldAccess:
 @access_of.register(Range)
 @access_of.register(RandomSource)
 @access_of.register(Stored)
-def _indexed(node: Node, context: Context) -> Access:
+def _indexed(node: Node, context: RunContext) -> Access:
     return IndexedAccess(node, context)
 
 
 @access_of.register
-def _held(node: Held, context: Context) -> Access:
+def _held(node: Held, context: RunContext) -> Access:
     return HeldAccess(node)
 
 
 @access_of.register
-def _files(node: Files, context: Context) -> Access:
+def _files(node: Files, context: RunContext) -> Access:
     raise no_access(node, "its records are read in order. Formats with random_access=True read them by number")
 
 
 @access_of.register
-def _generator(node: FromGenerator, context: Context) -> Access:
+def _generator(node: FromGenerator, context: RunContext) -> Access:
     raise no_access(node, "a generator gives elements in order. Dataset.source takes objects that give them by number")

@@ -6,24 +6,29 @@ from collections.abc import Callable, Iterator
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, log
-from headrace.blocks.cursor import State
+from headrace.blocks.cursor import State, input_state
 from headrace.blocks.origin import WordedOrigin
 from headrace.blocks.payload import Rows
 from headrace.caching.kept import Filled, KeptEpoch, RefusedElement
 from headrace.caching.memory import MemoryCache
+from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.ownership import read_only
-from headrace.physical.budget import Holding
-from headrace.physical.closing import close_all
-from headrace.physical.draws import Key
-from headrace.physical.keeping import CACHE_REMEDY, cache_state, located_in_cache
-from headrace.physical.lowering import shuffle_key
-from headrace.physical.lowering.dispatch import input_state
-from headrace.physical.run_context import Context
-from headrace.physical.shuffle_order import content, drain_order, draws
-from headrace.physical.shuffling import SHUFFLE_REMEDY, buffer_needs, buffer_slots
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.plan.sequencing import Shuffle
+from headrace.semantics.budget import Holding
+from headrace.semantics.buffering import CACHE_REMEDY, cache_state, located_in_cache
+from headrace.semantics.random_streams import Key
+from headrace.semantics.run_context import RunContext
+from headrace.semantics.shuffling import (
+    SHUFFLE_REMEDY,
+    buffer_needs,
+    buffer_slots,
+    content,
+    drain_order,
+    draws,
+    shuffle_key,
+)
 from headrace.structure import Element, nbytes_of
 
 __all__: list[str] = []
@@ -38,7 +43,7 @@ def weight(item: Given | HeadraceError) -> int:
 
 
 class ShuffleStream:
-    """The order is ``shuffle_order``'s. A failure lies in a slot as an element does."""
+    """The order is ``semantics.shuffling``'s. A failure lies in a slot as an element does."""
 
     def __init__(self, node: Shuffle, key: Key, input_stream: Stream, state: State | None, holding: Holding) -> None:
         self.input = input_stream
@@ -140,7 +145,9 @@ class ShuffleStream:
 class CacheStream:
     """The first whole epoch, kept. An epoch with a failure is not whole."""
 
-    def __init__(self, node: Cache, build: Callable[[Filled], Stream], state: State | None, context: Context) -> None:
+    def __init__(
+        self, node: Cache, build: Callable[[Filled], Stream], state: State | None, context: RunContext
+    ) -> None:
         self.node = node
         self.index = state["index"] if state else 0
         self.failures = state["failures"] if state else 0
@@ -247,13 +254,13 @@ class CacheStream:
 
 
 @stream_of.register
-def _shuffle(node: Shuffle, state: State | None, context: Context) -> Stream:
+def _shuffle(node: Shuffle, state: State | None, context: RunContext) -> Stream:
     above = stream_of(node.input, input_state(state), context)
     return ShuffleStream(node, shuffle_key(node, context), above, state, context.holding(node, SHUFFLE_REMEDY))
 
 
 @stream_of.register
-def _cache(node: Cache, state: State | None, context: Context) -> Stream:
+def _cache(node: Cache, state: State | None, context: RunContext) -> Stream:
     return CacheStream(
         node,
         lambda filled: stream_of(node.input, None, context.filling(node, filled)),
@@ -264,5 +271,5 @@ def _cache(node: Cache, state: State | None, context: Context) -> Stream:
 
 @stream_of.register(Prefetch)
 @stream_of.register(WithOptions)
-def _transparent(node: Prefetch | WithOptions, state: State | None, context: Context) -> Stream:
+def _transparent(node: Prefetch | WithOptions, state: State | None, context: RunContext) -> Stream:
     return stream_of(node.input, state, context)

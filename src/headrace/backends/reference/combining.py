@@ -5,10 +5,10 @@ from __future__ import annotations
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream
 from headrace.blocks.cursor import State
+from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
-from headrace.physical.closing import close_all
-from headrace.physical.run_context import Context
 from headrace.plan.combining import Zip
+from headrace.semantics.run_context import RunContext
 from headrace.structure import unflatten
 
 __all__: list[str] = []
@@ -55,7 +55,7 @@ class ZipStream:
 
 
 @stream_of.register
-def _zip(node: Zip, state: State | None, context: Context) -> Stream:
+def _zip(node: Zip, state: State | None, context: RunContext) -> Stream:
     parts = zip(node.inputs, state["inputs"] if state else [None] * len(node.inputs), strict=True)
     inputs = [stream_of(child, saved, context.among(node.inputs, part)) for part, (child, saved) in enumerate(parts)]
     return ZipStream(node, inputs, ended=bool(state and state.get("ended")))

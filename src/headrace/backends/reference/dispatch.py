@@ -7,13 +7,13 @@ import functools
 from headrace.backends.reference.stream import Stream
 from headrace.blocks.cursor import State
 from headrace.errors import InternalError
-from headrace.physical.run_context import Context
 from headrace.plan.node import Node
+from headrace.semantics.run_context import RunContext
 
 __all__ = ["stream_of"]
 
 
 @functools.singledispatch
-def stream_of(node: Node, state: State | None, context: Context) -> Stream:
+def stream_of(node: Node, state: State | None, context: RunContext) -> Stream:
     """The stream of a node, where the state says."""
     raise InternalError(f"no reference is known for {type(node).__name__}")

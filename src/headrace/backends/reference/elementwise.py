@@ -7,16 +7,14 @@ import functools
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, called, leave_out
-from headrace.blocks.cursor import State
+from headrace.blocks.cursor import State, input_state
 from headrace.errors import HeadraceError
 from headrace.ownership import copied, read_only
-from headrace.physical.elementwise import drawing_map
-from headrace.physical.lowering.dispatch import input_state
-from headrace.physical.mapping import call_function, is_true, packed
-from headrace.physical.parallel import undelivered
-from headrace.physical.run_context import Context
 from headrace.plan.elementwise import Enumerate, Filter, Map, RandomMap
 from headrace.plan.node import Node
+from headrace.semantics.calls import call_function, is_true, packed
+from headrace.semantics.elementwise import drawing_map, undelivered
+from headrace.semantics.run_context import RunContext
 from headrace.structure import Element
 
 __all__ = ["made_by"]
@@ -68,7 +66,7 @@ class SkippingMapStream(MapStream):
 
 
 @stream_of.register
-def _map(node: Map, state: State | None, context: Context) -> Stream:
+def _map(node: Map, state: State | None, context: RunContext) -> Stream:
     if node.skips:
         above = _above_map(node.input, input_state(state), context)
         return SkippingMapStream(node, above, state["failed"] if state else 0, context.max_failures)
@@ -76,12 +74,12 @@ def _map(node: Map, state: State | None, context: Context) -> Stream:
 
 
 @stream_of.register
-def _random_map(node: RandomMap, state: State | None, context: Context) -> Stream:
+def _random_map(node: RandomMap, state: State | None, context: RunContext) -> Stream:
     numbered = Enumerate(input=node.input)
     return MapStream(drawing_map(node, numbered, context), _above_map(numbered, state, context))
 
 
-def _above_map(source: Node, state: State | None, context: Context) -> Stream:
+def _above_map(source: Node, state: State | None, context: RunContext) -> Stream:
     """What a map reads: without what it had delivered out of order, where it had workers."""
     number = context.maps_behind
     delivered, saved = undelivered(state, range(number, number + 1))
@@ -132,7 +130,7 @@ class FilterStream(Unary):
 
 
 @stream_of.register
-def _filter(node: Filter, state: State | None, context: Context) -> Stream:
+def _filter(node: Filter, state: State | None, context: RunContext) -> Stream:
     return FilterStream(node, stream_of(node.input, state, context))
 
 
@@ -158,5 +156,5 @@ class EnumerateStream(Unary):
 
 
 @stream_of.register
-def _enumerate(node: Enumerate, state: State | None, context: Context) -> Stream:
+def _enumerate(node: Enumerate, state: State | None, context: RunContext) -> Stream:
     return EnumerateStream(node, stream_of(node.input, input_state(state), context), state)

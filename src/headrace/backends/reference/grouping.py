@@ -7,16 +7,23 @@ from collections.abc import Callable
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, called
-from headrace.blocks.cursor import State
+from headrace.blocks.cursor import State, input_state
 from headrace.blocks.origin import grouped
 from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError
-from headrace.physical.batching import sliced, stacked
-from headrace.physical.lowering.dispatch import input_state
-from headrace.physical.rebatching import element_like, emptied, specified, turn_after, turn_state
-from headrace.physical.run_context import Context
 from headrace.plan.grouping import Batch, CyclingBatch, PaddedBatch, RaggedBatch, Unbatch
-from headrace.semantics.grouping import padded_batch, ragged_batch
+from headrace.semantics.grouping import (
+    element_like,
+    emptied,
+    padded_batch,
+    ragged_batch,
+    sliced,
+    specified,
+    stacked,
+    turn_after,
+    turn_state,
+)
+from headrace.semantics.run_context import RunContext
 from headrace.structure import Element
 
 __all__: list[str] = []
@@ -56,17 +63,17 @@ class BatchStream(Unary):
 
 
 @stream_of.register
-def _batch(node: Batch, state: State | None, context: Context) -> Stream:
+def _batch(node: Batch, state: State | None, context: RunContext) -> Stream:
     return BatchStream(node, lambda rows: stacked(Rows(rows)), stream_of(node.input, state, context))
 
 
 @stream_of.register
-def _padded_batch(node: PaddedBatch, state: State | None, context: Context) -> Stream:
+def _padded_batch(node: PaddedBatch, state: State | None, context: RunContext) -> Stream:
     return BatchStream(node, functools.partial(padded_batch, node), stream_of(node.input, state, context))
 
 
 @stream_of.register
-def _ragged_batch(node: RaggedBatch, state: State | None, context: Context) -> Stream:
+def _ragged_batch(node: RaggedBatch, state: State | None, context: RunContext) -> Stream:
     return BatchStream(node, functools.partial(ragged_batch, node), stream_of(node.input, state, context))
 
 
@@ -132,7 +139,7 @@ class CyclingBatchStream(Unary):
 
 
 @stream_of.register
-def _rebatch(node: CyclingBatch, state: State | None, context: Context) -> Stream:
+def _rebatch(node: CyclingBatch, state: State | None, context: RunContext) -> Stream:
     return CyclingBatchStream(node, stream_of(node.input, input_state(state), context), state)
 
 
@@ -169,5 +176,5 @@ class UnbatchStream(Unary):
 
 
 @stream_of.register
-def _unbatch(node: Unbatch, state: State | None, context: Context) -> Stream:
+def _unbatch(node: Unbatch, state: State | None, context: RunContext) -> Stream:
     return UnbatchStream(node, stream_of(node.input, input_state(state), context), state)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary
 from headrace.blocks.cursor import State
-from headrace.physical.run_context import Context
 from headrace.plan.looking import Noted, Tap
+from headrace.semantics.run_context import RunContext
 
 __all__: list[str] = []
 
@@ -25,5 +25,5 @@ class TapStream(Unary):
 
 
 @stream_of.register
-def _tap(node: Tap, state: State | None, context: Context) -> Stream:
+def _tap(node: Tap, state: State | None, context: RunContext) -> Stream:
     return TapStream(node.noted, stream_of(node.input, state, context))

@@ -9,15 +9,13 @@ import numpy as np
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, called
 from headrace.blocks.cursor import State
+from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
 from headrace.ownership import read_only
-from headrace.physical.closing import close_all
-from headrace.physical.draws import Key
-from headrace.physical.lowering.mixing import readings, sample_key, selector_context
-from headrace.physical.mapping import call_on
-from headrace.physical.run_context import Context
-from headrace.physical.selecting import (
+from headrace.plan.mixing import ChooseFromDatasets, Mixture, RejectionResample, SampleFromDatasets
+from headrace.semantics.calls import call_on
+from headrace.semantics.mixing import (
     CLASSES_AT_ONCE,
     IDLE_LIMIT,
     NO_CHOICE,
@@ -27,11 +25,15 @@ from headrace.physical.selecting import (
     choices,
     class_of,
     idle_error,
+    readings,
     resample_keys,
+    sample_key,
+    selector_context,
     uniforms,
     weights_of,
 )
-from headrace.plan.mixing import ChooseFromDatasets, Mixture, RejectionResample, SampleFromDatasets
+from headrace.semantics.random_streams import Key
+from headrace.semantics.run_context import RunContext
 from headrace.structure import Element
 
 __all__: list[str] = []
@@ -121,7 +123,7 @@ class MixStream:
 
 @stream_of.register(SampleFromDatasets)
 @stream_of.register(ChooseFromDatasets)
-def _mixture(node: Mixture, state: State | None, context: Context) -> Stream:
+def _mixture(node: Mixture, state: State | None, context: RunContext) -> Stream:
     saved = state["inputs"] if state else [None] * len(node.datasets)
     inputs = [
         stream_of(child, place, context.among(node.inputs, part))
@@ -229,7 +231,7 @@ class ResampleStream:
 
 
 @stream_of.register
-def _resample(node: RejectionResample, state: State | None, context: Context) -> Stream:
+def _resample(node: RejectionResample, state: State | None, context: RunContext) -> Stream:
     original, judged = readings(node, context)
     return ResampleStream(
         node,

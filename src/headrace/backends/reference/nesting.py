@@ -9,13 +9,13 @@ from typing import Any
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, called
 from headrace.blocks.cursor import State
+from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.observe import frames
-from headrace.physical.closing import close_all
-from headrace.physical.failing import within
-from headrace.physical.lowering import changed_since, inner_plan
-from headrace.physical.run_context import Context
 from headrace.plan.combining import FlatMap, Interleave
+from headrace.semantics.failures import within
+from headrace.semantics.nesting import changed_since, inner_plan
+from headrace.semantics.run_context import RunContext
 from headrace.structure import Element
 
 __all__: list[str] = []
@@ -131,11 +131,11 @@ class InterleaveStream:
 
 
 @stream_of.register
-def _interleave(node: FlatMap, state: State | None, context: Context) -> Stream:
+def _interleave(node: FlatMap, state: State | None, context: RunContext) -> Stream:
     return InterleaveStream(node, lambda saved: stream_of(node.input, saved, context), _opener(node, context), state)
 
 
-def _opener(node: FlatMap, context: Context) -> Open:
+def _opener(node: FlatMap, context: RunContext) -> Open:
     def open_plan(element: Element, number: int, saved: State | None) -> Stream:
         plan, inside = inner_plan(node, element, number, context)
         return stream_of(plan, saved, inside)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, called
-from headrace.blocks.cursor import State
+from headrace.blocks.cursor import State, input_state
 from headrace.blocks.origin import grouped
 from headrace.errors import HeadraceError
-from headrace.physical.budget import Holding
-from headrace.physical.lowering.dispatch import input_state
-from headrace.physical.packing import PACK_REMEDY, pack_state, sequences_lost
-from headrace.physical.run_context import Context
-from headrace.physical.sequences import TokenSequence, packed_row, sequence_of
 from headrace.plan.packing import Pack
+from headrace.semantics.budget import Holding
+from headrace.semantics.packing import PACK_REMEDY, TokenSequence, pack_state, packed_row, sequence_of, sequences_lost
+from headrace.semantics.run_context import RunContext
 
 __all__: list[str] = []
 
@@ -186,7 +184,7 @@ class ConcatenatingStream(PackStream):
 
 
 @stream_of.register
-def _pack(node: Pack, state: State | None, context: Context) -> Stream:
+def _pack(node: Pack, state: State | None, context: RunContext) -> Stream:
     above = stream_of(node.input, input_state(state), context)
     kind = ConcatenatingStream if node.strategy == "concat_then_split" else PackStream
     return kind(node, above, state, context.holding(node, PACK_REMEDY))

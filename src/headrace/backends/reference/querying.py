@@ -7,9 +7,9 @@ from headrace.backends.reference.stream import Given, Interrupted, Stream
 from headrace.blocks.cursor import State
 from headrace.errors import CancelledError, HeadraceError
 from headrace.io.sql.reader import RowReader
-from headrace.physical.querying import position_from, rows_payload
-from headrace.physical.run_context import Context
 from headrace.plan.querying import QueryRows
+from headrace.semantics.querying import position_from, rows_payload
+from headrace.semantics.run_context import RunContext
 
 __all__: list[str] = []
 
@@ -40,5 +40,5 @@ class QueryStream:
 
 
 @stream_of.register
-def _query(node: QueryRows, state: State | None, context: Context) -> Stream:
+def _query(node: QueryRows, state: State | None, context: RunContext) -> Stream:
     return QueryStream(node, state)

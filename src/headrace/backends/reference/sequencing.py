@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary
-from headrace.blocks.cursor import State
-from headrace.physical.lowering.dispatch import input_state
-from headrace.physical.run_context import Context
+from headrace.blocks.cursor import State, input_state
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
+from headrace.semantics.run_context import RunContext
 
 __all__: list[str] = []
 
@@ -34,13 +33,13 @@ class TakeStream(Unary):
 
 
 @stream_of.register
-def _take(node: Take, state: State | None, context: Context) -> Stream:
+def _take(node: Take, state: State | None, context: RunContext) -> Stream:
     if node.count < 0:
         return stream_of(node.input, state, context)
     return TakeStream(node.count, stream_of(node.input, input_state(state), context), state)
 
 
-def _nothing(node: Skip | Repeat, context: Context) -> Stream:
+def _nothing(node: Skip | Repeat, context: RunContext) -> Stream:
     return TakeStream(0, stream_of(node.input, None, context), None)
 
 
@@ -63,7 +62,7 @@ class SkipStream(Unary):
 
 
 @stream_of.register
-def _skip(node: Skip, state: State | None, context: Context) -> Stream:
+def _skip(node: Skip, state: State | None, context: RunContext) -> Stream:
     if node.count < 0:
         return _nothing(node, context)
     return SkipStream(node.count, stream_of(node.input, input_state(state), context), state)
@@ -89,7 +88,7 @@ class ShardStream(Unary):
 
 
 @stream_of.register
-def _shard(node: Shard, state: State | None, context: Context) -> Stream:
+def _shard(node: Shard, state: State | None, context: RunContext) -> Stream:
     return ShardStream(node, stream_of(node.input, input_state(state), context.above_shard(node)), state)
 
 
@@ -129,7 +128,7 @@ class TurnsStream(Unary):
 
 
 @stream_of.register
-def _repeat(node: Repeat, state: State | None, context: Context) -> Stream:
+def _repeat(node: Repeat, state: State | None, context: RunContext) -> Stream:
     if node.count == 0:
         return _nothing(node, context)
     count = node.count
@@ -143,7 +142,7 @@ def _repeat(node: Repeat, state: State | None, context: Context) -> Stream:
 
 
 @stream_of.register
-def _concatenate(node: Concatenate, state: State | None, context: Context) -> Stream:
+def _concatenate(node: Concatenate, state: State | None, context: RunContext) -> Stream:
     return TurnsStream(
         "part",
         lambda part, saved: stream_of(node.inputs[part], saved, context.among(node.inputs, part)),

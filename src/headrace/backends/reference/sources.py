@@ -6,19 +6,17 @@ import numpy as np
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, leave_out
-from headrace.blocks.cursor import State
+from headrace.blocks.cursor import State, input_state
 from headrace.errors import HeadraceError
 from headrace.io.reader import RecordPosition, RecordReader
-from headrace.physical.failing import located
-from headrace.physical.generator_runs import GeneratorRun
-from headrace.physical.index_sources import fewer_elements
-from headrace.physical.lowering import index_source
-from headrace.physical.lowering.dispatch import input_state
-from headrace.physical.record_files import became_shorter, record_rows
-from headrace.physical.run_context import Context
 from headrace.plan.node import Node
 from headrace.plan.sources import Files, FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.plan.storing import Stored
+from headrace.semantics.failures import located
+from headrace.semantics.files import became_shorter, record_rows
+from headrace.semantics.generator_runs import GeneratorRun
+from headrace.semantics.run_context import RunContext
+from headrace.semantics.sources import fewer_elements, index_source
 from headrace.structure import flatten
 
 __all__: list[str] = []
@@ -27,7 +25,7 @@ __all__: list[str] = []
 class IndexedStream:
     """The elements of an indexed source in order."""
 
-    def __init__(self, node: Node, state: State | None, context: Context) -> None:
+    def __init__(self, node: Node, state: State | None, context: RunContext) -> None:
         self.source, self.length = index_source(node, context)
         self.index = state["index"] if state else 0
         self.label = node.label
@@ -145,17 +143,17 @@ class ReadableFilesStream(Unary):
 @stream_of.register(Range)
 @stream_of.register(RandomSource)
 @stream_of.register(Stored)
-def _indexed(node: Node, state: State | None, context: Context) -> Stream:
+def _indexed(node: Node, state: State | None, context: RunContext) -> Stream:
     return IndexedStream(node, state, context)
 
 
 @stream_of.register
-def _generator(node: FromGenerator, state: State | None, context: Context) -> Stream:
+def _generator(node: FromGenerator, state: State | None, context: RunContext) -> Stream:
     return GeneratorStream(node, state)
 
 
 @stream_of.register
-def _files(node: Files, state: State | None, context: Context) -> Stream:
+def _files(node: Files, state: State | None, context: RunContext) -> Stream:
     if not node.skips:
         return FilesStream(node, state)
     return ReadableFilesStream(

@@ -7,15 +7,22 @@ import functools
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, called, log
-from headrace.blocks.cursor import State
+from headrace.blocks.cursor import State, input_state
 from headrace.errors import HeadraceError
-from headrace.physical.budget import Holding
-from headrace.physical.failing import located
-from headrace.physical.lowering.dispatch import input_state
-from headrace.physical.recalling import UNIQUE_REMEDY
-from headrace.physical.run_context import Context
-from headrace.physical.stepping import DROPPED, END, AssertSteps, ScanSteps, Steps, TakeWhileSteps, UniqueSteps
 from headrace.plan.stateful import AssertCardinality, IgnoreErrors, Scan, TakeWhile, Unique
+from headrace.semantics.budget import Holding
+from headrace.semantics.failures import located
+from headrace.semantics.run_context import RunContext
+from headrace.semantics.stateful import (
+    DROPPED,
+    END,
+    UNIQUE_REMEDY,
+    AssertSteps,
+    ScanSteps,
+    Steps,
+    TakeWhileSteps,
+    UniqueSteps,
+)
 from headrace.structure import nbytes_of
 
 __all__: list[str] = []
@@ -56,18 +63,18 @@ class SequentialStream(Unary):
 
 
 @stream_of.register
-def _take_while(node: TakeWhile, state: State | None, context: Context) -> Stream:
+def _take_while(node: TakeWhile, state: State | None, context: RunContext) -> Stream:
     steps = TakeWhileSteps(node, state)
     return SequentialStream(steps, node.label, stream_of(node.input, input_state(state), context), ended=steps.ended)
 
 
 @stream_of.register
-def _scan(node: Scan, state: State | None, context: Context) -> Stream:
+def _scan(node: Scan, state: State | None, context: RunContext) -> Stream:
     return SequentialStream(ScanSteps(node, state), node.label, stream_of(node.input, input_state(state), context))
 
 
 @stream_of.register
-def _assert_cardinality(node: AssertCardinality, state: State | None, context: Context) -> Stream:
+def _assert_cardinality(node: AssertCardinality, state: State | None, context: RunContext) -> Stream:
     return SequentialStream(AssertSteps(node, state), node.label, stream_of(node.input, input_state(state), context))
 
 
@@ -88,7 +95,7 @@ class ForgivingStream(Unary):
 
 
 @stream_of.register
-def _ignore_errors(node: IgnoreErrors, state: State | None, context: Context) -> Stream:
+def _ignore_errors(node: IgnoreErrors, state: State | None, context: RunContext) -> Stream:
     return ForgivingStream(node, stream_of(node.input, state, context))
 
 
@@ -135,6 +142,6 @@ class UniqueStream(Unary):
 
 
 @stream_of.register
-def _unique(node: Unique, state: State | None, context: Context) -> Stream:
+def _unique(node: Unique, state: State | None, context: RunContext) -> Stream:
     above = stream_of(node.input, input_state(state), context)
     return UniqueStream(node, above, state, context.holding(node, UNIQUE_REMEDY))

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from headrace.blocks.cursor import State
 from headrace.errors import HeadraceError, said
 from headrace.observe.frames import holds, since
-from headrace.physical.failing import located
+from headrace.semantics.failures import located
 from headrace.structure import Element
 
 __all__ = ["Given", "Interrupted", "Stream", "Unary", "called", "leave_out", "log"]

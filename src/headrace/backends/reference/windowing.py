@@ -7,22 +7,19 @@ from collections.abc import Callable
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, called
-from headrace.blocks.cursor import State
+from headrace.blocks.cursor import State, input_state
 from headrace.blocks.origin import grouped
+from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.observe import frames
 from headrace.ownership import read_only
-from headrace.physical.budget import Holding
-from headrace.physical.closing import close_all
-from headrace.physical.failing import within
-from headrace.physical.group_windows import GROUPS_REMEDY, group_lost, group_state
-from headrace.physical.holding import HeldRows
-from headrace.physical.lowering.dispatch import input_state
-from headrace.physical.lowering.windowing import reduced_plan
-from headrace.physical.mapping import call_on
-from headrace.physical.run_context import Context
-from headrace.physical.windowing import window_element
 from headrace.plan.windowing import GroupByWindow, Held, Window
+from headrace.semantics.budget import Holding
+from headrace.semantics.calls import call_on
+from headrace.semantics.failures import within
+from headrace.semantics.run_context import RunContext
+from headrace.semantics.window_contents import HeldRows
+from headrace.semantics.windowing import GROUPS_REMEDY, group_lost, group_state, reduced_plan, window_element
 from headrace.structure import Element, nbytes_of
 
 __all__: list[str] = []
@@ -236,17 +233,17 @@ class GroupWindowsStream:
 
 
 @stream_of.register
-def _held(node: Held, state: State | None, context: Context) -> Stream:
+def _held(node: Held, state: State | None, context: RunContext) -> Stream:
     return HeldStream(node, state)
 
 
 @stream_of.register
-def _window(node: Window, state: State | None, context: Context) -> Stream:
+def _window(node: Window, state: State | None, context: RunContext) -> Stream:
     return WindowStream(node, stream_of(node.input, state, context))
 
 
 @stream_of.register
-def _group_by_window(node: GroupByWindow, state: State | None, context: Context) -> Stream:
+def _group_by_window(node: GroupByWindow, state: State | None, context: RunContext) -> Stream:
     def open_group(key: int, held: HeldRows, number: int, saved: State | None) -> Stream:
         plan, inside = reduced_plan(node, key, held, number, context)
         return stream_of(plan, saved, inside)

@@ -16,24 +16,17 @@ from headrace.physical.lowering import (
     windowing,
 )
 from headrace.physical.lowering.dispatch import lower
-from headrace.physical.lowering.nesting import changed_since, inner_plan
-from headrace.physical.lowering.sequencing import shuffle_key
-from headrace.physical.lowering.sources import index_source
 
 __all__ = [
     "buffering",
-    "changed_since",
     "combining",
     "elementwise",
     "grouping",
-    "index_source",
-    "inner_plan",
     "lower",
     "mixing",
     "nesting",
     "querying",
     "sequencing",
-    "shuffle_key",
     "sources",
     "stateful",
     "windowing",

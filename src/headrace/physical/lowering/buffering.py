@@ -6,18 +6,19 @@ from headrace.arguments import AUTOTUNE
 from headrace.blocks.cursor import State
 from headrace.caching.kept import Filled
 from headrace.caching.memory import MemoryCache
-from headrace.physical.keeping import CACHE_REMEDY, CacheStage
+from headrace.physical.context import StageContext
+from headrace.physical.keeping import CacheStage
 from headrace.physical.lowering.dispatch import lower
 from headrace.physical.prefetching import PrefetchStage
-from headrace.physical.run_context import Context
 from headrace.physical.stage import Stage
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
+from headrace.semantics.buffering import CACHE_REMEDY
 
 __all__: list[str] = []
 
 
 @lower.register
-def _cache(node: Cache, state: State | None, context: Context) -> Stage:
+def _cache(node: Cache, state: State | None, context: StageContext) -> Stage:
     def build(filled: Filled) -> Stage:
         return lower(node.input, None, context.filling(node, filled))
 
@@ -34,7 +35,7 @@ def _cache(node: Cache, state: State | None, context: Context) -> Stage:
 
 
 @lower.register
-def _prefetch(node: Prefetch, state: State | None, context: Context) -> Stage:
+def _prefetch(node: Prefetch, state: State | None, context: StageContext) -> Stage:
     above = lower(node.input, state, context)
     if context.gates is None or node.buffer_size == 0:
         return above
@@ -43,5 +44,5 @@ def _prefetch(node: Prefetch, state: State | None, context: Context) -> Stage:
 
 
 @lower.register
-def _with_options(node: WithOptions, state: State | None, context: Context) -> Stage:
+def _with_options(node: WithOptions, state: State | None, context: StageContext) -> Stage:
     return lower(node.input, state, context)

@@ -11,24 +11,19 @@ import functools
 
 from headrace.blocks.cursor import State
 from headrace.errors import InternalError
-from headrace.physical.run_context import Context
+from headrace.physical.context import StageContext
 from headrace.physical.stage import Stage
 from headrace.plan.node import Node
 
-__all__ = ["input_state", "is_ordered", "lower"]
+__all__ = ["is_ordered", "lower"]
 
 
 @functools.singledispatch
-def lower(node: Node, state: State | None, context: Context) -> Stage:
+def lower(node: Node, state: State | None, context: StageContext) -> Stage:
     """The stage of a node and of all that it reads, where the state says."""
     raise InternalError(f"no stage is known for {type(node).__name__}")
 
 
-def input_state(state: State | None) -> State | None:
-    """The part of a node's state that is of what it reads."""
-    return state["input"] if state else None
-
-
-def is_ordered(deterministic: bool | None, context: Context) -> bool:
+def is_ordered(deterministic: bool | None, context: StageContext) -> bool:
     """Whether a parallel operation keeps the order of its input."""
     return context.replayed or (context.deterministic if deterministic is None else deterministic)

@@ -5,37 +5,37 @@ from __future__ import annotations
 import functools
 
 from headrace.arguments import AUTOTUNE
-from headrace.blocks.cursor import State
+from headrace.blocks.cursor import State, input_state
 from headrace.physical.batch_memory import BatchMemory
 from headrace.physical.choosing import EnumerateStage
-from headrace.physical.elementwise import drawing_map
+from headrace.physical.context import StageContext
 from headrace.physical.forgiving import BoundedForgivingStage
-from headrace.physical.lowering.dispatch import input_state, is_ordered, lower
+from headrace.physical.lowering.dispatch import is_ordered, lower
 from headrace.physical.mapping import PiecewiseStage, apply_maps, filter_block, map_block
-from headrace.physical.parallel import ParallelMapStage, UndeliveredStage, undelivered
-from headrace.physical.run_context import Context
+from headrace.physical.parallel import ParallelMapStage, UndeliveredStage
 from headrace.physical.stage import Stage
 from headrace.physical.tuned_calls import TunedCalls
 from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap
 from headrace.plan.node import Node
+from headrace.semantics.elementwise import drawing_map, undelivered
 
 __all__: list[str] = []
 
 
 @lower.register
-def _filter(node: Filter, state: State | None, context: Context) -> Stage:
+def _filter(node: Filter, state: State | None, context: StageContext) -> Stage:
     above = lower(node.input, state, context)
     return PiecewiseStage(functools.partial(filter_block, node), above, context.meter(node))
 
 
 @lower.register
-def _enumerate(node: Enumerate, state: State | None, context: Context) -> Stage:
+def _enumerate(node: Enumerate, state: State | None, context: StageContext) -> Stage:
     return EnumerateStage(node, lower(node.input, input_state(state), context), context.meter(node), state)
 
 
 @lower.register(Map)
 @lower.register(MapChain)
-def _map(node: Map | MapChain, state: State | None, context: Context) -> Stage:
+def _map(node: Map | MapChain, state: State | None, context: StageContext) -> Stage:
     """The stages of a map; it has a state of its own only after unordered delivery, or where it leaves failures out."""
     if isinstance(node, MapChain):
         return _map_stage(node, node.maps, node.input, state, context)
@@ -52,13 +52,13 @@ def _map(node: Map | MapChain, state: State | None, context: Context) -> Stage:
 
 
 @lower.register
-def _random_map(node: RandomMap, state: State | None, context: Context) -> Stage:
+def _random_map(node: RandomMap, state: State | None, context: StageContext) -> Stage:
     numbered = Enumerate(input=node.input)
     return _map_stage(node, (drawing_map(node, numbered, context),), numbered, state, context)
 
 
 def _map_stage(
-    node: Map | MapChain | RandomMap, maps: tuple[Map, ...], source: Node, state: State | None, context: Context
+    node: Map | MapChain | RandomMap, maps: tuple[Map, ...], source: Node, state: State | None, context: StageContext
 ) -> Stage:
     meter = context.meter(node)
     gate = context.gate(node)

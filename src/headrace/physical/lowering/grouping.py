@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 
-from headrace.blocks.cursor import State
+from headrace.blocks.cursor import State, input_state
 from headrace.physical.batching import BatchStage, ChunkStage, CombinedBatchStage, UnbatchStage, stacked_chunk
-from headrace.physical.lowering.dispatch import input_state, lower
+from headrace.physical.context import StageContext
+from headrace.physical.lowering.dispatch import lower
 from headrace.physical.parallel import ParallelMapStage
 from headrace.physical.rebatching import CyclingBatchStage
-from headrace.physical.run_context import Context
 from headrace.physical.stage import Stage
 from headrace.plan.grouping import Batch, CyclingBatch, PaddedBatch, RaggedBatch, Unbatch
 from headrace.semantics.grouping import padded_batch, ragged_batch
@@ -18,7 +18,7 @@ __all__: list[str] = []
 
 
 @lower.register
-def _batch(node: Batch, state: State | None, context: Context) -> Stage:
+def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
     above = lower(node.input, state, context)
     meter = context.meter(node)
     gate = context.gate(node)
@@ -37,24 +37,24 @@ def _batch(node: Batch, state: State | None, context: Context) -> Stage:
 
 
 @lower.register
-def _padded_batch(node: PaddedBatch, state: State | None, context: Context) -> Stage:
+def _padded_batch(node: PaddedBatch, state: State | None, context: StageContext) -> Stage:
     combine = functools.partial(padded_batch, node)
     return CombinedBatchStage(node, combine, lower(node.input, state, context), context.meter(node))
 
 
 @lower.register
-def _ragged_batch(node: RaggedBatch, state: State | None, context: Context) -> Stage:
+def _ragged_batch(node: RaggedBatch, state: State | None, context: StageContext) -> Stage:
     combine = functools.partial(ragged_batch, node)
     return CombinedBatchStage(node, combine, lower(node.input, state, context), context.meter(node))
 
 
 @lower.register
-def _rebatch(node: CyclingBatch, state: State | None, context: Context) -> Stage:
+def _rebatch(node: CyclingBatch, state: State | None, context: StageContext) -> Stage:
     return CyclingBatchStage(node, lower(node.input, input_state(state), context), context.meter(node), state)
 
 
 @lower.register
-def _unbatch(node: Unbatch, state: State | None, context: Context) -> Stage:
+def _unbatch(node: Unbatch, state: State | None, context: StageContext) -> Stage:
     # An element of which some slices were given is read again.
     above = lower(node.input, input_state(state), context.replaying())
     return UnbatchStage(node.label, above, context.meter(node), state)

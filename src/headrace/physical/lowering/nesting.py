@@ -6,23 +6,19 @@ import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import Cursor, State
-from headrace.errors import DataLossError
-from headrace.observe.frames import holds
+from headrace.blocks.cursor import Cursor, State, input_state
+from headrace.physical.context import StageContext
 from headrace.physical.inner import AheadReader, InnerReader
-from headrace.physical.lowering.dispatch import input_state, is_ordered, lower
-from headrace.physical.mapping import call_on
+from headrace.physical.lowering.dispatch import is_ordered, lower
 from headrace.physical.nesting import InterleaveStage, open_failure
-from headrace.physical.run_context import Context
 from headrace.physical.stage import Pace, Stage
-from headrace.plan.by_number import numbers_first
 from headrace.plan.combining import FlatMap, Interleave
-from headrace.plan.node import Node, plan_of
+from headrace.semantics.nesting import changed_since, inner_plan
 
-__all__ = ["changed_since", "inner_plan"]
+__all__: list[str] = []
 
 
 # What is read ahead may take longer than a block that somebody waits for: files are parsed by the megabyte, which is
@@ -44,21 +40,8 @@ class _SavedPlace:
         return self.saved
 
 
-@holds(lambda at, _: (at["node"].label, None))
-def inner_plan(node: FlatMap, element: Any, number: int, context: Context) -> tuple[Node, Context]:
-    """The plan that the user's function makes of an element, and the context in which it runs."""
-    plan = numbers_first(plan_of(call_on(node.function, element), stage=node.label))
-    return plan, context.inside(plan, opener=node, number=number)
-
-
-def changed_since(node: FlatMap) -> DataLossError:
-    """What is raised where a resumed run does not find the element that had opened a dataset."""
-    message = "the element that opened a dataset is not there any more: the data changed since the state was saved"
-    return DataLossError(message, stage=node.label)
-
-
 @lower.register
-def _interleave(node: FlatMap, state: State | None, context: Context) -> Stage:
+def _interleave(node: FlatMap, state: State | None, context: StageContext) -> Stage:
     cycle, block = 1, 1 << 62
     deterministic = None
     if isinstance(node, Interleave):
@@ -95,7 +78,7 @@ def _interleave(node: FlatMap, state: State | None, context: Context) -> Stage:
 
 def _opener(
     node: FlatMap,
-    context: Context,
+    context: StageContext,
     make_reader: Callable[[Callable[[], Stage | Failure], Cursor | None, Callable[[], str]], InnerReader],
 ) -> Callable[[Block, int, State | None], InnerReader]:
     """What makes a reader of the dataset that an element opens, from its start or from a state."""
@@ -114,7 +97,7 @@ def _opener(
     return open_plan
 
 
-def _reopened(node: FlatMap, context: Context, opener: State) -> Block:
+def _reopened(node: FlatMap, context: StageContext, opener: State) -> Block:
     """The element that opened a slot, read again from the place before it."""
     with contextlib.closing(lower(node.input, opener, context.alone())) as above:
         item = above.pull(1)

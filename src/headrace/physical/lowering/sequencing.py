@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
-from headrace.blocks.cursor import State
+from headrace.blocks.cursor import State, input_state
 from headrace.physical.choosing import ConcatenateStage, RepeatStage, ShardStage, SkipStage, TakeStage
-from headrace.physical.draws import Key
-from headrace.physical.lowering.dispatch import input_state, lower
-from headrace.physical.run_context import Context
-from headrace.physical.shuffling import SHUFFLE_REMEDY, ShuffleStage
+from headrace.physical.context import StageContext
+from headrace.physical.lowering.dispatch import lower
+from headrace.physical.shuffling import ShuffleStage
 from headrace.physical.stage import Stage
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Shuffle, Skip, Take
+from headrace.semantics.shuffling import SHUFFLE_REMEDY, shuffle_key
 
-__all__ = ["shuffle_key"]
+__all__: list[str] = []
 
 
 @lower.register
-def _take(node: Take, state: State | None, context: Context) -> Stage:
+def _take(node: Take, state: State | None, context: StageContext) -> Stage:
     if node.count < 0:
         return lower(node.input, state, context)
     return TakeStage(node.count, lower(node.input, input_state(state), context), context.meter(node), state)
 
 
-def _nothing(node: Take | Skip | Repeat, context: Context) -> Stage:
+def _nothing(node: Take | Skip | Repeat, context: StageContext) -> Stage:
     """No element at all; what would be read is not."""
     return TakeStage(0, lower(node.input, None, context), context.meter(node), None)
 
 
 @lower.register
-def _skip(node: Skip, state: State | None, context: Context) -> Stage:
+def _skip(node: Skip, state: State | None, context: StageContext) -> Stage:
     if node.count < 0:
         return _nothing(node, context)
     return SkipStage(node.count, lower(node.input, input_state(state), context), context.meter(node), state)
 
 
 @lower.register
-def _shard(node: Shard, state: State | None, context: Context) -> Stage:
+def _shard(node: Shard, state: State | None, context: StageContext) -> Stage:
     above = lower(node.input, input_state(state), context.above_shard(node))
     return ShardStage(node, above, context.meter(node), state)
 
 
 @lower.register
-def _concatenate(node: Concatenate, state: State | None, context: Context) -> Stage:
+def _concatenate(node: Concatenate, state: State | None, context: StageContext) -> Stage:
     return ConcatenateStage(
         lambda part, saved: lower(node.inputs[part], saved, context.among(node.inputs, part)),
         context.meter(node),
@@ -49,7 +49,7 @@ def _concatenate(node: Concatenate, state: State | None, context: Context) -> St
 
 
 @lower.register
-def _repeat(node: Repeat, state: State | None, context: Context) -> Stage:
+def _repeat(node: Repeat, state: State | None, context: StageContext) -> Stage:
     if node.count == 0:
         return _nothing(node, context)
     return RepeatStage(
@@ -60,15 +60,8 @@ def _repeat(node: Repeat, state: State | None, context: Context) -> Stage:
     )
 
 
-def shuffle_key(node: Shuffle, context: Context) -> Key:
-    """The stream of random numbers that orders a shuffle."""
-    if node.buffer_size != 1:  # which leaves everything where it is
-        context.expect_one_order(node)
-    return context.key(node.randomness, each_epoch=node.reshuffle_each_iteration)
-
-
 @lower.register
-def _shuffle(node: Shuffle, state: State | None, context: Context) -> Stage:
+def _shuffle(node: Shuffle, state: State | None, context: StageContext) -> Stage:
     above = lower(node.input, input_state(state), context.replaying())
     holding = context.holding(node, SHUFFLE_REMEDY)
     return ShuffleStage(node, shuffle_key(node, context), above, context.meter(node), state, holding=holding)

@@ -3,51 +3,41 @@
 from __future__ import annotations
 
 from headrace.blocks.block import Failure
-from headrace.blocks.cursor import IndexCursor, State
-from headrace.observe.frames import holds
+from headrace.blocks.cursor import IndexCursor, State, input_state
 from headrace.physical.collecting import SavedCursor
-from headrace.physical.failing import located
-from headrace.physical.group_windows import GROUPS_REMEDY, GroupWindowsStage
-from headrace.physical.holding import HeldBlock, HeldStage
+from headrace.physical.context import StageContext
+from headrace.physical.group_windows import GroupWindowsStage
+from headrace.physical.held import HeldStage
 from headrace.physical.inner import InnerReader
-from headrace.physical.lowering.dispatch import input_state, lower
-from headrace.physical.packing import PACK_REMEDY, PackStage
+from headrace.physical.lowering.dispatch import lower
+from headrace.physical.packing import PackStage
 from headrace.physical.reading import GroupOrigin
-from headrace.physical.run_context import Context
 from headrace.physical.stage import Stage
 from headrace.physical.windowing import WindowStage
-from headrace.plan.by_number import numbers_first
-from headrace.plan.node import Node, plan_of
 from headrace.plan.packing import Pack
-from headrace.plan.windowing import GroupByWindow, Held, HeldElements, Window
+from headrace.plan.windowing import GroupByWindow, Held, Window
+from headrace.semantics.failures import located
+from headrace.semantics.packing import PACK_REMEDY
+from headrace.semantics.window_contents import HeldBlock
+from headrace.semantics.windowing import GROUPS_REMEDY, reduced_plan
 
-__all__ = ["reduced_plan"]
+__all__: list[str] = []
 
 
 @lower.register
-def _held(node: Held, state: State | None, context: Context) -> Stage:
+def _held(node: Held, state: State | None, context: StageContext) -> Stage:
     return HeldStage(node.elements, context.meter(node), state["index"] if state else 0)
 
 
 @lower.register
-def _window(node: Window, state: State | None, context: Context) -> Stage:
+def _window(node: Window, state: State | None, context: StageContext) -> Stage:
     # What a window holds is read again.
     above = lower(node.input, state, context.replaying())
     return WindowStage(node, above, context.meter(node), holding=context.holding(node, ""))
 
 
-@holds(lambda at, _: (at["node"].reduce_label, None))
-def reduced_plan(
-    node: GroupByWindow, key: int, elements: HeldElements, number: int, context: Context
-) -> tuple[Node, Context]:
-    """The plan that the user's function makes of a group, and the context in which it runs."""
-    group = node.wrap(Held(elements=elements, name=node.name))
-    plan = numbers_first(plan_of(node.reduce_func(key, group), stage=node.reduce_label))
-    return plan, context.inside(plan, opener=node, number=number)
-
-
 @lower.register
-def _group_by_window(node: GroupByWindow, state: State | None, context: Context) -> Stage:
+def _group_by_window(node: GroupByWindow, state: State | None, context: StageContext) -> Stage:
     def open_group(key: int, held: HeldBlock, number: int, saved: State | None) -> InnerReader:
         def open_stage() -> Stage | Failure:
             try:
@@ -69,7 +59,7 @@ def _group_by_window(node: GroupByWindow, state: State | None, context: Context)
 
 
 @lower.register
-def _pack(node: Pack, state: State | None, context: Context) -> Stage:
+def _pack(node: Pack, state: State | None, context: StageContext) -> Stage:
     # Sequences that are held are read again.
     above = lower(node.input, input_state(state), context.replaying())
     return PackStage(node, above, context.meter(node), state, holding=context.holding(node, PACK_REMEDY))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import dataclasses
 import itertools
 import json
 import logging
@@ -12,21 +11,16 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State
-from headrace.blocks.origin import NumberedOrigin
-from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.observe.frames import holds, since
-from headrace.observe.meter import Meter
 from headrace.ownership import FIXED, owned
-from headrace.physical.failing import located
-from headrace.physical.signed import Signed
-from headrace.physical.stage import Item, Stage
 from headrace.plan.sources import FromGenerator
+from headrace.semantics.failures import located
+from headrace.semantics.signed import Signed
 from headrace.structure import Element, normalize, normalize_rows
 
-__all__ = ["GeneratorRun", "GeneratorStage", "OwnState"]
+__all__ = ["GeneratorRun", "OwnState"]
 
 _log = logging.getLogger("headrace")
 
@@ -200,52 +194,3 @@ class OwnState:
         if self._error is not None:
             raise self._error.located(stage=None, origin=None) from self._error.__cause__
         return json.loads(self._text)
-
-
-class GeneratorStage(Stage):
-    """What a user's generator yields."""
-
-    def __init__(self, node: FromGenerator, meter: Meter, state: State | None) -> None:
-        saved = state or {"index": 0}
-        super().__init__(meter, (), _GeneratorCursor(saved["index"], saved.get("own"), saved.get("skip", 0)))
-        self._run = GeneratorRun(node, state)
-        self._node = node
-        self._ended = False
-        self._raised: Exception | None = None
-
-    def _pull(self, limit: int) -> Item:
-        if self._raised is None and not self._ended:
-            cursor = _GeneratorCursor(self._run.index, self._run.own_state())
-            rows, self._raised = self._run.next_rows(limit)
-            self._ended = self._raised is None and len(rows) < limit
-            if rows:
-                numbers = range(cursor.index, cursor.index + len(rows))
-                return Block(Rows(rows), cursor, NumberedOrigin(numbers))
-        return None if self._raised is None else self._failure(self._raised)
-
-    def _failure(self, error: Exception) -> Failure:
-        self._raised = None
-        number = self._run.index - 1
-        placed = located(error, stage=self._node.label, origin=f"element {number}")
-        own = self._run.own_state()
-        return Failure(placed, self.cursor, _GeneratorCursor(number + 1, own))
-
-    def close(self) -> None:
-        self._run.close()
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _GeneratorCursor:
-    """In a generator: a number, and its own state at the start of the block where it offers one."""
-
-    index: int
-    own: Any  # an OwnState, or what was loaded
-    skip: int = 0
-
-    def advance(self, count: int) -> _GeneratorCursor:
-        return _GeneratorCursor(self.index + count, self.own, self.skip + count)
-
-    def state(self) -> State:
-        if self.own is None:
-            return {"index": self.index}
-        return {"index": self.index, "own": self.own, "skip": self.skip}

@@ -1,18 +1,19 @@
-"""Sequences to be packed, and the rows that they are put into: the definitions that every way of packing shares."""
+"""Sequences to be packed, the rows that are made of them, and what a state says of the rows that are open."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
+from headrace.blocks.cursor import State
+from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.plan.packing import Pack
 from headrace.structure import Element, TreeDef, flatten, paths_of
 
-__all__ = ["TokenSequence", "packed_row", "sequence_of"]
+__all__ = ["PACK_REMEDY", "Held", "TokenSequence", "pack_state", "packed_row", "sequence_of", "sequences_lost"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -106,3 +107,28 @@ def _numbers(limit: int, used: np.ndarray) -> np.ndarray:
     row = np.zeros(limit, dtype=np.int32)
     row[: len(used)] = used
     return row
+
+
+# The numbers of the sequences in each open row, and how much of the first one is out already.
+Held = tuple[tuple[tuple[int, ...], ...], int]
+
+
+PACK_REMEDY: Final = "Take fewer open_rows"
+
+
+def pack_state(read: int, held: Held, place: Callable[[int], State]) -> State:
+    """The state of rows that hold sequences with these numbers; numbers in it count from the oldest one held."""
+    rows, offset = held
+    oldest = min((numbers[0] for numbers in rows), default=read)
+    return {
+        "read": read - oldest,
+        "rows": [[number - oldest for number in numbers] for numbers in rows],
+        "offset": offset,
+        "input": place(oldest),
+    }
+
+
+def sequences_lost(label: str) -> DataLossError:
+    """What is raised where a resumed run does not find the sequences that were held."""
+    message = "sequences that were held are not there any more: the data changed since the state was saved"
+    return DataLossError(message, stage=label)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.laws.running import in_blocks_of
 
 import headrace as hr
-from headrace.physical.draws import Key
-from headrace.physical.shuffle_order import content, drain_order, draws
+from headrace.semantics.random_streams import Key
+from headrace.semantics.shuffling import content, drain_order, draws
 
 KEYS = st.builds(Key, st.integers(0, 2**64), st.just((0,)))
 

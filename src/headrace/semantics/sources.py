@@ -1,4 +1,4 @@
-"""Sources that are read by index: arrays, one element, a range, random numbers; and the stage that gives their numbers."""
+"""Sources that are read by index: arrays, one element, a range, random numbers, a file of headrace's own."""
 
 from __future__ import annotations
 
@@ -6,18 +6,27 @@ from typing import Any, Final
 
 import numpy as np
 
-from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import IndexCursor, State
-from headrace.blocks.origin import NumberedOrigin, Numbers, as_array
-from headrace.blocks.payload import Columns, Indexed, IndexSource, Rows
-from headrace.errors import DataLossError
-from headrace.observe.meter import Meter
-from headrace.ownership import has_fixed_contents, read_only, read_only_array
-from headrace.physical.draws import Key, integers
-from headrace.physical.stage import Item, Stage
+from headrace.blocks.origin import Numbers, as_array
+from headrace.blocks.payload import Columns, Rows
+from headrace.errors import DataLossError, InternalError
+from headrace.io.elements.file import ElementFile
+from headrace.ownership import has_fixed_contents, read_only, read_only_array, read_only_rows
+from headrace.plan.node import Node
+from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
+from headrace.plan.storing import Stored
+from headrace.semantics.random_streams import Key, integers
+from headrace.semantics.run_context import RunContext
 from headrace.structure import LEAF, Element, TreeDef, needs_rows, normalize, rows_of
 
-__all__ = ["ArraysSource", "IndexedStage", "OneSource", "RandomNumbers", "RangeSource", "fewer_elements"]
+__all__ = [
+    "ArraysSource",
+    "OneSource",
+    "RandomNumbers",
+    "RangeSource",
+    "StoredSource",
+    "fewer_elements",
+    "index_source",
+]
 
 
 class ArraysSource:
@@ -150,25 +159,43 @@ def fewer_elements(length: int, index: int) -> DataLossError:
     return DataLossError(f"it has {length} elements, and reading is to go on at element {index}: it has changed")
 
 
-class IndexedStage(Stage):
-    """The elements of an indexed source in order; reads none of them itself."""
+def index_source(node: Node, context: RunContext) -> tuple[Any, int | None]:
+    """The indexed source of a node that has one, and its length, None if it never ends."""
+    match node:
+        case FromTensors():
+            return OneSource(node.element), 1
+        case FromTensorSlices():
+            return ArraysSource(node.treedef, node.columns), len(node.columns[0])
+        case Range():
+            return RangeSource(node.start, node.stop, node.step, node.dtype), (
+                None if node.stop is None else node.cardinality()
+            )
+        case RandomSource():
+            key = context.key(node.randomness, each_epoch=node.rerandomize_each_iteration)
+            return RandomNumbers(key), None
+        case Stored():
+            return StoredSource(node.file), len(node.file)
+    raise InternalError(f"{type(node).__name__} is not read by index")
 
-    by_index = True
 
-    def __init__(self, source: IndexSource, length: int | None, meter: Meter, state: State | None) -> None:
-        self._index: int = state["index"] if state else 0
-        super().__init__(meter, (), IndexCursor(self._index))
-        self._source = source
-        self._length = length
+class StoredSource:
+    """Elements in a file, by number."""
 
-    def _pull(self, limit: int) -> Item:
-        if self._length is not None and self._index > self._length:
-            before, error = self.cursor, fewer_elements(self._length, self._index)
-            self._index = self._length
-            return Failure(error.located(stage=self.meter.name, origin=None), before, IndexCursor(self._index))
-        stop = self._index + limit if self._length is None else min(self._index + limit, self._length)
-        numbers = range(self._index, stop)
-        if not numbers:
-            return None
-        self._index = stop
-        return Block(Indexed(self._source, numbers), IndexCursor(numbers.start), NumberedOrigin(numbers))
+    __slots__ = ("file",)
+
+    def __init__(self, file: ElementFile) -> None:
+        self.file = file
+
+    @property
+    def has_tuples(self) -> bool | None:
+        return self.file.has_tuples
+
+    @property
+    def is_columnar(self) -> bool:
+        return self.file.is_columnar
+
+    def rows(self, indices: Numbers) -> list[Element]:
+        return read_only_rows(self.file.rows(indices))
+
+    def columns(self, indices: Numbers) -> Columns:
+        return Columns(*self.file.arrays(indices))

@@ -15,8 +15,11 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.errors import FailedPreconditionError, InvalidArgumentError
-from headrace.physical.draws import Key, integers
-from headrace.plan.mixing import RejectionResample, checked_weights
+from headrace.plan.mixing import Mixture, RejectionResample, SampleFromDatasets, checked_weights
+from headrace.plan.node import nodes_of
+from headrace.plan.sources import RandomSource
+from headrace.semantics.random_streams import Key, integers
+from headrace.semantics.run_context import RunContext, SomeContext
 
 __all__ = [
     "CLASSES_AT_ONCE",
@@ -28,7 +31,10 @@ __all__ = [
     "choices",
     "class_of",
     "idle_error",
+    "readings",
     "resample_keys",
+    "sample_key",
+    "selector_context",
     "uniforms",
     "weights_of",
 ]
@@ -153,3 +159,26 @@ def class_of(answer: Any, count: int) -> int:
     if not 0 <= number < count:
         raise InvalidArgumentError(f"class_func returned {number}: there are classes 0 to {count - 1}")
     return number
+
+
+def sample_key(node: SampleFromDatasets, context: RunContext) -> Key:
+    """The random numbers of the draws: the same in every epoch, unless it is asked for others."""
+    context.expect_one_order(node)
+    return context.key(node.randomness, each_epoch=node.rerandomize_each_iteration)
+
+
+def selector_context(node: Mixture, context: SomeContext) -> SomeContext:
+    """The context of the dataset that decides."""
+    for drawing in nodes_of(node.inputs[-1]):
+        if isinstance(drawing, RandomSource):  # elsewhere its numbers are elements, and each process may have its own
+            context.expect_one_order(drawing)
+    return context.among(node.inputs, len(node.datasets))
+
+
+def readings(node: RejectionResample, context: SomeContext) -> tuple[SomeContext, SomeContext]:
+    """The contexts in which the input is read: as it comes, and judged.
+
+    The input may be shuffled in one order and in the other.
+    """
+    context.expect_one_order(node)
+    return context, context.among((node.input, node.input), 1)

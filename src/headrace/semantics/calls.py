@@ -1,20 +1,24 @@
-"""How a vectorized function is called: with the columns of a block, whose results are columns again."""
+"""How a user's function is called, and what its result is as an element.
+
+A vectorized function is called with the columns of a block, and its results are columns again.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from headrace.blocks.handing_out import read_only_columns
 from headrace.blocks.payload import Columns, Payload, Rows
 from headrace.errors import InvalidArgumentError
-from headrace.ownership import owned
-from headrace.physical.handing_out import read_only_columns
+from headrace.ownership import copied, owned
 from headrace.plan.fetching import FetchMany
 from headrace.plan.vectorized import Vectorized
-from headrace.structure import flatten, needs_rows, normalize, paths_of, unflatten
+from headrace.structure import Element, flatten, needs_rows, normalize, paths_of, unflatten
 
-__all__ = ["call_whole"]
+__all__ = ["call_function", "call_on", "call_whole", "is_true", "packed"]
 
 
 def call_whole(function: Vectorized, payload: Payload) -> Columns | Rows:
@@ -52,3 +56,34 @@ def _fetched(function: FetchMany, numbers: Columns) -> Rows:
 
 def _shown(leaf: Any) -> str:
     return f"an array of shape {list(leaf.shape)}" if isinstance(leaf, np.ndarray) else f"of type {type(leaf).__name__}"
+
+
+def call_on(function: Callable[..., Any], element: Element) -> Any:
+    """Calls the user's function on one element; a tuple is unpacked into its arguments."""
+    return function(*element) if type(element) is tuple else function(element)
+
+
+def call_function(function: Callable[..., Any], element: Element) -> Any:
+    """What a function, vectorized or not, gives for one element."""
+    if isinstance(function, Vectorized):
+        (row,) = call_whole(function, Rows([element])).rows()
+        return row
+    return packed(copied(call_on(function, element)))
+
+
+def packed(value: Any) -> Element:
+    """A function's result as an element: a list at the top is a tuple, as in tf.data; others are arrays."""
+    return normalize(tuple(value) if type(value) is list else value)
+
+
+def is_true(answer: Any) -> bool:
+    """The truth of a predicate's answer.
+
+    Raises:
+        InvalidArgumentError: it is not a bool.
+    """
+    if isinstance(answer, (bool, np.bool_)):
+        return bool(answer)
+    if isinstance(answer, np.ndarray) and answer.shape == () and answer.dtype == bool:
+        return bool(answer)
+    raise InvalidArgumentError(f"the predicate must return a bool, but returned {type(answer).__name__}")

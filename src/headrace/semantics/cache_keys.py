@@ -9,11 +9,11 @@ import dataclasses
 import hashlib
 
 from headrace.caching.disk import DiskCache
-from headrace.physical.run_context import Seeds
 from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, nodes_of, parallel_calls_of
 from headrace.plan.options import Options
 from headrace.plan.rewriting import rewrite
+from headrace.semantics.run_context import Seeds
 
 __all__ = ["with_keys_of_run"]
 

@@ -1,4 +1,4 @@
-"""Elements that a window holds while others come in, and the stage of the dataset that they become.
+"""Elements that a window or a group holds while others come in.
 
 Overlapping windows hold the same arrays, and a function may read its window twice, so each reader sees them read-only, in
 containers of its own: whoever wants to write makes a copy, as a batch does.
@@ -9,19 +9,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-import numpy as np
-
-from headrace.blocks.block import Block
-from headrace.blocks.cursor import IndexCursor
-from headrace.blocks.origin import Numbers, Origin
-from headrace.blocks.payload import Columns, Payload, Rows
-from headrace.observe.meter import Meter
-from headrace.physical.handing_out import handed_out
-from headrace.physical.stage import Item, Stage
+from headrace.blocks.origin import Origin
+from headrace.blocks.payload import Columns, Payload
 from headrace.plan.windowing import HeldElements
 from headrace.structure import Element, TreeDef, transpose, unflatten
 
-__all__ = ["HeldBlock", "HeldLeaf", "HeldRows", "HeldStage", "by_leaf"]
+__all__ = ["HeldBlock", "HeldLeaf", "HeldRows", "by_leaf"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -98,36 +91,3 @@ def by_leaf(elements: HeldElements) -> tuple[TreeDef, Sequence[HeldElements]]:
     if len(columns) == 1 and unflatten(treedef, [elements]) is elements:
         return treedef, [elements]
     return treedef, [HeldLeaf(list(column), elements) for column in columns]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _HeldOrigin:
-    """Where held elements came from."""
-
-    elements: HeldElements
-    numbers: Numbers
-
-    def subset(self, indices: Numbers) -> _HeldOrigin:
-        return _HeldOrigin(self.elements, np.asarray(self.numbers)[np.asarray(indices)])
-
-    def describe(self, index: int) -> str:
-        return self.elements.origin(int(self.numbers[index]))
-
-
-class HeldStage(Stage):
-    """The elements that are held, by number."""
-
-    by_index = True
-
-    def __init__(self, elements: HeldElements, meter: Meter, index: int) -> None:
-        super().__init__(meter, (), IndexCursor(index))
-        self._payload = elements.payload if isinstance(elements, HeldBlock) else Rows(list(elements.rows()))
-        self._origin = _HeldOrigin(elements, range(len(elements)))
-        self._index = index
-
-    def _pull(self, limit: int) -> Item:
-        part = range(self._index, min(self._index + limit, len(self._payload)))
-        if not part:
-            return None
-        self._index = part.stop
-        return Block(handed_out(self._payload.subset(part)), IndexCursor(part.start), self._origin.subset(part))

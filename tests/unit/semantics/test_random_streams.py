@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.physical.draws import Key, derived_seed, integers, permutation, slots
+from headrace.semantics.random_streams import Key, derived_seed, integers, permutation, slots
 
 KEYS = st.builds(Key, st.integers(-(2**70), 2**70), st.lists(st.integers(0, 9), max_size=3).map(tuple))
 PLACES = st.integers(0, 10_000)

@@ -1,4 +1,4 @@
-"""The order of a shuffle, as a pure function of its key, its buffer's size and a position.
+"""How a shuffle draws: its order, as a pure function of its key, its buffer's size and a position.
 
 Elements are numbered as they come in. The buffer has ``size`` slots, filled with elements 0 to size - 1. Output i
 takes what lies in slot ``d(i)``, the i-th draw, and element ``size + i`` takes its place. When there is no such
@@ -12,11 +12,25 @@ second part alone: one permutation.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
-from headrace.physical.draws import Key, permutation, slots
+from headrace.plan.sequencing import WHOLE_DATASET, Shuffle
+from headrace.semantics.budget import in_words
+from headrace.semantics.random_streams import Key, permutation, slots
+from headrace.semantics.run_context import RunContext
 
-__all__ = ["content", "drain_order", "draws", "whole_order"]
+__all__ = [
+    "SHUFFLE_REMEDY",
+    "buffer_needs",
+    "buffer_slots",
+    "content",
+    "drain_order",
+    "draws",
+    "shuffle_key",
+    "whole_order",
+]
 
 
 def draws(key: Key, start: int, count: int, size: int) -> np.ndarray:
@@ -58,3 +72,34 @@ def whole_order(key: Key, total: int, size: int) -> np.ndarray:
     order = drawn.copy()
     order[by_slot[again + 1]] = by_slot[again] + size
     return np.concatenate([order, content(key, steady, size)[drain_order(key, size)]])
+
+
+_ENDLESS = 1 << 62
+
+
+SHUFFLE_REMEDY: Final = (
+    "Take a smaller buffer_size, or shuffle what is read by number, before the maps that make it large"
+)
+
+
+def buffer_slots(node: Shuffle) -> int:
+    """How many slots the buffer has; a number beyond any dataset where it holds the whole."""
+    return _ENDLESS if node.buffer_size == WHOLE_DATASET else node.buffer_size
+
+
+def buffer_needs(nbytes: int, count: int, size: int) -> str:
+    """What a buffer needs of which so many slots are filled with so many bytes."""
+    each = nbytes // count
+    if size == _ENDLESS:
+        return (
+            f"the {count:,} elements that its buffer holds so far, of about {in_words(each)}, have {in_words(nbytes)}"
+        )
+    needs = f"its buffer of {size:,} elements of about {in_words(each)} needs {in_words(each * size)}"
+    return f"{needs}, and has {in_words(nbytes)} so far"
+
+
+def shuffle_key(node: Shuffle, context: RunContext) -> Key:
+    """The stream of random numbers that orders a shuffle."""
+    if node.buffer_size != 1:  # which leaves everything where it is
+        context.expect_one_order(node)
+    return context.key(node.randomness, each_epoch=node.reshuffle_each_iteration)

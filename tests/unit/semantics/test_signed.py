@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import headrace as hr
 from headrace.errors import InvalidArgumentError
-from headrace.physical.signed import Signed
+from headrace.semantics.signed import Signed
 from headrace.testing.restoring import same
 
 Spec = hr.TensorSpec

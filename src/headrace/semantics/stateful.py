@@ -1,4 +1,4 @@
-"""What take_while, scan, unique and assert_cardinality do with one element: shared by the reference and the stages.
+"""What take_while, scan, unique and assert_cardinality do with one element: shared by every way of running them.
 
 A step is a function of what came before and of the element. It gives what goes out, or says that nothing does, or that
 all is over; it raises where the element fails, and has changed nothing then.
@@ -14,11 +14,11 @@ from headrace.blocks.cursor import State
 from headrace.errors import FailedPreconditionError
 from headrace.io.elements.json import element_from_json, element_to_json
 from headrace.ownership import FIXED, owned, read_only
-from headrace.physical.mapping import call_on, is_true, packed
 from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile
+from headrace.semantics.calls import call_on, is_true, packed
 from headrace.structure import Element, flatten, normalize, paths_of, spec_of
 
-__all__ = ["DROPPED", "END", "AssertSteps", "ScanSteps", "Steps", "TakeWhileSteps", "UniqueSteps"]
+__all__ = ["DROPPED", "END", "UNIQUE_REMEDY", "AssertSteps", "ScanSteps", "Steps", "TakeWhileSteps", "UniqueSteps"]
 
 DROPPED: Final = object()
 END: Final = object()
@@ -166,3 +166,6 @@ class AssertSteps:
 
     def state_of(self, mark: tuple[int, bool]) -> State:
         return {"seen": mark[0], "told": mark[1]}
+
+
+UNIQUE_REMEDY: Final = "unique keeps all that it has seen in mind: give it numbers, or short texts"

@@ -1,46 +1,25 @@
-"""What the stages of one run share: its workers, its bounds, its meters and its randomness."""
+"""What decides in a run which elements an operation gives: its randomness, its epoch, what its caches give."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Self, TypeVar
 
 from headrace.blocks.cursor import State
 from headrace.caching.kept import Filled
 from headrace.observe.meter import Meter
-from headrace.physical.budget import Budget, Holding
-from headrace.physical.draws import Key, derived_seed
-from headrace.physical.filling import Fillings, Pin
-from headrace.physical.gates import Gate, Gates
-from headrace.physical.shared_order import warn_of_own_order
 from headrace.plan.buffering import Cache
-from headrace.plan.node import Node, nodes_of, parallel_calls_of
+from headrace.plan.node import Node, nodes_of
 from headrace.plan.randomness import Randomness, randomness_of
 from headrace.plan.sequencing import Shard
+from headrace.semantics.budget import Budget, Holding
+from headrace.semantics.cache_fillings import Fillings, Pin
+from headrace.semantics.meters import Meters
+from headrace.semantics.random_streams import Key, derived_seed
+from headrace.semantics.shared_order import warn_of_own_order
 
-__all__ = ["Context", "Meters", "Seeds"]
-
-
-class Meters:
-    """The meters of one run, one for each node of the plan, also where a node becomes many stages.
-
-    They are listed in the order of ``nodes``; those of plans that functions make come behind.
-    """
-
-    def __init__(self, nodes: Iterable[Node] = ()) -> None:
-        self._meters: dict[tuple[object, ...], Meter] = {}
-        for node in nodes:
-            self.of(node, ())
-
-    def of(self, node: Node, within: tuple[object, ...]) -> Meter:
-        """The meter of a node; ``within`` names the stage that opened the plan in which it stands."""
-        # Plans that a function makes anew for each element have equal labels and share a meter.
-        key = (*within, node.label) if within else (id(node),)
-        return self._meters.setdefault(key, Meter(node.label))
-
-    def all(self) -> Iterable[Meter]:
-        """Every meter."""
-        return tuple(self._meters.values())
+__all__ = ["RunContext", "Seeds", "SomeContext"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -104,19 +83,17 @@ def _unseeded(plan: Node) -> list[Randomness]:
     return [randomness for randomness in found if randomness and randomness.seed is None]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Context:
-    """Where a stage stands in a run.
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
+    """Where an operation stands in a run, as far as that decides what it gives.
+
+    How stages run is in the context that they have of their own, which adds to this one.
 
     Attributes:
         seeds: the run's randomness.
         meters: the run's counters.
-        gates: the way to the run's workers, one for each parallel operation; None inside a task, where nothing may wait for another task.
         budget: the bytes that the run may hold, and who holds them.
-        deterministic: what stages that were not told do about the order of parallel work.
-        replayed: True above an operation that reads its input again when it is restored, so that the input must
-            come in the same order again.
-        epoch: the path of epochs: the iterator's number, then the turns of each repeat around the stage.
+        epoch: the path of epochs: the iterator's number, then the turns of each repeat around the operation.
         within: the names of the operations whose function opened this plan.
         maps_behind: how many maps stand between here and the end of the plan. It tells maps apart in a state; fusing
             maps, or moving one behind a shuffle, changes it for no other.
@@ -127,10 +104,7 @@ class Context:
 
     seeds: Seeds
     meters: Meters
-    gates: Gates | None
     budget: Budget
-    deterministic: bool = True
-    replayed: bool = False
     epoch: tuple[int, ...] = (0,)
     within: tuple[object, ...] = ()
     maps_behind: int = 0
@@ -138,11 +112,11 @@ class Context:
     sharded_by: Shard | None = None
     fillings: Fillings = dataclasses.field(default_factory=Fillings)
 
-    def turn(self, number: int) -> Context:
+    def turn(self, number: int) -> Self:
         """The context of one turn of a repeat."""
         return dataclasses.replace(self, epoch=(*self.epoch, number))
 
-    def among(self, inputs: Sequence[Node], number: int) -> Context:
+    def among(self, inputs: Sequence[Node], number: int) -> Self:
         """The context of one dataset among several.
 
         One that has a random operation in common with a dataset before it is another epoch of that operation. Two
@@ -151,15 +125,14 @@ class Context:
         earlier = {entropy for node in inputs[:number] for entropy in _entropies(node)}
         return self.turn(number) if earlier.intersection(_entropies(inputs[number])) else self
 
-    def above_shard(self, shard: Shard) -> Context:
+    def above_shard(self, shard: Shard) -> Self:
         """The context of what a shard reads, which all shards must have in one order."""
         return self if shard.num_shards == 1 else dataclasses.replace(self, sharded_by=shard)
 
-    def filling(self, node: Cache, filled: Filled) -> Context:
+    def filling(self, node: Cache, filled: Filled) -> Self:
         """The context of what a cache is filled with."""
         return dataclasses.replace(
             self,
-            replayed=True,
             epoch=filled.epoch,
             seeds=self.seeds.filling(node, filled),
             fillings=self.fillings.above(node, filled),
@@ -169,39 +142,26 @@ class Context:
         """What a cache gives in this run, or from a state on."""
         return self.fillings.pin(node, self.seeds, self.iterator_epoch, within=self.within, state=state)
 
-    def replaying(self) -> Context:
-        """The context above an operation that reads its input again when it is restored."""
-        return self if self.replayed else dataclasses.replace(self, replayed=True)
-
     @property
     def iterator_epoch(self) -> tuple[int, ...]:
         """The epoch of the whole iterator: what is the same wherever in the plan one stands."""
         return self.epoch[:1]
 
-    def above_maps(self, count: int) -> Context:
+    def above_maps(self, count: int) -> Self:
         """The context of what so many maps in a row read."""
         return dataclasses.replace(self, maps_behind=self.maps_behind + count)
 
-    def alone(self) -> Context:
-        """The context of stages that run within one thread: inside a task, or only to look something up."""
-        return dataclasses.replace(self, gates=None)
-
-    def inside(self, plan: Node, *, opener: Node, number: int) -> Context:
+    def inside(self, plan: Node, *, opener: Node, number: int) -> Self:
         """The context of the plan that ``opener`` made of its element with that number."""
         return dataclasses.replace(
             self,
             seeds=self.seeds.within(plan),
-            gates=None,
             epoch=(*self.epoch, number),
             within=(*self.within, opener.label),
         )
 
-    def gate(self, node: Node) -> Gate | None:
-        """The way to the workers for an operation that asked for some; None where it has none."""
-        return None if self.gates is None or parallel_calls_of(node) is None else self.gates.of(node)
-
     def holding(self, node: Node, remedy: str) -> Holding:
-        """What the stage of a node says that it must hold, and what makes it less."""
+        """What an operation says that it must hold, and what makes it less."""
         return self.budget.holding(node.label, remedy)
 
     def meter(self, node: Node) -> Meter:
@@ -217,3 +177,7 @@ class Context:
         randomness = randomness_of(drawing)
         if self.sharded_by is not None and randomness and randomness.seed is None and not self.seeds.are_given:
             warn_of_own_order(drawing, self.sharded_by)
+
+
+# A context of one of its kinds: who runs stages gets back one of stages.
+SomeContext = TypeVar("SomeContext", bound=RunContext)

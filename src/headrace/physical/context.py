@@ -1,0 +1,50 @@
+"""What only the running of stages needs to know of a run: its workers, and whether order matters."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Self
+
+from headrace.caching.kept import Filled
+from headrace.physical.gates import Gate, Gates
+from headrace.plan.buffering import Cache
+from headrace.plan.node import Node, parallel_calls_of
+from headrace.semantics.run_context import RunContext
+
+__all__ = ["StageContext"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StageContext(RunContext):
+    """Where a stage stands in a run.
+
+    Attributes:
+        gates: the way to the run's workers, one for each parallel operation; None inside a task, where nothing may wait for another task.
+        deterministic: what stages that were not told do about the order of parallel work.
+        replayed: True above an operation that reads its input again when it is restored, so that the input must
+            come in the same order again.
+    """
+
+    gates: Gates | None
+    deterministic: bool = True
+    replayed: bool = False
+
+    def filling(self, node: Cache, filled: Filled) -> Self:
+        """The context of what a cache is filled with."""
+        return RunContext.filling(self, node, filled).replaying()
+
+    def replaying(self) -> Self:
+        """The context above an operation that reads its input again when it is restored."""
+        return self if self.replayed else dataclasses.replace(self, replayed=True)
+
+    def alone(self) -> Self:
+        """The context of stages that run within one thread: inside a task, or only to look something up."""
+        return dataclasses.replace(self, gates=None)
+
+    def inside(self, plan: Node, *, opener: Node, number: int) -> Self:
+        """The context of the plan that ``opener`` made of its element with that number, which is read inside a task."""
+        return RunContext.inside(self, plan, opener=opener, number=number).alone()
+
+    def gate(self, node: Node) -> Gate | None:
+        """The way to the workers for an operation that asked for some; None where it has none."""
+        return None if self.gates is None or parallel_calls_of(node) is None else self.gates.of(node)

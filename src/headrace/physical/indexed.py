@@ -1,0 +1,37 @@
+"""The stage of sources that are read by index: it gives their numbers."""
+
+from __future__ import annotations
+
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import IndexCursor, State
+from headrace.blocks.origin import NumberedOrigin
+from headrace.blocks.payload import Indexed, IndexSource
+from headrace.observe.meter import Meter
+from headrace.physical.stage import Item, Stage
+from headrace.semantics.sources import fewer_elements
+
+__all__ = ["IndexedStage"]
+
+
+class IndexedStage(Stage):
+    """The elements of an indexed source in order; reads none of them itself."""
+
+    by_index = True
+
+    def __init__(self, source: IndexSource, length: int | None, meter: Meter, state: State | None) -> None:
+        self._index: int = state["index"] if state else 0
+        super().__init__(meter, (), IndexCursor(self._index))
+        self._source = source
+        self._length = length
+
+    def _pull(self, limit: int) -> Item:
+        if self._length is not None and self._index > self._length:
+            before, error = self.cursor, fewer_elements(self._length, self._index)
+            self._index = self._length
+            return Failure(error.located(stage=self.meter.name, origin=None), before, IndexCursor(self._index))
+        stop = self._index + limit if self._length is None else min(self._index + limit, self._length)
+        numbers = range(self._index, stop)
+        if not numbers:
+            return None
+        self._index = stop
+        return Block(Indexed(self._source, numbers), IndexCursor(numbers.start), NumberedOrigin(numbers))

@@ -1,0 +1,32 @@
+"""The counters of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headrace.observe.meter import Meter
+from headrace.plan.node import Node
+
+__all__ = ["Meters"]
+
+
+class Meters:
+    """The meters of one run, one for each node of the plan, also where a node becomes many stages.
+
+    They are listed in the order of ``nodes``; those of plans that functions make come behind.
+    """
+
+    def __init__(self, nodes: Iterable[Node] = ()) -> None:
+        self._meters: dict[tuple[object, ...], Meter] = {}
+        for node in nodes:
+            self.of(node, ())
+
+    def of(self, node: Node, within: tuple[object, ...]) -> Meter:
+        """The meter of a node; ``within`` names the stage that opened the plan in which it stands."""
+        # Plans that a function makes anew for each element have equal labels and share a meter.
+        key = (*within, node.label) if within else (id(node),)
+        return self._meters.setdefault(key, Meter(node.label))
+
+    def all(self) -> Iterable[Meter]:
+        """Every meter."""
+        return tuple(self._meters.values())

@@ -1,0 +1,28 @@
+"""The plan that the function of flat_map or interleave makes of an element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.errors import DataLossError
+from headrace.observe.frames import holds
+from headrace.plan.by_number import numbers_first
+from headrace.plan.combining import FlatMap
+from headrace.plan.node import Node, plan_of
+from headrace.semantics.calls import call_on
+from headrace.semantics.run_context import SomeContext
+
+__all__ = ["changed_since", "inner_plan"]
+
+
+@holds(lambda at, _: (at["node"].label, None))
+def inner_plan(node: FlatMap, element: Any, number: int, context: SomeContext) -> tuple[Node, SomeContext]:
+    """The plan that the user's function makes of an element, and the context in which it runs."""
+    plan = numbers_first(plan_of(call_on(node.function, element), stage=node.label))
+    return plan, context.inside(plan, opener=node, number=number)
+
+
+def changed_since(node: FlatMap) -> DataLossError:
+    """What is raised where a resumed run does not find the element that had opened a dataset."""
+    message = "the element that opened a dataset is not there any more: the data changed since the state was saved"
+    return DataLossError(message, stage=node.label)

@@ -1,0 +1,23 @@
+"""The rows of a query, and where it is read on."""
+
+from __future__ import annotations
+
+from headrace.blocks.cursor import State
+from headrace.blocks.payload import Columns, Payload, Rows
+from headrace.io.sql.reader import RowChunk, RowPosition
+from headrace.structure import flatten
+
+__all__ = ["position_from", "rows_payload"]
+
+
+def position_from(state: State | None) -> RowPosition:
+    """Where a query is read on."""
+    return RowPosition() if state is None else RowPosition.from_json(state)
+
+
+def rows_payload(chunk: RowChunk) -> Payload:
+    """The rows of a chunk."""
+    if chunk.elements is not None:
+        return Rows(chunk.elements)
+    arrays, treedef = flatten(chunk.arrays)
+    return Columns(treedef, arrays)

@@ -1,0 +1,74 @@
+"""The datasets of windows and of groups, and what a state says of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from headrace.blocks.cursor import State
+from headrace.errors import DataLossError
+from headrace.observe.frames import holds
+from headrace.plan.by_number import numbers_first
+from headrace.plan.node import Node, plan_of
+from headrace.plan.windowing import GroupByWindow, Held, HeldElements, Window
+from headrace.semantics.run_context import SomeContext
+from headrace.semantics.window_contents import by_leaf
+from headrace.structure import Element, unflatten
+
+__all__ = ["GROUPS_REMEDY", "group_lost", "group_state", "reduced_plan", "window_element"]
+
+
+GROUPS_REMEDY: Final = "Take a smaller window_size, or a key_func with fewer keys"
+
+
+def group_state(
+    read: int,
+    number: int,
+    groups: Sequence[tuple[int, int, Sequence[int]]],
+    current: tuple[int, Sequence[int], State | None] | None,
+    place: Callable[[int], State],
+) -> State:
+    """The state of groups that hold elements with these numbers; numbers in it count from the oldest one held.
+
+    Args:
+        read: how many elements were read.
+        number: how many groups were full.
+        groups: the keys, sizes and numbers of those that are not.
+        current: the key and numbers of the group whose dataset is read, and the place in that.
+        place: the place of an input element.
+    """
+    oldest = min([numbers[0] for _, _, numbers in groups] + ([current[1][0]] if current else []), default=read)
+    return {
+        "read": read - oldest,
+        "number": number,
+        "groups": [[key, size, [held - oldest for held in numbers]] for key, size, numbers in groups],
+        "current": current
+        and {"key": current[0], "numbers": [held - oldest for held in current[1]], "inner": current[2]},
+        "input": place(oldest),
+    }
+
+
+def group_lost(label: str) -> DataLossError:
+    """What is raised where a resumed run does not find the elements that a group had held."""
+    message = "elements that were held are not there any more: the data changed since the state was saved"
+    return DataLossError(message, stage=label)
+
+
+def window_element(node: Window, elements: HeldElements) -> Element:
+    """The datasets of one window, in the structure of its elements.
+
+    Raises:
+        InvalidArgumentError: the elements differ in structure.
+    """
+    treedef, leaves = by_leaf(elements)
+    return unflatten(treedef, [node.wrap(Held(elements=leaf, name=node.name)) for leaf in leaves])
+
+
+@holds(lambda at, _: (at["node"].reduce_label, None))
+def reduced_plan(
+    node: GroupByWindow, key: int, elements: HeldElements, number: int, context: SomeContext
+) -> tuple[Node, SomeContext]:
+    """The plan that the user's function makes of a group, and the context in which it runs."""
+    group = node.wrap(Held(elements=elements, name=node.name))
+    plan = numbers_first(plan_of(node.reduce_func(key, group), stage=node.reduce_label))
+    return plan, context.inside(plan, opener=node, number=number)
