@@ -1,4 +1,4 @@
-"""Reads the records of a file a buffer at a time; what a record is, a ``RecordFormat`` says.
+"""Reads the records of a file a buffer at a time; what a record is, a ``RecordParser`` says.
 
 How it works. The buffer holds the file from ``_base`` on. The format cuts it into records, all that are complete, and
 parses them at once: that is where the speed is. ``read`` hands out slices of the result, which cost nothing. What is
@@ -24,7 +24,7 @@ from headrace.io.files import path_of
 from headrace.io.reader import Array, Chunk, RecordPosition
 from headrace.structure import Element
 
-__all__ = ["DEFAULT_BUFFER_BYTES", "MAX_RECORD_BYTES", "BlockReader", "Header", "RecordFormat", "Records"]
+__all__ = ["DEFAULT_BUFFER_BYTES", "MAX_RECORD_BYTES", "BlockReader", "Header", "RecordParser", "Records"]
 
 # Long enough that the cost of a call vanishes, and that a file of a hundred wide rows is one piece; short enough to hold
 # for each file that is open.
@@ -106,7 +106,7 @@ class Header:
     fault: HeadraceError | None = None
 
 
-class RecordFormat(Protocol):
+class RecordParser(Protocol):
     """How the bytes of a file are its records. A pure function of them."""
 
     @property
@@ -128,7 +128,7 @@ class BlockReader:
 
     Args:
         path: the file, local or with ``://``.
-        record_format: what its records are.
+        parser: what its records are.
         compression_type: how the file is compressed, one of ``compression.COMPRESSION_TYPES``; None is none.
         buffer_size: bytes to read at once, or None for a good size.
         position: where to begin.
@@ -141,7 +141,7 @@ class BlockReader:
     def __init__(
         self,
         path: str,
-        record_format: RecordFormat,
+        parser: RecordParser,
         *,
         compression_type: str | None = None,
         buffer_size: int | None = None,
@@ -149,12 +149,12 @@ class BlockReader:
         max_record_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
         self._path = path_of(path)
-        self._format = record_format
+        self._parser = parser
         self._compression_type = checked_compression_type(compression_type)
         self._max_record_bytes = _checked_size("max_record_bytes", max_record_bytes)
         self._buffer_size = _checked_size("buffer_size", DEFAULT_BUFFER_BYTES if buffer_size is None else buffer_size)
         self._base = position or RecordPosition()  # of the first byte of _records, or of _data when there are none
-        self._header_due = record_format.has_header and self._base.offset == 0 and not self._base.ended
+        self._header_due = parser.has_header and self._base.offset == 0 and not self._base.ended
         self._stream: ByteStream | None = None
         self._data = b""  # what was read behind _records
         self._ended = self._base.ended  # nothing follows _data
@@ -250,7 +250,7 @@ class BlockReader:
         """Parses what is in the buffer; False when it holds no complete record."""
         if (self._header_due and not self._skip_header()) or not self._data:
             return False
-        records = self._format.parse(self._data, last=self._ended)
+        records = self._parser.parse(self._data, last=self._ended)
         if records.blank_bytes:
             self._drop(records.blank_bytes, records.line_breaks)
             return False
@@ -271,7 +271,7 @@ class BlockReader:
         return records.first(too_long[0]) if len(too_long) and too_long[0] < len(records) else records
 
     def _skip_header(self) -> bool:
-        header = self._format.header(self._data, last=self._ended)
+        header = self._parser.header(self._data, last=self._ended)
         if header is None:
             return False
         origin = self._origin(self._base.line)

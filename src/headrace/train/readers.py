@@ -15,7 +15,7 @@ from itertools import accumulate
 from headrace.errors import InvalidArgumentError, ResourceExhaustedError
 from headrace.io.compression import checked_compression_type
 from headrace.io.files import read_file
-from headrace.io.fixed_length.reader import FixedLengthFormat, FixedLengthReader
+from headrace.io.fixed_length.reader import FixedLengthParser, FixedLengthReader
 from headrace.io.reader import Chunk, RecordPosition, RecordReader
 from headrace.io.text.reader import LineReader
 from headrace.io.tfrecord.reader import FRAME_BYTES, FrameReader, crc32c_function
@@ -133,7 +133,7 @@ class FixedLengthRecordReader(ReaderBase):
         encoding: str | None = None,
     ) -> None:
         super().__init__(name)
-        self._format = FixedLengthFormat(record_bytes, header_bytes or 0, footer_bytes or 0, hop_bytes or record_bytes)
+        self._format = FixedLengthParser(record_bytes, header_bytes or 0, footer_bytes or 0, hop_bytes or record_bytes)
         self._encoding = checked_compression_type(encoding)
 
     def _open(self, path: str, position: RecordPosition | None) -> RecordReader:

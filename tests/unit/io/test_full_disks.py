@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from tests.laws.elements import folder
 
 import headrace as hr
-from headrace.cli.demo.whole_file import whole_file
 from headrace.errors import ResourceExhaustedError
+from headrace.io.atomic_file import AtomicFile
 from headrace.structure import object_array
 
 _FOLDERS = iter(range(1 << 30))
@@ -45,13 +45,13 @@ def parquet(path: Path) -> None:
             writer.write({"x": np.array([number]), "y": object_array([os.urandom(1000)])})
 
 
-def text(path: Path) -> None:
-    with whole_file(path) as file:
+def plain(path: Path) -> None:
+    with AtomicFile(path) as file:
         for _ in range(300):
-            file.write("x" * 1000)
+            file.write(b"x" * 1000)
 
 
-WRITERS: dict[str, Callable[[Path], None]] = {"tfrecord": tfrecords, "tar": tar, "parquet": parquet, "demo": text}
+WRITERS: dict[str, Callable[[Path], None]] = {"tfrecord": tfrecords, "tar": tar, "parquet": parquet, "plain": plain}
 
 
 class _Full(io.FileIO):
@@ -67,7 +67,7 @@ class _Full(io.FileIO):
         return super().write(data)
 
 
-@pytest.mark.parametrize("name", ["tfrecord", "tar", "parquet"])
+@pytest.mark.parametrize("name", ["tfrecord", "tar", "parquet", "plain"])
 @given(st.integers(0, 40), st.sampled_from(_KINDS))
 def test_a_disk_that_is_full_at_any_write_is_told_and_nothing_is_left(name: str, room: int, kind: int) -> None:
     place = folder() / f"full {next(_FOLDERS)}"
@@ -77,7 +77,9 @@ def test_a_disk_that_is_full_at_any_write_is_told_and_nothing_is_left(name: str,
 
     Full.room, Full.kind = room, kind
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("headrace.io.beside.open", lambda part, _: io.BufferedWriter(Full(part, "xb")), raising=False)
+        patch.setattr(
+            "headrace.io.atomic_file.open", lambda part, _: io.BufferedWriter(Full(part, "xb")), raising=False
+        )
         try:
             WRITERS[name](place / "a.bin")
         except ResourceExhaustedError as error:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from headrace.cli.demo.whole_file import whole_file
 from headrace.errors import FailedPreconditionError
+from headrace.io.atomic_file import AtomicFile
 
 __all__ = ["RECIPE_FILE", "Recipe", "make_files", "recipe_in"]
 
@@ -74,9 +74,8 @@ def make_files(folder: Path, recipe: Recipe, *, on_file: Callable[[int, int], No
     known = recipe_in(folder)
     if known != recipe:
         _remove_files_of(known, folder)
-        with whole_file(folder / RECIPE_FILE) as file:
-            json.dump(asdict(recipe), file, indent=2)
-            file.write("\n")
+        with AtomicFile(folder / RECIPE_FILE) as file:
+            file.write(f"{json.dumps(asdict(recipe), indent=2)}\n".encode())
     missing = [number for number, name in enumerate(recipe.names()) if not (folder / name).exists()]
     for done, number in enumerate(missing, start=1):
         _make_file(folder / recipe.names()[number], recipe, number)
@@ -124,8 +123,9 @@ def _is_as_made(path: Path, recipe: Recipe, number: int) -> bool:
 
 
 def _make_file(path: Path, recipe: Recipe, number: int) -> None:
-    with whole_file(path) as file:
-        file.writelines(_lines(recipe, number))
+    with AtomicFile(path) as file:
+        for line in _lines(recipe, number):
+            file.write(line.encode())
 
 
 def _lines(recipe: Recipe, number: int) -> Iterator[str]:

@@ -19,21 +19,21 @@ from headrace.cli.demo.stages import StageFigures
 from headrace.cli.demo.summary import Comparison
 from headrace.cli.demo.training import Run
 from headrace.cli.demo.ways import Job
-from headrace.cli.demo.whole_file import whole_file
 from headrace.cli.demo.wording import counted
+from headrace.io.atomic_file import AtomicFile
 
 __all__ = ["report_page", "write_report"]
 
 
 def write_report(path: Path, comparison: Comparison, job: Job, machine: Machine) -> None:
-    """Write the report; the file appears when it is whole.
+    """Writes the report; the file appears when it is complete.
 
     Raises:
         FailedPreconditionError: it cannot be written there.
     """
     page = report_page(comparison, job, machine)
-    with whole_file(path) as file:
-        file.write(page)
+    with AtomicFile(path) as file:
+        file.write(page.encode())
 
 
 def report_page(comparison: Comparison, job: Job, machine: Machine) -> str:

@@ -80,10 +80,10 @@ def run_demo(request: Request) -> None:
 
 def _check_report(path: Path) -> None:
     from headrace.cli.demo.charts import check_charts_can_be_drawn
-    from headrace.cli.demo.whole_file import check_folder_takes_files
+    from headrace.cli.demo.report_path import check_report_path
 
     check_charts_can_be_drawn()
-    check_folder_takes_files(path)
+    check_report_path(path)
 
 
 def _job(request: Request, progress: Progress) -> Job:

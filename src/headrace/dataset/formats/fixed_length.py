@@ -7,7 +7,7 @@ from typing import Any
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
 from headrace.io.fixed_length.format import FixedLengthFiles
-from headrace.io.fixed_length.reader import FixedLengthFormat
+from headrace.io.fixed_length.reader import FixedLengthParser
 
 __all__ = ["FixedLengthRecordDataset"]
 
@@ -60,7 +60,7 @@ class FixedLengthRecordDataset(Dataset):
         on_error: str = "raise",
     ) -> None:
         files = FixedLengthFiles(
-            layout=FixedLengthFormat(record_bytes, header_bytes or 0, footer_bytes or 0, record_bytes),
+            layout=FixedLengthParser(record_bytes, header_bytes or 0, footer_bytes or 0, record_bytes),
             compression_type=compression_type,
             buffer_size=buffer_size,
         )

@@ -1,7 +1,7 @@
 """Writes Parquet files, batch by batch.
 
 What always holds.
-- The file is whole or it is not there under its name (``beside``).
+- The file is whole or it is not there under its name (``atomic_file``).
 - Every page has a checksum, which ``ParquetDataset`` compares.
 - What waits for its row group is bounded in rows and in bytes.
 """
@@ -13,7 +13,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from headrace.errors import FailedPreconditionError, InvalidArgumentError
-from headrace.io.beside import WrittenBeside
+from headrace.io.atomic_file import AtomicFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,7 +70,7 @@ class ParquetWriter:
         self._waiting: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
         self._writer: Any = None
-        self._file = WrittenBeside(path)
+        self._file = AtomicFile(path)
 
     def __enter__(self) -> Self:
         return self
@@ -154,7 +154,7 @@ class ParquetWriter:
 class _Sink(io.RawIOBase):
     """Where pyarrow writes to; closing it completes nothing."""
 
-    def __init__(self, file: WrittenBeside) -> None:
+    def __init__(self, file: AtomicFile) -> None:
         super().__init__()
         self._file = file
 

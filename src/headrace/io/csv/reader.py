@@ -16,7 +16,7 @@ from headrace.io.csv.record_format import CsvFormat
 from headrace.io.csv.values import columns_of_rows, row_of_fields
 from headrace.io.reader import RecordPosition
 
-__all__ = ["CsvReader", "CsvRecords"]
+__all__ = ["CsvParser", "CsvReader"]
 
 
 class CsvReader(BlockReader):
@@ -59,7 +59,7 @@ class CsvReader(BlockReader):
     ) -> None:
         super().__init__(
             path,
-            CsvRecords(fmt, has_header=header),
+            CsvParser(fmt, has_header=header),
             compression_type=compression_type,
             buffer_size=buffer_size,
             position=position,
@@ -67,7 +67,7 @@ class CsvReader(BlockReader):
         )
 
 
-class CsvRecords:
+class CsvParser:
     """A record is what stands between line breaks that are not inside quotes."""
 
     def __init__(self, fmt: CsvFormat, *, has_header: bool = False) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, ClassVar
 
-from headrace.io.fixed_length.reader import FixedLengthFormat, FixedLengthReader
+from headrace.io.fixed_length.reader import FixedLengthParser, FixedLengthReader
 from headrace.io.reader import RecordPosition, RecordReader
 from headrace.io.streamed_files import StreamedFiles
 from headrace.tensor_spec import Spec, TensorSpec
@@ -18,7 +18,7 @@ class FixedLengthFiles(StreamedFiles):
     """Bytes, a record so many of them."""
 
     op: ClassVar[str] = "FixedLengthRecordDataset"
-    layout: FixedLengthFormat
+    layout: FixedLengthParser
 
     def spec(self) -> Spec:
         return TensorSpec((), bytes)

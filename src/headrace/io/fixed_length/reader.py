@@ -21,7 +21,7 @@ from headrace.io.reader import RecordPosition
 from headrace.known_as import known_as
 from headrace.structure import object_array
 
-__all__ = ["FixedLengthFormat", "FixedLengthReader"]
+__all__ = ["FixedLengthParser", "FixedLengthReader"]
 
 _NONE_CUT: Final[list[bytes]] = []
 
@@ -66,7 +66,7 @@ class FixedLengthReader(BlockReader):
     ) -> None:
         super().__init__(
             path,
-            FixedLengthFormat(record_bytes, header_bytes, footer_bytes, hop_bytes or record_bytes),
+            FixedLengthParser(record_bytes, header_bytes, footer_bytes, hop_bytes or record_bytes),
             compression_type=compression_type,
             buffer_size=buffer_size,
             position=position,
@@ -77,7 +77,7 @@ class FixedLengthReader(BlockReader):
 
 @known_as("format of fixed-length records")
 @dataclass(frozen=True, slots=True)
-class FixedLengthFormat:
+class FixedLengthParser:
     """A record is so many bytes. The arguments are those of ``FixedLengthReader``; ``hop_bytes`` is not 0."""
 
     record_bytes: int

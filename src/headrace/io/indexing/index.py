@@ -1,4 +1,4 @@
-"""Where each record of a file lies, in a small file beside it: what makes any of them readable by its number.
+"""Where each record of a file lies, in a sidecar file: what makes any of them readable by its number.
 
     mark, 64 bytes | for each record its offset and its length, two int64 | a description as JSON | its length, crc32, mark
 
@@ -6,7 +6,7 @@ All numbers are little-endian. ``data.tfrecord`` has ``data.tfrecord.index``; wh
 data is not local, or where a file of that name is somebody else's, the index lies in the user's cache folder.
 
 What always holds.
-- An index is whole or not there: it is written beside and renamed, and its checksums and bounds are compared when it is
+- An index is whole or not there: it is written under another name and renamed, and its checksums and bounds are compared when it is
   opened. It is used in place, so what is held of it is what the system chooses to.
 - It belongs to one version of the data: where the size or the time of the last change differ, it is built anew. An index
   that is broken is built anew as well; no file that is not an index of ours is ever replaced.
@@ -29,7 +29,7 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.errors import DataLossError, FailedPreconditionError, HeadraceError, ResourceExhaustedError
-from headrace.io.beside import WrittenBeside
+from headrace.io.atomic_file import AtomicFile
 from headrace.io.files import version_of
 from headrace.io.reader import Array
 
@@ -57,14 +57,14 @@ class RecordIndex:
     Attributes:
         path: the file, as the caller named it.
         version: its size in bytes, and what changes when its content does.
-        place: where the index lies.
-        spans: for each record its offset and its length, mapped from there.
-        fault: what is wrong with the file behind the last record, or None.
+        sidecar: the path of the index.
+        spans: for each record its offset and its length, mapped from the index.
+        fault: what is wrong with the file after the last record, or None.
     """
 
     path: str
     version: tuple[int, str]
-    place: str
+    sidecar: str
     spans: Array
     fault: HeadraceError | None
 
@@ -86,23 +86,23 @@ def index_of(path: str, kind: str, scan: Scan) -> RecordIndex:
         DataLossError: it changed while its records were looked for.
     """
     version = version_of(path)
-    places = _places(path, kind)
-    for place in places:
-        found = _found(place, path, kind, version)
+    sidecars = _sidecars(path, kind)
+    for sidecar in sidecars:
+        found = _found(sidecar, path, kind, version)
         if found is not None:
             return found
-    place = _built(path, kind, version, scan, places)
-    found = _found(place, path, kind, version)
+    sidecar = _built(path, kind, version, scan, sidecars)
+    found = _found(sidecar, path, kind, version)
     if found is None:
-        raise DataLossError(f"{place} changed as soon as it was written; does another program write it?")
+        raise DataLossError(f"{sidecar} changed as soon as it was written; does another program write it?")
     return found
 
 
 # --- where it lies ---------------------------------------------------------------------------------------------------
 
 
-def _places(path: str, kind: str) -> list[str]:
-    """Where the index may lie, the first one best."""
+def _sidecars(path: str, kind: str) -> list[str]:
+    """Returns the paths where the index may lie, the best first."""
     known = path if "://" in path else os.path.abspath(path)
     name = hashlib.sha256(f"{kind}\0{known}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
     folder = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
@@ -110,10 +110,10 @@ def _places(path: str, kind: str) -> list[str]:
     return [cached] if "://" in path else [f"{path}.index", cached]
 
 
-def _is_foreign(place: str) -> bool:
+def _is_foreign(sidecar: str) -> bool:
     """Whether a file of this name is no index of ours."""
     try:
-        with open(place, "rb") as file:
+        with open(sidecar, "rb") as file:
             return file.read(len(_MARK)) != _MARK
     except FileNotFoundError:
         return False
@@ -124,27 +124,27 @@ def _is_foreign(place: str) -> bool:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def _found(place: str, path: str, kind: str, version: tuple[int, str]) -> RecordIndex | None:
-    """The index in a place, if it is one of this version of the file."""
-    if _is_foreign(place):
+def _found(sidecar: str, path: str, kind: str, version: tuple[int, str]) -> RecordIndex | None:
+    """Returns the index at a path, if it is one of this version of the file."""
+    if _is_foreign(sidecar):
         return None
     try:
-        about, count = _description(place)
+        about, count = _description(sidecar)
         if about["kind"] != kind or (about["size"], about["changed"]) != version:
             return None
-        spans = _mapped(place, count)
+        spans = _mapped(sidecar, count)
         _check(spans, about["crc32"], version[0])
-        return RecordIndex(path, version, place, spans, _fault_of(about["fault"], path, count))
+        return RecordIndex(path, version, sidecar, spans, _fault_of(about["fault"], path, count))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError, struct.error) as error:
-        _log.warning("%s is broken (%s), and is built anew", place, error)
+        _log.warning("%s is broken (%s), and is built anew", sidecar, error)
         return None
 
 
-def _description(place: str) -> tuple[dict[str, Any], int]:
+def _description(sidecar: str) -> tuple[dict[str, Any], int]:
     """What an index says of itself, and how many records it has."""
-    with open(place, "rb") as file:
+    with open(sidecar, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _TAIL.size))
         nbytes, crc, mark = _TAIL.unpack(file.read())
@@ -160,10 +160,10 @@ def _description(place: str) -> tuple[dict[str, Any], int]:
     return about, count
 
 
-def _mapped(place: str, count: int) -> Array:
+def _mapped(sidecar: str, count: int) -> Array:
     if not count:
         return np.empty((0, 2), np.int64)
-    mapped = np.memmap(place, np.dtype("<i8"), "r", offset=len(_MARK), shape=(count, 2))
+    mapped = np.memmap(sidecar, np.dtype("<i8"), "r", offset=len(_MARK), shape=(count, 2))
     return mapped.view(np.ndarray)
 
 
@@ -188,25 +188,25 @@ def _fault_of(reason: str | None, path: str, count: int) -> HeadraceError | None
 # --- building --------------------------------------------------------------------------------------------------------
 
 
-def _built(path: str, kind: str, version: tuple[int, str], scan: Scan, places: list[str]) -> str:
-    """Builds the index in the first place that can be written to, and says which."""
+def _built(path: str, kind: str, version: tuple[int, str], scan: Scan, sidecars: list[str]) -> str:
+    """Builds the index at the first path that can be written to, and returns that path."""
     refused: HeadraceError | None = None
-    for place in places:
-        if _is_foreign(place):
+    for sidecar in sidecars:
+        if _is_foreign(sidecar):
             continue
         try:
-            file = WrittenBeside(place)
+            file = AtomicFile(sidecar)
         except (FailedPreconditionError, ResourceExhaustedError) as error:
             refused = error
             continue
         with file:
             _write(file, path, kind, version, scan)
-        return place
+        return sidecar
     reason = f"no index of {path} can be written: {refused}; set XDG_CACHE_HOME to a folder that may be written to"
     raise FailedPreconditionError(reason)
 
 
-def _write(file: WrittenBeside, path: str, kind: str, version: tuple[int, str], scan: Scan) -> None:
+def _write(file: AtomicFile, path: str, kind: str, version: tuple[int, str], scan: Scan) -> None:
     file.write(_MARK)
     crc, fault = 0, None
     try:

@@ -21,10 +21,10 @@ from headrace.io.json_lines.fields import JsonFields
 from headrace.io.json_lines.objects import object_of_line
 from headrace.io.json_lines.values import column_of_values, placeholder, row_of_object
 from headrace.io.reader import Array, RecordPosition
-from headrace.io.text.reader import LinesFormat, line_ends, whole_lines
+from headrace.io.text.reader import LineParser, line_ends, whole_lines
 from headrace.structure import Element, normalize, normalize_rows, object_array, rows_of
 
-__all__ = ["JsonLinesFormat", "JsonLinesReader"]
+__all__ = ["JsonLinesParser", "JsonLinesReader"]
 
 # What JSON calls whitespace; a line has no line feed in it.
 _WHITESPACE = " \t\r"
@@ -70,7 +70,7 @@ class JsonLinesReader(BlockReader):
     ) -> None:
         super().__init__(
             path,
-            JsonLinesFormat(fields),
+            JsonLinesParser(fields),
             compression_type=compression_type,
             buffer_size=buffer_size,
             position=position,
@@ -78,7 +78,7 @@ class JsonLinesReader(BlockReader):
         )
 
 
-class JsonLinesFormat:
+class JsonLinesParser:
     """A record is a line that is not blank."""
 
     has_header = False
@@ -104,7 +104,7 @@ class JsonLinesFormat:
 
     def parse_carefully(self, body: bytes) -> Records:
         """The same of whole lines, a record at a time: the reference, and what words the errors."""
-        text = LinesFormat().parse(body, last=True)
+        text = LineParser().parse(body, last=True)
         lines: list[str] = text.arrays[0].tolist()
         kept = [index for index, line in enumerate(lines) if index in text.faults or line.strip(_WHITESPACE)]
         if not kept:

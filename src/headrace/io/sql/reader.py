@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Self
 
 from headrace.errors import CancelledError, DataError, DataLossError, HeadraceError, InvalidArgumentError
-from headrace.io.sql.own_thread import OwnThread
+from headrace.io.sql.connection_thread import ConnectionThread
 from headrace.io.sql.query import OpenQuery, Query
 from headrace.io.sql.rows import Row, RowReading
 from headrace.io.sql.statement import Statement
@@ -104,7 +104,7 @@ class RowReader:
         self._query = query
         self._position = position
         self._open: OpenQuery | None = None
-        self._thread = OwnThread("headrace-sql", last=self._close_open, cancel=self._cancel_open)
+        self._thread = ConnectionThread("headrace-sql", last=self._close_open, cancel=self._cancel_open)
         self._ended = position.ended
         self._rows: list[Row] = []  # fetched, and not given yet
         self._keys: list[Any] | None = None  # theirs

@@ -1,7 +1,7 @@
 """Writes WebDataset shards: an element is a run of files of one key in a tar archive.
 
 What always holds.
-- The archive is whole or it is not there under its name (``beside``).
+- The archive is whole or it is not there under its name (``atomic_file``).
 - The same elements are the same bytes: files stand in the order of the element, with no owner, no time, and mode 0644.
 - GNU tar and Python's ``tarfile`` read it: POSIX headers (ustar), with a pax header only where a name or size needs it.
 """
@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Self
 
 from headrace.errors import FailedPreconditionError, InvalidArgumentError
-from headrace.io.beside import WrittenBeside
+from headrace.io.atomic_file import AtomicFile
 from headrace.io.tar.header import BLOCK_BYTES, END_BLOCK, padded
 from headrace.io.tar.members import split_name
 
@@ -50,7 +50,7 @@ class TarWriter:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._file = WrittenBeside(path)
+        self._file = AtomicFile(path)
         self._last_key: str | None = None
 
     def __enter__(self) -> Self:

@@ -12,7 +12,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.io.block_reader import MAX_RECORD_BYTES, NO_RECORDS, BlockReader, Header, Records
 from headrace.io.reader import Array, RecordPosition
 
-__all__ = ["LineReader", "LinesFormat", "line_ends", "not_utf8", "whole_lines"]
+__all__ = ["LineParser", "LineReader", "line_ends", "not_utf8", "whole_lines"]
 
 _LINE_FEED = ord("\n")
 
@@ -50,7 +50,7 @@ class LineReader(BlockReader):
     ) -> None:
         super().__init__(
             path,
-            LinesFormat(),
+            LineParser(),
             compression_type=compression_type,
             buffer_size=buffer_size,
             position=position,
@@ -58,7 +58,7 @@ class LineReader(BlockReader):
         )
 
 
-class LinesFormat:
+class LineParser:
     """A record is a line."""
 
     has_header = False

@@ -8,7 +8,7 @@ import zlib
 from typing import Final, Self
 
 from headrace.errors import FailedPreconditionError, InvalidArgumentError
-from headrace.io.beside import WrittenBeside
+from headrace.io.atomic_file import AtomicFile
 from headrace.io.tfrecord.reader import crc32c_function, masked
 
 __all__ = ["TFRecordWriter"]
@@ -48,7 +48,7 @@ class TFRecordWriter:
             raise InvalidArgumentError(f"compression_type is None, '', 'GZIP' or 'ZLIB', and not {compression_type!r}")
         self._crc32c = crc32c_function()
         self._deflate = zlib.compressobj(wbits=_WINDOW_BITS[compression_type]) if compression_type else None
-        self._file = WrittenBeside(path)
+        self._file = AtomicFile(path)
 
     def __enter__(self) -> Self:
         return self

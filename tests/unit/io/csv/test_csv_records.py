@@ -17,7 +17,7 @@ from tests.unit.io.reading import bits, everything_of
 from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from headrace.io.block_reader import Records
 from headrace.io.csv.layout import layout_of
-from headrace.io.csv.reader import CsvReader, CsvRecords
+from headrace.io.csv.reader import CsvParser, CsvReader
 from headrace.io.csv.record_format import CsvFormat
 from headrace.io.reader import RecordPosition
 
@@ -89,7 +89,7 @@ def told(records: Records) -> tuple[Any, ...]:
 
 @given(text=texts.filter(bool), fmt=formats, last=st.booleans())
 def test_the_fast_path_says_what_the_careful_one_says(text: bytes, fmt: CsvFormat, last: bool) -> None:
-    records = CsvRecords(fmt)
+    records = CsvParser(fmt)
     fast = records.parse(text, last=last)
     careful = records.parse_carefully(text, last=last)
     if len(careful):
@@ -193,7 +193,7 @@ def test_columns_of_several_dtypes_are_contiguous_arrays(tmp_path: Path) -> None
 def test_well_formed_text_never_needs_the_careful_path(
     monkeypatch: pytest.MonkeyPatch, text: str, fmt: CsvFormat
 ) -> None:
-    records = CsvRecords(fmt)
+    records = CsvParser(fmt)
     expected = told(records.parse_carefully(text.encode(), last=True))
     monkeypatch.setattr("headrace.io.csv.reader.row_of_fields", None)
     monkeypatch.setattr("headrace.io.csv.reader.records_of_file", None)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import headrace.io.indexing.index as module
 from headrace.errors import DataLossError, FailedPreconditionError, NotFoundError
-from headrace.io.beside import WrittenBeside
+from headrace.io.atomic_file import AtomicFile
 from headrace.io.indexing.index import index_of
 
 ONE_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -55,7 +55,7 @@ def test_an_index_is_built_once_and_found_again(data: str) -> None:
     scan = Scanning()
     first, second = index_of(data, "pairs", scan), index_of(data, "pairs", scan)
     assert spans(first) == spans(second) == [[0, 2], [2, 2], [4, 2], [6, 2]]
-    assert second.place == f"{data}.index"
+    assert second.sidecar == f"{data}.index"
     assert second.fault is None
     assert scan.calls == 1
     assert second.spans.dtype == np.int64
@@ -134,7 +134,7 @@ def test_a_file_of_somebody_else_is_never_replaced(data: str, cache_folder: Path
     theirs = Path(f"{data}.index")
     theirs.write_text("offsets of another program")
     scan = Scanning()
-    assert Path(index_of(data, "pairs", scan).place).parent == cache_folder
+    assert Path(index_of(data, "pairs", scan).sidecar).parent == cache_folder
     index_of(data, "pairs", scan)
     assert scan.calls == 1
     assert theirs.read_text() == "offsets of another program"
@@ -142,19 +142,19 @@ def test_a_file_of_somebody_else_is_never_replaced(data: str, cache_folder: Path
 
 def test_a_folder_of_that_name_is_not_replaced_either(data: str, cache_folder: Path) -> None:
     Path(f"{data}.index").mkdir()
-    assert Path(index_of(data, "pairs", Scanning()).place).parent == cache_folder
+    assert Path(index_of(data, "pairs", Scanning()).sidecar).parent == cache_folder
 
 
 def refusing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing can be written into a folder, also by root."""
-    written = WrittenBeside
+    written = AtomicFile
 
-    def write(place: str) -> Any:
-        if Path(place).is_relative_to(folder):
-            raise FailedPreconditionError(f"no permission to write {place}")
-        return written(place)
+    def write(sidecar: str) -> Any:
+        if Path(sidecar).is_relative_to(folder):
+            raise FailedPreconditionError(f"no permission to write {sidecar}")
+        return written(sidecar)
 
-    monkeypatch.setattr(module, "WrittenBeside", write)
+    monkeypatch.setattr(module, "AtomicFile", write)
 
 
 def test_a_folder_that_may_not_be_written_to_has_its_indexes_in_the_cache(
@@ -167,7 +167,7 @@ def test_a_folder_that_may_not_be_written_to_has_its_indexes_in_the_cache(
     refusing(folder, monkeypatch)
     scan = Scanning()
     for _ in range(2):
-        assert Path(index_of(str(path), "pairs", scan).place).parent == cache_folder
+        assert Path(index_of(str(path), "pairs", scan).sidecar).parent == cache_folder
     assert scan.calls == 1
 
 
@@ -184,7 +184,7 @@ def test_data_that_is_not_local_has_its_index_in_the_cache(cache_folder: Path) -
     system = fsspec.filesystem("memory")
     system.pipe_file("/record-index/data.bin", b"abcdefgh")
     index = index_of("memory://record-index/data.bin", "pairs", Scanning())
-    assert Path(index.place).parent == cache_folder
+    assert Path(index.sidecar).parent == cache_folder
     assert len(index) == 4
     system.rm("/record-index", recursive=True)
 
@@ -195,15 +195,15 @@ def test_a_damaged_index_is_built_anew(tmp_path: Path, at: int, flipped: int, cu
     data = tmp_path / "data.bin"
     data.write_bytes(b"abcdefgh")
     scan = Scanning()
-    place = Path(index_of(str(data), "pairs", scan).place)
-    content = bytearray(place.read_bytes())
+    sidecar = Path(index_of(str(data), "pairs", scan).sidecar)
+    content = bytearray(sidecar.read_bytes())
     content[at % len(content)] ^= flipped
     damaged = bytes(content if cut is None else content[:cut])
-    place.write_bytes(damaged)
+    sidecar.write_bytes(damaged)
     index = index_of(str(data), "pairs", scan)
     assert spans(index) == [[0, 2], [2, 2], [4, 2], [6, 2]]
-    assert place.read_bytes() != damaged or index.place != str(place)
-    place.unlink()  # where its mark was damaged it counts as somebody else's
+    assert sidecar.read_bytes() != damaged or index.sidecar != str(sidecar)
+    sidecar.unlink()  # where its mark was damaged it counts as somebody else's
 
 
 def test_records_beyond_the_end_of_the_file_are_not_believed(data: str) -> None:

@@ -17,7 +17,7 @@ from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError, 
 from headrace.io.block_reader import Records
 from headrace.io.json_lines.columns import columns_of_lines
 from headrace.io.json_lines.fields import JsonFields
-from headrace.io.json_lines.reader import JsonLinesFormat, JsonLinesReader
+from headrace.io.json_lines.reader import JsonLinesParser, JsonLinesReader
 from headrace.io.reader import RecordPosition
 from headrace.io.text.reader import line_ends
 
@@ -71,7 +71,7 @@ def told(records: Records, fields: JsonFields | None) -> list[Any]:
 def test_the_fast_way_gives_what_the_careful_one_gives_or_nothing(body: bytes, schema: Fields) -> None:
     fields = JsonFields.of(schema)
     if body:
-        fast, careful = JsonLinesFormat(fields).parse(body, last=True), JsonLinesFormat(fields).parse_carefully(body)
+        fast, careful = JsonLinesParser(fields).parse(body, last=True), JsonLinesParser(fields).parse_carefully(body)
         assert [array.dtype for array in fast.arrays] == [array.dtype for array in careful.arrays]
         assert told(fast, fields) == told(careful, fields)
 

@@ -7,13 +7,13 @@ import threading
 import pytest
 
 from headrace.errors import CancelledError
-from headrace.io.sql.own_thread import OwnThread
+from headrace.io.sql.connection_thread import ConnectionThread
 
 LIMIT_S = 60.0
 
 
 def test_calls_from_any_thread_run_in_one() -> None:
-    thread = OwnThread("headrace-test")
+    thread = ConnectionThread("headrace-test")
     seen = [thread.call(threading.get_ident) for _ in range(3)]
     other = threading.Thread(target=lambda: seen.append(thread.call(threading.get_ident)))
     other.start()
@@ -24,7 +24,7 @@ def test_calls_from_any_thread_run_in_one() -> None:
 
 
 def test_what_a_call_raises_is_raised_where_it_was_asked_for() -> None:
-    thread = OwnThread("headrace-test")
+    thread = ConnectionThread("headrace-test")
     with pytest.raises(ZeroDivisionError):
         thread.call(lambda: 1 // 0)
     assert thread.call(lambda: 2) == 2
@@ -33,7 +33,7 @@ def test_what_a_call_raises_is_raised_where_it_was_asked_for() -> None:
 
 def test_a_thread_that_was_never_asked_was_never_started() -> None:
     before = threading.active_count()
-    thread = OwnThread("headrace-test", last=lambda: pytest.fail("there is nothing to be done"))
+    thread = ConnectionThread("headrace-test", last=lambda: pytest.fail("there is nothing to be done"))
     assert threading.active_count() == before
     thread.end()
     with pytest.raises(CancelledError):
@@ -43,7 +43,7 @@ def test_a_thread_that_was_never_asked_was_never_started() -> None:
 
 def test_stop_ends_a_wait_and_end_cancels_what_still_runs() -> None:
     begun, release, done = threading.Event(), threading.Event(), list[str]()
-    thread = OwnThread("headrace-test", last=lambda: done.append("last"), cancel=release.set)
+    thread = ConnectionThread("headrace-test", last=lambda: done.append("last"), cancel=release.set)
 
     def long() -> None:
         begun.set()
@@ -71,7 +71,7 @@ def test_stop_ends_a_wait_and_end_cancels_what_still_runs() -> None:
 
 def test_what_cannot_be_cancelled_is_waited_for_as_long_as_is_said() -> None:
     begun, release = threading.Event(), threading.Event()
-    thread = OwnThread("headrace-test")
+    thread = ConnectionThread("headrace-test")
 
     def wait() -> None:
         begun.set()

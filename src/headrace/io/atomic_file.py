@@ -1,4 +1,4 @@
-"""A file that is whole or not there: written beside its place under a name of its own, and renamed when it is complete.
+"""A file that is whole or not there: written under a name of its own in the same folder, and renamed when it is complete.
 
 What always holds.
 - Nobody finds a part of it under its name, whatever ends the writing; what stood there before stays until then.
@@ -17,10 +17,10 @@ from typing import Any, BinaryIO, Self, cast
 from headrace.io.files import path_of
 from headrace.io.no_room import told_as_ours
 
-__all__ = ["WrittenBeside"]
+__all__ = ["AtomicFile"]
 
 
-class WrittenBeside:
+class AtomicFile:
     """Writes one file, which appears under its name when it is complete.
 
     Args:
@@ -33,9 +33,9 @@ class WrittenBeside:
 
     Example:
         >>> import pathlib, tempfile
-        >>> from headrace.io.beside import WrittenBeside
+        >>> from headrace.io.atomic_file import AtomicFile
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.bin"
-        >>> with WrittenBeside(path) as file:
+        >>> with AtomicFile(path) as file:
         ...     file.write(b"all of it")
         ...     path.exists()
         False
@@ -45,11 +45,11 @@ class WrittenBeside:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = path_of(path)
-        part = f"{self.path}.{os.getpid()}-{secrets.token_hex(4)}.part"
+        name = f"{self.path}.{os.getpid()}-{secrets.token_hex(4)}.part"
         with told_as_ours(self.path):
-            self._place: _Local | _Remote = _Remote(part) if "://" in part else _Local(part)
-        self._file = self._place.file
-        self._end = weakref.finalize(self, _remove, self._place)
+            self._part: _Local | _Remote = _Remote(name) if "://" in name else _Local(name)
+        self._file = self._part.file
+        self._end = weakref.finalize(self, _remove, self._part)
 
     def __enter__(self) -> Self:
         return self
@@ -80,7 +80,7 @@ class WrittenBeside:
             return
         try:
             with told_as_ours(self.path):
-                self._place.rename_to(self.path)
+                self._part.rename_to(self.path)
         except BaseException:
             self.abandon()
             raise
@@ -94,42 +94,42 @@ class WrittenBeside:
 class _Local:
     """The part of a local file."""
 
-    def __init__(self, part: str) -> None:
-        self.part = part
-        os.makedirs(os.path.dirname(part) or ".", exist_ok=True)
-        self.file: BinaryIO = open(part, "xb")  # noqa: SIM115 - who made this closes it
+    def __init__(self, name: str) -> None:
+        self._name = name
+        os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+        self.file: BinaryIO = open(name, "xb")  # noqa: SIM115 - who made this closes it
 
     def rename_to(self, path: str) -> None:
         self.file.flush()
         os.fsync(self.file.fileno())
         self.file.close()
-        os.replace(self.part, path)
+        os.replace(self._name, path)
 
     def remove(self) -> None:
         with suppress(OSError):  # what is not written yet does not fit on a full disk either
             self.file.close()
-        os.unlink(self.part)
+        os.unlink(self._name)
 
 
 class _Remote:
     """The part of a file of fsspec's."""
 
-    def __init__(self, part: str) -> None:
+    def __init__(self, name: str) -> None:
         import fsspec
 
-        self._system, self._part = fsspec.core.url_to_fs(part)
-        self.file = cast(BinaryIO, self._system.open(self._part, "wb"))
+        self._system, self._name = fsspec.core.url_to_fs(name)
+        self.file = cast(BinaryIO, self._system.open(self._name, "wb"))
 
     def rename_to(self, path: str) -> None:
         self.file.close()
-        self._system.mv(self._part, self._system._strip_protocol(path))  # noqa: SLF001 - the name that fsspec documents
+        self._system.mv(self._name, self._system._strip_protocol(path))  # noqa: SLF001 - the name that fsspec documents
 
     def remove(self) -> None:
         with suppress(Exception):  # a remote file system raises what it likes
             self.file.close()
-        self._system.rm(self._part)
+        self._system.rm(self._name)
 
 
-def _remove(place: _Local | _Remote) -> None:
+def _remove(part: _Local | _Remote) -> None:
     with suppress(Exception):  # the disk may be full or the network gone: what ended the writing is what is told
-        place.remove()
+        part.remove()

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 
 from headrace.errors import CancelledError
 
-__all__ = ["OwnThread"]
+__all__ = ["ConnectionThread"]
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ _AGAIN_S: Final = 0.05
 _EXIT_PATIENCE_S: Final = 5.0
 
 
-class OwnThread:
+class ConnectionThread:
     """Runs calls in one thread, which starts with the first.
 
     Args:
@@ -39,8 +39,8 @@ class OwnThread:
 
     Example:
         >>> import threading
-        >>> from headrace.io.sql.own_thread import OwnThread
-        >>> thread = OwnThread("headrace-example")
+        >>> from headrace.io.sql.connection_thread import ConnectionThread
+        >>> thread = ConnectionThread("headrace-example")
         >>> thread.call(lambda: threading.current_thread().name)
         'headrace-example'
         >>> thread.end()
@@ -112,11 +112,11 @@ class OwnThread:
             self._last()
 
 
-_started: Final[weakref.WeakSet[OwnThread]] = weakref.WeakSet()
+_started: Final[weakref.WeakSet[ConnectionThread]] = weakref.WeakSet()
 _starting: Final = threading.Lock()
 
 
-def _end_at_exit(thread: OwnThread) -> None:
+def _end_at_exit(thread: ConnectionThread) -> None:
     with _starting:
         if not _started:
             # Not at the import: what is registered later is called earlier, and whoever waits for threads comes then.

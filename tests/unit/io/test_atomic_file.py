@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headrace.errors import FailedPreconditionError, InvalidArgumentError, ResourceExhaustedError
-from headrace.io.beside import WrittenBeside
+from headrace.io.atomic_file import AtomicFile
 
 
 def names(folder: Path) -> list[str]:
@@ -15,7 +15,7 @@ def names(folder: Path) -> list[str]:
 
 def test_a_file_appears_whole(tmp_path: Path) -> None:
     path = tmp_path / "new" / "a.bin"
-    with WrittenBeside(path) as file:
+    with AtomicFile(path) as file:
         file.write(b"one")
         file.write(memoryview(b"two"))
         assert (file.tell(), file.is_open, path.exists()) == (6, True, False)
@@ -27,7 +27,7 @@ def test_a_file_appears_whole(tmp_path: Path) -> None:
 def test_an_exception_leaves_what_was_there_before(tmp_path: Path) -> None:
     path = tmp_path / "a.bin"
     path.write_bytes(b"before")
-    with pytest.raises(ZeroDivisionError), WrittenBeside(path) as file:
+    with pytest.raises(ZeroDivisionError), AtomicFile(path) as file:
         file.write(b"half of")
         raise ZeroDivisionError
     assert path.read_bytes() == b"before"
@@ -35,7 +35,7 @@ def test_an_exception_leaves_what_was_there_before(tmp_path: Path) -> None:
 
 
 def test_what_nobody_completes_is_removed_with_the_object(tmp_path: Path) -> None:
-    file = WrittenBeside(tmp_path / "a.bin")
+    file = AtomicFile(tmp_path / "a.bin")
     file.write(b"forgotten")
     del file
     gc.collect()
@@ -43,13 +43,13 @@ def test_what_nobody_completes_is_removed_with_the_object(tmp_path: Path) -> Non
 
 
 def test_completing_twice_and_abandoning_afterwards_do_nothing(tmp_path: Path) -> None:
-    file = WrittenBeside(tmp_path / "a.bin")
+    file = AtomicFile(tmp_path / "a.bin")
     file.write(b"x")
     file.complete()
     file.complete()
     file.abandon()
     assert (tmp_path / "a.bin").read_bytes() == b"x"
-    gone = WrittenBeside(tmp_path / "b.bin")
+    gone = AtomicFile(tmp_path / "b.bin")
     gone.abandon()
     gone.complete()
     assert names(tmp_path) == ["a.bin"]
@@ -57,7 +57,7 @@ def test_completing_twice_and_abandoning_afterwards_do_nothing(tmp_path: Path) -
 
 def test_the_last_of_several_writers_wins(tmp_path: Path) -> None:
     path = tmp_path / "a.bin"
-    with WrittenBeside(path) as first, WrittenBeside(path) as second:
+    with AtomicFile(path) as first, AtomicFile(path) as second:
         first.write(b"first")
         second.write(b"second")
     assert path.read_bytes() == b"first"  # the outer one completes last
@@ -67,27 +67,27 @@ def test_the_last_of_several_writers_wins(tmp_path: Path) -> None:
 def test_where_nothing_can_be_written_the_error_names_the_file(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(FailedPreconditionError, match=r"file/a.bin cannot be written"):
-        WrittenBeside(tmp_path / "file" / "a.bin")
+        AtomicFile(tmp_path / "file" / "a.bin")
     with pytest.raises(InvalidArgumentError, match="named by a non-empty str"):
-        WrittenBeside("")
+        AtomicFile("")
 
 
 def test_no_permission_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(13, "denied")
 
-    monkeypatch.setattr("headrace.io.beside.os.makedirs", lambda *_, **__: refuse())
+    monkeypatch.setattr("headrace.io.atomic_file.os.makedirs", lambda *_, **__: refuse())
     with pytest.raises(FailedPreconditionError, match=r"a.bin cannot be written: denied; look at its folder"):
-        WrittenBeside(tmp_path / "a.bin")
+        AtomicFile(tmp_path / "a.bin")
 
 
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    file = WrittenBeside(tmp_path / "a.bin")
+    file = AtomicFile(tmp_path / "a.bin")
     file.write(b"x")
-    monkeypatch.setattr("headrace.io.beside.os.fsync", full)
+    monkeypatch.setattr("headrace.io.atomic_file.os.fsync", full)
     with pytest.raises(ResourceExhaustedError, match=r"a.bin cannot be written to its end: No space left.*make room"):
         file.complete()
     assert names(tmp_path) == []
@@ -95,7 +95,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_folder_in_the_way_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.bin").mkdir()
-    file = WrittenBeside(tmp_path / "a.bin")
+    file = AtomicFile(tmp_path / "a.bin")
     with pytest.raises(FailedPreconditionError, match=r"a.bin cannot be written"):
         file.complete()
     assert names(tmp_path) == ["a.bin"]
@@ -104,11 +104,11 @@ def test_a_folder_in_the_way_is_told(tmp_path: Path) -> None:
 def test_files_that_are_not_local_are_renamed_as_well() -> None:
     fsspec = pytest.importorskip("fsspec")
     system = fsspec.filesystem("memory")
-    with WrittenBeside("memory://beside/a.bin") as file:
+    with AtomicFile("memory://beside/a.bin") as file:
         file.write(b"all of it")
         assert not system.exists("/beside/a.bin")
     assert system.cat_file("/beside/a.bin") == b"all of it"
-    with pytest.raises(ZeroDivisionError), WrittenBeside("memory://beside/b.bin") as file:
+    with pytest.raises(ZeroDivisionError), AtomicFile("memory://beside/b.bin") as file:
         raise ZeroDivisionError
     assert system.ls("/beside", detail=False) == ["/beside/a.bin"]
     system.rm("/beside", recursive=True)
