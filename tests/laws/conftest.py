@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headrace.physical import batch_memory
+from headrace.physical.workers import batch_memory
 
 
 @pytest.fixture(autouse=True)

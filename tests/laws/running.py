@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import headrace as hr
 from headrace.optimize import rules
-from headrace.physical.parallel import ParallelMapStage
 from headrace.physical.stage import Pace
+from headrace.physical.workers.parallel_stage import ParallelMapStage
 from headrace.plan.node import Node
 from headrace.semantics.budget import Budget
 from headrace.testing.restoring import delivered, same

@@ -19,8 +19,8 @@ from tests.laws.running import in_blocks_of
 import headrace as hr
 from headrace import engine
 from headrace.machine import Share
-from headrace.physical.prefetching import PrefetchStage
 from headrace.physical.stage import Stage
+from headrace.physical.workers.prefetch import PrefetchStage
 from headrace.semantics import budget as budgets
 
 LIMIT_S = 30.0

@@ -19,7 +19,7 @@ from tests.laws.test_bounded import stages_of
 import headrace as hr
 from headrace.backends.thread import WorkerPool
 from headrace.errors import HeadraceError
-from headrace.physical.prefetching import PrefetchStage
+from headrace.physical.workers.prefetch import PrefetchStage
 from headrace.testing.restoring import delivered, same
 
 LIMIT_S = 30.0

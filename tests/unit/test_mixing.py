@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.physical.mixing import MixStage
+from headrace.physical.stages.mixing import MixStage
 from headrace.semantics import mixing as selecting
 from headrace.testing import check_every_restore_point
 
@@ -222,7 +222,7 @@ def test_a_failure_takes_the_place_of_its_choice(executor: str) -> None:
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_choices_of_ended_datasets_without_end_are_an_error(executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("headrace.physical.mixing", "headrace.backends.reference.mixing"):
+    for module in ("headrace.physical.stages.mixing", "headrace.backends.reference.mixing"):
         monkeypatch.setattr(f"{module}.IDLE_LIMIT", 50)
     assert selecting.IDLE_LIMIT > 50
     dataset = choose([A, B], hr.Dataset.from_tensors(np.int64(0)).repeat(), stop_on_empty_dataset=False)

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Self
 
 from headrace.caching.kept import Filled
-from headrace.physical.gates import Gate, Gates
+from headrace.physical.workers.gates import Gate, Gates
 from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, parallel_calls_of
 from headrace.semantics.run_context import RunContext

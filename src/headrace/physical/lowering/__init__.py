@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.physical.lower import lower
 from headrace.physical.lowering import (
     buffering,
     combining,
@@ -15,7 +16,6 @@ from headrace.physical.lowering import (
     stateful,
     windowing,
 )
-from headrace.physical.lowering.dispatch import lower
 
 __all__ = [
     "buffering",

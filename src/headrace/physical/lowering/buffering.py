@@ -7,10 +7,10 @@ from headrace.blocks.cursor import State
 from headrace.caching.kept import Filled
 from headrace.caching.memory import MemoryCache
 from headrace.physical.context import StageContext
-from headrace.physical.keeping import CacheStage
-from headrace.physical.lowering.dispatch import lower
-from headrace.physical.prefetching import PrefetchStage
+from headrace.physical.lower import lower
 from headrace.physical.stage import Stage
+from headrace.physical.stages.buffering import CacheStage
+from headrace.physical.workers.prefetch import PrefetchStage
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.semantics.buffering import CACHE_REMEDY
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.blocks.cursor import State
 from headrace.physical.context import StageContext
-from headrace.physical.lowering.dispatch import lower
+from headrace.physical.lower import lower
 from headrace.physical.stage import Stage
-from headrace.physical.zipping import ZipStage
+from headrace.physical.stages.combining import ZipStage
 from headrace.plan.combining import Zip
 
 __all__: list[str] = []

@@ -6,15 +6,15 @@ import functools
 
 from headrace.arguments import AUTOTUNE
 from headrace.blocks.cursor import State, input_state
-from headrace.physical.batch_memory import BatchMemory
-from headrace.physical.choosing import EnumerateStage
 from headrace.physical.context import StageContext
-from headrace.physical.forgiving import BoundedForgivingStage
-from headrace.physical.lowering.dispatch import is_ordered, lower
-from headrace.physical.mapping import PiecewiseStage, apply_maps, filter_block, map_block
-from headrace.physical.parallel import ParallelMapStage, UndeliveredStage
+from headrace.physical.lower import is_ordered, lower
 from headrace.physical.stage import Stage
-from headrace.physical.tuned_calls import TunedCalls
+from headrace.physical.stages.elementwise import PiecewiseStage, apply_maps, filter_block, map_block
+from headrace.physical.stages.sequencing import EnumerateStage
+from headrace.physical.stages.skipping import BoundedForgivingStage
+from headrace.physical.workers.batch_memory import BatchMemory
+from headrace.physical.workers.concurrency_tuner import TunedCalls
+from headrace.physical.workers.parallel_stage import ParallelMapStage, UndeliveredStage
 from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap
 from headrace.plan.node import Node
 from headrace.semantics.elementwise import drawing_map, undelivered

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 
 from headrace.blocks.cursor import State, input_state
-from headrace.physical.batching import BatchStage, ChunkStage, CombinedBatchStage, UnbatchStage, stacked_chunk
 from headrace.physical.context import StageContext
-from headrace.physical.lowering.dispatch import lower
-from headrace.physical.parallel import ParallelMapStage
-from headrace.physical.rebatching import CyclingBatchStage
+from headrace.physical.lower import lower
 from headrace.physical.stage import Stage
+from headrace.physical.stages.grouping import BatchStage, ChunkStage, CombinedBatchStage, UnbatchStage, stacked_chunk
+from headrace.physical.stages.grouping_rebatch import CyclingBatchStage
+from headrace.physical.workers.parallel_stage import ParallelMapStage
 from headrace.plan.grouping import Batch, CyclingBatch, PaddedBatch, RaggedBatch, Unbatch
 from headrace.semantics.grouping import padded_batch, ragged_batch
 

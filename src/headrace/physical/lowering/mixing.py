@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from headrace.blocks.cursor import State
 from headrace.physical.context import StageContext
-from headrace.physical.lowering.dispatch import lower
-from headrace.physical.mixing import DrawnChoices, MixStage, ReadChoices
-from headrace.physical.resampling import ResampleStage
+from headrace.physical.lower import lower
 from headrace.physical.stage import Stage
+from headrace.physical.stages.mixing import DrawnChoices, MixStage, ReadChoices
+from headrace.physical.stages.mixing_resample import ResampleStage
 from headrace.plan.mixing import ChooseFromDatasets, Mixture, RejectionResample, SampleFromDatasets
 from headrace.semantics.mixing import readings, sample_key, selector_context
 

@@ -11,10 +11,10 @@ from typing import Final
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State, input_state
 from headrace.physical.context import StageContext
-from headrace.physical.inner import AheadReader, InnerReader
-from headrace.physical.lowering.dispatch import is_ordered, lower
-from headrace.physical.nesting import InterleaveStage, open_failure
+from headrace.physical.lower import is_ordered, lower
 from headrace.physical.stage import Pace, Stage
+from headrace.physical.stages.nesting import InterleaveStage, open_failure
+from headrace.physical.workers.subplan_reader import AheadReader, InnerReader
 from headrace.plan.combining import FlatMap, Interleave
 from headrace.semantics.nesting import changed_since, inner_plan
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.blocks.cursor import State
 from headrace.physical.context import StageContext
-from headrace.physical.lowering.dispatch import lower
-from headrace.physical.querying import QueryStage
+from headrace.physical.lower import lower
 from headrace.physical.stage import Stage
+from headrace.physical.stages.querying import QueryStage
 from headrace.plan.querying import QueryRows
 
 __all__: list[str] = []

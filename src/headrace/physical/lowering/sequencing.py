@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from headrace.blocks.cursor import State, input_state
-from headrace.physical.choosing import ConcatenateStage, RepeatStage, ShardStage, SkipStage, TakeStage
 from headrace.physical.context import StageContext
-from headrace.physical.lowering.dispatch import lower
-from headrace.physical.shuffling import ShuffleStage
+from headrace.physical.lower import lower
 from headrace.physical.stage import Stage
+from headrace.physical.stages.sequencing import ConcatenateStage, RepeatStage, ShardStage, SkipStage, TakeStage
+from headrace.physical.stages.shuffling import ShuffleStage
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Shuffle, Skip, Take
 from headrace.semantics.shuffling import SHUFFLE_REMEDY, shuffle_key
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from headrace.blocks.cursor import State, input_state
 from headrace.physical.context import StageContext
-from headrace.physical.forgiving import BoundedForgivingStage
-from headrace.physical.generating import GeneratorStage
 from headrace.physical.indexed import IndexedStage
-from headrace.physical.lowering.dispatch import lower
-from headrace.physical.record_files import FilesStage
+from headrace.physical.lower import lower
 from headrace.physical.stage import Stage
+from headrace.physical.stages.files import FilesStage
+from headrace.physical.stages.skipping import BoundedForgivingStage
+from headrace.physical.stages.sources import GeneratorStage
 from headrace.plan.node import Node
 from headrace.plan.sources import Files, FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.plan.storing import Stored

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from headrace.blocks.cursor import State, input_state
 from headrace.physical.context import StageContext
-from headrace.physical.forgiving import ForgivingStage
-from headrace.physical.lowering.dispatch import lower
-from headrace.physical.recalling import RecallingStage
-from headrace.physical.sequential import SequentialStage
+from headrace.physical.lower import lower
 from headrace.physical.stage import Stage
+from headrace.physical.stages.skipping import ForgivingStage
+from headrace.physical.stages.stateful import SequentialStage
+from headrace.physical.stages.stateful_unique import RecallingStage
 from headrace.plan.stateful import AssertCardinality, IgnoreErrors, Scan, TakeWhile, Unique
 from headrace.semantics.stateful import UNIQUE_REMEDY, AssertSteps, ScanSteps, TakeWhileSteps
 

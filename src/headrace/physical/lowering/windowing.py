@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from headrace.blocks.block import Failure
 from headrace.blocks.cursor import IndexCursor, State, input_state
-from headrace.physical.collecting import SavedCursor
+from headrace.physical.block_builder import SavedCursor
 from headrace.physical.context import StageContext
-from headrace.physical.group_windows import GroupWindowsStage
 from headrace.physical.held import HeldStage
-from headrace.physical.inner import InnerReader
-from headrace.physical.lowering.dispatch import lower
-from headrace.physical.packing import PackStage
-from headrace.physical.reading import GroupOrigin
+from headrace.physical.input_history import GroupOrigin
+from headrace.physical.lower import lower
 from headrace.physical.stage import Stage
-from headrace.physical.windowing import WindowStage
+from headrace.physical.stages.packing import PackStage
+from headrace.physical.stages.windowing import WindowStage
+from headrace.physical.stages.windowing_groups import GroupWindowsStage
+from headrace.physical.workers.subplan_reader import InnerReader
 from headrace.plan.packing import Pack
 from headrace.plan.windowing import GroupByWindow, Held, Window
 from headrace.semantics.failures import located

@@ -20,10 +20,10 @@ from headrace.blocks.cursor import Cursor, JoinedCursor, State
 from headrace.errors import DeadlineExceededError
 from headrace.observe.frames import since, waits
 from headrace.observe.meter import Meter
-from headrace.physical.batch_memory import BatchMemory
-from headrace.physical.gates import Gate
 from headrace.physical.stage import Item, Pace, Stage
-from headrace.physical.tuned_calls import TunedCalls
+from headrace.physical.workers.batch_memory import BatchMemory
+from headrace.physical.workers.concurrency_tuner import TunedCalls
+from headrace.physical.workers.gates import Gate
 from headrace.queues.channel import EMPTY, Channel
 from headrace.semantics.budget import Budget
 from headrace.semantics.elementwise import DeliveredRuns

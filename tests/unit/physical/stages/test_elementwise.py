@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace.physical.mapping import call_each
+from headrace.physical.stages.elementwise import call_each
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,10 @@ from headrace.errors import HeadraceError
 from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
 from headrace.ownership import read_only
-from headrace.physical.collecting import SavedCursor
-from headrace.physical.inner import InnerReader
-from headrace.physical.reading import GroupOrigin, Reads, Runs, place_in
+from headrace.physical.block_builder import SavedCursor
+from headrace.physical.input_history import GroupOrigin, Reads, Runs, place_in
 from headrace.physical.stage import Item, Stage
+from headrace.physical.workers.subplan_reader import InnerReader
 from headrace.plan.windowing import GroupByWindow
 from headrace.semantics.budget import Holding
 from headrace.semantics.calls import call_on

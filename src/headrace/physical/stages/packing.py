@@ -1,6 +1,6 @@
 """The stage of pack: sequences put into rows of a fixed length.
 
-Where a sequence goes is decided in ``rows_to_pack``. The state is the place of the oldest sequence that is held, and the numbers
+Where a sequence goes is decided in ``packing_bins``. The state is the place of the oldest sequence that is held, and the numbers
 of those in each open row, counted from there; they are read again. A failure takes one sequence, and no row, with it.
 """
 
@@ -14,10 +14,10 @@ import numpy as np
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State
 from headrace.observe.meter import Meter
-from headrace.physical.collecting import Collected, SavedCursor
-from headrace.physical.reading import GroupOrigin, Reads, Runs, place_in
-from headrace.physical.rows_to_pack import open_rows
+from headrace.physical.block_builder import Collected, SavedCursor
+from headrace.physical.input_history import GroupOrigin, Reads, Runs, place_in
 from headrace.physical.stage import Item, Stage
+from headrace.physical.stages.packing_bins import open_rows
 from headrace.plan.packing import Pack
 from headrace.semantics.budget import Holding
 from headrace.semantics.failures import located

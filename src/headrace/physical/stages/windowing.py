@@ -16,8 +16,8 @@ from headrace.blocks.origin import Numbers, Origin
 from headrace.blocks.payload import Payload, Rows, join
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
-from headrace.physical.collecting import Collected
-from headrace.physical.reading import GroupOrigin, Reads
+from headrace.physical.block_builder import Collected
+from headrace.physical.input_history import GroupOrigin, Reads
 from headrace.physical.stage import Item, Stage
 from headrace.plan.windowing import Window
 from headrace.semantics.budget import Holding

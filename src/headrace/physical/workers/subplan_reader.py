@@ -11,8 +11,8 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
 from headrace.observe.frames import since, waits, within
 from headrace.observe.meter import Meter
-from headrace.physical.gates import Gate
 from headrace.physical.stage import Item, Pace, Stage
+from headrace.physical.workers.gates import Gate
 from headrace.queues.channel import EMPTY, Channel
 
 __all__ = ["AheadReader", "InnerReader", "Opened"]

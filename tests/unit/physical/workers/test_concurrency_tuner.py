@@ -12,8 +12,8 @@ from tests.laws.elements import fail_on
 from tests.laws.running import assert_same, elements_of
 
 import headrace as hr
-from headrace.physical import tuned_calls
-from headrace.physical.tuned_calls import TunedCalls
+from headrace.physical.workers import concurrency_tuner as tuned_calls
+from headrace.physical.workers.concurrency_tuner import TunedCalls
 from headrace.testing.restoring import check_every_restore_point
 
 

@@ -14,11 +14,11 @@ from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.origin import NumberedOrigin
 from headrace.blocks.payload import Rows
 from headrace.observe.meter import Meter
-from headrace.physical import parallel
-from headrace.physical.gates import Gate
-from headrace.physical.parallel import ParallelMapStage
 from headrace.physical.stage import Item, Stage
-from headrace.physical.tuned_calls import TunedCalls
+from headrace.physical.workers import parallel_stage as parallel
+from headrace.physical.workers.concurrency_tuner import TunedCalls
+from headrace.physical.workers.gates import Gate
+from headrace.physical.workers.parallel_stage import ParallelMapStage
 from headrace.queues.channel import EMPTY, Channel
 from headrace.semantics.budget import Budget
 

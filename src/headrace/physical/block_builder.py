@@ -9,7 +9,7 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State
 from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Rows
-from headrace.physical.reading import GroupOrigin
+from headrace.physical.input_history import GroupOrigin
 from headrace.structure import Element
 
 __all__ = ["Collected", "PlacesCursor", "SavedCursor"]

@@ -25,8 +25,8 @@ from headrace.blocks.payload import woven
 from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
-from headrace.physical.inner import InnerReader, Opened
 from headrace.physical.stage import Item, Stage
+from headrace.physical.workers.subplan_reader import InnerReader, Opened
 from headrace.semantics.failures import located, within
 
 __all__ = ["InterleaveStage", "Opener"]

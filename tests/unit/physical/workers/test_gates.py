@@ -14,7 +14,7 @@ import headrace as hr
 from headrace.backends.thread import WorkerPool
 from headrace.errors import CancelledError
 from headrace.optimize.rules import optimized
-from headrace.physical.gates import Gate, Gates, bounds_of
+from headrace.physical.workers.gates import Gate, Gates, bounds_of
 from headrace.plan.by_number import numbers_first
 
 LIMIT_S = 30.0

@@ -18,8 +18,8 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.origin import NumberedOrigin
 from headrace.blocks.payload import BatchBufferView, Rows, join
-from headrace.physical import batch_memory
-from headrace.physical.batch_memory import BatchMemory
+from headrace.physical.workers import batch_memory
+from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.testing.restoring import check_every_restore_point
 
 
