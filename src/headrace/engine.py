@@ -24,8 +24,8 @@ from headrace.observe.watch import WATCH
 from headrace.optimize.add_final_prefetch import has_parallel_work
 from headrace.optimize.rules import optimized
 from headrace.physical.context import StageContext
-from headrace.physical.lowering import lower
 from headrace.physical.stage import Item, Stage
+from headrace.physical.stages import lower
 from headrace.physical.workers.gates import Gates, bounds_of
 from headrace.plan.buffering import Prefetch, WithOptions
 from headrace.plan.by_number import numbers_first

@@ -1,8 +1,8 @@
 """From plan nodes to stages: one case a node, each with the state that it had saved.
 
 ``lower(node, state, context)`` builds the stage of a node and of all that it reads. The state is the tree that
-``Cursor.state`` wrote: nodes that add nothing to it pass on what they are given. The cases stand in the modules beside
-this one, a family of operations each.
+``Cursor.state`` wrote: nodes that add nothing to it pass on what they are given. The cases stand beside their
+stages, in ``stages``.
 """
 
 from __future__ import annotations

@@ -14,19 +14,25 @@ import logging
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
+from headrace.arguments import AUTOTUNE
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State
 from headrace.blocks.handing_out import handed_out, protected
 from headrace.blocks.origin import Numbers, Origin, subset
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.caching.kept import Filled, Filling, KeptEpoch, RefusedElement, Store
+from headrace.caching.memory import MemoryCache
 from headrace.coordination.closing import close_all
 from headrace.errors import CancelledError
 from headrace.io.elements.file import ElementFile
 from headrace.observe.meter import Meter
+from headrace.physical.context import StageContext
+from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
+from headrace.physical.workers.prefetch import PrefetchStage
+from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.semantics.budget import Holding
-from headrace.semantics.buffering import cache_state, located_in_cache
+from headrace.semantics.buffering import CACHE_REMEDY, cache_state, located_in_cache
 from headrace.semantics.cache_fillings import Pin
 from headrace.semantics.sources import StoredSource
 
@@ -226,3 +232,34 @@ def _frozen(payload: Payload) -> Payload:
             return Rows(payload.rows())
         case _:
             return protected(payload)
+
+
+@lower.register
+def _cache(node: Cache, state: State | None, context: StageContext) -> Stage:
+    def build(filled: Filled) -> Stage:
+        return lower(node.input, None, context.filling(node, filled))
+
+    return CacheStage(
+        node.store,
+        build,
+        context.meter(node),
+        state,
+        pin=context.pin(node, state),
+        whole_at=node.whole_at(),
+        holding=context.holding(node, CACHE_REMEDY),
+        in_memory=isinstance(node.store, MemoryCache),
+    )
+
+
+@lower.register
+def _prefetch(node: Prefetch, state: State | None, context: StageContext) -> Stage:
+    above = lower(node.input, state, context)
+    if context.gates is None or node.buffer_size == 0:
+        return above
+    size = None if node.buffer_size == AUTOTUNE else node.buffer_size
+    return PrefetchStage(above, context.meter(node), buffer_size=size, budget=context.budget)
+
+
+@lower.register
+def _with_options(node: WithOptions, state: State | None, context: StageContext) -> Stage:
+    return lower(node.input, state, context)

@@ -9,7 +9,10 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State
 from headrace.blocks.payload import Zipped
 from headrace.observe.meter import Meter
+from headrace.physical.context import StageContext
+from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
+from headrace.plan.combining import Zip
 from headrace.structure import TreeDef
 
 __all__ = ["ZipStage"]
@@ -87,3 +90,11 @@ class _ZipCursor:
     def state(self) -> State:
         state: State = {"inputs": [cursor.state() for cursor in self.inputs]}
         return state | {"ended": True} if self.ended else state
+
+
+@lower.register
+def _zip(node: Zip, state: State | None, context: StageContext) -> Stage:
+    # A turn for each, as in tf.data: the same shuffle twice in a plan gives two orders.
+    parts = zip(node.inputs, state["inputs"] if state else [None] * len(node.inputs), strict=True)
+    inputs = [lower(child, saved, context.among(node.inputs, part)) for part, (child, saved) in enumerate(parts)]
+    return ZipStage(node.treedef, inputs, context.meter(node), ended=bool(state and state.get("ended")))

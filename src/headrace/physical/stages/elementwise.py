@@ -1,4 +1,4 @@
-"""Stages that call a user's function on each element, in the thread of their driver: map and filter.
+"""Stages that call a user's function on each element, in the thread of their driver: map and filter; and enumerate, which counts.
 
 The functions that apply a user's function to a block are pure: the block in, the pieces out, in order. So the
 parallel map does in a worker exactly what the serial one does in its driver.
@@ -15,23 +15,33 @@ from typing import Any
 
 import numpy as np
 
+from headrace.arguments import AUTOTUNE
 from headrace.blocks.block import Block, BlockOrFailure, Failure
-from headrace.blocks.cursor import OffsetCursor
+from headrace.blocks.cursor import CountedCursor, OffsetCursor, State, input_state
 from headrace.blocks.handing_out import protected
 from headrace.blocks.origin import GroupedOrigin
-from headrace.blocks.payload import Payload, Rows
+from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.errors import InvalidArgumentError
 from headrace.observe.frames import Locals, counts, holds, since
 from headrace.observe.meter import Meter
 from headrace.ownership import FIXED, owned
+from headrace.physical.context import StageContext
+from headrace.physical.lower import is_ordered, lower
 from headrace.physical.stage import Item, Stage
-from headrace.plan.elementwise import Filter, Map
+from headrace.physical.stages.skipping import BoundedForgivingStage
+from headrace.physical.workers.batch_memory import BatchMemory
+from headrace.physical.workers.concurrency_tuner import TunedCalls
+from headrace.physical.workers.parallel_stage import ParallelMapStage, UndeliveredStage
+from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap
+from headrace.plan.node import Node
 from headrace.plan.vectorized import Vectorized
 from headrace.semantics.calls import call_on, call_whole, is_true, packed
+from headrace.semantics.elementwise import drawing_map, undelivered
 from headrace.semantics.failures import located
-from headrace.structure import Element, normalize_rows
+from headrace.semantics.sources import RangeSource
+from headrace.structure import Element, flatten, normalize_rows
 
-__all__ = ["PiecewiseStage", "apply_maps", "filter_block", "map_block"]
+__all__ = ["EnumerateStage", "PiecewiseStage", "apply_maps", "filter_block", "map_block"]
 
 
 @counts("results")
@@ -245,3 +255,92 @@ class PiecewiseStage(Stage):
             self._ready.append(piece.slice(limit, len(piece)))
             return piece.slice(0, limit)
         return piece
+
+
+class EnumerateStage(Stage):
+    """Each element with its number."""
+
+    def __init__(self, node: Enumerate, input_stage: Stage, meter: Meter, state: State | None) -> None:
+        self._index: int = state["index"] if state else 0
+        super().__init__(meter, (input_stage,), CountedCursor("index", self._index, input_stage.cursor))
+        self._numbers = RangeSource(node.start, None, 1, np.dtype(np.int64))
+        self._treedef = flatten((0, 0))[1]
+        self.by_index = input_stage.by_index
+
+    def _pull(self, limit: int) -> Item:
+        item = self._read(self.inputs[0], limit)
+        if item is None:
+            return None
+        cursor = CountedCursor("index", self._index, item.cursor)
+        first = self._index
+        if isinstance(item, Failure):
+            self._index += 1
+            return Failure(item.error, cursor, CountedCursor("index", self._index, item.after))
+        self._index += len(item)
+        numbers = Indexed(self._numbers, range(first, self._index))
+        return Block(Zipped(self._treedef, (numbers, item.payload)), cursor, item.origin)
+
+
+@lower.register
+def _filter(node: Filter, state: State | None, context: StageContext) -> Stage:
+    above = lower(node.input, state, context)
+    return PiecewiseStage(functools.partial(filter_block, node), above, context.meter(node))
+
+
+@lower.register
+def _enumerate(node: Enumerate, state: State | None, context: StageContext) -> Stage:
+    return EnumerateStage(node, lower(node.input, input_state(state), context), context.meter(node), state)
+
+
+@lower.register(Map)
+@lower.register(MapChain)
+def _map(node: Map | MapChain, state: State | None, context: StageContext) -> Stage:
+    """The stages of a map; it has a state of its own only after unordered delivery, or where it leaves failures out."""
+    if isinstance(node, MapChain):
+        return _map_stage(node, node.maps, node.input, state, context)
+    if not node.skips:
+        return _map_stage(node, (node,), node.input, state, context)
+    made = _map_stage(node, (node,), node.input, input_state(state), context)
+    return BoundedForgivingStage(
+        made,
+        context.meter(node),
+        state,
+        is_forgiven=lambda failure: failure.by is node,
+        most=context.max_failures,
+    )
+
+
+@lower.register
+def _random_map(node: RandomMap, state: State | None, context: StageContext) -> Stage:
+    numbered = Enumerate(input=node.input)
+    return _map_stage(node, (drawing_map(node, numbered, context),), numbered, state, context)
+
+
+def _map_stage(
+    node: Map | MapChain | RandomMap, maps: tuple[Map, ...], source: Node, state: State | None, context: StageContext
+) -> Stage:
+    meter = context.meter(node)
+    gate = context.gate(node)
+    ordered = gate is None or is_ordered(node.deterministic, context)
+    number = context.maps_behind + len(maps) - 1
+    delivered, saved = undelivered(state, range(context.maps_behind, number + 1))
+    inside = context.above_maps(len(maps))
+    # What is missing is known by its number, so what comes in must come in the same order again.
+    above = lower(source, saved, inside if ordered else inside.replaying())
+    if delivered:
+        above = UndeliveredStage(above, meter, delivered, number)
+    if gate is None:
+        for link in maps:
+            above = PiecewiseStage(functools.partial(map_block, link), above, meter)
+        return above
+    return ParallelMapStage(
+        functools.partial(apply_maps, maps),
+        above,
+        meter,
+        gate=gate,
+        ordered=ordered,
+        number=number,
+        budget=context.budget,
+        memory=BatchMemory(node.stacked, context.budget.share_bytes) if ordered and node.stacked else None,
+        tuned=TunedCalls(gate.calls, maps[0].function) if node.num_parallel_calls == AUTOTUNE else None,
+    )

@@ -6,12 +6,15 @@ import dataclasses
 from collections.abc import Callable
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import State
+from headrace.blocks.cursor import State, input_state
 from headrace.blocks.origin import FileOrigin
 from headrace.errors import HeadraceError
 from headrace.io.reader import Chunk, RecordPosition, RecordReader
 from headrace.observe.meter import Meter
+from headrace.physical.context import StageContext
+from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
+from headrace.physical.stages.skipping import BoundedForgivingStage
 from headrace.plan.sources import Files
 from headrace.semantics.files import became_shorter, record_rows
 from headrace.structure import flatten
@@ -104,3 +107,13 @@ class FilesStage(Stage):
     def close(self) -> None:
         if self._reader is not None:
             self._reader.close()
+
+
+@lower.register
+def _files(node: Files, state: State | None, context: StageContext) -> Stage:
+    if not node.skips:
+        return FilesStage(node, context.meter(node), state)
+    files = FilesStage(node, context.meter(node), input_state(state))
+    return BoundedForgivingStage(
+        files, context.meter(node), state, is_forgiven=lambda _: True, most=context.max_failures
+    )

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
 
 from headrace.blocks.block import Block, Failure, joined_block
-from headrace.blocks.cursor import Cursor, OffsetCursor, State, StridedCursor
+from headrace.blocks.cursor import Cursor, OffsetCursor, State, StridedCursor, input_state
 from headrace.blocks.origin import GroupedOrigin, Origin
 from headrace.blocks.payload import BatchBufferView, Columns, Rows
 from headrace.leaf_arrays import native
 from headrace.observe.meter import Meter
+from headrace.physical.context import StageContext
+from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
-from headrace.plan.grouping import Batch
+from headrace.physical.workers.parallel_stage import ParallelMapStage
+from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch, Unbatch
 from headrace.semantics.failures import located
-from headrace.semantics.grouping import sliced
+from headrace.semantics.grouping import padded_batch, ragged_batch, sliced
 from headrace.structure import Element, unflatten
 
 __all__ = ["BatchStage", "ChunkStage", "CombinedBatchStage", "UnbatchStage", "stacked_chunk"]
@@ -253,3 +257,41 @@ class SliceOrigin:
 
     def describe(self, index: int) -> str:
         return f"a slice of {self.whole.describe(0)}"
+
+
+@lower.register
+def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
+    above = lower(node.input, state, context)
+    meter = context.meter(node)
+    gate = context.gate(node)
+    if gate is None:
+        return BatchStage(node, above, meter)
+    # Batches keep their order whatever ``deterministic`` says: in another one the state would be larger, and nothing faster.
+    return ParallelMapStage(
+        functools.partial(stacked_chunk, node),
+        ChunkStage(node, above, meter),
+        meter,
+        gate=gate,
+        ordered=True,
+        number=0,
+        budget=context.budget,
+    )
+
+
+@lower.register
+def _padded_batch(node: PaddedBatch, state: State | None, context: StageContext) -> Stage:
+    combine = functools.partial(padded_batch, node)
+    return CombinedBatchStage(node, combine, lower(node.input, state, context), context.meter(node))
+
+
+@lower.register
+def _ragged_batch(node: RaggedBatch, state: State | None, context: StageContext) -> Stage:
+    combine = functools.partial(ragged_batch, node)
+    return CombinedBatchStage(node, combine, lower(node.input, state, context), context.meter(node))
+
+
+@lower.register
+def _unbatch(node: Unbatch, state: State | None, context: StageContext) -> Stage:
+    # An element of which some slices were given is read again.
+    above = lower(node.input, input_state(state), context.replaying())
+    return UnbatchStage(node.label, above, context.meter(node), state)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 
 from headrace.blocks.block import Block, Failure, joined_block
-from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.cursor import Cursor, State, input_state
 from headrace.blocks.origin import GroupedOrigin
 from headrace.blocks.payload import Columns, Rows
 from headrace.leaf_arrays import native
 from headrace.observe.meter import Meter
+from headrace.physical.context import StageContext
+from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.grouping import CyclingBatch
 from headrace.semantics.failures import located
@@ -139,3 +141,8 @@ class _NoOrigin:
 
 
 _NO_ORIGIN = _NoOrigin()
+
+
+@lower.register
+def _rebatch(node: CyclingBatch, state: State | None, context: StageContext) -> Stage:
+    return CyclingBatchStage(node, lower(node.input, input_state(state), context), context.meter(node), state)

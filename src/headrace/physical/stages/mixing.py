@@ -22,10 +22,21 @@ from headrace.blocks.origin import JoinedOrigin, Origin
 from headrace.blocks.payload import Payload, Rows, join
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
+from headrace.physical.context import StageContext
+from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
-from headrace.plan.mixing import Mixture, SampleFromDatasets
+from headrace.plan.mixing import ChooseFromDatasets, Mixture, SampleFromDatasets
 from headrace.semantics.failures import located
-from headrace.semantics.mixing import IDLE_LIMIT, choice_of, choices, idle_error, uniforms, weights_of
+from headrace.semantics.mixing import (
+    IDLE_LIMIT,
+    choice_of,
+    choices,
+    idle_error,
+    sample_key,
+    selector_context,
+    uniforms,
+    weights_of,
+)
 from headrace.semantics.random_streams import Key
 
 __all__ = ["DrawnChoices", "MixStage", "ReadChoices"]
@@ -326,3 +337,24 @@ class MixStage(Stage):
             return join(payloads).subset(where), cursor, origin
         owners = np.repeat(np.arange(len(parts)), lengths)[where]
         return GatheredPayload(payloads, owners, where - (np.cumsum(lengths) - lengths)[owners]), cursor, origin
+
+
+@lower.register(SampleFromDatasets)
+@lower.register(ChooseFromDatasets)
+def _mixture(node: Mixture, state: State | None, context: StageContext) -> Stage:
+    saved = state["inputs"] if state else [None] * len(node.datasets)
+    inputs = [
+        lower(child, place, context.among(node.inputs, part))
+        for part, (child, place) in enumerate(zip(node.datasets, saved, strict=True))
+    ]
+    return MixStage(node, _selection(node, state, context), inputs, context.meter(node), state)
+
+
+def _selection(node: Mixture, state: State | None, context: StageContext) -> DrawnChoices | ReadChoices:
+    key = sample_key(node, context) if isinstance(node, SampleFromDatasets) else None
+    if node.selector is None:
+        assert isinstance(node, SampleFromDatasets)  # the other always has a dataset of choices
+        assert key is not None
+        return DrawnChoices(node, key, state)
+    saved = state["selector"] if state else None
+    return ReadChoices(node, key, lower(node.selector, saved, selector_context(node, context)), state)

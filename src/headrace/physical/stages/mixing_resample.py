@@ -18,6 +18,8 @@ from headrace.errors import HeadraceError
 from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
 from headrace.ownership import read_only
+from headrace.physical.context import StageContext
+from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.mixing import RejectionResample
 from headrace.semantics.calls import call_on
@@ -27,6 +29,7 @@ from headrace.semantics.mixing import (
     SMOOTHING,
     acceptance,
     class_of,
+    readings,
     resample_keys,
     uniforms,
 )
@@ -277,3 +280,16 @@ class ResampleStage(Stage):
                 if not isinstance(item, HeadraceError):
                     self._seen[item[0]] += 1
             self._rates, self._unjudged = acceptance(self._node, self._seen)
+
+
+@lower.register
+def _resample(node: RejectionResample, state: State | None, context: StageContext) -> Stage:
+    original, judged = readings(node, context.replaying())  # elements are read again, so they must come in order
+    return ResampleStage(
+        node,
+        context.key(node.randomness),
+        lower(node.input, state["original"] if state else None, original),
+        lower(node.input, state["input"] if state else None, judged),
+        context.meter(node),
+        state,
+    )

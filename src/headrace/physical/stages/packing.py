@@ -12,16 +12,26 @@ from collections.abc import Sequence
 import numpy as np
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.cursor import Cursor, State, input_state
 from headrace.observe.meter import Meter
 from headrace.physical.block_builder import Collected, SavedCursor
+from headrace.physical.context import StageContext
 from headrace.physical.input_history import GroupOrigin, Reads, Runs, place_in
+from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.packing_bins import open_rows
 from headrace.plan.packing import Pack
 from headrace.semantics.budget import Holding
 from headrace.semantics.failures import located
-from headrace.semantics.packing import Held, TokenSequence, pack_state, packed_row, sequence_of, sequences_lost
+from headrace.semantics.packing import (
+    PACK_REMEDY,
+    Held,
+    TokenSequence,
+    pack_state,
+    packed_row,
+    sequence_of,
+    sequences_lost,
+)
 from headrace.structure import Element
 
 __all__ = ["PackStage"]
@@ -174,3 +184,10 @@ class PackStage(Stage):
         if not self._lost:
             self._open.restore(found, saved["rows"], saved["offset"])
         return not self._lost
+
+
+@lower.register
+def _pack(node: Pack, state: State | None, context: StageContext) -> Stage:
+    # Sequences that are held are read again.
+    above = lower(node.input, input_state(state), context.replaying())
+    return PackStage(node, above, context.meter(node), state, holding=context.holding(node, PACK_REMEDY))

@@ -10,6 +10,8 @@ from headrace.blocks.origin import NumberedOrigin
 from headrace.errors import CancelledError, HeadraceError
 from headrace.io.sql.reader import RowChunk, RowPosition, RowReader
 from headrace.observe.meter import Meter
+from headrace.physical.context import StageContext
+from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.querying import QueryRows
 from headrace.semantics.querying import position_from, rows_payload
@@ -71,3 +73,8 @@ class QueryStage(Stage):
 
     def close(self) -> None:
         self._reader.close()
+
+
+@lower.register
+def _query(node: QueryRows, state: State | None, context: StageContext) -> Stage:
+    return QueryStage(node, context.meter(node), state)

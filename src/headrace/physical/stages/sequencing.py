@@ -1,7 +1,7 @@
-"""Stages that choose which elements come: take, skip, shard, repeat, concatenate; and enumerate, which counts them.
+"""Stages that choose which elements come: take, skip, shard, repeat, concatenate.
 
 They cut blocks and never look inside, so over an indexed source they move numbers and read nothing. As in tf.data
-a failure passes through, and does not count as an element; only enumerate numbers it.
+a failure passes through, and does not count as an element.
 """
 
 from __future__ import annotations
@@ -9,19 +9,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-import numpy as np
-
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import CountedCursor, Cursor, State
-from headrace.blocks.payload import Indexed, Zipped
+from headrace.blocks.cursor import CountedCursor, Cursor, State, input_state
 from headrace.observe.meter import Meter
+from headrace.physical.context import StageContext
+from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
-from headrace.plan.elementwise import Enumerate
-from headrace.plan.sequencing import Shard
-from headrace.semantics.sources import RangeSource
-from headrace.structure import flatten
+from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
 
-__all__ = ["ConcatenateStage", "EnumerateStage", "RepeatStage", "ShardStage", "SkipStage", "TakeStage"]
+__all__ = ["ConcatenateStage", "RepeatStage", "ShardStage", "SkipStage", "TakeStage"]
 
 # What is read only to be dropped is read in blocks of this size: large enough to be cheap, small enough to hold.
 _DROPPED_AT_ONCE = 1024
@@ -134,30 +130,6 @@ class _ShardCursor:
         return {"seen": self.seen + offset, "input": self.input.advance(offset).state()}
 
 
-class EnumerateStage(Stage):
-    """Each element with its number."""
-
-    def __init__(self, node: Enumerate, input_stage: Stage, meter: Meter, state: State | None) -> None:
-        self._index: int = state["index"] if state else 0
-        super().__init__(meter, (input_stage,), CountedCursor("index", self._index, input_stage.cursor))
-        self._numbers = RangeSource(node.start, None, 1, np.dtype(np.int64))
-        self._treedef = flatten((0, 0))[1]
-        self.by_index = input_stage.by_index
-
-    def _pull(self, limit: int) -> Item:
-        item = self._read(self.inputs[0], limit)
-        if item is None:
-            return None
-        cursor = CountedCursor("index", self._index, item.cursor)
-        first = self._index
-        if isinstance(item, Failure):
-            self._index += 1
-            return Failure(item.error, cursor, CountedCursor("index", self._index, item.after))
-        self._index += len(item)
-        numbers = Indexed(self._numbers, range(first, self._index))
-        return Block(Zipped(self._treedef, (numbers, item.payload)), cursor, item.origin)
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class _TurnCursor:
     """In one of several runs: which, whether it gave an element yet, and the place in it."""
@@ -245,3 +217,49 @@ class ConcatenateStage(_TurnsStage):
 
     def _has_next_turn(self) -> bool:
         return self._turn == 0
+
+
+@lower.register
+def _take(node: Take, state: State | None, context: StageContext) -> Stage:
+    if node.count < 0:
+        return lower(node.input, state, context)
+    return TakeStage(node.count, lower(node.input, input_state(state), context), context.meter(node), state)
+
+
+def _nothing(node: Take | Skip | Repeat, context: StageContext) -> Stage:
+    """No element at all; what would be read is not."""
+    return TakeStage(0, lower(node.input, None, context), context.meter(node), None)
+
+
+@lower.register
+def _skip(node: Skip, state: State | None, context: StageContext) -> Stage:
+    if node.count < 0:
+        return _nothing(node, context)
+    return SkipStage(node.count, lower(node.input, input_state(state), context), context.meter(node), state)
+
+
+@lower.register
+def _shard(node: Shard, state: State | None, context: StageContext) -> Stage:
+    above = lower(node.input, input_state(state), context.above_shard(node))
+    return ShardStage(node, above, context.meter(node), state)
+
+
+@lower.register
+def _concatenate(node: Concatenate, state: State | None, context: StageContext) -> Stage:
+    return ConcatenateStage(
+        lambda part, saved: lower(node.inputs[part], saved, context.among(node.inputs, part)),
+        context.meter(node),
+        state,
+    )
+
+
+@lower.register
+def _repeat(node: Repeat, state: State | None, context: StageContext) -> Stage:
+    if node.count == 0:
+        return _nothing(node, context)
+    return RepeatStage(
+        node.count,
+        lambda turn, saved: lower(node.input, saved, context.turn(turn)),
+        context.meter(node),
+        state,
+    )

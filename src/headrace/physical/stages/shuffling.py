@@ -19,16 +19,26 @@ import dataclasses
 import numpy as np
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.cursor import Cursor, State, input_state
 from headrace.blocks.origin import Numbers, Origin, as_array, subset
 from headrace.blocks.payload import Payload, Rows, join
 from headrace.blocks.slot_buffer import SlotBuffer
 from headrace.observe.meter import Meter
+from headrace.physical.context import StageContext
+from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.plan.sequencing import Shuffle
 from headrace.semantics.budget import Holding
 from headrace.semantics.random_streams import Key
-from headrace.semantics.shuffling import buffer_needs, buffer_slots, content, drain_order, draws
+from headrace.semantics.shuffling import (
+    SHUFFLE_REMEDY,
+    buffer_needs,
+    buffer_slots,
+    content,
+    drain_order,
+    draws,
+    shuffle_key,
+)
 
 __all__ = ["ShuffleStage"]
 
@@ -315,3 +325,10 @@ class _ShuffleCursor:
     def state(self) -> State:
         place: State = {"emitted": self.emitted, "read": self.read, "input": self.input.state()}
         return place if self.total is None else {**place, "total": self.total}
+
+
+@lower.register
+def _shuffle(node: Shuffle, state: State | None, context: StageContext) -> Stage:
+    above = lower(node.input, input_state(state), context.replaying())
+    holding = context.holding(node, SHUFFLE_REMEDY)
+    return ShuffleStage(node, shuffle_key(node, context), above, context.meter(node), state, holding=holding)

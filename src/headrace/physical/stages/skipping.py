@@ -11,7 +11,10 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State
 from headrace.errors import said
 from headrace.observe.meter import Meter
+from headrace.physical.context import StageContext
+from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
+from headrace.plan.stateful import IgnoreErrors
 
 __all__ = ["BoundedForgivingStage", "ForgivingStage"]
 
@@ -95,3 +98,8 @@ class BoundedForgivingStage(Stage):
             self.cursor = after
             self.meter.forgave(1)
             _log.warning("left out: %s", said(item.error))
+
+
+@lower.register
+def _ignore_errors(node: IgnoreErrors, state: State | None, context: StageContext) -> Stage:
+    return ForgivingStage(lower(node.input, state, context), context.meter(node), log=node.log_warning)

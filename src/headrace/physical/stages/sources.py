@@ -1,4 +1,4 @@
-"""The stage of a user's generator."""
+"""The stages of sources: what is read by index, and what a user's generator yields."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ import dataclasses
 from typing import Any
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import State
+from headrace.blocks.cursor import IndexCursor, State
 from headrace.blocks.origin import NumberedOrigin
-from headrace.blocks.payload import Rows
+from headrace.blocks.payload import Indexed, IndexSource, Rows
 from headrace.observe.meter import Meter
+from headrace.physical.context import StageContext
+from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
-from headrace.plan.sources import FromGenerator
+from headrace.plan.node import Node
+from headrace.plan.sources import FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
+from headrace.plan.storing import Stored
 from headrace.semantics.failures import located
 from headrace.semantics.generator_runs import GeneratorRun
+from headrace.semantics.sources import fewer_elements, index_source
 
-__all__ = ["GeneratorStage"]
+__all__ = ["GeneratorStage", "IndexedStage"]
 
 
 class GeneratorStage(Stage):
@@ -65,3 +70,42 @@ class _GeneratorCursor:
         if self.own is None:
             return {"index": self.index}
         return {"index": self.index, "own": self.own, "skip": self.skip}
+
+
+class IndexedStage(Stage):
+    """The elements of an indexed source in order; reads none of them itself."""
+
+    by_index = True
+
+    def __init__(self, source: IndexSource, length: int | None, meter: Meter, state: State | None) -> None:
+        self._index: int = state["index"] if state else 0
+        super().__init__(meter, (), IndexCursor(self._index))
+        self._source = source
+        self._length = length
+
+    def _pull(self, limit: int) -> Item:
+        if self._length is not None and self._index > self._length:
+            before, error = self.cursor, fewer_elements(self._length, self._index)
+            self._index = self._length
+            return Failure(error.located(stage=self.meter.name, origin=None), before, IndexCursor(self._index))
+        stop = self._index + limit if self._length is None else min(self._index + limit, self._length)
+        numbers = range(self._index, stop)
+        if not numbers:
+            return None
+        self._index = stop
+        return Block(Indexed(self._source, numbers), IndexCursor(numbers.start), NumberedOrigin(numbers))
+
+
+@lower.register(FromTensors)
+@lower.register(FromTensorSlices)
+@lower.register(Range)
+@lower.register(RandomSource)
+@lower.register(Stored)
+def _indexed(node: Node, state: State | None, context: StageContext) -> Stage:
+    source, length = index_source(node, context)
+    return IndexedStage(source, length, context.meter(node), state)
+
+
+@lower.register
+def _generator(node: FromGenerator, state: State | None, context: StageContext) -> Stage:
+    return GeneratorStage(node, context.meter(node), state)

@@ -12,14 +12,17 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.cursor import Cursor, State, input_state
 from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError
 from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
+from headrace.physical.context import StageContext
+from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
+from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile
 from headrace.semantics.failures import located
-from headrace.semantics.stateful import DROPPED, END, Steps
+from headrace.semantics.stateful import DROPPED, END, AssertSteps, ScanSteps, Steps, TakeWhileSteps
 from headrace.structure import Element, nbytes_of
 
 __all__ = ["SequentialStage"]
@@ -130,3 +133,22 @@ class SequentialStage(Stage):
         indices = np.array(offsets[:-1], dtype=np.int64)
         cursor = _StepCursor(self._steps, marks, offsets, block.cursor)
         return Block(Rows(outputs), cursor, block.origin.subset(indices))
+
+
+@lower.register
+def _take_while(node: TakeWhile, state: State | None, context: StageContext) -> Stage:
+    steps = TakeWhileSteps(node, state)
+    above = lower(node.input, input_state(state), context)
+    return SequentialStage(steps, node.label, above, context.meter(node), ended=steps.ended)
+
+
+@lower.register
+def _scan(node: Scan, state: State | None, context: StageContext) -> Stage:
+    above = lower(node.input, input_state(state), context)
+    return SequentialStage(ScanSteps(node, state), node.label, above, context.meter(node))
+
+
+@lower.register
+def _assert_cardinality(node: AssertCardinality, state: State | None, context: StageContext) -> Stage:
+    above = lower(node.input, input_state(state), context)
+    return SequentialStage(AssertSteps(node, state), node.label, above, context.meter(node))

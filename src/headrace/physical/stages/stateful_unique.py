@@ -13,13 +13,16 @@ from typing import Final
 import numpy as np
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.cursor import Cursor, State, input_state
 from headrace.blocks.payload import Rows
 from headrace.observe.meter import Meter
+from headrace.physical.context import StageContext
+from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
+from headrace.plan.stateful import Unique
 from headrace.semantics.budget import Holding
 from headrace.semantics.failures import located
-from headrace.semantics.stateful import DROPPED, UniqueSteps
+from headrace.semantics.stateful import DROPPED, UNIQUE_REMEDY, UniqueSteps
 
 __all__ = ["RecallingStage"]
 
@@ -131,3 +134,11 @@ class RecallingStage(Stage):
             return None
         indices = np.array(kept, dtype=np.int64)
         return Block(Rows([rows[index] for index in kept]), cursor, block.origin.subset(indices))
+
+
+@lower.register
+def _unique(node: Unique, state: State | None, context: StageContext) -> Stage:
+    # What was seen is read again from the beginning, so it must come in the same order.
+    above = lower(node.input, input_state(state), context.replaying())
+    holding = context.holding(node, UNIQUE_REMEDY)
+    return RecallingStage(node.label, above, context.meter(node), state, holding=holding)

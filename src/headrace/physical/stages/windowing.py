@@ -7,26 +7,30 @@ there. A failure takes every window with it that would hold the element, as in t
 from __future__ import annotations
 
 import bisect
+import dataclasses
 
 import numpy as np
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.handing_out import protected
+from headrace.blocks.cursor import IndexCursor, State
+from headrace.blocks.handing_out import handed_out, protected
 from headrace.blocks.origin import Numbers, Origin
 from headrace.blocks.payload import Payload, Rows, join
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
 from headrace.physical.block_builder import Collected
+from headrace.physical.context import StageContext
 from headrace.physical.input_history import GroupOrigin, Reads
+from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
-from headrace.plan.windowing import Window
+from headrace.plan.windowing import Held, HeldElements, Window
 from headrace.semantics.budget import Holding
 from headrace.semantics.failures import located
 from headrace.semantics.window_contents import HeldBlock
 from headrace.semantics.windowing import window_element
 from headrace.structure import Element
 
-__all__ = ["WindowStage"]
+__all__ = ["HeldStage", "WindowStage"]
 
 
 class WindowStage(Stage):
@@ -120,3 +124,48 @@ class WindowStage(Stage):
     def close(self) -> None:
         self._holding.release()
         super().close()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _HeldOrigin:
+    """Where held elements came from."""
+
+    elements: HeldElements
+    numbers: Numbers
+
+    def subset(self, indices: Numbers) -> _HeldOrigin:
+        return _HeldOrigin(self.elements, np.asarray(self.numbers)[np.asarray(indices)])
+
+    def describe(self, index: int) -> str:
+        return self.elements.origin(int(self.numbers[index]))
+
+
+class HeldStage(Stage):
+    """The elements that are held, by number."""
+
+    by_index = True
+
+    def __init__(self, elements: HeldElements, meter: Meter, index: int) -> None:
+        super().__init__(meter, (), IndexCursor(index))
+        self._payload = elements.payload if isinstance(elements, HeldBlock) else Rows(list(elements.rows()))
+        self._origin = _HeldOrigin(elements, range(len(elements)))
+        self._index = index
+
+    def _pull(self, limit: int) -> Item:
+        part = range(self._index, min(self._index + limit, len(self._payload)))
+        if not part:
+            return None
+        self._index = part.stop
+        return Block(handed_out(self._payload.subset(part)), IndexCursor(part.start), self._origin.subset(part))
+
+
+@lower.register
+def _held(node: Held, state: State | None, context: StageContext) -> Stage:
+    return HeldStage(node.elements, context.meter(node), state["index"] if state else 0)
+
+
+@lower.register
+def _window(node: Window, state: State | None, context: StageContext) -> Stage:
+    # What a window holds is read again.
+    above = lower(node.input, state, context.replaying())
+    return WindowStage(node, above, context.meter(node), holding=context.holding(node, ""))

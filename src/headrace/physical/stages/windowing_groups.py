@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.cursor import Cursor, IndexCursor, State, input_state
 from headrace.blocks.origin import Within
 from headrace.blocks.payload import Rows
 from headrace.coordination.closing import close_all
@@ -30,7 +30,9 @@ from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
 from headrace.ownership import read_only
 from headrace.physical.block_builder import SavedCursor
+from headrace.physical.context import StageContext
 from headrace.physical.input_history import GroupOrigin, Reads, Runs, place_in
+from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.workers.subplan_reader import InnerReader
 from headrace.plan.windowing import GroupByWindow
@@ -38,7 +40,7 @@ from headrace.semantics.budget import Holding
 from headrace.semantics.calls import call_on
 from headrace.semantics.failures import located, within
 from headrace.semantics.window_contents import HeldBlock
-from headrace.semantics.windowing import group_lost, group_state
+from headrace.semantics.windowing import GROUPS_REMEDY, group_lost, group_state, reduced_plan
 from headrace.structure import Element
 
 __all__ = ["GroupWindowsStage", "OpenGroup"]
@@ -315,3 +317,25 @@ class GroupWindowsStage(Stage):
         self._holding.release()
         inside = [] if self._current is None else [self._current[1].close]
         close_all([*inside, super().close])
+
+
+@lower.register
+def _group_by_window(node: GroupByWindow, state: State | None, context: StageContext) -> Stage:
+    def open_group(key: int, held: HeldBlock, number: int, saved: State | None) -> InnerReader:
+        def open_stage() -> Stage | Failure:
+            try:
+                plan, inside = reduced_plan(node, key, held, number, context)
+                return lower(plan, saved, inside)
+            except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+                nowhere = IndexCursor(0)  # the stage knows where it stands
+                return Failure(located(error, stage=node.reduce_label, origin=origin()), nowhere, nowhere)
+
+        def origin() -> str:
+            return GroupOrigin([(held.origins, len(held))]).describe(0)
+
+        return InnerReader(open_stage, None if saved is None else SavedCursor(saved), origin)
+
+    # Elements that are held are read again.
+    above = lower(node.input, input_state(state), context.replaying())
+    holding = context.holding(node, GROUPS_REMEDY)
+    return GroupWindowsStage(node, above, context.meter(node), state, open_group, holding=holding)
