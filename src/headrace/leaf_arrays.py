@@ -5,13 +5,14 @@ Strings, bytes and other objects live in object arrays: no length is fixed, and 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError, said
+from headrace.errors import InvalidArgumentError, MissingExtraError, said
 
 __all__ = [
     "NORMAL_LEAVES",
@@ -22,6 +23,7 @@ __all__ = [
     "native",
     "object_array",
     "stack",
+    "tensor_as_array",
     "without_fixed_texts",
 ]
 
@@ -89,10 +91,38 @@ def _as_array(leaf: Any) -> np.ndarray:
     if isinstance(leaf, (str, bytes)) or not hasattr(leaf, "__array__"):
         return object_array([leaf]).reshape(())
     try:
-        return np.asarray(leaf)
+        return np.asarray(tensor_as_array(leaf))
     except Exception as error:  # a method of a class that is not ours
         message = f"{kind.__name__}.__array__ failed: {type(error).__name__}: {said(error)}"
         raise InvalidArgumentError(message) from error
+
+
+def tensor_as_array(leaf: Any) -> Any:
+    """A tensor of PyTorch's as an array on its memory, without its gradient; anything else as it is.
+
+    Of a dtype that NumPy lacks, such as bfloat16, it is an array of that dtype of ml_dtypes.
+
+    Raises:
+        MissingExtraError: ml_dtypes is needed and not installed.
+        TypeError: it has no memory of the CPU's with one number behind the other: it is sparse, or on another device.
+    """
+    if type(leaf) in PLAIN_LEAVES:
+        return leaf
+    torch: Any = sys.modules.get("torch")  # who has a tensor has imported it
+    kind: Any = getattr(torch, "Tensor", ())
+    if not isinstance(leaf, kind):
+        return leaf
+    tensor = leaf.detach().resolve_conj().resolve_neg()
+    name = str(tensor.dtype).removeprefix("torch.")
+    if name != "bfloat16" and not name.startswith("float8_"):
+        return tensor.numpy()
+    try:
+        import ml_dtypes
+    except ImportError:
+        message = f"a tensor of {tensor.dtype} needs: pip install ml_dtypes (or make it one of float32 with .float())"
+        raise MissingExtraError(message) from None
+    bits = tensor.view(torch.uint8 if tensor.element_size() == 1 else torch.int16)
+    return bits.numpy().view(getattr(ml_dtypes, name))
 
 
 def _unmasked(array: np.ma.MaskedArray[Any, Any]) -> np.ndarray:

@@ -68,7 +68,7 @@ class RaggedTensor:
 def default_padding(array: np.ndarray) -> Any:
     """What an array is padded with, if nobody says: 0, or an empty text."""
     if array.dtype.kind != "O":
-        return array.dtype.type() if array.dtype.kind != "M" else np.datetime64("NaT")
+        return np.zeros((), array.dtype)[()] if array.dtype.kind != "M" else np.datetime64("NaT")
     first = array.ravel()[0] if array.size else ""
     return b"" if isinstance(first, bytes) else ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,58 @@ def test_only_the_element_fails_that_cannot_be_given_among_many() -> None:
 def test_a_source_that_gives_less_than_it_was_asked_for_is_told_so() -> None:
     with pytest.raises(InvalidArgumentError, match="asked for 1 elements, and gave 0"):
         next(iter(hr.Dataset.source(Short(3))))
+
+
+TENSORS: dict[str, Callable[[Any], Any]] = {
+    "bfloat16": lambda torch: torch.arange(6.0).to(torch.bfloat16).reshape(3, 2),
+    "float8": lambda torch: torch.arange(6.0).to(torch.float8_e5m2).reshape(3, 2),
+    "with a gradient": lambda torch: torch.arange(6.0, requires_grad=True).reshape(3, 2),
+    "a parameter": lambda torch: torch.nn.Parameter(torch.arange(6.0).reshape(3, 2)),
+    "conjugated": lambda torch: torch.arange(6.0).to(torch.complex64).reshape(3, 2).conj(),
+    "negated": lambda torch: torch.arange(6.0).to(torch.complex64).reshape(3, 2).conj().imag,
+    "transposed": lambda torch: torch.arange(6.0).to(torch.bfloat16).reshape(2, 3).T,
+}
+WAYS: dict[str, Callable[[Any], hr.Dataset]] = {
+    "source": lambda tensor: hr.Dataset.source(list(tensor)),
+    "from_tensor_slices": hr.Dataset.from_tensor_slices,
+    "map": lambda tensor: hr.Dataset.range(3).map(lambda i: tensor[i]),
+    "a parallel map": lambda tensor: hr.Dataset.range(3).map(lambda i: tensor[i], num_parallel_calls=2),
+    "from_generator": lambda tensor: hr.Dataset.from_generator(lambda: iter(tensor)),
+    "unbatch": lambda tensor: hr.Dataset.range(1).map(lambda _: tensor).unbatch(),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", TENSORS)
+@pytest.mark.parametrize("executor", ["inline", "thread"])
+def test_tensors_of_any_dtype_and_with_a_gradient_are_batches_again_for_torch(
+    executor: str, kind: str, way: str
+) -> None:
+    torch = pytest.importorskip("torch")
+    tensor = TENSORS[kind](torch)
+    options = hr.Options(executor=executor)
+    for batched in (WAYS[way](tensor).batch(3), WAYS[way](tensor).padded_batch(3)):
+        [batch] = batched.with_options(options).to_torch()
+        assert batch.dtype == tensor.dtype
+        assert not batch.requires_grad
+        assert torch.equal(batch.to(torch.complex64), tensor.detach().to(torch.complex64))
+
+
+@pytest.mark.parametrize("library", ["torch", "jax.numpy"])
+def test_slices_of_the_arrays_of_other_libraries_have_a_spec(library: str) -> None:
+    np_of = pytest.importorskip(library)
+    dataset = hr.Dataset.from_tensor_slices({"x": np_of.ones((3, 2)), "y": [1, 2, 3], "z": np.array(["a", "b", "c"])})
+    spec = dataset.element_spec
+    assert (spec["x"].shape, spec["x"].dtype, spec["y"].shape) == ((2,), np.float32, ())
+    assert "x" in repr(dataset)
+    [batch] = dataset.padded_batch(3)
+    assert batch["x"].shape == (3, 2)
+
+
+def test_a_sparse_tensor_is_refused_with_the_way_out() -> None:
+    torch = pytest.importorskip("torch")
+    with pytest.raises(DataError, match="to_dense"):
+        list(hr.Dataset.source([torch.eye(2).to_sparse()]))
 
 
 def test_torchs_subsets_are_fetched_many_at_once() -> None:

@@ -56,8 +56,11 @@ def as_tensor(array: np.ndarray) -> Any:
     """A tensor on the array's memory; on a copy of it where the array may not be written to."""
     import torch
 
-    if array.dtype.name == "bfloat16":  # ml_dtypes': the bytes are the same
-        return as_tensor(array.view(np.uint16)).view(torch.bfloat16)
+    name = array.dtype.name
+    if name == "bfloat16" or (
+        name.startswith("float8_") and hasattr(torch, name)
+    ):  # ml_dtypes': the bytes are the same
+        return as_tensor(array.view(f"u{array.itemsize}")).view(getattr(torch, name))
     if not array.flags.writeable or any(stride < 0 or stride % (array.itemsize or 1) for stride in array.strides):
         array = array.copy()
     if not array.dtype.isnative:

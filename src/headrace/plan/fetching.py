@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.known_as import known_as
+from headrace.leaf_arrays import tensor_as_array
 from headrace.plan.vectorized import Vectorized
 from headrace.structure import Element, flatten, normalize, unflatten
 
@@ -72,12 +73,7 @@ def _owner(method: Any) -> Any:
 
 def _as_element(value: Any) -> Element:
     leaves, treedef = flatten(normalize(value))
-    return unflatten(treedef, [_as_array(leaf) for leaf in leaves])
-
-
-def _as_array(leaf: Any) -> Any:
-    """A tensor of PyTorch's as an array on its memory; torch is not imported to find out."""
-    return leaf.numpy() if type(leaf).__module__ == "torch" and hasattr(leaf, "numpy") else leaf
+    return unflatten(treedef, [tensor_as_array(leaf) for leaf in leaves])
 
 
 def length_of(source: Any) -> int:

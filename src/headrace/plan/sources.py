@@ -11,6 +11,7 @@ import numpy as np
 from headrace.arguments import check_int
 from headrace.errors import InvalidArgumentError
 from headrace.io.file_format import FileFormat
+from headrace.leaf_arrays import PLAIN_LEAVES, tensor_as_array
 from headrace.ownership import read_only
 from headrace.plan.node import INFINITE_CARDINALITY, Node, Spec
 from headrace.plan.randomness import Randomness
@@ -18,6 +19,7 @@ from headrace.structure import (
     Element,
     TreeDef,
     flatten,
+    flatten_as_written,
     normalize,
     paths_of,
     scalars_as_elements,
@@ -72,6 +74,7 @@ class FromTensorSlices(Node):
         Raises:
             InvalidArgumentError: no component, a scalar, or lengths that differ; the component is named.
         """
+        tensors = _with_arrays(tensors)
         leaves, treedef = flatten(normalize(tensors))
         if not leaves:
             raise InvalidArgumentError("there is no component to slice", stage=cls.op)
@@ -96,6 +99,18 @@ class FromTensorSlices(Node):
     def parameters(self) -> dict[str, Any]:
         """Shapes and types; the values are the user's own."""
         return {"length": self.cardinality(), "element": str(self.spec())}
+
+
+def _with_arrays(element: Element) -> Element:
+    """The element with the arrays of other libraries as NumPy's, so that their shapes are known."""
+    leaves, treedef = flatten_as_written(element)
+    return unflatten(treedef, [np.asarray(tensor_as_array(leaf)) if _is_foreign(leaf) else leaf for leaf in leaves])
+
+
+def _is_foreign(leaf: Any) -> bool:
+    return (
+        type(leaf) not in PLAIN_LEAVES and hasattr(leaf, "__array__") and not isinstance(leaf, np.ndarray | np.generic)
+    )
 
 
 def _sliceable(leaf: Any) -> np.ndarray:

@@ -11,6 +11,7 @@ from headrace.blocks.cursor import State
 from headrace.blocks.payload import Columns, Payload, Rows
 from headrace.errors import InvalidArgumentError
 from headrace.io.elements.json import element_from_json, element_to_json
+from headrace.leaf_arrays import tensor_as_array
 from headrace.plan.grouping import PADS_NO_DATASETS, CyclingBatch, PaddedBatch, RaggedBatch
 from headrace.ragged import RaggedTensor
 from headrace.structure import (
@@ -97,7 +98,7 @@ def sliced(element: Element) -> Columns | Rows:
         InvalidArgumentError: a component is a scalar, or the lengths differ.
     """
     leaves, treedef = flatten(element)
-    arrays = [np.array(leaf) for leaf in leaves]
+    arrays = [np.array(tensor_as_array(leaf)) for leaf in leaves]
     if not arrays:
         raise InvalidArgumentError("there is no component to unbatch")
     for path, array in zip(paths_of(treedef), arrays, strict=True):

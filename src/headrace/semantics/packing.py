@@ -10,6 +10,7 @@ import numpy as np
 
 from headrace.blocks.cursor import State
 from headrace.errors import DataLossError, InvalidArgumentError
+from headrace.leaf_arrays import tensor_as_array
 from headrace.plan.packing import Pack
 from headrace.structure import Element, TreeDef, flatten, paths_of
 
@@ -49,7 +50,7 @@ def sequence_of(node: Pack, element: Element, number: int) -> TokenSequence:
         InvalidArgumentError: a component is a scalar, or too long; to be cut at the same places, components differ in length.
     """
     leaves, treedef = flatten(element)
-    arrays = [np.asarray(leaf) for leaf in leaves]
+    arrays = [np.asarray(tensor_as_array(leaf)) for leaf in leaves]
     limits = node.lengths(treedef)
     if not arrays:
         raise InvalidArgumentError("there is no component to pack")

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.errors import InvalidArgumentError, said
+from headrace.leaf_arrays import tensor_as_array
 from headrace.structure import (
     LEAF,
     Element,
@@ -169,7 +170,7 @@ class _Leaf:
         if isinstance(leaf, np.ndarray):
             return leaf
         try:
-            return np.asarray(leaf)
+            return np.asarray(tensor_as_array(leaf))
         except Exception as error:
             raise self._unfit(leaf, f"it is no array ({said(error)})") from error
 

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.leaf_arrays import tensor_as_array
 from headrace.queues.any_elements import Row, check_lengths
 from headrace.queues.typed_elements import Shapes, TypedElements, list_of_shapes
 from headrace.structure import Element, TreeDef, flatten, leaf_spec, nbytes_of, normalize, normalize_rows, unflatten
@@ -66,7 +67,7 @@ class ExampleElements:
     def pack_many(self, vals: Element) -> list[Row]:
         """The examples that lie along the first axis of every component."""
         leaves, treedef = flatten(normalize(components(vals)))
-        columns = [np.asarray(leaf) for leaf in leaves]
+        columns = [np.asarray(tensor_as_array(leaf)) for leaf in leaves]
         check_lengths(columns, [f"{self._queue}, component {number}" for number in range(len(columns))])
         if not columns or not len(columns[0]):
             return []

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.leaf_arrays import tensor_as_array
 from headrace.queues import QueueBase
 from headrace.structure import Element, flatten, normalize, unflatten
 from headrace.train.pulled import components, is_pulled, pull
@@ -77,7 +78,7 @@ def _checked(decision: Any, *, enqueue_many: bool, caller: str) -> np.ndarray:
 
 def _selected(examples: Element, flags: np.ndarray, caller: str) -> Element:
     leaves, treedef = flatten(normalize(components(examples)))
-    columns = [np.asarray(leaf) for leaf in leaves]
+    columns = [np.asarray(tensor_as_array(leaf)) for leaf in leaves]
     for column in columns:
         if not column.ndim or len(column) != len(flags):
             raise InvalidArgumentError(f"{caller}: keep_input has {len(flags)} values, not one for each example")

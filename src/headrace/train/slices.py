@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
+from headrace.leaf_arrays import tensor_as_array
 from headrace.ownership import read_only
 from headrace.queues import QueueBase
 from headrace.structure import Element, TreeDef, flatten, normalize, paths_of, scalars_as_elements, unflatten
@@ -78,7 +79,7 @@ def slice_input_producer(
     """
     arrays = read_only(normalize(components(tensor_list)))
     leaves, treedef = flatten(arrays)
-    columns = [np.asarray(leaf) for leaf in leaves]
+    columns = [np.asarray(tensor_as_array(leaf)) for leaf in leaves]
     _check(columns, paths_of(treedef))
     indices = range_input_producer(
         len(columns[0]), num_epochs, shuffle, seed, capacity, shared_name, f"{name or 'input_producer'}/input_producer"
