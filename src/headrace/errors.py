@@ -25,7 +25,7 @@ one element knows its stage, the user's function and the element's origin as att
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 __all__ = [
     "CancelledError",
@@ -71,15 +71,19 @@ class HeadraceError(Exception):
         super().__init__(_message(reason, stage, origin))
 
     def located(self, *, stage: str | None, origin: str | None, cause: BaseException | None = None) -> Self:
-        """This error with the place where it happened; a place or a cause that is known already is kept."""
-        return self.retold(_reason(self), stage=self.stage or stage, origin=self.origin or origin, cause=cause)
-
-    def retold(self, reason: str, *, stage: str | None, origin: str | None, cause: BaseException | None = None) -> Self:
-        """This error in other words, with all else that it carries; no constructor of a user's class is called."""
-        again: Self = _made(type(self), reason, stage, origin, _carried(self))
-        _set_cause(again, cause if self.__cause__ is None else self.__cause__)
-        BaseException.with_traceback(again, self.__traceback__)
+        """Returns this error with where it happened; a stage, an origin or a cause that is known already is kept."""
+        again = self.with_place(stage=self.stage or stage, origin=self.origin or origin)
+        if self.__cause__ is None:
+            _set_cause(again, cause)
         return again
+
+    def with_place(self, *, stage: str | None, origin: str | None) -> Self:
+        """Returns this error with another stage and origin, whatever it had."""
+        return _copied(self, _reason(self), stage, origin)
+
+    def with_reason(self, reason: str) -> Self:
+        """Returns this error with another reason, and all else that it carries."""
+        return _copied(self, reason, self.stage, self.origin)
 
     def __str__(self) -> str:
         # The built-in bases (OSError, KeyError) format their arguments in ways of their own.
@@ -96,6 +100,8 @@ def said(error: BaseException) -> str:
     except Exception as another:  # noqa: BLE001 - a method of a class that is not ours
         return f"(what it says cannot be told: its __str__ raised {type(another).__name__})"
 
+
+_Error = TypeVar("_Error", bound=HeadraceError)
 
 # A class may refuse that its attributes are set, as frozen dataclasses do.
 _set_cause: Final = vars(BaseException)["__cause__"].__set__
@@ -123,6 +129,13 @@ def _carried(error: HeadraceError) -> dict[str, object]:
             with contextlib.suppress(AttributeError, KeyError):  # it was not set; its name was mangled
                 carried[name] = vars(kind)[name].__get__(error)
     return carried
+
+
+def _copied(error: _Error, reason: str, stage: str | None, origin: str | None) -> _Error:
+    again: _Error = _made(type(error), reason, stage, origin, _carried(error))
+    _set_cause(again, error.__cause__)
+    BaseException.with_traceback(again, error.__traceback__)
+    return again
 
 
 def _made(

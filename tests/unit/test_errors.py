@@ -95,3 +95,11 @@ def test_no_constructor_of_a_users_class_is_called_to_place_an_error_or_to_copy_
         assert (str(again), again.code, again.line) == ("map 'f', element 3: code 7", 7, 3)
     silent = SilentError(7).located(stage="map 'f'", origin=None).located(stage=None, origin="element 3")
     assert (str(silent), silent.code) == ("map 'f', element 3: SilentError", 7)
+
+
+def test_an_error_with_another_reason_or_place_keeps_all_else() -> None:
+    error = CodedError(7, line=3).located(stage="map 'f'", origin="element 3", cause=ValueError("why"))
+    reworded = error.with_reason("it is gone")
+    assert (type(reworded), str(reworded), reworded.code) == (CodedError, "map 'f', element 3: it is gone", 7)
+    moved = reworded.with_place(stage="cache", origin=None)
+    assert (str(moved), moved.line, moved.__cause__) == ("cache: it is gone", 3, error.__cause__)

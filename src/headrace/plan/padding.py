@@ -90,7 +90,7 @@ class Padding:
             try:
                 made.append(_padded(column, shape, value))
             except (InvalidArgumentError, DataLossError) as error:
-                raise error.retold(_of_component(path, error.reason), stage=None, origin=None) from None
+                raise error.with_reason(_of_component(path, error.reason)) from None
             except TypeError as error:
                 raise TypeError(_of_component(path, str(error))) from None
         return made

@@ -65,7 +65,9 @@ def _failed(error: Exception, handler: Handler, element: Element, extension: str
     called = f"{function_name(handler)} ({place})" if place else function_name(handler)
     what = error.reason if isinstance(error, HeadraceError) else f"{type(error).__name__}: {said(error)}"
     reason = f"{element['__url__']}, key {element['__key__']!r}: {extension!r} by {called}: {what}"
-    return (type(error) if isinstance(error, HeadraceError) else DataError)(reason)
+    if isinstance(error, HeadraceError):
+        return error.with_place(stage=None, origin=None).with_reason(reason)
+    return DataError(reason)
 
 
 @known_as("handlers of TarDataset")

@@ -29,7 +29,7 @@ def located_in_cache(filling: Filling) -> Iterator[None]:
         yield
     except HeadraceError as error:
         filling.abandon()
-        raise error.retold(error.reason, stage="cache", origin=None) from error.__cause__
+        raise error.with_place(stage="cache", origin=None) from error.__cause__
     except OSError as error:
         filling.abandon()
         raise ResourceExhaustedError(f"the cache could not be written: {error}", stage="cache") from error

@@ -21,4 +21,4 @@ def within(error: HeadraceError, outer: str) -> HeadraceError:
     """The error of an element in a dataset that was made of the outer element."""
     if error.origin is None or ":" in error.origin:  # a file and a line need no further word
         return error
-    return error.retold(error.reason, stage=error.stage, origin=f"{error.origin} of {outer}")
+    return error.with_place(stage=error.stage, origin=f"{error.origin} of {outer}")

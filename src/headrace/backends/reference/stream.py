@@ -72,5 +72,5 @@ def leave_out(error: HeadraceError, failed: int, most: int | None) -> None:
     """
     if most is not None and failed > most:
         reason = f"{error.reason} (this is failure {failed}, and max_failures is {most})"
-        raise error.retold(reason, stage=error.stage, origin=error.origin) from error.__cause__
+        raise error.with_reason(reason) from error.__cause__
     log.warning("left out: %s", said(error))

@@ -165,7 +165,7 @@ class ElementFile:
             for segment in self.segments:
                 _ = segment.treedef
         except (DataLossError, FailedPreconditionError) as error:
-            raise type(error)(f"{self.path}: {error.reason}") from error
+            raise error.with_reason(f"{self.path}: {error.reason}") from error
 
     def __len__(self) -> int:
         return self.starts[-1]

@@ -93,7 +93,7 @@ class BoundedForgivingStage(Stage):
             after = _ForgivenCursor(self._failed, item.after)
             if self._most is not None and self._failed > self._most:
                 reason = f"{item.error.reason} (this is failure {self._failed}, and max_failures is {self._most})"
-                error = item.error.retold(reason, stage=item.error.stage, origin=item.error.origin)
+                error = item.error.with_reason(reason)
                 return Failure(error, cursor, after)
             self.cursor = after
             self.meter.forgave(1)

@@ -114,6 +114,21 @@ def test_an_error_of_ours_in_a_handler_keeps_its_kind(tmp_path: Path) -> None:
         list(hr.TarDataset(path, "auto"))
 
 
+class CodedError(DataError):
+    def __init__(self, code: int, *, line: int) -> None:
+        super().__init__(f"code {code}")
+        self.line = line
+
+
+def test_an_error_of_a_users_class_in_a_handler_keeps_what_it_carries(tmp_path: Path) -> None:
+    def fails(content: bytes) -> None:
+        raise CodedError(7, line=3)
+
+    with pytest.raises(CodedError, match=r"a\.tar, key '0000': 'cls' by .*: code 7") as caught:
+        list(hr.TarDataset(shard(tmp_path / "a.tar", 1), {"cls": fails}))
+    assert caught.value.line == 3
+
+
 def test_the_handler_of_the_longest_extension_is_taken(tmp_path: Path) -> None:
     path = tmp_path / "a.tar"
     path.write_bytes(archive_of([member(f"1.{name}", b"x") for name in ("png", "seg.png", "left.seg.png", "other")]))
