@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # MkDocs loads this file by its path, apart from any package
 
+from docs.building.drawing import placed
+from docs.building.drawings import drawn
 from docs.building.surface import Page, dataset_members, first_line, pages
 
-__all__ = ["on_config", "on_files", "on_page_markdown"]
+__all__ = ["on_config", "on_files", "on_page_content", "on_page_markdown"]
 
 _OVERVIEW = "reference/index.md"
 # The name of an operation at the start of a table's row.
@@ -63,6 +65,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: MkDocsPage, **_: Any) -> str:
     """Makes links of our names in the tables of other libraries' names."""
     return _OURS.sub(_linked, markdown) if page.file.src_uri == "guide/names.md" else markdown
+
+
+def on_page_content(content: str, **_: Any) -> str:
+    """Puts the drawings into the pages, so that they follow the site's switch for light and dark."""
+    return placed(content, drawn()) if "pictures/" in content else content
 
 
 def _linked(found: re.Match[str]) -> str:

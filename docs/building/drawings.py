@@ -1,0 +1,33 @@
+"""All drawings of the pages, by the names of their files in docs/pictures.
+
+python -m docs.building.drawings    # writes them anew
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from docs.building.running_parts import for_maintainers, for_users
+from docs.building.waiting_bars import waiting_bars
+
+__all__ = ["DRAWINGS", "PICTURES", "drawn"]
+
+DOCS = Path(__file__).parents[1]
+PICTURES = DOCS / "pictures"
+
+DRAWINGS: dict[str, Callable[[], str]] = {
+    "start-waiting.svg": lambda: waiting_bars(DOCS / "start.md", ["before", "first run after", "second run after"]),
+    "what-runs-where.svg": for_users,
+    "running-parts.svg": for_maintainers,
+}
+
+
+def drawn() -> dict[str, str]:
+    """Every drawing, as it lies in its file."""
+    return {name: draw() for name, draw in DRAWINGS.items()}
+
+
+if __name__ == "__main__":
+    for name, svg in drawn().items():
+        (PICTURES / name).write_text(svg, encoding="utf-8")
