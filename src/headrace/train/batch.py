@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.queues.typed_elements import Shapes
-from headrace.train.batching import BatchQueue, NextBatch, batches_from
+from headrace.train.batching import BatchSpec, NextBatch, batches_from
 from headrace.train.keep_input import KeepInput
 from headrace.train.pulled import Pulled
 
@@ -24,7 +24,7 @@ def batch(
     shapes: Shapes = None,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
+    shared_name: str | None = None,  # noqa: ARG001 - names what sessions share, which are not here
     name: str | None = None,
 ) -> NextBatch:
     """Makes batches of examples, ahead, in threads.
@@ -62,19 +62,17 @@ def batch(
         (array([0, 1]), array([2, 3]), array([4]))
         >>> coord.join(threads)
     """
-    return maybe_batch(
-        tensors,
-        True,
-        batch_size,
-        num_threads,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
+    spec = BatchSpec(
+        op="batch",
+        batch_size=batch_size,
+        capacity=capacity,
+        enqueue_many=enqueue_many,
+        shapes=shapes,
+        dynamic_pad=dynamic_pad,
+        allow_smaller_final_batch=allow_smaller_final_batch,
+        name=name,
     )
+    return batches_from([tensors] * num_threads, True, spec)
 
 
 def maybe_batch(
@@ -121,15 +119,17 @@ def maybe_batch(
         array([1, 3, 5, 7])
         >>> coord.join(threads)
     """
-    return batches_from(
-        [tensors] * num_threads,
-        _queue(name or "batch", capacity, shapes, dynamic_pad=dynamic_pad),
-        caller="batch",
+    spec = BatchSpec(
+        op="batch",
         batch_size=batch_size,
-        keep_input=keep_input,
+        capacity=capacity,
         enqueue_many=enqueue_many,
+        shapes=shapes,
+        dynamic_pad=dynamic_pad,
         allow_smaller_final_batch=allow_smaller_final_batch,
+        name=name,
     )
+    return batches_from([tensors] * num_threads, keep_input, spec)
 
 
 def batch_join(
@@ -140,7 +140,7 @@ def batch_join(
     shapes: Shapes = None,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
+    shared_name: str | None = None,  # noqa: ARG001 - names what sessions share, which are not here
     name: str | None = None,
 ) -> NextBatch:
     """Makes batches of examples from several places, each in a thread of its own. Other arguments: see ``batch``.
@@ -170,18 +170,17 @@ def batch_join(
         [np.int64(0), np.int64(0), np.int64(1), np.int64(1), np.int64(2), np.int64(2), np.int64(3), np.int64(3)]
         >>> coord.join(threads)
     """
-    return maybe_batch_join(
-        tensors_list,
-        True,
-        batch_size,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
+    spec = BatchSpec(
+        op="batch_join",
+        batch_size=batch_size,
+        capacity=capacity,
+        enqueue_many=enqueue_many,
+        shapes=shapes,
+        dynamic_pad=dynamic_pad,
+        allow_smaller_final_batch=allow_smaller_final_batch,
+        name=name,
     )
+    return batches_from(tensors_list, True, spec)
 
 
 def maybe_batch_join(
@@ -224,17 +223,14 @@ def maybe_batch_join(
         array([3, 3])
         >>> coord.join(threads)
     """
-    return batches_from(
-        tensors_list,
-        _queue(name or "batch_join", capacity, shapes, dynamic_pad=dynamic_pad),
-        caller="batch_join",
+    spec = BatchSpec(
+        op="batch_join",
         batch_size=batch_size,
-        keep_input=keep_input,
+        capacity=capacity,
         enqueue_many=enqueue_many,
+        shapes=shapes,
+        dynamic_pad=dynamic_pad,
         allow_smaller_final_batch=allow_smaller_final_batch,
+        name=name,
     )
-
-
-def _queue(name: str, capacity: int, shapes: Shapes, *, dynamic_pad: bool) -> BatchQueue:
-    kind = "padding_fifo_queue" if dynamic_pad else "fifo_queue"
-    return BatchQueue(name=f"{name}/{kind}", capacity=capacity, shapes=shapes, dynamic_pad=dynamic_pad)
+    return batches_from(tensors_list, keep_input, spec)

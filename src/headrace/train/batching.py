@@ -18,7 +18,7 @@ from headrace.coordination.queue_runner import EnqueueOp
 from headrace.errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from headrace.queues import QueueBase
 from headrace.queues.any_elements import Row
-from headrace.queues.order import Order
+from headrace.queues.order import Order, ShuffledOrder
 from headrace.queues.typed_elements import Shapes
 from headrace.structure import Element
 from headrace.train.example_elements import ExampleElements
@@ -26,7 +26,7 @@ from headrace.train.keep_input import DROPPED, Keep, KeepInput, keeper
 from headrace.train.last_record import forget_last_record, last_record
 from headrace.train.pulled import Pull, Pulled, puller
 
-__all__ = ["BatchQueue", "NextBatch", "batches_from"]
+__all__ = ["BatchQueue", "BatchSpec", "NextBatch", "batches_from"]
 
 # Seconds after which a dequeue that waits says why: as for the other queues.
 _WARN_AFTER_S = 5.0
@@ -66,6 +66,60 @@ class BatchQueue(QueueBase):
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSpec:
+    """What is asked of batches, by ``batch``, ``shuffle_batch`` and their kin alike.
+
+    Attributes:
+        op: the function that was called, which errors name.
+        batch_size: how many examples a batch has.
+        capacity: how many examples may wait.
+        enqueue_many: whether what is pulled is many examples.
+        shapes: the shape of each component of an example, or None for those of the first one.
+        allow_smaller_final_batch: whether the last batch may have fewer examples.
+        name: how messages call the queue; None for ``op``.
+        dynamic_pad: whether sizes vary, and a batch is padded to its largest.
+        shuffled: whether examples leave in random order; if not, the first in is the first out.
+        min_after_dequeue: how many examples stay inside, to be mixed with those that come.
+        seed: of the random order.
+    """
+
+    op: str
+    batch_size: int
+    capacity: int
+    enqueue_many: bool
+    shapes: Shapes
+    allow_smaller_final_batch: bool
+    name: str | None
+    dynamic_pad: bool = False
+    shuffled: bool = False
+    min_after_dequeue: int = 0
+    seed: int | None = None
+
+    def queue(self) -> BatchQueue:
+        """Makes the queue of examples.
+
+        Raises:
+            InvalidArgumentError: ``capacity``, ``min_after_dequeue`` or ``shapes`` do not fit.
+        """
+        name = self.name or self.op
+        if not self.shuffled:
+            kind = "padding_fifo_queue" if self.dynamic_pad else "fifo_queue"
+            return BatchQueue(
+                name=f"{name}/{kind}", capacity=self.capacity, shapes=self.shapes, dynamic_pad=self.dynamic_pad
+            )
+        if not 0 <= self.min_after_dequeue < self.capacity:
+            bounds = f"capacity {self.capacity} must be bigger than min_after_dequeue {self.min_after_dequeue}, and that at least 0"
+            raise InvalidArgumentError(f"{name}: {bounds}")
+        return BatchQueue(
+            name=f"{name}/random_shuffle_queue",
+            capacity=self.capacity,
+            shapes=self.shapes,
+            order=ShuffledOrder(self.seed),
+            min_after_dequeue=self.min_after_dequeue,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class NextBatch:
     """Takes the next batch out of a queue when it is called, in any thread; what ``batch`` and its kin return.
@@ -100,33 +154,24 @@ class NextBatch:
         return self.queue.dequeue_many(self.batch_size, timeout_s=timeout_s)
 
 
-def batches_from(
-    threads_tensors: Sequence[Pulled],
-    queue: BatchQueue,
-    *,
-    caller: str,
-    batch_size: int,
-    keep_input: KeepInput,
-    enqueue_many: bool,
-    allow_smaller_final_batch: bool,
-) -> NextBatch:
-    """Add the runner that fills ``queue``, with one thread for each of ``threads_tensors``.
+def batches_from(threads_tensors: Sequence[Pulled], keep_input: KeepInput, spec: BatchSpec) -> NextBatch:
+    """Makes a queue, and adds the runner that fills it, with one thread for each of ``threads_tensors``.
 
     Args:
         threads_tensors: what each thread pulls its examples from.
-        queue: what they go into.
-        caller: whom errors name.
-        batch_size: as for ``batch``.
-        keep_input: as for ``maybe_batch``.
-        enqueue_many: as for ``batch``.
-        allow_smaller_final_batch: as for ``batch``.
+        keep_input: which examples are kept, as for ``maybe_batch``.
+        spec: what is asked of the batches.
+
+    Raises:
+        InvalidArgumentError: there is no thread, or an argument does not fit.
     """
+    queue = spec.queue()
     if not threads_tensors:
-        raise InvalidArgumentError(f"{caller} needs at least one thread, and so at least one set of tensors")
-    next_batch = NextBatch(queue, batch_size, allow_smaller_final_batch)
-    keep = keeper(keep_input, enqueue_many=enqueue_many, caller=caller)
-    pulls: dict[int, Pull] = {id(tensors): puller(tensors, caller) for tensors in threads_tensors}
-    ops = [_enqueue_op(queue, pulls[id(tensors)], keep, enqueue_many=enqueue_many) for tensors in threads_tensors]
+        raise InvalidArgumentError(f"{spec.op} needs at least one thread, and so at least one set of tensors")
+    next_batch = NextBatch(queue, spec.batch_size, spec.allow_smaller_final_batch)
+    keep = keeper(keep_input, enqueue_many=spec.enqueue_many, caller=spec.op)
+    pulls: dict[int, Pull] = {id(tensors): puller(tensors, spec.op) for tensors in threads_tensors}
+    ops = [_enqueue_op(queue, pulls[id(tensors)], keep, enqueue_many=spec.enqueue_many) for tensors in threads_tensors]
     add_queue_runner(QueueRunner(queue, ops))
     return next_batch
 

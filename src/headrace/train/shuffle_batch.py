@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.errors import InvalidArgumentError
-from headrace.queues.order import ShuffledOrder
 from headrace.queues.typed_elements import Shapes
-from headrace.train.batching import BatchQueue, NextBatch, batches_from
+from headrace.train.batching import BatchSpec, NextBatch, batches_from
 from headrace.train.keep_input import KeepInput
 from headrace.train.pulled import Pulled
 
@@ -28,7 +26,7 @@ def shuffle_batch(
     enqueue_many: bool = False,
     shapes: Shapes = None,
     allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
+    shared_name: str | None = None,  # noqa: ARG001 - names what sessions share, which are not here
     name: str | None = None,
 ) -> NextBatch:
     """Makes batches of examples in random order, ahead, in threads.
@@ -68,20 +66,19 @@ def shuffle_batch(
         [0, 1, 2, 3, 4, 5]
         >>> coord.join(threads)
     """
-    return maybe_shuffle_batch(
-        tensors,
-        batch_size,
-        capacity,
-        min_after_dequeue,
-        True,
-        num_threads,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
+    spec = BatchSpec(
+        op="shuffle_batch",
+        batch_size=batch_size,
+        capacity=capacity,
+        shuffled=True,
+        min_after_dequeue=min_after_dequeue,
+        seed=seed,
+        enqueue_many=enqueue_many,
+        shapes=shapes,
+        allow_smaller_final_batch=allow_smaller_final_batch,
+        name=name,
     )
+    return batches_from([tensors] * num_threads, True, spec)
 
 
 def maybe_shuffle_batch(
@@ -128,15 +125,19 @@ def maybe_shuffle_batch(
         [4, 5]
         >>> coord.join(threads)
     """
-    return batches_from(
-        [tensors] * num_threads,
-        _queue(name or "shuffle_batch", capacity, min_after_dequeue, seed, shapes),
-        caller="shuffle_batch",
+    spec = BatchSpec(
+        op="shuffle_batch",
         batch_size=batch_size,
-        keep_input=keep_input,
+        capacity=capacity,
+        shuffled=True,
+        min_after_dequeue=min_after_dequeue,
+        seed=seed,
         enqueue_many=enqueue_many,
+        shapes=shapes,
         allow_smaller_final_batch=allow_smaller_final_batch,
+        name=name,
     )
+    return batches_from([tensors] * num_threads, keep_input, spec)
 
 
 def shuffle_batch_join(
@@ -148,7 +149,7 @@ def shuffle_batch_join(
     enqueue_many: bool = False,
     shapes: Shapes = None,
     allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
+    shared_name: str | None = None,  # noqa: ARG001 - names what sessions share, which are not here
     name: str | None = None,
 ) -> NextBatch:
     """Makes shuffled batches of examples from several places, each in a thread of its own.
@@ -179,19 +180,19 @@ def shuffle_batch_join(
         [0, 0, 1, 1]
         >>> coord.join(threads)
     """
-    return maybe_shuffle_batch_join(
-        tensors_list,
-        batch_size,
-        capacity,
-        min_after_dequeue,
-        True,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
+    spec = BatchSpec(
+        op="shuffle_batch_join",
+        batch_size=batch_size,
+        capacity=capacity,
+        shuffled=True,
+        min_after_dequeue=min_after_dequeue,
+        seed=seed,
+        enqueue_many=enqueue_many,
+        shapes=shapes,
+        allow_smaller_final_batch=allow_smaller_final_batch,
+        name=name,
     )
+    return batches_from(tensors_list, True, spec)
 
 
 def maybe_shuffle_batch_join(
@@ -236,25 +237,16 @@ def maybe_shuffle_batch_join(
         array([3, 3])
         >>> coord.join(threads)
     """
-    return batches_from(
-        tensors_list,
-        _queue(name or "shuffle_batch_join", capacity, min_after_dequeue, seed, shapes),
-        caller="shuffle_batch_join",
+    spec = BatchSpec(
+        op="shuffle_batch_join",
         batch_size=batch_size,
-        keep_input=keep_input,
-        enqueue_many=enqueue_many,
-        allow_smaller_final_batch=allow_smaller_final_batch,
-    )
-
-
-def _queue(name: str, capacity: int, min_after_dequeue: int, seed: int | None, shapes: Shapes) -> BatchQueue:
-    if not 0 <= min_after_dequeue < capacity:
-        bounds = f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}, and that at least 0"
-        raise InvalidArgumentError(f"{name}: {bounds}")
-    return BatchQueue(
-        name=f"{name}/random_shuffle_queue",
         capacity=capacity,
-        shapes=shapes,
-        order=ShuffledOrder(seed),
+        shuffled=True,
         min_after_dequeue=min_after_dequeue,
+        seed=seed,
+        enqueue_many=enqueue_many,
+        shapes=shapes,
+        allow_smaller_final_batch=allow_smaller_final_batch,
+        name=name,
     )
+    return batches_from(tensors_list, keep_input, spec)
