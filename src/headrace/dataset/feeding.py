@@ -60,7 +60,9 @@ class Feeding(Part):
     def to_jax(self, device: Any = None, sharding: Any = None, buffer_size: int = 2) -> Feed:
         """The elements as JAX's arrays, on a device, or sharded over several, before the training loop asks for them.
 
-        What is returned is iterated as that of ``to_torch``, with state and statistics.
+        What is returned is iterated as that of ``to_torch``, with state and statistics. JAX keeps 32 bits unless
+        ``jax_enable_x64`` is set: numbers that do not fit are an error, and where floats of 64 bits are rounded the log
+        says so, once a feed.
 
         Args:
             device: a ``jax.Device``; JAX's default one otherwise.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from typing import Any, Final
@@ -15,6 +16,9 @@ from headrace.structure import Element
 __all__ = ["JaxTransfer", "jax_transfer"]
 
 _STAGE: Final = "to_jax"
+_REMEDY: Final = 'jax.config.update("jax_enable_x64", True) keeps 64 bits'
+
+_log = logging.getLogger("headrace")
 
 
 def jax_transfer(device: Any, sharding: Any) -> Any:
@@ -36,7 +40,8 @@ def jax_transfer(device: Any, sharding: Any) -> Any:
         raise InvalidArgumentError(
             f"device must be a jax.Device, such as jax.devices()[0], not {device!r}", stage=_STAGE
         )
-    return lambda: JaxTransfer(device if sharding is None else sharding)
+    bits = _Bits()
+    return lambda: JaxTransfer(device if sharding is None else sharding, bits)
 
 
 class JaxTransfer:
@@ -44,8 +49,9 @@ class JaxTransfer:
 
     takes_time = True
 
-    def __init__(self, place: Any) -> None:
+    def __init__(self, place: Any, bits: _Bits) -> None:
         self._place = place
+        self._bits = bits
         self._copies_s: deque[float] = deque(maxlen=1000)
 
     def begin(self, element: Element) -> Any:
@@ -58,7 +64,7 @@ class JaxTransfer:
         def put(array: np.ndarray) -> Any:
             if not array.dtype.isnative:
                 array = array.astype(array.dtype.newbyteorder("="))
-            _refuse_what_is_cut(array, jax.dtypes.canonicalize_dtype(array.dtype))
+            self._bits.check(array, jax.dtypes.canonicalize_dtype(array.dtype))
             try:
                 arrays.append(jax.device_put(array, self._place))
             except ValueError as error:
@@ -79,17 +85,35 @@ class JaxTransfer:
         return [self._copies_s.popleft() for _ in range(len(self._copies_s))]
 
 
-def _refuse_what_is_cut(array: np.ndarray, kept: np.dtype[Any]) -> None:
-    """Raises ValueError where JAX, which keeps 32 bits unless told otherwise, would make other numbers of an array's."""
-    if array.dtype == kept or array.dtype.kind not in "iuf":
-        return
+class _Bits:
+    """Sees to what becomes of 64 bits in a feed, as JAX keeps 32 unless told otherwise."""
+
+    def __init__(self) -> None:
+        self._told = False
+
+    def check(self, array: np.ndarray, kept: np.dtype[Any]) -> None:
+        """Raises ValueError where JAX would make other numbers of an array's; where it rounds them, says so once a feed."""
+        if array.dtype == kept or array.dtype.kind not in "iufc":
+            return
+        if not _fits(array, kept):
+            raise ValueError(f"it has numbers that do not fit {kept}, which JAX makes of it: {_REMEDY}")
+        if (
+            not self._told
+            and array.dtype.kind in "fc"
+            and not np.array_equal(array.astype(kept), array, equal_nan=True)
+        ):
+            self._told = True
+            message = (
+                "to_jax: JAX rounds numbers of %s to %s (said once): %s; a map that gives %s says that it is meant"
+            )
+            _log.warning(message, array.dtype, kept, _REMEDY, kept)
+
+
+def _fits(array: np.ndarray, kept: np.dtype[Any]) -> bool:
+    if array.dtype.kind == "c":
+        half = np.empty(0, kept).real.dtype
+        return _fits(array.real, half) and _fits(array.imag, half)
     if array.dtype.kind == "f":
-        fits = np.abs(array[np.isfinite(array)]).max(initial=0) <= np.finfo(kept).max
-    else:
-        limits = np.iinfo(kept)
-        fits = not array.size or (int(array.min()) >= limits.min and int(array.max()) <= limits.max)
-    if not fits:
-        raise ValueError(
-            f"it has numbers that do not fit {kept}, which JAX makes of it: "
-            'jax.config.update("jax_enable_x64", True) keeps 64 bits'
-        )
+        return bool(np.abs(array[np.isfinite(array)]).max(initial=0) <= np.finfo(kept).max)
+    limits = np.iinfo(kept)
+    return not array.size or (int(array.min()) >= limits.min and int(array.max()) <= limits.max)

@@ -1,7 +1,7 @@
 """Which examples go in: the ``keep_input`` of the ``maybe_*`` functions.
 
 In TensorFlow it is a tensor, computed from the same example as the tensors beside it. Here that is a function of the
-example; a value, or a queue of values, is possible as well.
+example, which it sees read-only; a value, or a queue of values, is possible as well.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.leaf_arrays import tensor_as_array
+from headrace.ownership import read_only
 from headrace.queues import QueueBase
 from headrace.structure import Element, flatten, normalize, unflatten
 from headrace.train.pulled import components, is_pulled, pull
@@ -61,7 +62,7 @@ def keeper(keep_input: KeepInput, *, enqueue_many: bool, caller: str) -> Keep:
 def _decide(keep_input: KeepInput, example: Element) -> Any:
     if isinstance(keep_input, QueueBase) or not callable(keep_input):
         return pull(keep_input)
-    arguments = components(example)
+    arguments = read_only(components(example))  # it is put in as it was given
     return keep_input(*arguments) if type(arguments) is tuple else keep_input(arguments)
 
 

@@ -307,10 +307,20 @@ def test_jax_shards_as_it_is_told_and_names_what_cannot_be() -> None:
         next(iterator)
 
 
-@pytest.mark.parametrize("number", [np.int64(2**32 + 1), np.uint64(2**32), np.int64(-(2**31) - 1), np.float64(1e300)])
+@pytest.mark.parametrize(
+    "number",
+    [
+        np.int64(2**32 + 1),
+        np.uint64(2**32),
+        np.int64(-(2**31) - 1),
+        np.float64(1e300),
+        np.complex128(1e300),
+        np.complex128(1 - 1e300j),
+    ],
+)
 def test_jax_is_given_no_number_that_it_would_cut(number: Any) -> None:
     pytest.importorskip("jax")
-    with pytest.raises(InvalidArgumentError, match=r"component \['a'\].*do not fit .*32.*jax_enable_x64"):
+    with pytest.raises(InvalidArgumentError, match=r"component \['a'\].*do not fit .*(32|complex64).*jax_enable_x64"):
         list(hr.Dataset.from_tensors({"a": np.array([0, number], number.dtype)}).to_jax())
     fitting = np.array([0, 1], number.dtype)
     assert [x.tolist() for x in hr.Dataset.from_tensors(fitting.astype(fitting.dtype.newbyteorder(">"))).to_jax()] == [
@@ -436,3 +446,27 @@ def test_a_state_that_a_feed_cannot_take_leaves_it_as_it_was() -> None:
             feed.load_state_dict(wrong)  # type: ignore[arg-type]  # which is the point
         assert feed.state_dict() == before
     assert list(feed) == twice([0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("number", "kept"),
+    [(0.1, "float32"), (1e-300, "float32"), (2.0**24 + 1, "float32"), (complex(0.5, 1 / 3), "complex64")],
+)
+def test_floats_that_jax_rounds_are_told_once_a_feed(
+    number: complex, kept: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("jax")
+    feed = hr.Dataset.from_tensor_slices(np.full(3, number)).to_jax()
+    for _ in range(2):
+        assert [str(x.dtype) for x in feed] == [kept] * 3
+    assert [record.getMessage().split(" (said once)")[0] for record in caplog.records] == [
+        f"to_jax: JAX rounds numbers of {np.array(number).dtype} to {kept}"
+    ]
+
+
+@pytest.mark.parametrize("number", [0.5, -(2.0**24), np.nan, np.inf, 3 + 0.25j, 5, np.float32(0.1), True])
+def test_nothing_is_told_of_numbers_that_jax_keeps(number: Any, caplog: pytest.LogCaptureFixture) -> None:
+    pytest.importorskip("jax")
+    (found,) = hr.Dataset.from_tensor_slices(np.array([number])).to_jax()
+    np.testing.assert_array_equal(found, number)
+    assert not caplog.records

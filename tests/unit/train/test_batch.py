@@ -410,6 +410,25 @@ def test_a_constant_that_is_no_choice_is_refused_at_once(keep_input: Any, many: 
         everything_from(next_batch)
 
 
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("as_dict", [False, True])
+def test_a_function_that_chooses_changes_nothing_of_what_is_put_in(many: bool, as_dict: bool) -> None:
+    def keep(example: Any) -> Any:
+        array = example["x"] if as_dict else example
+        with pytest.raises(ValueError, match="read-only"):
+            array += 1
+        if as_dict:
+            example["y"] = 0
+        return np.ones(2, bool) if many else True
+
+    mine = np.zeros((2, 1))
+    examples = [{"x": mine} if as_dict else mine] if many else [{"x": row} if as_dict else row for row in mine]
+    next_batch = maybe_batch(ends_after(examples), keep, 2, enqueue_many=many)
+    with started():
+        found = everything_from(next_batch)
+    assert [batch["x"].tolist() if as_dict else batch.tolist() for batch in found] == [[[0], [0]]]
+
+
 def test_a_vector_must_have_a_value_for_each_example() -> None:
     next_batch = maybe_batch(ends_after([[[1, 2, 3]]]), lambda _: [True, False], 2, enqueue_many=True)
     with pytest.raises(InvalidArgumentError, match="2 values, not one for each example"), started():
