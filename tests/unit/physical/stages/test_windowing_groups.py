@@ -96,7 +96,7 @@ def test_a_failing_reduce_func_takes_its_group_and_is_not_called_again(executor:
 
     expected = [[0, 3], None, [2, 5], [6, 9], None, [8, 11]]
     assert groups(executor, hr.Dataset.range(12), lambda x: x % 3, reduce, window_size=2) == expected
-    with pytest.raises(DataError, match=r"'.*reduce' \(test_group_windows\.py:\d+\), elements 1 … 4: ValueError"):
+    with pytest.raises(DataError, match=r"'.*reduce' \(test_windowing_groups\.py:\d+\), elements 1 … 4: ValueError"):
         list(hr.Dataset.range(6).group_by_window(lambda x: x % 3, reduce, 2).skip(1))
 
 
