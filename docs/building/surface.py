@@ -39,19 +39,10 @@ class Page:
     summary: str = ""
 
 
-# The parts of Dataset, as headings; one that is not here has its own name.
+# The parts of Dataset, as headings. Families of operations have their own names, which are those of the modules on every floor.
 _FAMILIES = {
-    "Buffering": "Buffers, caches, settings",
-    "Combining": "Several datasets",
     "Consuming": "Elements and plan",
-    "Elementwise": "Element by element",
     "Feeding": "To a framework",
-    "Grouping": "Batches and windows",
-    "Mixing": "Mixtures",
-    "Nesting": "Datasets of elements",
-    "Sequencing": "Choice and order",
-    "Storing": "Saved elements",
-    "Windowing": "Windows",
 }
 # What is not exported, because nobody makes one, and is explained beside what gives it.
 _GIVEN_BY = {

@@ -34,7 +34,8 @@ from headrace.plan.elementwise import Enumerate
 from headrace.plan.grouping import Batch, Unbatch
 from headrace.plan.node import Node, nodes_of, parallel_calls_of
 from headrace.plan.options import STALL_WARNING_S, Options
-from headrace.plan.sequencing import Concatenate, Repeat, Shard, Shuffle, Skip, Take
+from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
+from headrace.plan.shuffling import Shuffle
 from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.semantics.budget import Budget, owner_of
 from headrace.semantics.cache_fillings import Fillings

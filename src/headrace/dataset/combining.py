@@ -1,4 +1,4 @@
-"""Operations that make one dataset of several."""
+"""The operation that puts the elements of several datasets together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 
 from headrace.dataset.part import Part, plan_of_argument
 from headrace.plan.combining import Zip
-from headrace.plan.sequencing import Concatenate
 from headrace.structure import flatten, normalize
 
 if TYPE_CHECKING:
@@ -18,26 +17,9 @@ __all__ = ["Combining"]
 
 
 class Combining(Part):
-    """Operations that make one dataset of several."""
+    """The operation that puts the elements of several datasets together."""
 
     __slots__ = ()
-
-    def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
-        """This dataset, and then another.
-
-        Args:
-            dataset: elements of the same structure and dtypes.
-            name: how messages and statistics call the operation.
-
-        Raises:
-            TypeError: it is no dataset, or structure or dtypes are known to differ.
-
-        Example:
-            >>> import headrace as hr
-            >>> list(hr.Dataset.range(2).concatenate(hr.Dataset.range(5, 7)))
-            [0, 1, 5, 6]
-        """
-        return self._of(Concatenate(first=self._plan, second=plan_of_argument(dataset, stage="concatenate"), name=name))
 
     @classmethod
     def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Dataset:

@@ -18,8 +18,12 @@ from headrace.dataset.feeding import Feeding
 from headrace.dataset.grouping import Grouping
 from headrace.dataset.mixing import Mixing
 from headrace.dataset.nesting import Nesting
+from headrace.dataset.packing import Packing
 from headrace.dataset.sequencing import Sequencing
+from headrace.dataset.shuffling import Shuffling
+from headrace.dataset.skipping import Skipping
 from headrace.dataset.sources import Sources
+from headrace.dataset.stateful import Stateful
 from headrace.dataset.storing import Storing
 from headrace.dataset.windowing import Windowing
 from headrace.plan.node import Node
@@ -30,11 +34,15 @@ __all__ = ["Dataset"]
 class Dataset(
     Sources,
     Elementwise,
+    Stateful,
+    Skipping,
+    Sequencing,
+    Shuffling,
+    Combining,
     Nesting,
     Grouping,
     Windowing,
-    Sequencing,
-    Combining,
+    Packing,
     Mixing,
     Buffering,
     Storing,

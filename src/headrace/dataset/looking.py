@@ -21,10 +21,10 @@ from typing import Any
 from headrace import exiting
 from headrace.errors import HeadraceError, InvalidArgumentError, OutOfRangeError
 from headrace.plan.buffering import Cache, WithOptions
-from headrace.plan.combining import FlatMap
 from headrace.plan.grouping import Unbatch
 from headrace.plan.looking import Known, Noted, Tap
 from headrace.plan.mixing import Mixture, RejectionResample
+from headrace.plan.nesting import FlatMap
 from headrace.plan.node import Node, Spec
 from headrace.plan.options import Options
 from headrace.plan.sequencing import Concatenate

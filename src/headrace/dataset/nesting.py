@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from headrace.dataset.part import Part
-from headrace.plan.combining import FlatMap, Interleave
+from headrace.plan.nesting import FlatMap, Interleave
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset

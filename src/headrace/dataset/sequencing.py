@@ -1,12 +1,11 @@
-"""Operations that choose elements, or put them in another order."""
+"""Operations that choose which elements come: some of them, all of them again, and then others."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.dataset.part import Part
-from headrace.plan.randomness import Randomness
-from headrace.plan.sequencing import Repeat, Shard, Shuffle, Skip, Take
+from headrace.dataset.part import Part, plan_of_argument
+from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
@@ -15,47 +14,9 @@ __all__ = ["Sequencing"]
 
 
 class Sequencing(Part):
-    """Operations that choose elements, or put them in another order."""
+    """Operations that choose which elements come: some of them, all of them again, and then others."""
 
     __slots__ = ()
-
-    def shuffle(
-        self,
-        buffer_size: int,
-        seed: int | None = None,
-        reshuffle_each_iteration: bool = True,
-        name: str | None = None,
-    ) -> Dataset:
-        """Elements in random order, drawn from a buffer that is filled up in order.
-
-        Over a source that is read by index the buffer holds numbers alone.
-
-        Args:
-            buffer_size: how many elements the buffer holds; as many as the dataset has make every order equally
-                likely. -2 holds the whole dataset.
-            seed: makes the orders reproducible: a new program gets the same sequence of epochs.
-            reshuffle_each_iteration: False gives every epoch the same order, also without a seed.
-            name: how messages and statistics call the operation.
-
-        Raises:
-            InvalidArgumentError: the size is neither positive nor -2.
-
-        Example:
-            >>> import headrace as hr
-            >>> ds = hr.Dataset.range(5).shuffle(5, seed=1)
-            >>> first, second = list(ds), list(ds)
-            >>> sorted(first) == sorted(second) == [0, 1, 2, 3, 4]
-            True
-        """
-        return self._of(
-            Shuffle(
-                input=self._plan,
-                buffer_size=buffer_size,
-                randomness=Randomness.of(seed, stage="shuffle"),
-                reshuffle_each_iteration=reshuffle_each_iteration is not False,
-                name=name,
-            )
-        )
 
     def repeat(self, count: int | None = None, name: str | None = None) -> Dataset:
         """The dataset several times over; each turn is an epoch of its own for what is random in it.
@@ -119,3 +80,20 @@ class Sequencing(Part):
             [1, 4]
         """
         return self._of(Shard(input=self._plan, num_shards=num_shards, index=index, name=name))
+
+    def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
+        """This dataset, and then another.
+
+        Args:
+            dataset: elements of the same structure and dtypes.
+            name: how messages and statistics call the operation.
+
+        Raises:
+            TypeError: it is no dataset, or structure or dtypes are known to differ.
+
+        Example:
+            >>> import headrace as hr
+            >>> list(hr.Dataset.range(2).concatenate(hr.Dataset.range(5, 7)))
+            [0, 1, 5, 6]
+        """
+        return self._of(Concatenate(first=self._plan, second=plan_of_argument(dataset, stage="concatenate"), name=name))

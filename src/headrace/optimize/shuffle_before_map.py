@@ -15,7 +15,7 @@ import dataclasses
 from headrace.plan.elementwise import Map
 from headrace.plan.node import Node
 from headrace.plan.rewriting import rewrite
-from headrace.plan.sequencing import Shuffle
+from headrace.plan.shuffling import Shuffle
 
 __all__ = ["shuffle_before_map"]
 

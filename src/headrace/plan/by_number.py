@@ -18,7 +18,8 @@ from headrace.plan.elementwise import Enumerate, Map
 from headrace.plan.fetching import fetch_of, length_of
 from headrace.plan.node import Node, nodes_of
 from headrace.plan.rewriting import rewrite
-from headrace.plan.sequencing import Concatenate, Repeat, Shard, Shuffle, Skip, Take
+from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
+from headrace.plan.shuffling import Shuffle
 from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.structure import flatten
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from headrace.arguments import check_int
 from headrace.errors import InvalidArgumentError
-from headrace.io.file_format import FileFormat
 from headrace.leaf_arrays import PLAIN_LEAVES, tensor_as_array
 from headrace.ownership import read_only
 from headrace.plan.node import INFINITE_CARDINALITY, Node, Spec
@@ -28,7 +27,7 @@ from headrace.structure import (
 )
 from headrace.tensor_spec import TensorSpec
 
-__all__ = ["Files", "FromGenerator", "FromTensorSlices", "FromTensors", "RandomSource", "Range"]
+__all__ = ["FromGenerator", "FromTensorSlices", "FromTensors", "RandomSource", "Range"]
 
 _INT64 = np.dtype(np.int64)
 
@@ -205,36 +204,3 @@ class FromGenerator(Node):
     def parameters(self) -> dict[str, Any]:
         """The signature."""
         return {"signature": str(self.signature), "args": len(self.args)}
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Files(Node):
-    """The records of files, one file after the other."""
-
-    op: ClassVar[str] = "files"
-    paths: tuple[str, ...]
-    format: FileFormat
-    on_error: str = "raise"
-
-    def __post_init__(self) -> None:
-        if self.on_error not in ("raise", "skip"):
-            raise InvalidArgumentError(f"on_error must be 'raise' or 'skip', not {self.on_error!r}", stage=self.label)
-
-    @property
-    def skips(self) -> bool:
-        """Whether records that cannot be read are left out."""
-        return self.on_error == "skip"
-
-    def spec(self) -> Spec:
-        """What the format says."""
-        return self.format.spec()
-
-    def parameters(self) -> dict[str, Any]:
-        """The files and how they are read."""
-        on_error = {"on_error": self.on_error} if self.skips else {}
-        return {"paths": list(self.paths), **self.format.parameters(), **on_error}
-
-    @property
-    def label(self) -> str:
-        """The format's name."""
-        return f"{self.format.op} '{self.name}'" if self.name else self.format.op

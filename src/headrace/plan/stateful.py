@@ -1,4 +1,4 @@
-"""Plan nodes that go through elements with something in mind: take_while, scan, unique, ignore_errors, assert_cardinality."""
+"""Plan nodes that go through elements with something in mind: take_while, scan, unique, assert_cardinality."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Spec, 
 from headrace.structure import Element, normalize, spec_of
 from headrace.tensor_spec import TensorSpec
 
-__all__ = ["AssertCardinality", "IgnoreErrors", "Scan", "TakeWhile", "Unique", "is_countable"]
+__all__ = ["AssertCardinality", "Scan", "TakeWhile", "Unique", "is_countable"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,18 +87,6 @@ def is_countable(spec: TensorSpec) -> bool:
     if spec.shape not in ((), None):
         return False
     return spec.dtype in (str, bytes) or (isinstance(spec.dtype, np.dtype) and spec.dtype.kind in "iu")
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class IgnoreErrors(UnaryNode):
-    """The elements that did not fail."""
-
-    op: ClassVar[str] = "ignore_errors"
-    log_warning: bool = False
-
-    def cardinality(self) -> int:
-        """Only a run could tell."""
-        return UNKNOWN_CARDINALITY
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)

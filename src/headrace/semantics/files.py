@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.blocks.payload import Columns, Payload, Rows
 from headrace.errors import DataLossError
 from headrace.io.reader import Chunk
-from headrace.plan.sources import Files
+from headrace.plan.files import Files
 from headrace.structure import TreeDef
 
 __all__ = ["became_shorter", "record_rows"]

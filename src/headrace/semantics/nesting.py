@@ -7,7 +7,7 @@ from typing import Any
 from headrace.errors import DataLossError
 from headrace.observe.frames import holds
 from headrace.plan.by_number import numbers_first
-from headrace.plan.combining import FlatMap
+from headrace.plan.nesting import FlatMap
 from headrace.plan.node import Node, plan_of
 from headrace.semantics.calls import call_on
 from headrace.semantics.run_context import SomeContext

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from headrace.plan.sequencing import WHOLE_DATASET, Shuffle
+from headrace.plan.shuffling import WHOLE_DATASET, Shuffle
 from headrace.semantics.budget import in_words
 from headrace.semantics.random_streams import Key, permutation, slots
 from headrace.semantics.run_context import RunContext

@@ -8,7 +8,7 @@ and those behind it have the numbers that they would have without it.
 One case a node, in the modules beside this one, a family of operations each.
 """
 
-from headrace.backends.access import buffering, combining, elementwise, grouping, sequencing, sources
+from headrace.backends.access import buffering, combining, elementwise, grouping, sequencing, shuffling, sources
 from headrace.backends.access.dispatch import Access, access_of
 from headrace.backends.access.opening import element_access
 
@@ -21,5 +21,6 @@ __all__ = [
     "elementwise",
     "grouping",
     "sequencing",
+    "shuffling",
     "sources",
 ]

@@ -6,16 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Final
 
-import numpy as np
-
-from headrace.backends.access.dispatch import Access, access_of, no_access
+from headrace.backends.access.dispatch import Access, access_of
 from headrace.backends.reference.stream import Given
 from headrace.plan.node import nodes_of
 from headrace.plan.randomness import randomness_of
-from headrace.plan.sequencing import WHOLE_DATASET, Concatenate, Repeat, Shard, Shuffle, Skip, Take
-from headrace.semantics.random_streams import Key
+from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
 from headrace.semantics.run_context import RunContext
-from headrace.semantics.shuffling import buffer_slots, content, draws, shuffle_key, whole_order
 
 __all__: list[str] = []
 
@@ -58,36 +54,6 @@ def _shard(node: Shard, context: RunContext) -> Access:
     read = access_of(node.input, context.above_shard(node))
     length = None if read.length is None else len(range(node.index, read.length, node.num_shards))
     return ChosenAccess(length, lambda number: number * node.num_shards + node.index, read)
-
-
-class ShuffleAccess:
-    """The elements in the order of a shuffle."""
-
-    def __init__(self, key: Key, size: int, read: Access) -> None:
-        self.key = key
-        self.size = size
-        self.input = read
-        self.length = read.length
-        self.order: np.ndarray | None = None
-
-    def at(self, number: int) -> Given:
-        return self.input.at(self.number_of(number))
-
-    def number_of(self, output: int) -> int:
-        if self.length is None:
-            (slot,) = draws(self.key, output, 1, self.size)
-            return int(content(self.key, output, self.size)[slot])
-        if self.order is None:
-            self.order = whole_order(self.key, self.length, self.size)
-        return int(self.order[output])
-
-
-@access_of.register
-def _shuffle(node: Shuffle, context: RunContext) -> Access:
-    read = access_of(node.input, context)
-    if read.length is None and node.buffer_size == WHOLE_DATASET:
-        raise no_access(node, "a dataset without an end has no whole that could be shuffled")
-    return ShuffleAccess(shuffle_key(node, context), buffer_slots(node), read)
 
 
 class RepeatAccess:

@@ -6,8 +6,9 @@ import numpy as np
 
 from headrace.backends.access.dispatch import Access, access_of, no_access
 from headrace.backends.reference.stream import Given
+from headrace.plan.files import Files
 from headrace.plan.node import Node
-from headrace.plan.sources import Files, FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
+from headrace.plan.sources import FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.plan.storing import Stored
 from headrace.plan.windowing import Held
 from headrace.semantics.run_context import RunContext

@@ -1,4 +1,4 @@
-"""The reference of operations that make one dataset of several."""
+"""The reference of zip."""
 
 from __future__ import annotations
 

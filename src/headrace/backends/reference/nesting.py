@@ -12,7 +12,7 @@ from headrace.blocks.cursor import State
 from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.observe import frames
-from headrace.plan.combining import FlatMap, Interleave
+from headrace.plan.nesting import FlatMap, Interleave
 from headrace.semantics.failures import within
 from headrace.semantics.nesting import changed_since, inner_plan
 from headrace.semantics.run_context import RunContext

@@ -1,4 +1,4 @@
-"""The reference of operations that choose elements, or put them in another order."""
+"""The reference of operations that choose which elements come."""
 
 from __future__ import annotations
 

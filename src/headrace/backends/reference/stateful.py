@@ -6,10 +6,10 @@ import contextlib
 import functools
 
 from headrace.backends.reference.dispatch import stream_of
-from headrace.backends.reference.stream import Given, Stream, Unary, called, log
+from headrace.backends.reference.stream import Given, Stream, Unary, called
 from headrace.blocks.cursor import State, input_state
 from headrace.errors import HeadraceError
-from headrace.plan.stateful import AssertCardinality, IgnoreErrors, Scan, TakeWhile, Unique
+from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile, Unique
 from headrace.semantics.budget import Holding
 from headrace.semantics.failures import located
 from headrace.semantics.run_context import RunContext
@@ -76,27 +76,6 @@ def _scan(node: Scan, state: State | None, context: RunContext) -> Stream:
 @stream_of.register
 def _assert_cardinality(node: AssertCardinality, state: State | None, context: RunContext) -> Stream:
     return SequentialStream(AssertSteps(node, state), node.label, stream_of(node.input, input_state(state), context))
-
-
-class ForgivingStream(Unary):
-    """The elements that did not fail."""
-
-    def __init__(self, node: IgnoreErrors, input_stream: Stream) -> None:
-        super().__init__(input_stream)
-        self.node = node
-
-    def next(self) -> Given:
-        while True:
-            try:
-                return self.input.next()
-            except HeadraceError as error:
-                if self.node.log_warning:
-                    log.warning("left out: %s", error)
-
-
-@stream_of.register
-def _ignore_errors(node: IgnoreErrors, state: State | None, context: RunContext) -> Stream:
-    return ForgivingStream(node, stream_of(node.input, state, context))
 
 
 class UniqueStream(Unary):

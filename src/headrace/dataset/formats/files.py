@@ -11,9 +11,9 @@ from headrace.errors import InvalidArgumentError
 from headrace.io.file_format import FileFormat
 from headrace.io.files import path_of, paths_of_files
 from headrace.known_as import known_as
-from headrace.plan.combining import FlatMap, Interleave
+from headrace.plan.files import Files
+from headrace.plan.nesting import FlatMap, Interleave
 from headrace.plan.node import Node
-from headrace.plan.sources import Files
 from headrace.tensor_spec import TensorSpec
 
 __all__ = ["of_files"]

@@ -15,7 +15,7 @@ from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.skipping import BoundedForgivingStage
-from headrace.plan.sources import Files
+from headrace.plan.files import Files
 from headrace.semantics.files import became_shorter, record_rows
 from headrace.structure import flatten
 

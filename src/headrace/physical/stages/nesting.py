@@ -32,7 +32,7 @@ from headrace.physical.context import StageContext
 from headrace.physical.lower import is_ordered, lower
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.subplan_reader import AheadReader, InnerReader, Opened
-from headrace.plan.combining import FlatMap, Interleave
+from headrace.plan.nesting import FlatMap, Interleave
 from headrace.semantics.failures import located, within
 from headrace.semantics.nesting import changed_since, inner_plan
 

@@ -27,7 +27,7 @@ from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Pace, Stage
-from headrace.plan.sequencing import Shuffle
+from headrace.plan.shuffling import Shuffle
 from headrace.semantics.budget import Holding
 from headrace.semantics.random_streams import Key
 from headrace.semantics.shuffling import (

@@ -14,7 +14,7 @@ from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
-from headrace.plan.stateful import IgnoreErrors
+from headrace.plan.skipping import IgnoreErrors
 
 __all__ = ["BoundedForgivingStage", "ForgivingStage"]
 

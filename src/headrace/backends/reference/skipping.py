@@ -1,0 +1,33 @@
+"""The reference of operations that leave failures out."""
+
+from __future__ import annotations
+
+from headrace.backends.reference.dispatch import stream_of
+from headrace.backends.reference.stream import Given, Stream, Unary, log
+from headrace.blocks.cursor import State
+from headrace.errors import HeadraceError
+from headrace.plan.skipping import IgnoreErrors
+from headrace.semantics.run_context import RunContext
+
+__all__: list[str] = []
+
+
+class ForgivingStream(Unary):
+    """The elements that did not fail."""
+
+    def __init__(self, node: IgnoreErrors, input_stream: Stream) -> None:
+        super().__init__(input_stream)
+        self.node = node
+
+    def next(self) -> Given:
+        while True:
+            try:
+                return self.input.next()
+            except HeadraceError as error:
+                if self.node.log_warning:
+                    log.warning("left out: %s", error)
+
+
+@stream_of.register
+def _ignore_errors(node: IgnoreErrors, state: State | None, context: RunContext) -> Stream:
+    return ForgivingStream(node, stream_of(node.input, state, context))

@@ -1,0 +1,58 @@
+"""The operation that puts elements in random order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.dataset.part import Part
+from headrace.plan.randomness import Randomness
+from headrace.plan.shuffling import Shuffle
+
+if TYPE_CHECKING:
+    from headrace.dataset.dataset import Dataset
+
+__all__ = ["Shuffling"]
+
+
+class Shuffling(Part):
+    """The operation that puts elements in random order."""
+
+    __slots__ = ()
+
+    def shuffle(
+        self,
+        buffer_size: int,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool = True,
+        name: str | None = None,
+    ) -> Dataset:
+        """Elements in random order, drawn from a buffer that is filled up in order.
+
+        Over a source that is read by index the buffer holds numbers alone.
+
+        Args:
+            buffer_size: how many elements the buffer holds; as many as the dataset has make every order equally
+                likely. -2 holds the whole dataset.
+            seed: makes the orders reproducible: a new program gets the same sequence of epochs.
+            reshuffle_each_iteration: False gives every epoch the same order, also without a seed.
+            name: how messages and statistics call the operation.
+
+        Raises:
+            InvalidArgumentError: the size is neither positive nor -2.
+
+        Example:
+            >>> import headrace as hr
+            >>> ds = hr.Dataset.range(5).shuffle(5, seed=1)
+            >>> first, second = list(ds), list(ds)
+            >>> sorted(first) == sorted(second) == [0, 1, 2, 3, 4]
+            True
+        """
+        return self._of(
+            Shuffle(
+                input=self._plan,
+                buffer_size=buffer_size,
+                randomness=Randomness.of(seed, stage="shuffle"),
+                reshuffle_each_iteration=reshuffle_each_iteration is not False,
+                name=name,
+            )
+        )

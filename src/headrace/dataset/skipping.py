@@ -1,0 +1,35 @@
+"""Operations that leave out elements that failed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.dataset.part import Part
+from headrace.plan.skipping import IgnoreErrors
+
+if TYPE_CHECKING:
+    from headrace.dataset.dataset import Dataset
+
+__all__ = ["Skipping"]
+
+
+class Skipping(Part):
+    """Operations that leave out elements that failed."""
+
+    __slots__ = ()
+
+    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
+        """The elements that did not fail; how many did is in ``stats()``.
+
+        ``map(..., on_error="skip")`` leaves out the failures of one map alone, and names them.
+
+        Args:
+            log_warning: whether each is named in the log.
+            name: how messages and statistics call the operation.
+
+        Example:
+            >>> import headrace as hr
+            >>> list(hr.Dataset.range(4).map(lambda x: 6 // (x - 1)).ignore_errors())
+            [-6, 6, 3]
+        """
+        return self._of(IgnoreErrors(input=self._plan, log_warning=bool(log_warning), name=name))

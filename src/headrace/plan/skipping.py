@@ -1,0 +1,22 @@
+"""The plan node that leaves out elements that failed."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from headrace.plan.node import UNKNOWN_CARDINALITY, UnaryNode
+
+__all__ = ["IgnoreErrors"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class IgnoreErrors(UnaryNode):
+    """The elements that did not fail."""
+
+    op: ClassVar[str] = "ignore_errors"
+    log_warning: bool = False
+
+    def cardinality(self) -> int:
+        """Only a run could tell."""
+        return UNKNOWN_CARDINALITY

@@ -1,0 +1,34 @@
+"""Every plan node has a stage and a reference: a module of cases that nobody imports would be found only by who needs it."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+
+import pytest
+
+import headrace.optimize
+import headrace.plan
+from headrace.backends.reference import stream_of
+from headrace.physical.stages import lower
+from headrace.plan.elementwise import MapChain
+from headrace.plan.node import Node
+
+
+def nodes() -> Iterator[type[Node]]:
+    """All operations; ``plan.looking`` has what notes the elements of a dataset that is looked at, in the reference alone."""
+    for package in (headrace.plan, headrace.optimize):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+                own = kind.__module__ == module.name != "headrace.plan.looking"
+                if own and issubclass(kind, Node) and hasattr(kind, "op"):
+                    yield kind
+
+
+@pytest.mark.parametrize("kind", list(nodes()))
+def test_every_operation_has_a_stage_and_a_reference(kind: type[Node]) -> None:
+    assert lower.dispatch(kind) is not lower.dispatch(object)
+    if kind is not MapChain:  # which only the optimizer makes: the reference runs plans as they were written
+        assert stream_of.dispatch(kind) is not stream_of.dispatch(object)
