@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from tests.laws import sources_columnar, sources_records, sources_sql, sources_tar, sources_text, sources_tfrecord
 from tests.laws.elements import (
     ROWS,
-    SHAPES,
     Build,
     Named,
     Resumable,
@@ -27,22 +26,21 @@ from tests.laws.elements import (
     counting_then_failing,
     fail_on,
     few,
-    few_or_fail,
-    flat_map_to_one_cache,
-    halves,
-    keep,
-    keep_or_fail,
     listed,
     rows_of,
-    shaped,
-    shuffled_few,
-    stop_on,
     text,
     texts_of,
-    zipped_with_failures,
 )
-from tests.laws.steps_grouping import groupings
+from tests.laws.steps_buffering import buffering
+from tests.laws.steps_combining import combining
+from tests.laws.steps_elementwise import elementwise, maps
+from tests.laws.steps_grouping import grouping
 from tests.laws.steps_mixing import mixing
+from tests.laws.steps_nesting import nesting
+from tests.laws.steps_packing import packing
+from tests.laws.steps_sequencing import sequencing
+from tests.laws.steps_shuffling import shuffling
+from tests.laws.steps_skipping import skipping
 from tests.laws.steps_stateful import stateful
 from tests.laws.steps_storing import saved, storing
 from tests.laws.steps_windowing import windowing
@@ -128,113 +126,22 @@ def sources(sizes: st.SearchStrategy[int] | None = None) -> st.SearchStrategy[tu
 
 # --------------------------------------------------------------------- operations
 
-SMALL = st.integers(1, 5)
-PARALLEL = st.sampled_from([None, 1, 2, hr.AUTOTUNE])
 
-
-def maps() -> st.SearchStrategy[Named]:
-    """Everything that calls a function on each element, and keeps their order."""
-    return st.one_of(
-        PARALLEL.map(lambda p: (text("map add_one", p), lambda ds: ds.map(add_one, num_parallel_calls=p))),
-        PARALLEL.map(lambda p: (text("map halves", p), lambda ds: ds.map(halves, num_parallel_calls=p))),
-        st.tuples(st.sampled_from(sorted(SHAPES)), PARALLEL).map(
-            lambda a: (text("map to", *a), lambda ds: ds.map(shaped(a[0]), num_parallel_calls=a[1]))
-        ),
-        st.tuples(SMALL, SMALL, PARALLEL).map(
-            lambda a: (
-                text("map fail_on", *a),
-                lambda ds: ds.map(fail_on(a[0] % (a[1] + 2), a[1] + 2), num_parallel_calls=a[2]),
-            )
-        ),
-        PARALLEL.map(lambda p: (text("map stop_on", p), lambda ds: ds.map(stop_on(4), num_parallel_calls=p))),
-        st.integers(2, 4).map(lambda m: (text("filter", m), lambda ds: ds.filter(keep(m)))),
-        st.integers(3, 6).map(lambda m: (text("filter or fail", m), lambda ds: ds.filter(keep_or_fail(m)))),
-    )
-
-
-def choices() -> st.SearchStrategy[Named]:
-    """Everything that chooses elements, or puts them in another order."""
-    sizes = st.sampled_from([1, 2, 3, 5, 50, -2])
-    return st.one_of(
-        st.tuples(sizes, st.integers(0, 5), st.booleans()).map(
-            lambda a: (
-                text("shuffle", *a),
-                lambda ds: ds.shuffle(a[0], seed=a[1], reshuffle_each_iteration=a[2]),
-            )
-        ),
-        SMALL.map(lambda b: (text("unseeded shuffle", b), lambda ds: ds.shuffle(b))),
-        st.integers(0, 3).map(lambda n: (text("repeat", n), lambda ds: ds.repeat(n))),
-        st.just(("repeat().take(9)", lambda ds: ds.repeat().take(9))),
-        st.integers(-1, 9).map(lambda n: (text("take", n), lambda ds: ds.take(n))),
-        st.integers(-1, 5).map(lambda n: (text("skip", n), lambda ds: ds.skip(n))),
-        st.tuples(SMALL, SMALL).map(
-            lambda a: (text("shard", max(a), min(a) - 1), lambda ds: ds.shard(max(a), min(a) - 1))
-        ),
-        st.just(("concatenate(self)", lambda ds: ds.concatenate(ds))),
-        st.just(("concatenate(range)", lambda ds: ds.concatenate(hr.Dataset.range(4)))),
-    )
-
-
-def structures() -> st.SearchStrategy[Named]:
-    """Everything that puts elements together, or takes them apart."""
-    return st.one_of(
-        st.tuples(SMALL, st.booleans()).map(
-            lambda a: (text("batch", *a), lambda ds: ds.batch(a[0], drop_remainder=a[1]))
-        ),
-        SMALL.map(lambda n: (text("batch.unbatch", n), lambda ds: ds.batch(n).unbatch())),
-        st.just(("unbatch", lambda ds: ds.unbatch())),
-        st.just(("zip(self, range)", lambda ds: hr.Dataset.zip(ds, hr.Dataset.range(7)))),
-        st.just(("zip(dict)", lambda ds: hr.Dataset.zip({"x": ds, "y": ds.skip(1)}))),
-        st.just(("zip(nested)", lambda ds: hr.Dataset.zip(((ds, hr.Dataset.range(9)), None, ds.take(6))))),
-        st.tuples(SMALL, st.integers(0, 5), st.sampled_from(["first", "second", "nested"])).map(
-            lambda a: (text("zip with a failing branch", *a), lambda ds: zipped_with_failures(ds, *a))
-        ),
-        st.integers(0, 3).map(lambda s: (text("enumerate", s), lambda ds: ds.enumerate(s))),
-    )
-
-
-def nestings() -> st.SearchStrategy[Named]:
-    """Everything whose function makes a dataset of each element."""
-    openers = st.one_of(
-        SMALL.map(lambda n: (f"few {n}", few(n))),
-        SMALL.map(lambda n: (f"shuffled few {n}", shuffled_few(n))),
-        st.integers(3, 5).map(lambda n: (f"few or fail {n}", few_or_fail(n))),
-    )
-    return st.one_of(
-        openers.map(lambda opener: (text("flat_map", opener[0]), lambda ds: ds.flat_map(opener[1]))),
-        st.tuples(openers, SMALL, SMALL, st.sampled_from([None, 1, hr.AUTOTUNE])).map(
-            lambda a: (
-                text("interleave", a[0][0], *a[1:]),
-                lambda ds: ds.interleave(a[0][1], cycle_length=a[1], block_length=a[2], num_parallel_calls=a[3]),
-            )
-        ),
-    )
-
-
-def buffers() -> st.SearchStrategy[Named]:
-    """Everything that holds elements, or settings."""
-    return st.one_of(
-        st.just(("cache", lambda ds: ds.cache())),
-        st.just(("cache.repeat(2)", lambda ds: ds.cache().repeat(2))),
-        st.just(("flat_map to one cache", flat_map_to_one_cache)),
-        st.sampled_from([0, 1, 2, 7, hr.AUTOTUNE]).map(lambda n: (text("prefetch", n), lambda ds: ds.prefetch(n))),
-        st.just(("with_options", lambda ds: ds.with_options(hr.Options(deterministic=True)))),
-        st.just(("apply", lambda ds: ds.apply(lambda whole: whole.enumerate()))),
-    )
-
-
-# One function a family of operations; a family with a file of its own (``steps_<family>.py``) is added here.
+# One function a family of operations, in a file of its own: ``steps_<family>.py``.
 STEPS: list[Callable[[], st.SearchStrategy[Named]]] = [
-    maps,
-    choices,
-    structures,
-    nestings,
-    buffers,
-    storing,
-    mixing,
-    windowing,
+    elementwise,
     stateful,
-    groupings,
+    skipping,
+    sequencing,
+    shuffling,
+    combining,
+    nesting,
+    grouping,
+    windowing,
+    packing,
+    mixing,
+    buffering,
+    storing,
 ]
 
 
@@ -262,7 +169,7 @@ def unordered_recipes() -> st.SearchStrategy[Recipe]:
     )
     suited = st.one_of(
         maps(),
-        nestings(),
+        nesting(),
         st.just(("seeded shuffle(3)", lambda ds: ds.shuffle(3, seed=1))),
         st.just(("repeat(2)", lambda ds: ds.repeat(2))),
         st.just(("batch(1).unbatch", lambda ds: ds.batch(1).unbatch())),

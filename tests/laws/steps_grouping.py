@@ -32,9 +32,14 @@ def _length(*element: Any) -> int:
     return total(element) % 100 % 4
 
 
-def groupings() -> st.SearchStrategy[Named]:
+def grouping() -> st.SearchStrategy[Named]:
     parallel = st.sampled_from([1, 2, hr.AUTOTUNE])
     return st.one_of(
+        st.tuples(SMALL, st.booleans()).map(
+            lambda a: (text("batch", *a), lambda ds: ds.batch(a[0], drop_remainder=a[1]))
+        ),
+        SMALL.map(lambda n: (text("batch.unbatch", n), lambda ds: ds.batch(n).unbatch())),
+        st.just(("unbatch", lambda ds: ds.unbatch())),
         st.tuples(SMALL, st.booleans()).map(
             lambda a: (text("padded_batch", *a), lambda ds: ds.map(_rows).padded_batch(a[0], drop_remainder=a[1]))
         ),

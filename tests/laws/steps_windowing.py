@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from hypothesis import strategies as st
 from tests.laws.elements import Failing, Named, fail_on, text, total
 
@@ -67,39 +66,11 @@ def grouping() -> st.SearchStrategy[Named]:
     )
 
 
-def _sequence(shape: str) -> Any:
-    def sequence(*element: Any) -> Any:
-        number = total(element)
-        tokens = np.arange(number % 6)
-        if shape == "dict":
-            return {"x": tokens, "y": np.full((number % 4, 2), number, dtype=np.float32)}
-        if shape == "pair":
-            return tokens, -tokens
-        if shape == "unlike":
-            return tokens if number % 3 else (tokens.astype(np.float32), number)
-        return tokens
-
-    return sequence
-
-
-def packing() -> st.SearchStrategy[Named]:
-    """Everything that packs sequences."""
-    shapes = st.sampled_from(["array", "dict", "pair", "unlike"])
-    strategies = st.sampled_from(["first_fit", "best_fit", "concat_then_split"])
-    return st.tuples(shapes, st.integers(1, 7), strategies, st.integers(1, 3), st.booleans()).map(
-        lambda a: (
-            text("pack", *a),
-            lambda ds: ds.map(_sequence(a[0])).pack(a[1], a[2], open_rows=a[3], truncate=a[4], padding_value=-1),
-        )
-    )
-
-
 def windowing() -> st.SearchStrategy[Named]:
     """Everything that makes datasets of runs and of groups of elements."""
     windows = st.tuples(_SMALL, st.one_of(st.none(), _SMALL), st.integers(1, 3), st.booleans())
     return st.one_of(
         grouping(),
-        packing(),
         windows.map(lambda a: (text("window.map", *a), lambda ds: ds.window(*a).map(_contents))),
         windows.map(lambda a: (text("window.flat_map", *a), lambda ds: ds.window(*a).flat_map(_first_component))),
     )
