@@ -18,19 +18,13 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from headrace.errors import HeadraceError, InvalidArgumentError, ResourceExhaustedError
-from headrace.io.compression import ByteStream, checked_compression_type, open_stream
-from headrace.io.files import path_of
+from headrace.errors import HeadraceError, ResourceExhaustedError
 from headrace.io.reader import Array, Chunk, RecordPosition
+from headrace.io.stream_reader import MAX_RECORD_BYTES, BufferedReader
 from headrace.structure import Element
 
-__all__ = ["DEFAULT_BUFFER_BYTES", "MAX_RECORD_BYTES", "BlockReader", "Header", "RecordParser", "Records"]
+__all__ = ["BlockReader", "Header", "RecordParser", "Records"]
 
-# Long enough that the cost of a call vanishes, and that a file of a hundred wide rows is one piece; short enough to hold
-# for each file that is open.
-DEFAULT_BUFFER_BYTES: Final = 1 << 21
-# No record is this long by intent; a quote that is never closed, or a file without line breaks, is.
-MAX_RECORD_BYTES: Final = 1 << 28
 # Positions in a buffer are 32 bit wide, and a buffer may hold a record and as much again.
 _HIGHEST_SIZE: Final = 1 << 30
 
@@ -123,7 +117,7 @@ class RecordParser(Protocol):
         ...
 
 
-class BlockReader:
+class BlockReader(BufferedReader):
     """A ``RecordReader`` of any format.
 
     Args:
@@ -138,6 +132,8 @@ class BlockReader:
         InvalidArgumentError: when an argument does not fit. The file is not touched before the first ``read``.
     """
 
+    _most_bytes = _HIGHEST_SIZE
+
     def __init__(
         self,
         path: str,
@@ -148,39 +144,26 @@ class BlockReader:
         position: RecordPosition | None = None,
         max_record_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
-        self._path = path_of(path)
-        self._parser = parser
-        self._compression_type = checked_compression_type(compression_type)
-        self._max_record_bytes = _checked_size("max_record_bytes", max_record_bytes)
-        self._buffer_size = _checked_size("buffer_size", DEFAULT_BUFFER_BYTES if buffer_size is None else buffer_size)
         self._base = position or RecordPosition()  # of the first byte of _records, or of _data when there are none
+        super().__init__(
+            path,
+            compression_type=compression_type,
+            buffer_size=buffer_size,
+            max_record_bytes=max_record_bytes,
+            ended=self._base.ended,
+        )
+        self._parser = parser
         self._header_due = parser.has_header and self._base.offset == 0 and not self._base.ended
-        self._stream: ByteStream | None = None
-        self._data = b""  # what was read behind _records
-        self._ended = self._base.ended  # nothing follows _data
-        self._failure: HeadraceError | None = None  # what ended the file behind _data
         self._records = NO_RECORDS
         self._next = 0  # of _records, to be handed out
         self._faulty: list[int] = []
-
-    @property
-    def path(self) -> str:
-        """The file, as the caller named it."""
-        return self._path
 
     @property
     def position(self) -> RecordPosition:
         """Where the next record that ``read`` returns begins."""
         return self._positions(self._next)
 
-    def read(self, max_records: int) -> Chunk | None:
-        """The next 1 to ``max_records`` records, or None at the end of the file.
-
-        Raises:
-            HeadraceError: for the next record, or the file; the next call goes on behind it.
-        """
-        if max_records < 1:
-            raise InvalidArgumentError(f"max_records is at least 1, and not {max_records}")
+    def _read(self, max_records: int) -> Chunk | None:
         while self._next == len(self._records):
             if not self._advance():
                 return None
@@ -188,7 +171,7 @@ class BlockReader:
         if first in self._records.faults:
             self._next += 1
             line = self._base.line + int(self._records.lines[first])  # blank lines may come before the first record
-            raise self._records.faults[first].located(stage=None, origin=self._origin(line))
+            raise self._at_line(self._records.faults[first], line)
         self._next = min(first + max_records, self._good_until(first))
         return self._chunk(first, self._next)
 
@@ -227,9 +210,6 @@ class BlockReader:
     def _positions(self) -> _Positions:
         records = self._records
         return _Positions(self._base, records.ends, records.lines, records.line_breaks)
-
-    def _origin(self, line: int) -> str:
-        return f"{self._path}:{line}"
 
     # --- reading on ---------------------------------------------------------------------------------------------
 
@@ -274,11 +254,11 @@ class BlockReader:
         header = self._parser.header(self._data, last=self._ended)
         if header is None:
             return False
-        origin = self._origin(self._base.line)
+        line = self._base.line
         self._header_due = False
         self._drop(header.end, header.line_breaks)
         if header.fault is not None:
-            raise header.fault.located(stage=None, origin=origin)
+            raise self._at_line(header.fault, line)
         return True
 
     def _drop(self, size: int, line_breaks: int, records: int = 0) -> None:
@@ -288,42 +268,23 @@ class BlockReader:
         )
 
     def _extend(self) -> None:
-        """Reads on: a buffer more, or as much again as is waiting."""
-        pieces = [self._data] if self._data else []
-        wanted = max(self._buffer_size, len(self._data))
-        try:
-            stream = self._opened()
-            while wanted and (piece := stream.read(wanted)):
-                pieces.append(piece)
-                wanted -= len(piece)
-            self._ended = bool(wanted)
-            if self._ended:
-                self._close_stream()
-        except HeadraceError as error:
-            self._failure = error
-        self._data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-    def _opened(self) -> ByteStream:
-        if self._stream is None:
-            self._stream = open_stream(self._path, self._compression_type, self._base.offset)
-        return self._stream
+        self._read_on(self._data, self._base.offset)
 
     # --- what goes wrong ----------------------------------------------------------------------------------------
 
     def _failed(self, failure: HeadraceError) -> HeadraceError:
         """The error of the file itself, which ends it; an incomplete record before it is no record."""
-        was_open = self._stream is not None
         line = self._base.line + self._data.count(b"\n")
         self._base = replace(self._base, ended=True)
         self._stop()
-        return failure.located(stage=None, origin=self._origin(line)) if was_open else failure
+        return self._told(failure, line)
 
     def _passed_over(self) -> HeadraceError:
         """The error of a record that is too long; reading goes on behind the first line feed after the limit."""
         error = ResourceExhaustedError(
             f"a record is longer than the limit of {self._max_record_bytes} bytes; is a quote never closed, or the "
             "file no text?",
-            origin=self._origin(self._base.line),
+            origin=f"{self._path}:{self._base.line}",
         )
         self._header_due = False
         self._drop(self._max_record_bytes, self._data.count(b"\n", 0, self._max_record_bytes), records=1)
@@ -333,23 +294,9 @@ class BlockReader:
         self._drop(end or len(self._data), int(end > 0))
         return error
 
-    def _close_stream(self) -> None:
-        if self._stream is not None:
-            self._stream.close()
-        self._stream = None
-
     def _stop(self) -> None:
-        self._close_stream()
-        self._data = b""
-        self._ended = True
-        self._failure = None
+        super()._stop()
         self._header_due = False
-
-
-def _checked_size(name: str, size: int) -> int:
-    if not 1 <= size <= _HIGHEST_SIZE:
-        raise InvalidArgumentError(f"{name} is a number of bytes from 1 to {_HIGHEST_SIZE}, and not {size}")
-    return size
 
 
 def _shifted(lines: range | Array, by: int) -> range | Array:

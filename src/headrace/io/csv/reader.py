@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import HeadraceError, InvalidArgumentError
-from headrace.io.block_reader import MAX_RECORD_BYTES, NO_RECORDS, BlockReader, Header, Records
+from headrace.io.block_reader import NO_RECORDS, BlockReader, Header, Records
 from headrace.io.csv.columns import Columns, columns_of_layout
 from headrace.io.csv.fields import RawRecord, count_line_breaks, first_record, records_of_file
 from headrace.io.csv.layout import Layout, layout_of
 from headrace.io.csv.record_format import CsvFormat
 from headrace.io.csv.values import columns_of_rows, row_of_fields
 from headrace.io.reader import RecordPosition
+from headrace.io.stream_reader import MAX_RECORD_BYTES
 
 __all__ = ["CsvParser", "CsvReader"]
 

@@ -16,8 +16,9 @@ from typing import Final
 import numpy as np
 
 from headrace.errors import DataLossError, InvalidArgumentError
-from headrace.io.block_reader import MAX_RECORD_BYTES, NO_RECORDS, BlockReader, Header, Records
+from headrace.io.block_reader import NO_RECORDS, BlockReader, Header, Records
 from headrace.io.reader import RecordPosition
+from headrace.io.stream_reader import MAX_RECORD_BYTES
 from headrace.known_as import known_as
 from headrace.structure import object_array
 

@@ -28,12 +28,12 @@ from headrace.errors import (
     NotFoundError,
     ResourceExhaustedError,
 )
-from headrace.io.block_reader import MAX_RECORD_BYTES
 from headrace.io.compression import checked_compression_type, compression_of
 from headrace.io.files import open_at, paths_of_files, says_which_file, version_of
 from headrace.io.indexing.index import Scan, index_of
 from headrace.io.indexing.scans import scan_frames, scan_lines
 from headrace.io.reader import Array
+from headrace.io.stream_reader import MAX_RECORD_BYTES
 from headrace.io.tar.elements import decode_element, scan_elements
 from headrace.io.text.reader import not_utf8
 from headrace.io.tfrecord.reader import crc32c_function, masked, wrong_checksum

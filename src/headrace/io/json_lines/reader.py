@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import HeadraceError, InvalidArgumentError
-from headrace.io.block_reader import MAX_RECORD_BYTES, NO_RECORDS, BlockReader, Header, Records
+from headrace.io.block_reader import NO_RECORDS, BlockReader, Header, Records
 from headrace.io.json_lines.columns import columns_of_lines
 from headrace.io.json_lines.fields import JsonFields
 from headrace.io.json_lines.objects import object_of_line
 from headrace.io.json_lines.values import column_of_values, placeholder, row_of_object
 from headrace.io.reader import Array, RecordPosition
+from headrace.io.stream_reader import MAX_RECORD_BYTES
 from headrace.io.text.reader import LineParser, line_ends, whole_lines
 from headrace.structure import Element, normalize, normalize_rows, object_array, rows_of
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from headrace.errors import HeadraceError, InvalidArgumentError, ResourceExhaustedError
-from headrace.io.block_reader import MAX_RECORD_BYTES
+from headrace.io.stream_reader import MAX_RECORD_BYTES
 from headrace.io.tar.header import BLOCK_BYTES, END_BLOCK, padded
 from headrace.io.tar.members import Member, TarMembers, split_name
 

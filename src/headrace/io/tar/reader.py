@@ -1,6 +1,6 @@
 """Reads WebDataset shards in order: tar archives in which consecutive files of one key are one element.
 
-What is an element, and what is wrong with one, stands in ``tar_elements``. Behind a corrupt header nobody knows where the
+What is an element, and what is wrong with one, stands in ``tar.elements``. Behind a corrupt header nobody knows where the
 next one is, or whose file was lost: the archive is then at its end.
 
 The "line" of an element is its number, from 1.
@@ -11,11 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from headrace.errors import DataLossError, HeadraceError, InvalidArgumentError
-from headrace.io.block_reader import DEFAULT_BUFFER_BYTES, MAX_RECORD_BYTES
-from headrace.io.compression import checked_compression_type
-from headrace.io.files import path_of
+from headrace.errors import DataLossError, HeadraceError
 from headrace.io.reader import Chunk, RecordPosition
+from headrace.io.stream_reader import MAX_RECORD_BYTES, StreamReader
 from headrace.io.tar.elements import ElementRun, reaches
 from headrace.io.tar.members import TarMembers
 from headrace.structure import object_array
@@ -23,12 +21,12 @@ from headrace.structure import object_array
 __all__ = ["TarReader"]
 
 
-class TarReader:
+class TarReader(StreamReader):
     """Reads the elements of one archive: a ``RecordReader`` with one component, an object array of dicts.
 
     Args:
         path: the file, local or with ``://``.
-        compression_type: None, "", or a compression's name.
+        compression_type: how the file is compressed, one of ``compression.COMPRESSION_TYPES``; None is none.
         buffer_size: bytes to read at once, or None for a good size.
         position: where to begin.
         max_element_bytes: the longest element that is read, headers included.
@@ -56,12 +54,9 @@ class TarReader:
         position: RecordPosition | None = None,
         max_element_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
-        self._path = path_of(path)
-        self._compression_type = checked_compression_type(compression_type)
-        self._buffer_size = DEFAULT_BUFFER_BYTES if buffer_size is None else buffer_size
-        self._max_element_bytes = max_element_bytes
-        if self._buffer_size < 1 or max_element_bytes < 1:
-            raise InvalidArgumentError("buffer_size and max_element_bytes are at least 1")
+        super().__init__(
+            path, compression_type=compression_type, buffer_size=buffer_size, max_record_bytes=max_element_bytes
+        )
         self._position = position or RecordPosition()
         self._began = self._position
         self._closed = self._position.ended
@@ -70,23 +65,11 @@ class TarReader:
         self._fault: tuple[HeadraceError, RecordPosition] | None = None  # of the next record, and the position after it
 
     @property
-    def path(self) -> str:
-        """The file, as the caller named it."""
-        return self._path
-
-    @property
     def position(self) -> RecordPosition:
         """Where the next record that ``read`` returns begins."""
         return self._position
 
-    def read(self, max_records: int) -> Chunk | None:
-        """The next 1 to ``max_records`` elements, or None at the end of the file.
-
-        Raises:
-            HeadraceError: for the next record, or the file; the next call goes on behind it.
-        """
-        if max_records < 1:
-            raise InvalidArgumentError(f"max_records is at least 1, and not {max_records}")
+    def _read(self, max_records: int) -> Chunk | None:
         position, elements, nbytes = self._position, list[dict[str, Any]](), 0
         # A buffer of elements is enough: who asks for more knows their number, not their size.
         while len(elements) < max_records and nbytes < self._buffer_size:
@@ -135,13 +118,13 @@ class TarReader:
                 self.close()
                 return None
         except HeadraceError as error:
-            told = error if self._run is None and self._members is None else self._located(error)
+            told = error if self._run is None and self._members is None else self._at_line(error, position.line)
             self.close()
             self._fault = told, replace(position, ended=True)
             return None
         after = RecordPosition(run.offset, position.line + 1, position.record + 1)
         if isinstance(given, HeadraceError):
-            self._fault = self._located(given), after
+            self._fault = self._at_line(given, position.line), after
             return None
         self._position = after
         return given
@@ -149,8 +132,5 @@ class TarReader:
     def _opened(self) -> ElementRun:
         if self._run is None:
             self._members = TarMembers(self._path, self._compression_type, self._buffer_size, self._position.offset)
-            self._run = ElementRun(self._members, self._path, self._max_element_bytes)
+            self._run = ElementRun(self._members, self._path, self._max_record_bytes)
         return self._run
-
-    def _located(self, error: HeadraceError) -> HeadraceError:
-        return error.located(stage=None, origin=f"{self._path}:{self._position.line}")

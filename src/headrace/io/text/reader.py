@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
-from headrace.io.block_reader import MAX_RECORD_BYTES, NO_RECORDS, BlockReader, Header, Records
+from headrace.io.block_reader import NO_RECORDS, BlockReader, Header, Records
 from headrace.io.reader import Array, RecordPosition
+from headrace.io.stream_reader import MAX_RECORD_BYTES
 
 __all__ = ["LineParser", "LineReader", "line_ends", "not_utf8", "whole_lines"]
 

@@ -24,14 +24,11 @@ import numpy as np
 from headrace.errors import (
     DataLossError,
     HeadraceError,
-    InvalidArgumentError,
     MissingExtraError,
     ResourceExhaustedError,
 )
-from headrace.io.block_reader import DEFAULT_BUFFER_BYTES, MAX_RECORD_BYTES
-from headrace.io.compression import ByteStream, checked_compression_type, open_stream
-from headrace.io.files import path_of
 from headrace.io.reader import Chunk, RecordPosition
+from headrace.io.stream_reader import MAX_RECORD_BYTES, BufferedReader
 from headrace.structure import object_array
 
 __all__ = [
@@ -112,12 +109,12 @@ class _Frame:
     is_last: bool = False
 
 
-class FrameReader:
+class FrameReader(BufferedReader):
     """Reads the records of one TFRecord file: a ``RecordReader`` with one component, an object array of bytes.
 
     Args:
         path: the file, local or with ``://``.
-        compression_type: None, "", "GZIP" or "ZLIB".
+        compression_type: how the file is compressed, one of ``compression.COMPRESSION_TYPES``; None is none.
         buffer_size: bytes to read at once, or None for a good size.
         position: where to begin.
         max_record_bytes: the longest record that is read.
@@ -135,39 +132,24 @@ class FrameReader:
         position: RecordPosition | None = None,
         max_record_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
-        self._path = path_of(path)
-        self._compression_type = checked_compression_type(compression_type)
-        self._buffer_size = DEFAULT_BUFFER_BYTES if buffer_size is None else buffer_size
-        self._max_record_bytes = max_record_bytes
-        if self._buffer_size < 1 or max_record_bytes < 1:
-            raise InvalidArgumentError("buffer_size and max_record_bytes are at least 1")
-        self._crc32c = crc32c_function()
         self._position = position or RecordPosition()
+        super().__init__(
+            path,
+            compression_type=compression_type,
+            buffer_size=buffer_size,
+            max_record_bytes=max_record_bytes,
+            ended=self._position.ended,
+        )
+        self._crc32c = crc32c_function()
         self._lengths: dict[bytes, int] = {}  # by what stands before a record, which was found right
-        self._stream: ByteStream | None = None
-        self._data = b""
         self._at = 0  # where in _data the next record begins
-        self._ended = self._position.ended  # nothing follows _data
-        self._failure: HeadraceError | None = None  # what ended the file behind _data
-
-    @property
-    def path(self) -> str:
-        """The file, as the caller named it."""
-        return self._path
 
     @property
     def position(self) -> RecordPosition:
         """Where the next record that ``read`` returns begins."""
         return self._position
 
-    def read(self, max_records: int) -> Chunk | None:
-        """The next 1 to ``max_records`` records, or None at the end of the file.
-
-        Raises:
-            HeadraceError: for the next record, or the file; the next call goes on behind it.
-        """
-        if max_records < 1:
-            raise InvalidArgumentError(f"max_records is at least 1, and not {max_records}")
+    def _read(self, max_records: int) -> Chunk | None:
         position = self._position
         payloads = self._good_run(max_records)
         if not payloads:
@@ -176,20 +158,15 @@ class FrameReader:
                 self.close()
                 return None
             if frame.fault is not None:
-                raise self._told(frame, frame.fault)
+                raise self._passed(frame, frame.fault)
             payloads = self._good_run(max_records)
         lines = range(position.line, position.line + len(payloads))
         return Chunk(arrays=(object_array(payloads),), matrix=None, position=position, lines=lines)
 
     def close(self) -> None:
         """Closes the file; ``read`` then returns None. May be called twice."""
-        if self._stream is not None:
-            self._stream.close()
-        self._stream = None
-        self._data = b""
+        self._stop()
         self._at = 0
-        self._ended = True
-        self._failure = None
 
     # --- cutting the buffer into records ------------------------------------------------------------------------
 
@@ -262,33 +239,19 @@ class FrameReader:
         self._position = RecordPosition(position.offset + nbytes, position.line + count, position.record + count)
 
     def _extend(self) -> None:
-        """Reads on: a buffer more, or as much again as is waiting."""
-        left = self._data[self._at :]
         behind = max(0, self._at - len(self._data))  # of a record that is passed over
-        wanted = max(self._buffer_size, len(left))
-        pieces = [left]
-        try:
-            if self._stream is None:
-                self._stream = open_stream(self._path, self._compression_type, self._position.offset)
-            while wanted and (piece := self._stream.read(wanted)):
-                wanted -= len(piece)
-                pieces.append(piece)
-            self._ended = bool(wanted)
-        except HeadraceError as error:
-            self._failure = error
-        self._data = b"".join(pieces)
+        self._read_on(self._data[self._at :], self._position.offset)
         self._at = behind
 
     # --- what goes wrong ----------------------------------------------------------------------------------------
 
-    def _told(self, frame: _Frame, fault: HeadraceError) -> HeadraceError:
-        """The error of the next record, which is behind us from now on."""
-        origin = f"{self._path}:{self._position.line}"
-        was_open = self._stream is not None
+    def _passed(self, frame: _Frame, fault: HeadraceError) -> HeadraceError:
+        """Passes over the next record, and returns its error."""
+        line = self._position.line
         if frame.is_last or not self._passes_over(frame):
             self._position = replace(self._position, ended=True)
             self.close()
-        return fault.located(stage=None, origin=origin) if was_open else fault
+        return self._told(fault, line)
 
     def _passes_over(self, frame: _Frame) -> bool:
         """Steps over a bad record, reading it in portions where it is too long; False when the file ends inside it."""

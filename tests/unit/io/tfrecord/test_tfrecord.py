@@ -22,8 +22,8 @@ from headrace.errors import (
     NotFoundError,
     ResourceExhaustedError,
 )
-from headrace.io.block_reader import DEFAULT_BUFFER_BYTES
 from headrace.io.reader import RecordPosition
+from headrace.io.stream_reader import DEFAULT_BUFFER_BYTES
 from headrace.io.tfrecord.reader import FRAME_BYTES, FrameReader
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {"": bytes, "GZIP": gzip.compress, "ZLIB": zlib.compress}
