@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from docs.building.ideas import elements, resume
 from docs.building.running_parts import for_maintainers, for_users
 from docs.building.waiting_bars import waiting_bars
 
@@ -17,6 +18,8 @@ DOCS = Path(__file__).parents[1]
 PICTURES = DOCS / "pictures"
 
 DRAWINGS: dict[str, Callable[[], str]] = {
+    "elements.svg": elements,
+    "resume.svg": resume,
     "start-waiting.svg": lambda: waiting_bars(DOCS / "start.md", ["before", "first run after", "second run after"]),
     "what-runs-where.svg": for_users,
     "running-parts.svg": for_maintainers,

@@ -35,6 +35,7 @@ class _Reader:
         self._writes = writes
         self._written: list[tuple[int, int, str]] = []
         self._names: dict[str, Any] = {"__name__": "__page__"}
+        self._lines = 0  # of the page's own program so far
         self.missing: set[str] = set()
 
     def follow(self) -> None:
@@ -71,7 +72,9 @@ class _Reader:
 
     def _exec(self, part: Part) -> bool:
         printed = io.StringIO()
-        code = compile("\n" * part.line + part.code, str(self._page), "exec")
+        # As in the file that a reader makes of the parts: errors and plans name it with the line.
+        code = compile("\n" * self._lines + part.code, "program.py", "exec")
+        self._lines += part.code.count("\n")
         try:
             with contextlib.redirect_stdout(printed):
                 exec(code, self._names)
