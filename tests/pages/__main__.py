@@ -59,15 +59,14 @@ class _Reader:
             self._page.write_text(self._text, encoding="utf-8")
 
     def _run(self, command: Command) -> None:
-        done = subprocess.run(
-            command.words, shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-        )
-        missing = _MISSING.findall(done.stdout)
+        done = subprocess.run(command.words, shell=True, capture_output=True, text=True, check=False)
+        missing = _MISSING.findall(done.stderr)
         if missing:
             self.missing.update(missing)
         elif self._writes:
             self._written.append((command.start, command.start + len(command.prints), done.stdout))
         elif not same_output(command.prints, done.stdout):
+            sys.stderr.write(done.stderr)
             self._refuse(f"$ {command.words}", command.prints, done.stdout)
 
     def _exec(self, part: Part) -> bool:
@@ -99,7 +98,6 @@ def main() -> None:
     page = Path(sys.argv[1]).resolve()
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    os.environ["PYTHONUNBUFFERED"] = "1"  # what goes to the two streams comes in the order of a terminal
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the networks are tiny: threads of theirs only wait for each other
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow tells of each machine's own instructions
     reader = _Reader(page, writes="--write" in sys.argv)

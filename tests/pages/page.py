@@ -3,7 +3,7 @@
     ```python title="train.py"      a file of that name in the reader's folder
     ```python                       a part of the page's own program; the parts are run one after the other
     ```text                         what the part before it prints; or it says so itself: print(1 + 1)  # 2
-    ```console                      commands behind "$ ", each with what it prints
+    ```console                      commands behind "$ ", each with what it prints (not what it writes to stderr)
     <!-- given … -->                a part that the reader does not see: the files and names that the page takes for granted
 
 Every other block is not run. What a part prints is compared as it stands; of what a command prints, the figures that no two
