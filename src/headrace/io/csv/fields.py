@@ -4,7 +4,7 @@ The two differ as TensorFlow's two kernels do. In a file, ``\n``, ``\r\n`` or ``
 inside quotes is data, and a bad field does not keep the reader from finding where the record ends. A record in a
 string may have line breaks before a field, which are passed over, and nowhere else outside quotes.
 
-This is the careful path: exact about what is wrong and where. ``csv_layout`` does the same for well-formed text, fast.
+This is the careful path: exact about what is wrong and where. ``csv.layout`` does the same for well-formed text, fast.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The idea. A field ends at a delimiter or line break that is not inside quotes; a
 number of them, if every quote either encloses a field or is one of a pair. So separators are the positions of
 delimiters and line breaks with an even number of quotes before them: a few passes over the buffer by NumPy, which
 lets other threads run. Whether the quotes are as they should be, their neighbours tell: before an opening one stands
-a separator, behind a closing one, too, or else both belong to a pair. If not, there is no layout, and ``csv_fields``
+a separator, behind a closing one, too, or else both belong to a pair. If not, there is no layout, and ``csv.fields``
 finds out what is wrong.
 """
 

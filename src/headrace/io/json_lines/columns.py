@@ -1,6 +1,6 @@
 """The fields of flat JSON objects as columns, a block of lines at once, by pyarrow.
 
-What always holds: the answer is that of ``json_values``, or None. pyarrow reads JSON that is not quite JSON, so
+What always holds: the answer is that of ``json_lines.values``, or None. pyarrow reads JSON that is not quite JSON, so
 everything in which the two may differ is looked for first, cheaply, and left to the careful way: whatever is not one object a
 line, text that is not UTF-8, deep nesting, numbers that Python reads otherwise. What pyarrow itself refuses is left to it, too.
 """
