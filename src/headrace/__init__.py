@@ -65,16 +65,32 @@ __all__ = [
 __version__ = "0.1.0.dev0"
 
 
+_MODULES = ("audio", "image", "io", "queue", "train")
+
 if not TYPE_CHECKING:  # a type checker would take it for a promise that there is any name
 
     def __getattr__(name: str) -> object:
         """What is imported when it is first used: who has a Dataset waits for nothing else."""
         import importlib
 
-        if name in {"audio", "image", "io", "queue", "train"}:
+        if name in _MODULES:
             return importlib.import_module(f"headrace.{name}")
         if name in {"DatasetIterator", "NumpyIterator"}:
             return getattr(importlib.import_module("headrace.iterator"), name)
         if name in dataset.FORMATS:
             return getattr(dataset, name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from headrace.near_names import FOR_THE_PACKAGE, unknown_attribute
+
+        raise unknown_attribute(f"module {__name__!r}", name, _names, FOR_THE_PACKAGE)
+
+
+def _names() -> dict[str, str]:
+    """The names that may have been meant, and how each is written: those of modules, of ``Dataset``, and here."""
+    import importlib
+
+    modules = {name: importlib.import_module(f"headrace.{name}").__all__ for name in _MODULES}
+    return {
+        **{name: f"hr.{module}.{name}" for module, names in modules.items() for name in names},
+        **{name: f"hr.Dataset.{name}" for name in dir(Dataset) if not name.startswith("_")},
+        **{name: name for name in __all__},
+    }

@@ -420,12 +420,10 @@ def test_an_absent_file_is_an_error_in_its_place(tmp_path: Path, executor: str) 
 # ------------------------------------------------------------------------------- looking at it
 
 
-def test_a_dataset_is_true_whatever_it_holds_and_shows_what_it_is() -> None:
+def test_a_dataset_is_true_whatever_it_holds() -> None:
     assert data.range(0)
     assert data.counter()
     assert len(data.range(5).batch(2)) == 3
-    assert repr(data.range(3).batch(2)) == "<Dataset batch of TensorSpec(shape=(None,), dtype=int64)>"
-    assert repr(data.range(3).map(abs)).startswith("<Dataset map 'abs'")
 
 
 def test_no_size_of_a_buffer_is_its_default(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ structures of NumPy arrays, Python and NumPy scalars, strings and objects.
 
 from __future__ import annotations
 
-from typing import Any
+import abc
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,9 +27,19 @@ from headrace.dataset.sources import Sources
 from headrace.dataset.stateful import Stateful
 from headrace.dataset.storing import Storing
 from headrace.dataset.windowing import Windowing
+from headrace.near_names import FOR_DATASETS, unknown_attribute
 from headrace.plan.node import Node
 
 __all__ = ["Dataset"]
+
+
+class _DatasetClass(abc.ABCMeta):  # an ABCMeta, so that a class may be a Dataset and torch's IterableDataset
+    """The class of ``Dataset``, for constructors that it has not: ``Dataset.from_list``."""
+
+    if not TYPE_CHECKING:  # a type checker would take it for a promise that there is any name
+
+        def __getattr__(cls, name: str) -> object:
+            raise unknown_attribute(f"type object {cls.__name__!r}", name, lambda: _names_of(cls), FOR_DATASETS)
 
 
 class Dataset(
@@ -48,6 +59,7 @@ class Dataset(
     Storing,
     Feeding,
     Consuming,
+    metaclass=_DatasetClass,
 ):
     """A description of elements and of what is done to them; nothing runs until it is iterated.
 
@@ -90,5 +102,30 @@ class Dataset(
         self._access = None
 
     def __repr__(self) -> str:
-        spec = self._plan.spec()
-        return f"<Dataset {self._plan.label}{'' if spec is None else f' of {spec}'}>"
+        from headrace.dataset.showing import text_of
+
+        return text_of(self._plan)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from headrace.dataset.showing import html_of
+
+        return html_of(self._plan)
+
+    if not TYPE_CHECKING:  # a type checker would take it for a promise that there is any name
+
+        def __getattr__(self, name: str) -> object:
+            kind = type(self)
+            if hasattr(kind, name):  # a property that raised, or nothing is set yet: its own error is the one to tell
+                return object.__getattribute__(self, name)
+            raise unknown_attribute(f"{kind.__name__!r} object", name, lambda: _names_of(kind, run=True), FOR_DATASETS)
+
+
+def _names_of(kind: type, *, run: bool = False) -> dict[str, str]:
+    """The names of a dataset that may have been meant, and how each is written; with those of one run of it."""
+    names = {name: name for name in dir(kind) if not name.startswith("_")}
+    if not run:
+        return names
+    from headrace.iterator import DatasetIterator
+
+    return {**{name: f"iter(ds).{name}" for name in dir(DatasetIterator) if not name.startswith("_")}, **names}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import os
 import threading
 from collections import deque
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 from headrace.observe.meter import IteratorStats
+from headrace.observe.tables import Table, plain, screen_width, seconds
 from headrace.queues.wait_times import WaitRecorder, WaitTimes
 
 __all__ = ["FeedStats", "StepTimes", "own_rank"]
@@ -19,7 +22,7 @@ _KEPT_STEPS: Final = 1000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FeedStats:
-    """What a feed did so far.
+    """What a feed did so far; printed, it is a table of the steps, and below it one of the pipeline's stages.
 
     Attributes:
         rank: the number of this process in a distributed job, 0 alone.
@@ -45,6 +48,36 @@ class FeedStats:
     def wait_share(self) -> float:
         """The part of the elapsed time that the loop spent waiting, from 0 to 1."""
         return self.wait.total_s / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures as dicts, lists, numbers and texts, which JSON can hold."""
+        figures: dict[str, Any] = plain(self)
+        return figures
+
+    def __str__(self) -> str:
+        lines = [*self._summary(), "", *self._table().lines(screen_width())] if self.steps else [*self._summary()]
+        return "\n".join([*lines, "", "the pipeline that was fed:", str(self.pipeline)])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        summary = "<br>".join(map(html.escape, self._summary()))
+        return f"<div>{summary}{self._table().html() if self.steps else ''}{self.pipeline._repr_html_()}</div>"
+
+    def _summary(self) -> Iterator[str]:
+        count = "1 step" if self.steps == 1 else f"{self.steps:,} steps"
+        yield f"rank {self.rank}: {count} in {seconds(self.elapsed_s)} s"
+        yield f"the loop waited {seconds(self.wait.total_s)} s ({self.wait_share:.0%})"
+
+    def _table(self) -> Table:
+        """A row for what the steps waited, and one for the copies to the device, where there were any."""
+        times = {"wait of a step": self.wait, **({"copy to the device": self.copy} if self.copy.calls else {})}
+        return Table(
+            ("time", "count", "p50_s", "p95_s", "p99_s", "max_s", "total_s"),
+            [
+                (name, f"{of.calls:,}", *map(seconds, (of.p50_s, of.p95_s, of.p99_s, of.max_s, of.total_s)))
+                for name, of in times.items()
+            ],
+        )
 
 
 class StepTimes:

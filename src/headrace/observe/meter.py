@@ -7,7 +7,12 @@ meters stay inside; whoever looks gets a frozen snapshot.
 from __future__ import annotations
 
 import dataclasses
+import html
 import threading
+from collections.abc import Iterator
+from typing import Any
+
+from headrace.observe.tables import Table, plain, screen_width, seconds
 
 __all__ = ["Drawn", "IteratorStats", "Meter", "StageStats"]
 
@@ -52,7 +57,7 @@ class StageStats:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class IteratorStats:
-    """What one iterator did so far.
+    """What one iterator did so far; printed, it is a table of the stages.
 
     Attributes:
         elements: how many elements it delivered.
@@ -74,6 +79,41 @@ class IteratorStats:
     def wait_share(self) -> float:
         """The part of the elapsed time that the caller spent waiting, from 0 to 1."""
         return self.wait_s / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures as dicts, lists, numbers and texts, which JSON can hold."""
+        figures: dict[str, Any] = plain(self)
+        return figures
+
+    def __str__(self) -> str:
+        table = self._table()
+        return "\n".join([*self._summary(), *(("", *table.lines(screen_width())) if self.stages else ())])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        summary = "<br>".join(map(html.escape, self._summary()))
+        return f"<div>{summary}{self._table().html() if self.stages else ''}</div>"
+
+    def _summary(self) -> Iterator[str]:
+        count = "1 element" if self.elements == 1 else f"{self.elements:,} elements"
+        yield f"{count} in {seconds(self.elapsed_s)} s"
+        yield f"the caller waited {seconds(self.wait_s)} s ({self.wait_share:.0%})"
+        if self.stages:
+            workers = "1 worker" if self.workers == 1 else f"{self.workers or 'no'} workers"
+            yield f"{workers}, buffers of at most {self.ram_budget_bytes / 1e6:,.0f} MB"
+
+    def _table(self) -> Table:
+        """A row a stage, sources first, and below it a row for each dataset that it mixed."""
+        failed = any(stage.failed for stage in self.stages)
+        titles = ["stage", "elements", "busy_s", "wait_s", "buffered", *(["failed"] if failed else [])]
+        rows: list[list[str]] = []
+        for stage in self.stages:
+            times = [seconds(stage.busy_s), seconds(stage.wait_s)]
+            counts = [f"{stage.buffered:,}", *([f"{stage.failed:,}"] if failed else [])]
+            rows.append([stage.name, f"{stage.elements:,}", *times, *counts])
+            blank = [""] * (len(titles) - 2)
+            rows += [[f"  {of.share:.1%} {of.name}", f"{of.elements:,}", *blank] for of in stage.drawn]
+        return Table(titles, rows)
 
 
 class Meter:

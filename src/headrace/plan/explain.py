@@ -2,27 +2,91 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+
 from headrace.arguments import AUTOTUNE
 from headrace.plan.node import Node
 
-__all__ = ["explain_plan"]
+__all__ = ["abridged_plan", "explain_plan", "operations_in"]
 
 _TUNABLE = ("num_parallel_calls", "buffer_size")  # where -1 is AUTOTUNE, and no number
 
 
 def explain_plan(plan: Node) -> str:
     """One line a node, the last operation first, what it reads indented below it."""
-    return "\n".join(_lines(plan, depth=0))
+    return "\n".join(_line(node, depth) for depth, node in _from_the_end(plan))
 
 
-def _lines(node: Node, *, depth: int) -> list[str]:
+def abridged_plan(plan: Node, lines: int) -> list[str]:
+    """The lines of ``explain_plan``, or so many of them: those of both ends, and between them how many are left out.
+
+    It looks at no more of a plan than it shows, and is not stopped by one that is very deep.
+
+    Args:
+        plan: what is shown.
+        lines: how many lines to give at most, 3 or more.
+    """
+    shown = list(itertools.islice(_from_the_end(plan), lines + 1))
+    if len(shown) <= lines:
+        return [_line(node, depth) for depth, node in shown]
+    tail = (lines - 1) // 2
+    head = shown[: lines - 1 - tail]
+    # What was left out would push it out of sight.
+    sources = list(itertools.islice(_from_the_sources(plan), tail))[::-1]
+    gap = head[-1][0] + 1
+    shift = gap + 1 - min(depth for depth, _ in sources)
+    count = operations_in(plan) - len(head) - tail
+    return [
+        *(_line(node, depth) for depth, node in head),
+        f"{'  ' * gap}… {count:,} more, see explain()",
+        *(_line(node, depth + shift) for depth, node in sources),
+    ]
+
+
+def operations_in(plan: Node) -> int:
+    """How many lines ``explain_plan`` has; a part that a plan reads twice counts twice, and is looked at once."""
+    counts: dict[int, int] = {}
+    stack = [plan]
+    while stack:
+        node = stack[-1]
+        missing = [child for child in node.inputs if id(child) not in counts]
+        if missing:
+            stack += missing
+        else:
+            counts[id(node)] = 1 + sum(counts[id(child)] for child in node.inputs)
+            stack.pop()
+    return counts[id(plan)]
+
+
+def _from_the_end(plan: Node) -> Iterator[tuple[int, Node]]:
+    """Each node and its depth, a node before those that it reads."""
+    stack = [(0, plan)]
+    while stack:
+        depth, node = stack.pop()
+        yield depth, node
+        stack += [(depth + 1, child) for child in reversed(node.inputs)]
+
+
+def _from_the_sources(plan: Node) -> Iterator[tuple[int, Node]]:
+    """The same from the last one back."""
+    stack = [(0, plan, False)]
+    while stack:
+        depth, node, is_read = stack.pop()
+        if is_read:
+            yield depth, node
+        else:
+            stack.append((depth, node, True))
+            stack += [(depth + 1, child, False) for child in node.inputs]
+
+
+def _line(node: Node, depth: int) -> str:
     shown = ", ".join(
         f"{name}={'AUTOTUNE' if value == AUTOTUNE and name in _TUNABLE else _abridged(value)}"
         for name, value in node.parameters().items()
         if value is not None and name not in ("function", "predicate")
     )
-    line = f"{'  ' * depth}{node.label}{f' [{shown}]' if shown else ''}"
-    return [line, *(text for child in node.inputs for text in _lines(child, depth=depth + 1))]
+    return f"{'  ' * depth}{node.label}{f' [{shown}]' if shown else ''}"
 
 
 def _abridged(value: object) -> str:

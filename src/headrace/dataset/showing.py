@@ -1,0 +1,104 @@
+"""A dataset as it is shown: what is known of it without running anything, in a few lines.
+
+What always holds: no function of the user's is called, nothing is read, and nothing of it raises. What only a run could tell
+is said to be unknown, what an operation refuses is told in its own words, and of a long plan or structure both ends are shown.
+"""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Callable
+from typing import Any, Final
+
+from headrace.observe.tables import Table, cut, screen_width
+from headrace.plan.explain import abridged_plan, operations_in
+from headrace.plan.node import INFINITE_CARDINALITY, Node
+from headrace.structure import flatten, paths_of
+from headrace.tensor_spec import TensorSpec
+
+__all__ = ["html_of", "text_of"]
+
+_MOST_LINES: Final = 9  # of the plan, and of the structure: together less than a small terminal has
+_MOST_LINES_OF_HTML: Final = 60  # a notebook scrolls
+# A plan that is longer is not asked for its count and its structure: each operation would ask the one before it.
+_MOST_OPERATIONS: Final = 1_000
+_TOO_LONG: Final = "not looked for in so long a plan"
+
+
+def text_of(plan: Node) -> str:
+    """The dataset of a plan, as its ``repr``."""
+    width = screen_width()
+    rows, spec = _element_spec(plan)
+    text = f"  element_spec: {spec}"
+    if len(rows) > 1 and len(text) > width:
+        shown = [f"{path}{dtype and ': '}{dtype} {shape}".rstrip() for path, dtype, shape in _ends(rows, _MOST_LINES)]
+        lines = [f"  element_spec of {len(rows):,} components:", *(f"    {line}" for line in shown)]
+    else:
+        lines = textwrap.wrap(text, width, subsequent_indent="    ", drop_whitespace=True)
+    lines += ["  plan:", *(f"    {line}" for line in _plan_lines(plan, _MOST_LINES))]
+    return "\n".join([f"<Dataset of {_count(plan)}", *(cut(line, width - 1) for line in lines)]) + ">"
+
+
+def html_of(plan: Node) -> str:
+    """The dataset of a plan, for a notebook."""
+    rows, spec = _element_spec(plan)
+    table = Table(["component", "dtype", "shape"], _ends(rows, _MOST_LINES_OF_HTML)).html() if rows else ""
+    told = "" if rows else f"<p>element_spec: {html.escape(spec)}</p>"
+    lines = "\n".join(html.escape(line) for line in _plan_lines(plan, _MOST_LINES_OF_HTML))
+    return f"<div><strong>Dataset</strong> of {html.escape(_count(plan))}{told}{table}<pre>{lines}</pre></div>"
+
+
+def _count(plan: Node) -> str:
+    """How many elements it has, in words."""
+    count, refused = _asked(plan, plan.cardinality)
+    if refused is not None or count < 0:
+        return "infinite cardinality" if count == INFINITE_CARDINALITY else "unknown cardinality"
+    return "1 element" if count == 1 else f"{count:,} elements"
+
+
+def _element_spec(plan: Node) -> tuple[list[tuple[str, str, str]], str]:
+    """The name, dtype and shape of each component, where there are any; and the whole as text, or why it is not known."""
+    spec, refused = _asked(plan, plan.spec)
+    if refused is not None:
+        return [], refused
+    if spec is None:
+        return [], "not known before it runs; ds.element_spec runs it for one element"
+    leaves, treedef = flatten(spec)
+    rows = [_row(path, leaf) for path, leaf in zip(paths_of(treedef), leaves, strict=True)]
+    return rows, str(spec)
+
+
+def _row(path: str, leaf: TensorSpec) -> tuple[str, str, str]:
+    if type(leaf) is not TensorSpec:  # a dataset
+        return path or "element", str(leaf), ""
+    dtype = leaf.dtype.__name__ if isinstance(leaf.dtype, type) else leaf.dtype.name
+    return path or "element", dtype, "of any rank" if leaf.shape is None else str(leaf.shape)
+
+
+def _asked(plan: Node, ask: Callable[[], Any]) -> tuple[Any, str | None]:
+    """What the plan says of itself, or why it says nothing."""
+    if operations_in(plan) > _MOST_OPERATIONS:
+        return None, _TOO_LONG
+    try:
+        return ask(), None
+    except RecursionError:
+        return None, _TOO_LONG
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with a dataset, it can be shown
+        return None, f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def _plan_lines(plan: Node, lines: int) -> list[str]:
+    try:
+        return abridged_plan(plan, lines)
+    except Exception as error:  # noqa: BLE001 - as above; parameters may hold objects of the user's
+        return [f"{plan.op}, which cannot be shown: {type(error).__name__}"]
+
+
+def _ends(rows: list[tuple[str, str, str]], lines: int) -> list[tuple[str, str, str]]:
+    """The rows, or of more than so many lines both ends."""
+    if len(rows) <= lines:
+        return rows
+    tail = (lines - 1) // 2
+    head = lines - 1 - tail
+    return [*rows[:head], (f"… {len(rows) - lines + 1:,} more", "", ""), *rows[-tail:]]

@@ -1,0 +1,105 @@
+"""Figures as a table: in a terminal as wide as it is, and in a notebook.
+
+The first column is a name and the others are figures, which are never cut. A name that has too little room is cut at its end;
+where that would leave it less than ``_LEAST_NAME`` columns, it stands on a line of its own above its figures.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import shutil
+import sys
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, Final
+
+__all__ = ["Table", "cut", "plain", "screen_width", "seconds"]
+
+# As wide as code is here; a file, a log and a notebook's text may be scrolled.
+_UNKNOWN_WIDTH: Final = 120
+_LEAST_NAME: Final = 24  # enough for an operation, its function and a part of its place
+_GAP: Final = "  "
+
+
+def screen_width() -> int:
+    """How many columns the terminal has that a text is printed to; 120 where it goes elsewhere."""
+    output = sys.stdout
+    if output is None or not output.isatty():  # None: a program without a console, as Windows' pythonw
+        return _UNKNOWN_WIDTH
+    return shutil.get_terminal_size((_UNKNOWN_WIDTH, 0)).columns
+
+
+def cut(text: str, width: int) -> str:
+    """The text in at most so many columns, with an ellipsis for the end that was left out."""
+    if _columns(text) <= width:
+        return text
+    while _columns(text) >= width:
+        text = text[:-1]
+    return f"{text}…"
+
+
+def seconds(value: float) -> str:
+    """A time in seconds, to the millisecond."""
+    return f"{value:,.3f}"
+
+
+def plain(value: Any) -> Any:
+    """A snapshot as dicts, lists, numbers and texts, which JSON can hold; with the share that waiting took, where it has one."""
+    if isinstance(value, (tuple, list)):
+        return [plain(item) for item in value]
+    if not dataclasses.is_dataclass(value):
+        return value
+    fields = {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    return fields | ({"wait_share": value.wait_share} if hasattr(value, "wait_share") else {})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of a name and figures.
+
+    Attributes:
+        titles: what stands above each column.
+        rows: as many texts each as there are titles.
+    """
+
+    titles: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def lines(self, width: int) -> list[str]:
+        """The table in so many columns."""
+        rows = [self.titles, *self.rows]
+        widths = [max(_columns(row[column]) for row in rows) for column in range(len(self.titles))]
+        room = width - sum(widths[1:]) - len(_GAP) * (len(widths) - 1)
+        if room < min(widths[0], _LEAST_NAME):
+            return [line for row in rows for line in (cut(row[0], width), _GAP + _figures(row[1:], widths[1:]))]
+        widths[0] = min(widths[0], room)
+        return [_padded(cut(row[0], room), widths[0]) + _GAP + _figures(row[1:], widths[1:]) for row in rows]
+
+    def html(self) -> str:
+        """The table for a notebook."""
+        rows = "".join(f"<tr>{_cells('td', row)}</tr>" for row in self.rows)
+        return f"<table><thead><tr>{_cells('th', self.titles)}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _cells(kind: str, texts: Sequence[str]) -> str:
+    aligned = ["left"] + ["right"] * (len(texts) - 1)
+    return "".join(
+        f'<{kind} style="text-align: {side}">{html.escape(text)}</{kind}>'
+        for text, side in zip(texts, aligned, strict=True)
+    )
+
+
+def _figures(texts: Sequence[str], widths: Sequence[int]) -> str:
+    return _GAP.join(text.rjust(width) for text, width in zip(texts, widths, strict=True)).rstrip()
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - _columns(text))
+
+
+def _columns(text: str) -> int:
+    """How many columns a terminal gives a text: two for each character of Chinese or Japanese, none for an accent."""
+    return sum(
+        0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text
+    )

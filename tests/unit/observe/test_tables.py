@@ -1,0 +1,133 @@
+"""Figures as tables, in terminals of any width and in notebooks."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import textwrap
+
+import pytest
+
+import headrace as hr
+from headrace.observe import meter
+from headrace.observe.meter import Drawn, IteratorStats, StageStats
+from headrace.observe.tables import Table, cut, screen_width
+
+STAGES = (
+    StageStats("sample_from_datasets", 1_500, 0.5, 0.0, 0, (Drawn("range", 900, 0.6), Drawn("<b>", 600, 0.4))),
+    StageStats("map 'decode_and_resize' (train.py:41)", 1_499, 12.25, 1.0, 16, failed=1),
+)
+STATS = IteratorStats(1_400, 0.5, 2.0, STAGES, workers=2, ram_budget_bytes=3_000_000_000)
+
+
+def printed(width: int, monkeypatch: pytest.MonkeyPatch, stats: IteratorStats = STATS) -> str:
+    """What ``print`` shows in a terminal so wide."""
+    monkeypatch.setattr(meter, "screen_width", lambda: width)
+    text = str(stats)
+    assert max(map(len, text.splitlines())) <= width
+    return text
+
+
+def test_statistics_are_printed_as_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = """\
+        1,400 elements in 2.000 s
+        the caller waited 0.500 s (25%)
+        2 workers, buffers of at most 3,000 MB
+
+        stage                                  elements  busy_s  wait_s  buffered  failed
+        sample_from_datasets                      1,500   0.500   0.000         0       0
+          60.0% range                               900
+          40.0% <b>                                 600
+        map 'decode_and_resize' (train.py:41)     1,499  12.250   1.000        16       1"""
+    assert printed(120, monkeypatch) == textwrap.dedent(wide)
+
+
+def test_a_name_is_cut_before_a_figure_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (
+        printed(72, monkeypatch).splitlines()[-1]
+        == "map 'decode_and_resize' (tr…     1,499  12.250   1.000        16       1"
+    )
+
+
+def test_in_a_narrow_terminal_names_stand_above_their_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow = """\
+        stage
+          elements  busy_s  wait_s  buffered
+        map 'decode_and_resize' (train.py:41)
+             1,499  12.250   1.000        16"""
+    stage = StageStats(STAGES[1].name, 1_499, 12.25, 1.0, 16)
+    stats = IteratorStats(1, 0.5, 2.0, (stage,), workers=1, ram_budget_bytes=1)
+    assert printed(40, monkeypatch, stats).partition("\n\n")[2] == textwrap.dedent(narrow)
+
+
+def test_before_anything_was_asked_for_there_is_no_table() -> None:
+    with iter(hr.Dataset.range(3)) as iterator:
+        assert str(iterator.stats()).splitlines()[1:] == ["the caller waited 0.000 s (0%)"]
+        assert "<table>" not in iterator.stats()._repr_html_()
+        next(iterator)
+        assert str(iterator.stats()).startswith("1 element in ")
+        assert "no workers" in str(iterator.stats())
+        assert '<td style="text-align: left">range</td>' in iterator.stats()._repr_html_()
+
+
+def test_statistics_become_plain_data() -> None:
+    figures = STATS.to_dict()
+    assert json.loads(json.dumps(figures)) == figures
+    assert figures["wait_share"] == 0.25
+    assert [stage["name"] for stage in figures["stages"]] == [stage.name for stage in STAGES]
+    assert figures["stages"][0]["drawn"][1] == {"name": "<b>", "elements": 600, "share": 0.4}
+
+
+def test_in_a_notebook_no_name_is_taken_for_markup() -> None:
+    page = STATS._repr_html_()
+    assert "40.0% &lt;b&gt;" in page
+    assert "<b>" not in page
+    assert page.count("<tr>") == 5
+
+
+def test_a_feed_shows_its_steps_and_the_pipeline_that_it_read() -> None:
+    torch = pytest.importorskip("torch")
+    with iter(hr.Dataset.range(6).batch(2).to_torch()) as feed:
+        assert str(feed.stats()).startswith("rank 0: 0 steps in ")
+        assert [torch.is_tensor(batch) for batch in feed] == [True] * 3
+        stats = feed.stats()
+    text = str(stats)
+    assert text.startswith("rank 0: 3 steps in ")
+    assert "the pipeline that was fed:\n3 elements in" in text
+    assert stats._repr_html_().count("<table>") == 2
+    figures = stats.to_dict()
+    assert json.loads(json.dumps(figures)) == figures
+    assert figures["pipeline"]["elements"] == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "shown"),
+    [
+        ("abcdef", 6, "abcdef"),
+        ("abcdef", 4, "abc…"),
+        ("解码一二", 8, "解码一二"),
+        ("解码一二", 6, "解码…"),
+        ("e\u0301e\u0301e", 3, "e\u0301e\u0301e"),
+    ],
+)
+def test_a_text_is_as_wide_as_a_terminal_shows_it(text: str, width: int, shown: str) -> None:
+    assert cut(text, width) == shown
+
+
+def test_columns_stand_below_each_other_whatever_letters_a_name_has() -> None:
+    lines = Table(("name", "n"), [("解码", "1"), ("e\u0301a", "22")]).lines(80)
+    assert lines == ["name   n", "解码   1", "e\u0301a    22"]
+
+
+def test_a_terminal_is_asked_for_its_width_and_a_file_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("COLUMNS", "57")
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    assert screen_width() == 57
+    for stdout in (io.StringIO(), None):
+        monkeypatch.setattr(sys, "stdout", stdout)
+        assert screen_width() == 120
