@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import headrace as hr
 from headrace.optimize import rules
 from headrace.physical.stage import Pace
-from headrace.physical.workers.parallel_stage import ParallelMapStage
+from headrace.physical.workers.parallel_stage import ParallelStage
 from headrace.plan.node import Node
 from headrace.semantics.budget import Budget
 from headrace.testing.restoring import delivered, same
@@ -87,20 +87,20 @@ def in_blocks_of(sizes: Sequence[int] | None) -> Iterator[None]:
 def last_ones_first() -> Iterator[None]:
     """Has unordered maps wait for all of their workers and deliver the latest first: the worst order there is."""
 
-    def collect(stage: ParallelMapStage) -> None:
+    def collect(stage: ParallelStage) -> None:
         while stage._running:
             stage._wait()
 
-    def deliverable(stage: ParallelMapStage) -> Any:
+    def deliverable(stage: ParallelStage) -> Any:
         if stage._delivery is None:
             return in_order(stage)
         in_order(stage)  # drops tasks without pieces
         return next((task for task in reversed(stage._tasks) if task.pieces), None)
 
-    in_order = ParallelMapStage._deliverable
+    in_order = ParallelStage._deliverable
     with (
-        mock.patch.object(ParallelMapStage, "_collect", collect),
-        mock.patch.object(ParallelMapStage, "_deliverable", deliverable),
+        mock.patch.object(ParallelStage, "_collect", collect),
+        mock.patch.object(ParallelStage, "_deliverable", deliverable),
     ):
         yield
 

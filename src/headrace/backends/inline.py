@@ -8,7 +8,7 @@ from headrace.backends.reference import stream_of
 from headrace.backends.reference.stream import Interrupted, Stream
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State
-from headrace.blocks.origin import Numbers
+from headrace.blocks.origin import Indices
 from headrace.blocks.payload import Rows
 from headrace.errors import CancelledError, HeadraceError
 from headrace.observe.meter import Meter
@@ -59,7 +59,7 @@ class _Here:
 class _Origin:
     text: str
 
-    def subset(self, indices: Numbers) -> _Origin:
+    def subset(self, indices: Indices) -> _Origin:
         return self
 
     def describe(self, index: int) -> str:

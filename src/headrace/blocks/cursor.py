@@ -22,6 +22,7 @@ __all__ = [
     "IndexCursor",
     "JoinedCursor",
     "OffsetCursor",
+    "SavedCursor",
     "State",
     "StridedCursor",
     "input_state",
@@ -120,3 +121,17 @@ class JoinedCursor:
 def input_state(state: State | None) -> State | None:
     """The part of a node's state that is of what it reads."""
     return state["input"] if state else None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SavedCursor:
+    """A place that was loaded, and from which nothing was read yet."""
+
+    saved: State
+
+    def advance(self, count: int) -> Cursor:
+        assert count == 0  # once something is read, blocks say where they stand
+        return self
+
+    def state(self) -> State:
+        return self.saved

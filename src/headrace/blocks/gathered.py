@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from headrace.blocks.origin import Numbers
+from headrace.blocks.origin import Indices
 from headrace.blocks.payload import Columns, Payload, Rows, join
 from headrace.structure import Element
 
@@ -32,7 +32,7 @@ class GatheredPayload:
     def __len__(self) -> int:
         return len(self.owners)
 
-    def subset(self, indices: Numbers) -> GatheredPayload:
+    def subset(self, indices: Indices) -> GatheredPayload:
         if isinstance(indices, range):
             chosen = slice(indices.start, indices.stop, indices.step) if len(indices) else slice(0, 0)
             return GatheredPayload(self.parts, self.owners[chosen], self.places[chosen])
@@ -74,7 +74,7 @@ class GatheredPayload:
         return sum(part.nbytes for part in self.parts)
 
 
-def _as_run(places: np.ndarray) -> Numbers:
+def _as_run(places: np.ndarray) -> Indices:
     """The numbers as a range, where they are one: a slice copies nothing."""
     first, last = int(places[0]), int(places[-1])
     run = last - first + 1 == len(places) and bool((np.diff(places) == 1).all())

@@ -12,9 +12,9 @@ import numpy as np
 __all__ = [
     "FileOrigin",
     "GroupedOrigin",
+    "IndexOrigin",
+    "Indices",
     "JoinedOrigin",
-    "NumberedOrigin",
-    "Numbers",
     "Origin",
     "Within",
     "WordedOrigin",
@@ -23,10 +23,10 @@ __all__ = [
     "subset",
 ]
 
-Numbers = range | np.ndarray
+Indices = range | np.ndarray
 
 
-def subset(numbers: Numbers, indices: Numbers) -> Numbers:
+def subset(numbers: Indices, indices: Indices) -> Indices:
     """The numbers at these indices."""
     if isinstance(indices, range):
         return numbers[indices.start : indices.stop : indices.step] if len(indices) else numbers[:0]
@@ -36,7 +36,7 @@ def subset(numbers: Numbers, indices: Numbers) -> Numbers:
     return numbers[indices]
 
 
-def as_array(numbers: Numbers) -> np.ndarray:
+def as_array(numbers: Indices) -> np.ndarray:
     """The numbers in an array (int64); ``np.asarray`` would ask a range for them one by one."""
     if isinstance(numbers, range):
         return np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
@@ -55,7 +55,7 @@ def grouped(first: str, last: str, count: int) -> str:
 class Origin(Protocol):
     """Where each element of a block came from."""
 
-    def subset(self, indices: Numbers) -> Origin:
+    def subset(self, indices: Indices) -> Origin:
         """The origins of the elements at these indices."""
         ...
 
@@ -65,13 +65,13 @@ class Origin(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class NumberedOrigin:
+class IndexOrigin:
     """Elements of a source that is read by number."""
 
-    numbers: Numbers
+    numbers: Indices
 
-    def subset(self, indices: Numbers) -> NumberedOrigin:
-        return NumberedOrigin(subset(self.numbers, indices))
+    def subset(self, indices: Indices) -> IndexOrigin:
+        return IndexOrigin(subset(self.numbers, indices))
 
     def describe(self, index: int) -> str:
         return f"element {self.numbers[index]}"
@@ -82,9 +82,9 @@ class FileOrigin:
     """Records of a file, by the line at which each begins."""
 
     path: str
-    lines: Numbers
+    lines: Indices
 
-    def subset(self, indices: Numbers) -> FileOrigin:
+    def subset(self, indices: Indices) -> FileOrigin:
         return FileOrigin(self.path, subset(self.lines, indices))
 
     def describe(self, index: int) -> str:
@@ -97,7 +97,7 @@ class WordedOrigin:
 
     words: Sequence[str]
 
-    def subset(self, indices: Numbers) -> WordedOrigin:
+    def subset(self, indices: Indices) -> WordedOrigin:
         return WordedOrigin([self.words[index] for index in indices])
 
     def describe(self, index: int) -> str:
@@ -111,7 +111,7 @@ class GroupedOrigin:
     base: Origin
     bounds: tuple[tuple[int, int], ...]
 
-    def subset(self, indices: Numbers) -> GroupedOrigin:
+    def subset(self, indices: Indices) -> GroupedOrigin:
         return GroupedOrigin(self.base, tuple(self.bounds[index] for index in indices))
 
     def describe(self, index: int) -> str:
@@ -126,7 +126,7 @@ class JoinedOrigin:
 
     starts: Sequence[int]
     pieces: Sequence[Origin]
-    picked: Numbers
+    picked: Indices
 
     @classmethod
     def of(cls, lengths: Sequence[int], pieces: Sequence[Origin]) -> Origin:
@@ -136,7 +136,7 @@ class JoinedOrigin:
         starts = [0, *np.cumsum(lengths).tolist()]
         return cls(starts, pieces, range(starts[-1]))
 
-    def subset(self, indices: Numbers) -> JoinedOrigin:
+    def subset(self, indices: Indices) -> JoinedOrigin:
         return JoinedOrigin(self.starts, self.pieces, subset(self.picked, indices))
 
     def describe(self, index: int) -> str:
@@ -153,7 +153,7 @@ class Within:
     outer: Origin
     outer_index: int
 
-    def subset(self, indices: Numbers) -> Within:
+    def subset(self, indices: Indices) -> Within:
         return Within(self.inner.subset(indices), self.outer, self.outer_index)
 
     def describe(self, index: int) -> str:

@@ -20,7 +20,7 @@ from typing import Protocol
 
 import numpy as np
 
-from headrace.blocks.origin import Numbers, as_array, subset
+from headrace.blocks.origin import Indices, as_array, subset
 from headrace.structure import Element, TreeDef, columns_of, flatten, nbytes_of, rows_of, unflatten
 
 __all__ = [
@@ -42,7 +42,7 @@ class Payload(Protocol):
 
     def __len__(self) -> int: ...
 
-    def subset(self, indices: Numbers) -> Payload:
+    def subset(self, indices: Indices) -> Payload:
         """The elements at these indices."""
         ...
 
@@ -89,7 +89,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self.elements)
 
-    def subset(self, indices: Numbers) -> Rows:
+    def subset(self, indices: Indices) -> Rows:
         if isinstance(indices, range):
             part = self.elements[indices.start : indices.stop : indices.step] if len(indices) else []
             return Rows(part, self._one_kind)
@@ -167,7 +167,7 @@ class Columns:
     def __len__(self) -> int:
         return len(self.matrix) if self.matrix is not None else len(self.arrays[0])
 
-    def subset(self, indices: Numbers) -> Columns:
+    def subset(self, indices: Indices) -> Columns:
         key = slice(indices.start, indices.stop, indices.step) if isinstance(indices, range) else indices
         if isinstance(indices, range) and not len(indices):
             key = slice(0, 0)
@@ -225,7 +225,7 @@ class BatchBufferView(Columns):
         self.start = start
         self.stop = stop
 
-    def subset(self, indices: Numbers) -> Columns:
+    def subset(self, indices: Indices) -> Columns:
         if isinstance(indices, range) and indices.step == 1:
             return BatchBufferView(self.buffer, self.start + indices.start, self.start + indices.stop)
         return super().subset(indices)
@@ -244,11 +244,11 @@ class IndexSource(Protocol):
         """Whether any of its elements fit into arrays, and these give back what they are."""
         ...
 
-    def rows(self, indices: Numbers) -> list[Element]:
+    def rows(self, indices: Indices) -> list[Element]:
         """These elements, one by one."""
         ...
 
-    def columns(self, indices: Numbers) -> Columns:
+    def columns(self, indices: Indices) -> Columns:
         """These elements, as arrays of their own."""
         ...
 
@@ -258,14 +258,14 @@ class Indexed:
 
     __slots__ = ("indices", "source")
 
-    def __init__(self, source: IndexSource, indices: Numbers) -> None:
+    def __init__(self, source: IndexSource, indices: Indices) -> None:
         self.source = source
         self.indices = indices
 
     def __len__(self) -> int:
         return len(self.indices)
 
-    def subset(self, indices: Numbers) -> Indexed:
+    def subset(self, indices: Indices) -> Indexed:
         return Indexed(self.source, subset(self.indices, indices))
 
     def rows(self) -> list[Element]:
@@ -295,7 +295,7 @@ class Zipped:
     def __len__(self) -> int:
         return len(self.parts[0])
 
-    def subset(self, indices: Numbers) -> Zipped:
+    def subset(self, indices: Indices) -> Zipped:
         return Zipped(self.treedef, [part.subset(indices) for part in self.parts])
 
     def rows(self) -> list[Element]:

@@ -29,7 +29,7 @@ from headrace.plan.node import Node, Spec
 from headrace.plan.options import Options
 from headrace.plan.sequencing import Concatenate
 from headrace.plan.stateful import Scan
-from headrace.plan.windowing import GroupByWindow, Held
+from headrace.plan.windowing import GroupByWindow, WindowContents
 from headrace.structure import flatten, unflatten
 from headrace.tensor_spec import DatasetSpec, TensorSpec, general
 
@@ -100,7 +100,7 @@ class _Look:
 
     def of(self, node: Node) -> Spec:
         """What is known of a node's elements, and what was seen."""
-        if isinstance(node, Held) and self._held is not None:
+        if isinstance(node, WindowContents) and self._held is not None:
             return self._held
         known = None if self._held is not None else node.spec()
         if known is None and id(node) not in self._known:

@@ -12,7 +12,7 @@ from headrace.errors import HeadraceError, InvalidArgumentError, said
 from headrace.ownership import read_only
 from headrace.plan.node import function_label
 from headrace.semantics.calls import call_on
-from headrace.semantics.failures import located
+from headrace.semantics.failures import as_element_error
 from headrace.structure import Element
 
 __all__ = ["placed", "reading", "sharding"]
@@ -31,7 +31,7 @@ def sharding(shard_func: Callable[..., Any], *, stage: str) -> Callable[[Element
         try:
             shard = call_on(shard_func, read_only(element))
         except Exception as error:
-            raise located(error, stage=label, origin=None) from error
+            raise as_element_error(error, stage=label, origin=None) from error
         if isinstance(shard, bool) or not hasattr(shard, "__index__") or shard.__index__() < 0:
             raise InvalidArgumentError(
                 f"shard_func must return a number from 0 on, but returned {shard!r}", stage=label

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.dataset.part import Part
 from headrace.known_as import known_as
 from headrace.plan.bucketing import Buckets, boundary_shapes
-from headrace.plan.windowing import GroupByWindow, Held, Window
+from headrace.plan.windowing import GroupByWindow, Window, WindowContents
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
@@ -161,7 +161,7 @@ class Windowing(Part):
             shapes = padded_shapes
             if to_boundary:
                 held = group.__headrace_plan__()
-                assert isinstance(held, Held)  # as group_by_window gives it
+                assert isinstance(held, WindowContents)  # as group_by_window gives it
                 shapes = boundary_shapes(padded_shapes, buckets.padded_length(bucket), spec, held.elements.rows()[0])
             return group.padded_batch(size, shapes, padding_values, drop_remainder=drop_remainder)
 

@@ -43,7 +43,7 @@ class StageStats:
         wait_s: seconds in which it waited for its own workers or its own buffer.
         buffered: how many elements it holds ready now.
         drawn: what came from each of its datasets, in their order; empty for operations that do not mix any.
-        failed: how many elements it left out because they had failed.
+        failed: how many elements it skipped because they had failed.
     """
 
     name: str
@@ -164,8 +164,8 @@ class Meter:
         with self._lock:
             self.wait_s += wait_s
 
-    def forgave(self, count: int) -> None:
-        """Counts elements that were left out because they had failed."""
+    def count_skipped(self, count: int) -> None:
+        """Counts elements that were skipped because they had failed."""
         with self._lock:
             self.failed += count
 

@@ -12,21 +12,7 @@ from headrace.blocks.payload import Rows
 from headrace.physical.input_history import GroupOrigin
 from headrace.structure import Element
 
-__all__ = ["Collected", "PlacesCursor", "SavedCursor"]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class SavedCursor:
-    """A place that was loaded, and from which nothing was read yet."""
-
-    saved: State
-
-    def advance(self, count: int) -> Cursor:
-        assert count == 0  # once something is read, blocks say where they stand
-        return self
-
-    def state(self) -> State:
-        return self.saved
+__all__ = ["BlockBuilder", "PlacesCursor"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,7 +43,7 @@ class _WeighedRows(Rows):
         return self._kept_nbytes
 
 
-class Collected:
+class BlockBuilder:
     """Elements made of several others, in order.
 
     Args:
@@ -82,9 +68,9 @@ class Collected:
 
     def fail(self, failure: Failure) -> None:
         """A failure in place of an element."""
-        self.closed().append(failure)
+        self.finish().append(failure)
 
-    def closed(self) -> list[Block | Failure]:
+    def finish(self) -> list[Block | Failure]:
         """What was collected."""
         if self._rows:
             rows = Rows(self._rows) if self._nbytes is None else _WeighedRows(self._rows, self._nbytes)

@@ -29,21 +29,21 @@ class StageContext(RunContext):
     deterministic: bool = True
     replayed: bool = False
 
-    def filling(self, node: Cache, filled: Filled) -> Self:
+    def for_cache(self, node: Cache, filled: Filled) -> Self:
         """The context of what a cache is filled with."""
-        return RunContext.filling(self, node, filled).replaying()
+        return RunContext.for_cache(self, node, filled).replaying()
 
     def replaying(self) -> Self:
         """The context above an operation that reads its input again when it is restored."""
         return self if self.replayed else dataclasses.replace(self, replayed=True)
 
-    def alone(self) -> Self:
+    def without_workers(self) -> Self:
         """The context of stages that run within one thread: inside a task, or only to look something up."""
         return dataclasses.replace(self, gates=None)
 
-    def inside(self, plan: Node, *, opener: Node, number: int) -> Self:
+    def for_subplan(self, plan: Node, *, opener: Node, number: int) -> Self:
         """The context of the plan that ``opener`` made of its element with that number, which is read inside a task."""
-        return RunContext.inside(self, plan, opener=opener, number=number).alone()
+        return RunContext.for_subplan(self, plan, opener=opener, number=number).without_workers()
 
     def gate(self, node: Node) -> Gate | None:
         """The way to the workers for an operation that asked for some; None where it has none."""

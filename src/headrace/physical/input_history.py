@@ -12,19 +12,19 @@ from collections.abc import Sequence
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
-from headrace.blocks.origin import Numbers, Origin, grouped, subset
+from headrace.blocks.origin import Indices, Origin, grouped, subset
 
-__all__ = ["GroupOrigin", "ReadOrigin", "Reads", "Runs", "place_in"]
+__all__ = ["GroupOrigin", "InputHistory", "InputRuns", "ReadOrigin", "place_in"]
 
 _Run = tuple[int, Cursor, Origin | None]
-Runs = Sequence[_Run]
+InputRuns = Sequence[_Run]
 
 
 def _first(run: _Run) -> int:
     return run[0]
 
 
-class Reads:
+class InputHistory:
     """The runs of input that somebody may still need."""
 
     def __init__(self, cursor: Cursor) -> None:
@@ -48,7 +48,7 @@ class Reads:
         """The place before the element with this number."""
         return place_in(self.runs, number)
 
-    def origins(self, numbers: Numbers) -> ReadOrigin:
+    def origins(self, numbers: Indices) -> ReadOrigin:
         """Where elements with these numbers came from."""
         return ReadOrigin(self.runs, numbers)
 
@@ -58,7 +58,7 @@ class Reads:
         self.runs = self.runs[kept:]
 
 
-def place_in(runs: Runs, number: int) -> Cursor:
+def place_in(runs: InputRuns, number: int) -> Cursor:
     """The place before the element with this number."""
     first, cursor, _ = runs[bisect.bisect_right(runs, number, key=_first) - 1]
     return cursor.advance(number - first) if number > first else cursor
@@ -68,10 +68,10 @@ def place_in(runs: Runs, number: int) -> Cursor:
 class ReadOrigin:
     """Elements by the numbers under which they were read."""
 
-    runs: Runs
-    numbers: Numbers
+    runs: InputRuns
+    numbers: Indices
 
-    def subset(self, indices: Numbers) -> ReadOrigin:
+    def subset(self, indices: Indices) -> ReadOrigin:
         return ReadOrigin(self.runs, subset(self.numbers, indices))
 
     def describe(self, index: int) -> str:
@@ -87,7 +87,7 @@ class GroupOrigin:
 
     groups: Sequence[tuple[Origin, int]]  # the members' origins, and how many they are
 
-    def subset(self, indices: Numbers) -> GroupOrigin:
+    def subset(self, indices: Indices) -> GroupOrigin:
         return GroupOrigin([self.groups[index] for index in indices])
 
     def describe(self, index: int) -> str:

@@ -34,16 +34,16 @@ class Stage:
     # True where a pull only moves numbers about, so that a large limit costs nothing.
     by_index = False
     # It gives elements by so many, where fewer are asked for, too.
-    unit = 1
+    granularity = 1
     # How many elements lie ready in it, held already, so that to ask for as many makes neither work nor memory.
-    at_hand = 0
+    ready_elements = 0
 
     def __init__(self, meter: Meter, inputs: Sequence[Stage], cursor: Cursor) -> None:
         self.meter = meter
         self.inputs = inputs
         self.cursor = cursor
         self._inside_s = 0.0
-        self._beyond: Block | None = None  # of a block that was longer than was asked for
+        self._surplus: Block | None = None  # of a block that was longer than was asked for
 
     @holds(lambda at, _: (at["self"].meter.name, None))
     @since("start")
@@ -51,13 +51,13 @@ class Stage:
         """The next block of at most ``limit`` elements, a failure, or None at the end."""
         self._inside_s = 0.0
         start = time.perf_counter()
-        item: Item = self._beyond
+        item: Item = self._surplus
         if item is None:
             item = self._pull(limit)
-        self._beyond = None
-        most = limit if self.unit == 1 else max(limit // self.unit, 1) * self.unit
+        self._surplus = None
+        most = limit if self.granularity == 1 else max(limit // self.granularity, 1) * self.granularity
         if isinstance(item, Block) and len(item) > most:
-            item, self._beyond = item.slice(0, most), item.slice(most, len(item))
+            item, self._surplus = item.slice(0, most), item.slice(most, len(item))
         span_s = time.perf_counter() - start
         elements = len(item) if isinstance(item, Block) else 0
         self.meter.pulled(elements=elements, span_s=span_s, inside_s=self._inside_s)

@@ -43,11 +43,11 @@ class Map(UnaryNode):
 
     @property
     def skips(self) -> bool:
-        """Whether elements on which it fails are left out."""
+        """Whether elements on which it fails are skipped."""
         return self.on_error == "skip"
 
     def cardinality(self) -> int:
-        """As many as it reads; only a run could tell where failures are left out."""
+        """As many as it reads; only a run could tell where failures are skipped."""
         count = self.input.cardinality()
         return UNKNOWN_CARDINALITY if self.skips and count >= 0 else count
 

@@ -27,7 +27,7 @@ class Files(Node):
 
     @property
     def skips(self) -> bool:
-        """Whether records that cannot be read are left out."""
+        """Whether records that cannot be read are skipped."""
         return self.on_error == "skip"
 
     def spec(self) -> Spec:

@@ -28,13 +28,13 @@ from headrace.plan.randomness import Randomness
 from headrace.structure import Element, flatten, spec_of, unflatten
 from headrace.tensor_spec import DatasetSpec, general
 
-__all__ = ["GroupByWindow", "Held", "HeldElements", "Window", "Wrap"]
+__all__ = ["GroupByWindow", "Window", "WindowContents", "WindowElements", "Wrap"]
 
 # Makes a dataset of a plan.
 Wrap = Callable[[Node], Any]
 
 
-class HeldElements(Protocol):
+class WindowElements(Protocol):
     """Elements at hand, and where they came from."""
 
     def __len__(self) -> int: ...
@@ -50,11 +50,11 @@ class HeldElements(Protocol):
 
 @known_as("elements of a window")
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Held(Node):
+class WindowContents(Node):
     """Elements at hand: the dataset that a window is."""
 
     op: ClassVar[str] = "window"
-    elements: HeldElements
+    elements: WindowElements
 
     def cardinality(self) -> int:
         """As many as are held."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from headrace.errors import DataError, HeadraceError, said
 
-__all__ = ["located", "within"]
+__all__ = ["as_element_error", "inside_element"]
 
 
-def located(error: BaseException, *, stage: str, origin: str | None) -> HeadraceError:
+def as_element_error(error: BaseException, *, stage: str, origin: str | None) -> HeadraceError:
     """The error as the user will see it: one of ours keeps its kind, any other is a failure of the user's function."""
     if isinstance(error, HeadraceError):
         return error.located(stage=stage, origin=origin, cause=error)
@@ -17,7 +17,7 @@ def located(error: BaseException, *, stage: str, origin: str | None) -> Headrace
     return failure
 
 
-def within(error: HeadraceError, outer: str) -> HeadraceError:
+def inside_element(error: HeadraceError, outer: str) -> HeadraceError:
     """The error of an element in a dataset that was made of the outer element."""
     if error.origin is None or ":" in error.origin:  # a file and a line need no further word
         return error

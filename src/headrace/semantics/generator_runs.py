@@ -16,7 +16,7 @@ from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.observe.frames import holds, since
 from headrace.ownership import FIXED, owned
 from headrace.plan.sources import FromGenerator
-from headrace.semantics.failures import located
+from headrace.semantics.failures import as_element_error
 from headrace.semantics.signed import Signed
 from headrace.structure import Element, normalize, normalize_rows
 
@@ -177,7 +177,7 @@ class OwnState:
             own = iterator.state_dict()
         except Exception as error:  # noqa: BLE001 - a user's method may raise anything
             # Only who asks for the state needs it: the run goes on.
-            self._error = located(error, stage=f"{label}: state_dict", origin=None)
+            self._error = as_element_error(error, stage=f"{label}: state_dict", origin=None)
             return
         try:
             self._text = json.dumps(own)

@@ -18,7 +18,7 @@ from headrace.errors import FailedPreconditionError, InvalidArgumentError
 from headrace.plan.mixing import Mixture, RejectionResample, SampleFromDatasets, checked_weights
 from headrace.plan.node import nodes_of
 from headrace.plan.sources import RandomSource
-from headrace.semantics.random_streams import Key, integers
+from headrace.semantics.random_streams import Key, random_int64
 from headrace.semantics.run_context import RunContext, SomeContext
 
 __all__ = [
@@ -52,7 +52,7 @@ CLASSES_AT_ONCE: Final = 32
 
 def uniforms(key: Key, start: int, count: int) -> np.ndarray:
     """The draws ``start`` to ``start + count`` of a number from 0 to below 1 (float64)."""
-    words = integers(key, start, count).view(np.uint64)
+    words = random_int64(key, start, count).view(np.uint64)
     return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53  # as many bits as a float64 has
 
 
@@ -172,7 +172,7 @@ def selector_context(node: Mixture, context: SomeContext) -> SomeContext:
     for drawing in nodes_of(node.inputs[-1]):
         if isinstance(drawing, RandomSource):  # elsewhere its numbers are elements, and each process may have its own
             context.expect_one_order(drawing)
-    return context.among(node.inputs, len(node.datasets))
+    return context.for_input(node.inputs, len(node.datasets))
 
 
 def readings(node: RejectionResample, context: SomeContext) -> tuple[SomeContext, SomeContext]:
@@ -181,4 +181,4 @@ def readings(node: RejectionResample, context: SomeContext) -> tuple[SomeContext
     The input may be shuffled in one order and in the other.
     """
     context.expect_one_order(node)
-    return context, context.among((node.input, node.input), 1)
+    return context, context.for_input((node.input, node.input), 1)

@@ -19,7 +19,7 @@ __all__ = ["changed_since", "inner_plan"]
 def inner_plan(node: FlatMap, element: Any, number: int, context: SomeContext) -> tuple[Node, SomeContext]:
     """The plan that the user's function makes of an element, and the context in which it runs."""
     plan = numbers_first(plan_of(call_on(node.function, element), stage=node.label))
-    return plan, context.inside(plan, opener=node, number=number)
+    return plan, context.for_subplan(plan, opener=node, number=number)
 
 
 def changed_since(node: FlatMap) -> DataLossError:

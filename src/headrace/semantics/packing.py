@@ -14,7 +14,7 @@ from headrace.leaf_arrays import tensor_as_array
 from headrace.plan.packing import Pack
 from headrace.structure import Element, TreeDef, flatten, paths_of
 
-__all__ = ["PACK_REMEDY", "Held", "TokenSequence", "pack_state", "packed_row", "sequence_of", "sequences_lost"]
+__all__ = ["PACK_REMEDY", "BinContents", "TokenSequence", "pack_state", "packed_row", "sequence_of", "sequences_lost"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -111,13 +111,13 @@ def _numbers(limit: int, used: np.ndarray) -> np.ndarray:
 
 
 # The numbers of the sequences in each open row, and how much of the first one is out already.
-Held = tuple[tuple[tuple[int, ...], ...], int]
+BinContents = tuple[tuple[tuple[int, ...], ...], int]
 
 
 PACK_REMEDY: Final = "Take fewer open_rows"
 
 
-def pack_state(read: int, held: Held, place: Callable[[int], State]) -> State:
+def pack_state(read: int, held: BinContents, place: Callable[[int], State]) -> State:
     """The state of rows that hold sequences with these numbers; numbers in it count from the oldest one held."""
     rows, offset = held
     oldest = min((numbers[0] for numbers in rows), default=read)

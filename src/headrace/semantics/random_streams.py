@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-__all__ = ["Key", "derived_seed", "integers", "permutation", "slots"]
+__all__ = ["Key", "derived_seed", "permutation", "random_indices", "random_int64"]
 
 _WORDS_PER_STEP: Final = 4  # Philox gives four words of 64 bits for each step of its counter
 
@@ -56,7 +56,7 @@ def _words(key: Key, start: int, count: int) -> np.ndarray:
     return raw[start - aligned :]
 
 
-def slots(key: Key, start: int, count: int, size: int) -> np.ndarray:
+def random_indices(key: Key, start: int, count: int, size: int) -> np.ndarray:
     """The draws ``start`` to ``start + count`` of a number below ``size`` (int64)."""
     # The high 32 bits times the size, shifted back: no draw is ever rejected, so the n-th draw stays the n-th.
     # The bias is below size / 2**32.
@@ -69,6 +69,6 @@ def permutation(key: Key, size: int) -> np.ndarray:
     return np.random.Generator(np.random.SFC64(key.sequence())).permutation(size)
 
 
-def integers(key: Key, start: int, count: int) -> np.ndarray:
+def random_int64(key: Key, start: int, count: int) -> np.ndarray:
     """Uniform int64 numbers, the draws ``start`` to ``start + count``."""
     return _words(key, start, count).view(np.int64)

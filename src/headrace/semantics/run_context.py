@@ -95,7 +95,7 @@ class RunContext:
         budget: the bytes that the run may hold, and who holds them.
         epoch: the path of epochs: the iterator's number, then the turns of each repeat around the operation.
         within: the names of the operations whose function opened this plan.
-        maps_behind: how many maps stand between here and the end of the plan. It tells maps apart in a state; fusing
+        downstream_maps: how many maps stand between here and the end of the plan. It tells maps apart in a state; fusing
             maps, or moving one behind a shuffle, changes it for no other.
         max_failures: how many elements a map that leaves failures out may leave out.
         sharded_by: the shard that takes its part of what comes from here, if there is one.
@@ -107,29 +107,29 @@ class RunContext:
     budget: Budget
     epoch: tuple[int, ...] = (0,)
     within: tuple[object, ...] = ()
-    maps_behind: int = 0
+    downstream_maps: int = 0
     max_failures: int | None = None
     sharded_by: Shard | None = None
     fillings: Fillings = dataclasses.field(default_factory=Fillings)
 
-    def turn(self, number: int) -> Self:
+    def for_repeat(self, number: int) -> Self:
         """The context of one turn of a repeat."""
         return dataclasses.replace(self, epoch=(*self.epoch, number))
 
-    def among(self, inputs: Sequence[Node], number: int) -> Self:
+    def for_input(self, inputs: Sequence[Node], number: int) -> Self:
         """The context of one dataset among several.
 
         One that has a random operation in common with a dataset before it is another epoch of that operation. Two
         operations with equal seeds have nothing in common: features and labels can be shuffled alike.
         """
         earlier = {entropy for node in inputs[:number] for entropy in _entropies(node)}
-        return self.turn(number) if earlier.intersection(_entropies(inputs[number])) else self
+        return self.for_repeat(number) if earlier.intersection(_entropies(inputs[number])) else self
 
-    def above_shard(self, shard: Shard) -> Self:
+    def upstream_of_shard(self, shard: Shard) -> Self:
         """The context of what a shard reads, which all shards must have in one order."""
         return self if shard.num_shards == 1 else dataclasses.replace(self, sharded_by=shard)
 
-    def filling(self, node: Cache, filled: Filled) -> Self:
+    def for_cache(self, node: Cache, filled: Filled) -> Self:
         """The context of what a cache is filled with."""
         return dataclasses.replace(
             self,
@@ -147,11 +147,11 @@ class RunContext:
         """The epoch of the whole iterator: what is the same wherever in the plan one stands."""
         return self.epoch[:1]
 
-    def above_maps(self, count: int) -> Self:
+    def upstream_of_maps(self, count: int) -> Self:
         """The context of what so many maps in a row read."""
-        return dataclasses.replace(self, maps_behind=self.maps_behind + count)
+        return dataclasses.replace(self, downstream_maps=self.downstream_maps + count)
 
-    def inside(self, plan: Node, *, opener: Node, number: int) -> Self:
+    def for_subplan(self, plan: Node, *, opener: Node, number: int) -> Self:
         """The context of the plan that ``opener`` made of its element with that number."""
         return dataclasses.replace(
             self,

@@ -18,7 +18,7 @@ import numpy as np
 
 from headrace.plan.shuffling import WHOLE_DATASET, Shuffle
 from headrace.semantics.budget import in_words
-from headrace.semantics.random_streams import Key, permutation, slots
+from headrace.semantics.random_streams import Key, permutation, random_indices
 from headrace.semantics.run_context import RunContext
 
 __all__ = [
@@ -35,7 +35,7 @@ __all__ = [
 
 def draws(key: Key, start: int, count: int, size: int) -> np.ndarray:
     """The slots from which outputs ``start`` to ``start + count`` are taken (int64)."""
-    return slots(key.child(0), start, count, size)
+    return random_indices(key.child(0), start, count, size)
 
 
 def drain_order(key: Key, size: int) -> np.ndarray:

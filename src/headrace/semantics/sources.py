@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from headrace.blocks.origin import Numbers, as_array
+from headrace.blocks.origin import Indices, as_array
 from headrace.blocks.payload import Columns, Rows
 from headrace.errors import DataLossError, InternalError
 from headrace.io.elements.file import ElementFile
@@ -14,7 +14,7 @@ from headrace.ownership import has_fixed_contents, read_only, read_only_array, r
 from headrace.plan.node import Node
 from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.plan.storing import Stored
-from headrace.semantics.random_streams import Key, integers
+from headrace.semantics.random_streams import Key, random_int64
 from headrace.semantics.run_context import RunContext
 from headrace.structure import LEAF, Element, TreeDef, needs_rows, normalize, rows_of
 
@@ -48,13 +48,13 @@ class ArraysSource:
             return None
         return self.treedef.type is tuple
 
-    def _picked(self, indices: Numbers) -> list[np.ndarray]:
+    def _picked(self, indices: Indices) -> list[np.ndarray]:
         if isinstance(indices, range):  # a view: nothing is copied
             part = slice(indices.start, indices.stop, indices.step) if len(indices) else slice(0, 0)
             return [array[part] for array in self.arrays]
         return [array.take(indices, axis=0) for array in self.arrays]
 
-    def rows(self, indices: Numbers) -> list[Element]:
+    def rows(self, indices: Indices) -> list[Element]:
         picked = self._picked(indices)
         if not self._has_fixed_contents:
             picked = list(map(read_only_array, picked))
@@ -63,7 +63,7 @@ class ArraysSource:
         rows = rows_of(self.treedef, picked)
         return rows if self.is_columnar else list(map(normalize, rows))
 
-    def columns(self, indices: Numbers) -> Columns:
+    def columns(self, indices: Indices) -> Columns:
         if not self.is_columnar:
             return Rows(self.rows(indices)).columns()
         picked = self._picked(indices)
@@ -90,10 +90,10 @@ class OneSource:
     def has_tuples(self) -> bool | None:
         return type(self.element) is tuple
 
-    def rows(self, indices: Numbers) -> list[Element]:
+    def rows(self, indices: Indices) -> list[Element]:
         return [read_only(self.element) for _ in range(len(indices))]
 
-    def columns(self, indices: Numbers) -> Columns:
+    def columns(self, indices: Indices) -> Columns:
         return Rows(self.rows(indices)).columns()
 
 
@@ -115,18 +115,18 @@ class RangeSource:
         self.numbers = range(start, start + step * self.ENDLESS if stop is None else stop, step)
         self.dtype = dtype
 
-    def _array(self, indices: Numbers) -> np.ndarray:
+    def _array(self, indices: Indices) -> np.ndarray:
         numbers: np.ndarray = self.numbers.start + self.numbers.step * as_array(indices)
         return numbers.astype(self.dtype, copy=False)
 
-    def rows(self, indices: Numbers) -> list[Element]:
+    def rows(self, indices: Indices) -> list[Element]:
         if isinstance(indices, range) and self.dtype == np.int64:
             numbers = self.numbers[indices.start : indices.stop : indices.step] if len(indices) else range(0)
             if not numbers or -_AROUND <= numbers[-1] < _AROUND:
                 return list(numbers)
         return rows_of(LEAF, [self._array(indices)])
 
-    def columns(self, indices: Numbers) -> Columns:
+    def columns(self, indices: Indices) -> Columns:
         return Columns(LEAF, [self._array(indices)])
 
 
@@ -141,16 +141,16 @@ class RandomNumbers:
     def __init__(self, key: Key) -> None:
         self.key = key
 
-    def _array(self, indices: Numbers) -> np.ndarray:
+    def _array(self, indices: Indices) -> np.ndarray:
         wanted = as_array(indices)
         low, high = int(wanted.min()), int(wanted.max()) + 1
-        drawn: np.ndarray = integers(self.key, low, high - low)[wanted - low]
+        drawn: np.ndarray = random_int64(self.key, low, high - low)[wanted - low]
         return drawn
 
-    def rows(self, indices: Numbers) -> list[Element]:
+    def rows(self, indices: Indices) -> list[Element]:
         return rows_of(LEAF, [self._array(indices)])
 
-    def columns(self, indices: Numbers) -> Columns:
+    def columns(self, indices: Indices) -> Columns:
         return Columns(LEAF, [self._array(indices)])
 
 
@@ -194,8 +194,8 @@ class StoredSource:
     def is_columnar(self) -> bool:
         return self.file.is_columnar
 
-    def rows(self, indices: Numbers) -> list[Element]:
+    def rows(self, indices: Indices) -> list[Element]:
         return read_only_rows(self.file.rows(indices))
 
-    def columns(self, indices: Numbers) -> Columns:
+    def columns(self, indices: Indices) -> Columns:
         return Columns(*self.file.arrays(indices))

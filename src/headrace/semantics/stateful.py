@@ -18,13 +18,13 @@ from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile
 from headrace.semantics.calls import call_on, is_true, packed
 from headrace.structure import Element, flatten, normalize, paths_of, spec_of
 
-__all__ = ["DROPPED", "END", "UNIQUE_REMEDY", "AssertSteps", "ScanSteps", "Steps", "TakeWhileSteps", "UniqueSteps"]
+__all__ = ["DROPPED", "END", "UNIQUE_REMEDY", "AssertCardinalityOp", "ScanOp", "StatefulOp", "TakeWhileOp", "UniqueOp"]
 
 DROPPED: Final = object()
 END: Final = object()
 
 
-class Steps(Protocol):
+class StatefulOp(Protocol):
     """What is kept in mind from element to element."""
 
     def step(self, element: Element) -> Any:
@@ -35,16 +35,16 @@ class Steps(Protocol):
         """The input has ended; raises where that is too soon."""
         ...
 
-    def mark(self) -> Any:
+    def snapshot(self) -> Any:
         """What is in mind now, for ``state_of``, as a value that never changes."""
         ...
 
-    def state_of(self, mark: Any) -> State:
-        """A mark as plain data."""
+    def state_of(self, snapshot: Any) -> State:
+        """A snapshot as plain data."""
         ...
 
 
-class TakeWhileSteps:
+class TakeWhileOp:
     """Ends at the first element for which the predicate is false."""
 
     def __init__(self, node: TakeWhile, state: State | None) -> None:
@@ -65,14 +65,14 @@ class TakeWhileSteps:
     def end(self) -> None:
         pass
 
-    def mark(self) -> bool:
+    def snapshot(self) -> bool:
         return self._ended
 
-    def state_of(self, mark: bool) -> State:
-        return {"ended": mark}
+    def state_of(self, snapshot: bool) -> State:
+        return {"ended": snapshot}
 
 
-class ScanSteps:
+class ScanOp:
     """Hands a state from element to element."""
 
     def __init__(self, node: Scan, state: State | None) -> None:
@@ -108,14 +108,14 @@ class ScanSteps:
     def end(self) -> None:
         pass
 
-    def mark(self) -> Element:
+    def snapshot(self) -> Element:
         return self._state
 
-    def state_of(self, mark: Element) -> State:
-        return {"state": element_to_json(mark)}
+    def state_of(self, snapshot: Element) -> State:
+        return {"state": element_to_json(snapshot)}
 
 
-class UniqueSteps:
+class UniqueOp:
     """Drops what it has seen. Its state is a number: what was seen is seen again by reading again."""
 
     def __init__(self) -> None:
@@ -132,14 +132,14 @@ class UniqueSteps:
     def end(self) -> None:
         pass
 
-    def mark(self) -> None:
+    def snapshot(self) -> None:
         return None
 
-    def state_of(self, mark: None) -> State:
+    def state_of(self, snapshot: None) -> State:
         return {}
 
 
-class AssertSteps:
+class AssertCardinalityOp:
     """Counts."""
 
     def __init__(self, node: AssertCardinality, state: State | None) -> None:
@@ -161,11 +161,11 @@ class AssertSteps:
             wanted = "no end" if self._wanted == float("inf") else f"{self._wanted} elements"
             raise FailedPreconditionError(f"the dataset was expected to have {wanted}, and has only {self._count}")
 
-    def mark(self) -> tuple[int, bool]:
+    def snapshot(self) -> tuple[int, bool]:
         return self._count, self._told
 
-    def state_of(self, mark: tuple[int, bool]) -> State:
-        return {"seen": mark[0], "told": mark[1]}
+    def state_of(self, snapshot: tuple[int, bool]) -> State:
+        return {"seen": snapshot[0], "told": snapshot[1]}
 
 
 UNIQUE_REMEDY: Final = "unique keeps all that it has seen in mind: give it numbers, or short texts"

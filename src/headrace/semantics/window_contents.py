@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Columns, Payload
-from headrace.plan.windowing import HeldElements
+from headrace.plan.windowing import WindowElements
 from headrace.structure import Element, TreeDef, transpose, unflatten
 
-__all__ = ["HeldBlock", "HeldLeaf", "HeldRows", "by_leaf"]
+__all__ = ["WindowBlock", "WindowLeaf", "WindowRows", "by_leaf"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class HeldBlock:
+class WindowBlock:
     """Elements as a payload."""
 
     payload: Payload
@@ -38,7 +38,7 @@ class HeldBlock:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class HeldRows:
+class WindowRows:
     """Elements in a list."""
 
     elements: Sequence[Element]
@@ -58,11 +58,11 @@ class HeldRows:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class HeldLeaf:
+class WindowLeaf:
     """One component of elements."""
 
     leaves: Sequence[Element]
-    whole: HeldElements
+    whole: WindowElements
 
     def __len__(self) -> int:
         return len(self.leaves)
@@ -77,17 +77,17 @@ class HeldLeaf:
         return self.leaves
 
 
-def by_leaf(elements: HeldElements) -> tuple[TreeDef, Sequence[HeldElements]]:
+def by_leaf(elements: WindowElements) -> tuple[TreeDef, Sequence[WindowElements]]:
     """The elements' common structure, and each of their components by itself.
 
     Raises:
         InvalidArgumentError: they differ in structure.
     """
-    if isinstance(elements, HeldBlock) and isinstance(elements.payload, Columns):
+    if isinstance(elements, WindowBlock) and isinstance(elements.payload, Columns):
         treedef, arrays = elements.payload.treedef, elements.payload.arrays
         leaf = transpose([0])[0]
-        return treedef, [HeldBlock(Columns(leaf, [array]), elements.origins) for array in arrays]
+        return treedef, [WindowBlock(Columns(leaf, [array]), elements.origins) for array in arrays]
     treedef, columns = transpose(elements.rows())
     if len(columns) == 1 and unflatten(treedef, [elements]) is elements:
         return treedef, [elements]
-    return treedef, [HeldLeaf(list(column), elements) for column in columns]
+    return treedef, [WindowLeaf(list(column), elements) for column in columns]

@@ -10,7 +10,7 @@ from headrace.errors import DataLossError
 from headrace.observe.frames import holds
 from headrace.plan.by_number import numbers_first
 from headrace.plan.node import Node, plan_of
-from headrace.plan.windowing import GroupByWindow, Held, HeldElements, Window
+from headrace.plan.windowing import GroupByWindow, Window, WindowContents, WindowElements
 from headrace.semantics.run_context import SomeContext
 from headrace.semantics.window_contents import by_leaf
 from headrace.structure import Element, unflatten
@@ -54,21 +54,21 @@ def group_lost(label: str) -> DataLossError:
     return DataLossError(message, stage=label)
 
 
-def window_element(node: Window, elements: HeldElements) -> Element:
+def window_element(node: Window, elements: WindowElements) -> Element:
     """The datasets of one window, in the structure of its elements.
 
     Raises:
         InvalidArgumentError: the elements differ in structure.
     """
     treedef, leaves = by_leaf(elements)
-    return unflatten(treedef, [node.wrap(Held(elements=leaf, name=node.name)) for leaf in leaves])
+    return unflatten(treedef, [node.wrap(WindowContents(elements=leaf, name=node.name)) for leaf in leaves])
 
 
 @holds(lambda at, _: (at["node"].reduce_label, None))
 def reduced_plan(
-    node: GroupByWindow, key: int, elements: HeldElements, number: int, context: SomeContext
+    node: GroupByWindow, key: int, elements: WindowElements, number: int, context: SomeContext
 ) -> tuple[Node, SomeContext]:
     """The plan that the user's function makes of a group, and the context in which it runs."""
-    group = node.wrap(Held(elements=elements, name=node.name))
+    group = node.wrap(WindowContents(elements=elements, name=node.name))
     plan = numbers_first(plan_of(node.reduce_func(key, group), stage=node.reduce_label))
-    return plan, context.inside(plan, opener=node, number=number)
+    return plan, context.for_subplan(plan, opener=node, number=number)

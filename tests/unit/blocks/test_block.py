@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headrace.blocks.block import Block, joined_block
 from headrace.blocks.cursor import IndexCursor
-from headrace.blocks.origin import NumberedOrigin
+from headrace.blocks.origin import IndexOrigin
 from headrace.blocks.payload import Columns, Indexed, Payload, Rows, Zipped, join, woven
 from headrace.errors import InternalError, InvalidArgumentError
 from headrace.semantics.sources import ArraysSource, OneSource, RangeSource
@@ -126,7 +126,7 @@ def test_a_join_keeps_the_cheapest_form() -> None:
 
 
 def block(numbers: range) -> Block:
-    return Block(Indexed(SOURCES[0], numbers), IndexCursor(numbers.start), NumberedOrigin(numbers))
+    return Block(Indexed(SOURCES[0], numbers), IndexCursor(numbers.start), IndexOrigin(numbers))
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=5), st.data())

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.blocks.gathered import GatheredPayload
-from headrace.blocks.origin import Numbers
+from headrace.blocks.origin import Indices
 from headrace.blocks.payload import Columns, Indexed, Payload, Rows
 from headrace.errors import InvalidArgumentError
 from headrace.semantics.sources import RangeSource
@@ -46,7 +46,7 @@ def test_elements_come_as_they_were_picked(picks: list[tuple[int, int]], data: s
     assert whole.rows() == whole.columns().rows() == expected
     start = data.draw(st.integers(0, len(picks)))
     stop = data.draw(st.integers(start, len(picks)))
-    order: Numbers = np.array(data.draw(st.permutations(range(len(picks)))))
+    order: Indices = np.array(data.draw(st.permutations(range(len(picks)))))
     for indices in (range(start, stop), range(start, stop, 2), order):
         assert whole.subset(indices).rows() == [expected[index] for index in indices]
 
@@ -55,7 +55,7 @@ def test_a_slice_reads_no_more_than_itself() -> None:
     read: list[int] = []
 
     class Source(RangeSource):
-        def rows(self, indices: Numbers) -> list[int]:
+        def rows(self, indices: Indices) -> list[int]:
             read.extend(indices)
             return super().rows(indices)
 

@@ -7,14 +7,14 @@ import numpy as np
 from headrace.blocks.origin import (
     FileOrigin,
     GroupedOrigin,
+    IndexOrigin,
     JoinedOrigin,
-    NumberedOrigin,
     Within,
     WordedOrigin,
     subset,
 )
 
-NUMBERS = NumberedOrigin(range(10, 20))
+NUMBERS = IndexOrigin(range(10, 20))
 
 
 def test_numbers_of_numbers() -> None:
@@ -32,7 +32,7 @@ def test_each_kind_in_words_and_picked_from() -> None:
     assert rows.describe(1) == "data/a.csv:5"
     assert rows.subset(picked).describe(0) == "data/a.csv:9"
     assert WordedOrigin(["a", "b", "c", "d"]).subset(picked).describe(0) == "d"
-    inner = Within(NUMBERS, NumberedOrigin(range(7, 8)), 0)
+    inner = Within(NUMBERS, IndexOrigin(range(7, 8)), 0)
     assert inner.subset(picked).describe(1) == "element 11 of element 7"
     assert Within(rows, NUMBERS, 0).describe(0) == "data/a.csv:2"
     joined = JoinedOrigin.of([2, 4], [NUMBERS, rows])

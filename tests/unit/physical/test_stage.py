@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from headrace.blocks.block import Block
 from headrace.blocks.cursor import IndexCursor
-from headrace.blocks.origin import NumberedOrigin
+from headrace.blocks.origin import IndexOrigin
 from headrace.blocks.payload import Rows
 from headrace.observe.meter import Meter
 from headrace.physical.stage import Item, Pace, Stage
@@ -54,16 +54,16 @@ class Generous(Stage):
 
     def __init__(self, sizes: list[int], unit: int) -> None:
         super().__init__(Meter("generous"), (), IndexCursor(0))
-        self.unit = unit
+        self.granularity = unit
         self._sizes = sizes
         self._number = 0
 
     def _pull(self, limit: int) -> Item:
         if not self._sizes:
             return None
-        start, self._number = self._number, self._number + self._sizes.pop(0) * self.unit
+        start, self._number = self._number, self._number + self._sizes.pop(0) * self.granularity
         numbers = range(start, self._number)
-        return Block(Rows(list(numbers)), IndexCursor(start), NumberedOrigin(numbers))
+        return Block(Rows(list(numbers)), IndexCursor(start), IndexOrigin(numbers))
 
 
 @given(

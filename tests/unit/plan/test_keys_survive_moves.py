@@ -28,7 +28,7 @@ from headrace.plan.node import Node, nodes_of
 NOT_WRITTEN = {
     "MapChain",
     "_DrawingMap",
-    "Held",
+    "WindowContents",
     "Known",
     "Cache",
     "Prefetch",

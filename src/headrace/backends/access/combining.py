@@ -35,5 +35,5 @@ class ZipAccess:
 @access_of.register
 def _zip(node: Zip, context: RunContext) -> Access:
     return ZipAccess(
-        node, [access_of(child, context.among(node.inputs, part)) for part, child in enumerate(node.inputs)]
+        node, [access_of(child, context.for_input(node.inputs, part)) for part, child in enumerate(node.inputs)]
     )

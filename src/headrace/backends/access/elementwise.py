@@ -42,13 +42,13 @@ class EnumerateAccess:
 def _map(node: Map, context: RunContext) -> Access:
     if node.skips:
         raise no_access(node, 'on_error="skip" leaves elements out, and only a run could tell how many')
-    return MapAccess(node, access_of(node.input, context.above_maps(1)))
+    return MapAccess(node, access_of(node.input, context.upstream_of_maps(1)))
 
 
 @access_of.register
 def _random_map(node: RandomMap, context: RunContext) -> Access:
     numbered = Enumerate(input=node.input)
-    return MapAccess(drawing_map(node, numbered, context), access_of(numbered, context.above_maps(1)))
+    return MapAccess(drawing_map(node, numbered, context), access_of(numbered, context.upstream_of_maps(1)))
 
 
 @access_of.register

@@ -51,7 +51,7 @@ def _skip(node: Skip, context: RunContext) -> Access:
 
 @access_of.register
 def _shard(node: Shard, context: RunContext) -> Access:
-    read = access_of(node.input, context.above_shard(node))
+    read = access_of(node.input, context.upstream_of_shard(node))
     length = None if read.length is None else len(range(node.index, read.length, node.num_shards))
     return ChosenAccess(length, lambda number: number * node.num_shards + node.index, read)
 
@@ -77,7 +77,7 @@ class RepeatAccess:
 def _repeat(node: Repeat, context: RunContext) -> Access:
     # What is not random is the same in every turn.
     is_random = any(randomness_of(inner) for inner in nodes_of(node.input))
-    return RepeatAccess(node.count, lambda turn: access_of(node.input, context.turn(turn)), is_random=is_random)
+    return RepeatAccess(node.count, lambda turn: access_of(node.input, context.for_repeat(turn)), is_random=is_random)
 
 
 class ConcatenateAccess:
@@ -97,5 +97,5 @@ class ConcatenateAccess:
 
 @access_of.register
 def _concatenate(node: Concatenate, context: RunContext) -> Access:
-    first, second = (access_of(child, context.among(node.inputs, part)) for part, child in enumerate(node.inputs))
+    first, second = (access_of(child, context.for_input(node.inputs, part)) for part, child in enumerate(node.inputs))
     return ConcatenateAccess(first, second)

@@ -10,7 +10,7 @@ from headrace.plan.files import Files
 from headrace.plan.node import Node
 from headrace.plan.sources import FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.plan.storing import Stored
-from headrace.plan.windowing import Held
+from headrace.plan.windowing import WindowContents
 from headrace.semantics.run_context import RunContext
 from headrace.semantics.sources import index_source
 
@@ -28,10 +28,10 @@ class IndexedAccess:
         return row, f"element {number}"
 
 
-class HeldAccess:
+class WindowContentsAccess:
     """The elements of a window."""
 
-    def __init__(self, node: Held) -> None:
+    def __init__(self, node: WindowContents) -> None:
         self.elements = node.elements
         self.length = len(node.elements)
 
@@ -49,8 +49,8 @@ def _indexed(node: Node, context: RunContext) -> Access:
 
 
 @access_of.register
-def _held(node: Held, context: RunContext) -> Access:
-    return HeldAccess(node)
+def _held(node: WindowContents, context: RunContext) -> Access:
+    return WindowContentsAccess(node)
 
 
 @access_of.register

@@ -137,7 +137,7 @@ class CacheStream:
 def _cache(node: Cache, state: State | None, context: RunContext) -> Stream:
     return CacheStream(
         node,
-        lambda filled: stream_of(node.input, None, context.filling(node, filled)),
+        lambda filled: stream_of(node.input, None, context.for_cache(node, filled)),
         state,
         context,
     )

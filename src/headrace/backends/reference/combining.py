@@ -57,5 +57,7 @@ class ZipStream:
 @stream_of.register
 def _zip(node: Zip, state: State | None, context: RunContext) -> Stream:
     parts = zip(node.inputs, state["inputs"] if state else [None] * len(node.inputs), strict=True)
-    inputs = [stream_of(child, saved, context.among(node.inputs, part)) for part, (child, saved) in enumerate(parts)]
+    inputs = [
+        stream_of(child, saved, context.for_input(node.inputs, part)) for part, (child, saved) in enumerate(parts)
+    ]
     return ZipStream(node, inputs, ended=bool(state and state.get("ended")))

@@ -6,7 +6,7 @@ import contextlib
 import functools
 
 from headrace.backends.reference.dispatch import stream_of
-from headrace.backends.reference.stream import Given, Stream, Unary, called, leave_out
+from headrace.backends.reference.stream import Given, Stream, Unary, called, log_skipped
 from headrace.blocks.cursor import State, input_state
 from headrace.errors import HeadraceError
 from headrace.ownership import copied, read_only
@@ -59,7 +59,7 @@ class SkippingMapStream(MapStream):
                 return made_by(self.node, element, origin), origin
             except HeadraceError as error:
                 self.failed += 1
-                leave_out(error, self.failed, self.most)
+                log_skipped(error, self.failed, self.most)
 
     def state(self) -> State:
         return {"failed": self.failed, "input": self.input.state()}
@@ -81,9 +81,9 @@ def _random_map(node: RandomMap, state: State | None, context: RunContext) -> St
 
 def _above_map(source: Node, state: State | None, context: RunContext) -> Stream:
     """What a map reads: without what it had delivered out of order, where it had workers."""
-    number = context.maps_behind
+    number = context.downstream_maps
     delivered, saved = undelivered(state, range(number, number + 1))
-    above = stream_of(source, saved, context.above_maps(1))
+    above = stream_of(source, saved, context.upstream_of_maps(1))
     return UndeliveredStream(above, delivered, number) if delivered else above
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.backends.reference.dispatch import stream_of
-from headrace.backends.reference.stream import Given, Stream, Unary, leave_out
+from headrace.backends.reference.stream import Given, Stream, Unary, log_skipped
 from headrace.blocks.cursor import State, input_state
 from headrace.errors import HeadraceError
 from headrace.io.reader import RecordPosition, RecordReader
@@ -62,7 +62,7 @@ class FilesStream:
 
 
 class ReadableFilesStream(Unary):
-    """The records that can be read; of the others, up to a number are left out."""
+    """The records that can be read; of the others, up to a number are skipped."""
 
     def __init__(self, input_stream: Stream, failed: int, most: int | None) -> None:
         super().__init__(input_stream)
@@ -75,7 +75,7 @@ class ReadableFilesStream(Unary):
                 return self.input.next()
             except HeadraceError as error:
                 self.failed += 1
-                leave_out(error, self.failed, self.most)
+                log_skipped(error, self.failed, self.most)
 
     def state(self) -> State:
         return {"failed": self.failed, "input": self.input.state()}

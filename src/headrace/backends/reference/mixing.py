@@ -126,7 +126,7 @@ class MixStream:
 def _mixture(node: Mixture, state: State | None, context: RunContext) -> Stream:
     saved = state["inputs"] if state else [None] * len(node.datasets)
     inputs = [
-        stream_of(child, place, context.among(node.inputs, part))
+        stream_of(child, place, context.for_input(node.inputs, part))
         for part, (child, place) in enumerate(zip(node.datasets, saved, strict=True))
     ]
     selector = None

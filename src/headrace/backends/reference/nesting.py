@@ -13,7 +13,7 @@ from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.observe import frames
 from headrace.plan.nesting import FlatMap, Interleave
-from headrace.semantics.failures import within
+from headrace.semantics.failures import inside_element
 from headrace.semantics.nesting import changed_since, inner_plan
 from headrace.semantics.run_context import RunContext
 from headrace.structure import Element
@@ -82,7 +82,7 @@ class InterleaveStream:
                 self.visit_next()
                 continue
             except HeadraceError as error:
-                raise within(error, slot.origin) from error.__cause__
+                raise inside_element(error, slot.origin) from error.__cause__
             self.given += 1
             if self.given == self.block_length:
                 self.visit_next()

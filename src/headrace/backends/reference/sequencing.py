@@ -89,7 +89,7 @@ class ShardStream(Unary):
 
 @stream_of.register
 def _shard(node: Shard, state: State | None, context: RunContext) -> Stream:
-    return ShardStream(node, stream_of(node.input, input_state(state), context.above_shard(node)), state)
+    return ShardStream(node, stream_of(node.input, input_state(state), context.upstream_of_shard(node)), state)
 
 
 class TurnsStream(Unary):
@@ -137,7 +137,7 @@ def _repeat(node: Repeat, state: State | None, context: RunContext) -> Stream:
         return not empty if count is None else turn + 1 < count
 
     return TurnsStream(
-        "turn", lambda turn, saved: stream_of(node.input, saved, context.turn(turn)), has_next_turn, state
+        "turn", lambda turn, saved: stream_of(node.input, saved, context.for_repeat(turn)), has_next_turn, state
     )
 
 
@@ -145,7 +145,7 @@ def _repeat(node: Repeat, state: State | None, context: RunContext) -> Stream:
 def _concatenate(node: Concatenate, state: State | None, context: RunContext) -> Stream:
     return TurnsStream(
         "part",
-        lambda part, saved: stream_of(node.inputs[part], saved, context.among(node.inputs, part)),
+        lambda part, saved: stream_of(node.inputs[part], saved, context.for_input(node.inputs, part)),
         lambda part, _: part == 0,
         state,
     )

@@ -12,7 +12,7 @@ from headrace.semantics.run_context import RunContext
 __all__: list[str] = []
 
 
-class ForgivingStream(Unary):
+class SkipFailuresStream(Unary):
     """The elements that did not fail."""
 
     def __init__(self, node: IgnoreErrors, input_stream: Stream) -> None:
@@ -25,9 +25,9 @@ class ForgivingStream(Unary):
                 return self.input.next()
             except HeadraceError as error:
                 if self.node.log_warning:
-                    log.warning("left out: %s", error)
+                    log.warning("skipped: %s", error)
 
 
 @stream_of.register
 def _ignore_errors(node: IgnoreErrors, state: State | None, context: RunContext) -> Stream:
-    return ForgivingStream(node, stream_of(node.input, state, context))
+    return SkipFailuresStream(node, stream_of(node.input, state, context))

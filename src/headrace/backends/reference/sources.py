@@ -10,7 +10,7 @@ from headrace.blocks.cursor import State
 from headrace.plan.node import Node
 from headrace.plan.sources import FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.plan.storing import Stored
-from headrace.semantics.failures import located
+from headrace.semantics.failures import as_element_error
 from headrace.semantics.generator_runs import GeneratorRun
 from headrace.semantics.run_context import RunContext
 from headrace.semantics.sources import fewer_elements, index_source
@@ -57,7 +57,7 @@ class GeneratorStream:
             raise
         except Exception as error:  # noqa: BLE001 - a user's generator may raise anything
             origin = f"element {self.run.index - 1}"
-            placed = located(error, stage=self.node.label, origin=origin)
+            placed = as_element_error(error, stage=self.node.label, origin=origin)
             raise placed from placed.__cause__
         return element, f"element {self.run.index - 1}"
 

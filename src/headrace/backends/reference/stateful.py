@@ -11,27 +11,27 @@ from headrace.blocks.cursor import State, input_state
 from headrace.errors import HeadraceError
 from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile, Unique
 from headrace.semantics.budget import Holding
-from headrace.semantics.failures import located
+from headrace.semantics.failures import as_element_error
 from headrace.semantics.run_context import RunContext
 from headrace.semantics.stateful import (
     DROPPED,
     END,
     UNIQUE_REMEDY,
-    AssertSteps,
-    ScanSteps,
-    Steps,
-    TakeWhileSteps,
-    UniqueSteps,
+    AssertCardinalityOp,
+    ScanOp,
+    StatefulOp,
+    TakeWhileOp,
+    UniqueOp,
 )
 from headrace.structure import nbytes_of
 
 __all__: list[str] = []
 
 
-class SequentialStream(Unary):
+class StatefulStream(Unary):
     """Elements one after the other."""
 
-    def __init__(self, steps: Steps, label: str, input_stream: Stream, *, ended: bool = False) -> None:
+    def __init__(self, steps: StatefulOp, label: str, input_stream: Stream, *, ended: bool = False) -> None:
         super().__init__(input_stream)
         self.steps = steps
         self.label = label
@@ -56,26 +56,28 @@ class SequentialStream(Unary):
         try:
             self.steps.end()
         except HeadraceError as error:
-            raise located(error, stage=self.label, origin=None) from error
+            raise as_element_error(error, stage=self.label, origin=None) from error
 
     def state(self) -> State:
-        return {**self.steps.state_of(self.steps.mark()), "input": self.input.state()}
+        return {**self.steps.state_of(self.steps.snapshot()), "input": self.input.state()}
 
 
 @stream_of.register
 def _take_while(node: TakeWhile, state: State | None, context: RunContext) -> Stream:
-    steps = TakeWhileSteps(node, state)
-    return SequentialStream(steps, node.label, stream_of(node.input, input_state(state), context), ended=steps.ended)
+    steps = TakeWhileOp(node, state)
+    return StatefulStream(steps, node.label, stream_of(node.input, input_state(state), context), ended=steps.ended)
 
 
 @stream_of.register
 def _scan(node: Scan, state: State | None, context: RunContext) -> Stream:
-    return SequentialStream(ScanSteps(node, state), node.label, stream_of(node.input, input_state(state), context))
+    return StatefulStream(ScanOp(node, state), node.label, stream_of(node.input, input_state(state), context))
 
 
 @stream_of.register
 def _assert_cardinality(node: AssertCardinality, state: State | None, context: RunContext) -> Stream:
-    return SequentialStream(AssertSteps(node, state), node.label, stream_of(node.input, input_state(state), context))
+    return StatefulStream(
+        AssertCardinalityOp(node, state), node.label, stream_of(node.input, input_state(state), context)
+    )
 
 
 class UniqueStream(Unary):
@@ -86,7 +88,7 @@ class UniqueStream(Unary):
         self.holding = holding
         self.seen_bytes = 0
         self.label = node.label
-        self.steps = UniqueSteps()
+        self.steps = UniqueOp()
         self.start = input_stream.state()
         self.read = 0
         for _ in range(state["read"] if state else 0):

@@ -15,10 +15,10 @@ from typing import Any, Final, Protocol
 from headrace.blocks.cursor import State
 from headrace.errors import HeadraceError, said
 from headrace.observe.frames import holds, since
-from headrace.semantics.failures import located
+from headrace.semantics.failures import as_element_error
 from headrace.structure import Element
 
-__all__ = ["Given", "Interrupted", "Stream", "Unary", "called", "leave_out", "log"]
+__all__ = ["Given", "Interrupted", "Stream", "Unary", "called", "log", "log_skipped"]
 
 log: Final = logging.getLogger("headrace")
 
@@ -60,17 +60,17 @@ def called(label: str, origin: str, function: Callable[[], Any]) -> Any:
     try:
         return function()
     except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-        placed = located(error, stage=label, origin=origin)
+        placed = as_element_error(error, stage=label, origin=origin)
         raise placed from placed.__cause__
 
 
-def leave_out(error: HeadraceError, failed: int, most: int | None) -> None:
-    """Names in the log what is left out.
+def log_skipped(error: HeadraceError, failed: int, most: int | None) -> None:
+    """Names in the log what is skipped.
 
     Raises:
-        HeadraceError: ``error`` itself, where it is more than the number of failures that may be left out.
+        HeadraceError: ``error`` itself, where it is more than the number of failures that may be skipped.
     """
     if most is not None and failed > most:
         reason = f"{error.reason} (this is failure {failed}, and max_failures is {most})"
         raise error.with_reason(reason) from error.__cause__
-    log.warning("left out: %s", said(error))
+    log.warning("skipped: %s", said(error))

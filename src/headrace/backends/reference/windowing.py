@@ -13,22 +13,22 @@ from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.observe import frames
 from headrace.ownership import read_only
-from headrace.plan.windowing import GroupByWindow, Held, Window
+from headrace.plan.windowing import GroupByWindow, Window, WindowContents
 from headrace.semantics.budget import Holding
 from headrace.semantics.calls import call_on
-from headrace.semantics.failures import within
+from headrace.semantics.failures import inside_element
 from headrace.semantics.run_context import RunContext
-from headrace.semantics.window_contents import HeldRows
+from headrace.semantics.window_contents import WindowRows
 from headrace.semantics.windowing import GROUPS_REMEDY, group_lost, group_state, reduced_plan, window_element
 from headrace.structure import Element, nbytes_of
 
 __all__: list[str] = []
 
 
-class HeldStream:
+class WindowContentsStream:
     """Elements at hand."""
 
-    def __init__(self, node: Held, state: State | None) -> None:
+    def __init__(self, node: WindowContents, state: State | None) -> None:
         self.elements = node.elements
         self.index = state["index"] if state else 0
 
@@ -64,7 +64,7 @@ class WindowStream(Unary):
             if isinstance(item, HeadraceError):
                 raise item
             members.append(item)
-        held = HeldRows([element for element, _ in members], [origin for _, origin in members])
+        held = WindowRows([element for element, _ in members], [origin for _, origin in members])
         origin = grouped(held.origins[0], held.origins[-1], len(held))
         return called(node.label, origin, lambda: window_element(node, held)), origin
 
@@ -93,7 +93,7 @@ class GroupWindowsStream:
         self,
         node: GroupByWindow,
         input_stream: Stream,
-        open_group: Callable[[int, HeldRows, int, State | None], Stream],
+        open_group: Callable[[int, WindowRows, int, State | None], Stream],
         state: State | None,
         holding: Holding,
     ) -> None:
@@ -154,7 +154,7 @@ class GroupWindowsStream:
                 self.stream = self.current = None
                 continue
             except HeadraceError as error:
-                raise within(error, origin) from error.__cause__
+                raise inside_element(error, origin) from error.__cause__
             return element, inside if ":" in inside else f"{inside} of {origin}"
         raise StopIteration
 
@@ -205,7 +205,7 @@ class GroupWindowsStream:
     def open(self, key: int, members: list[Member], inner: State | None) -> None:
         """Makes the dataset of a group."""
         self.current = None
-        held = HeldRows([given[0] for _, _, given in members], [given[1] for _, _, given in members])
+        held = WindowRows([given[0] for _, _, given in members], [given[1] for _, _, given in members])
         open_it = functools.partial(self.open_group, key, held, self.number - 1, inner)
         self.stream = called(self.node.reduce_label, self.origin(members), open_it)
         self.current = (key, members)
@@ -233,8 +233,8 @@ class GroupWindowsStream:
 
 
 @stream_of.register
-def _held(node: Held, state: State | None, context: RunContext) -> Stream:
-    return HeldStream(node, state)
+def _held(node: WindowContents, state: State | None, context: RunContext) -> Stream:
+    return WindowContentsStream(node, state)
 
 
 @stream_of.register
@@ -244,7 +244,7 @@ def _window(node: Window, state: State | None, context: RunContext) -> Stream:
 
 @stream_of.register
 def _group_by_window(node: GroupByWindow, state: State | None, context: RunContext) -> Stream:
-    def open_group(key: int, held: HeldRows, number: int, saved: State | None) -> Stream:
+    def open_group(key: int, held: WindowRows, number: int, saved: State | None) -> Stream:
         plan, inside = reduced_plan(node, key, held, number, context)
         return stream_of(plan, saved, inside)
 

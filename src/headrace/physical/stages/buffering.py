@@ -18,7 +18,7 @@ from headrace.arguments import AUTOTUNE
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State
 from headrace.blocks.handing_out import handed_out, protected
-from headrace.blocks.origin import Numbers, Origin, subset
+from headrace.blocks.origin import Indices, Origin, subset
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.caching.kept import Filled, Filling, KeptEpoch, RefusedElement, Store
 from headrace.caching.memory import MemoryCache
@@ -65,9 +65,9 @@ class _StoredOrigin:
     """Elements of a file, which notes where they came from."""
 
     file: ElementFile
-    numbers: Numbers
+    numbers: Indices
 
-    def subset(self, indices: Numbers) -> _StoredOrigin:
+    def subset(self, indices: Indices) -> _StoredOrigin:
         return _StoredOrigin(self.file, subset(self.numbers, indices))
 
     def describe(self, index: int) -> str:
@@ -237,7 +237,7 @@ def _frozen(payload: Payload) -> Payload:
 @lower.register
 def _cache(node: Cache, state: State | None, context: StageContext) -> Stage:
     def build(filled: Filled) -> Stage:
-        return lower(node.input, None, context.filling(node, filled))
+        return lower(node.input, None, context.for_cache(node, filled))
 
     return CacheStage(
         node.store,

@@ -28,16 +28,16 @@ from headrace.ownership import FIXED, owned
 from headrace.physical.context import StageContext
 from headrace.physical.lower import is_ordered, lower
 from headrace.physical.stage import Item, Stage
-from headrace.physical.stages.skipping import BoundedForgivingStage
+from headrace.physical.stages.skipping import BoundedSkipFailuresStage
 from headrace.physical.workers.batch_memory import BatchMemory
-from headrace.physical.workers.concurrency_tuner import TunedCalls
-from headrace.physical.workers.parallel_stage import ParallelMapStage, UndeliveredStage
+from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
+from headrace.physical.workers.parallel_stage import ParallelStage, UndeliveredStage
 from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap
 from headrace.plan.node import Node
 from headrace.plan.vectorized import Vectorized
 from headrace.semantics.calls import call_on, call_whole, is_true, packed
 from headrace.semantics.elementwise import drawing_map, undelivered
-from headrace.semantics.failures import located
+from headrace.semantics.failures import as_element_error
 from headrace.semantics.sources import RangeSource
 from headrace.structure import Element, flatten, normalize_rows
 
@@ -186,7 +186,7 @@ def _instead(node: Map, error: Exception, block: Block, index: int) -> BlockOrFa
 
 
 def _failure(error: Exception, node: Map | Filter, block: Block, index: int) -> Failure:
-    placed = located(error, stage=node.label, origin=block.origin.describe(index))
+    placed = as_element_error(error, stage=node.label, origin=block.origin.describe(index))
     return Failure(placed, block.cursor.advance(index), block.cursor.advance(index + 1), node)
 
 
@@ -301,11 +301,11 @@ def _map(node: Map | MapChain, state: State | None, context: StageContext) -> St
     if not node.skips:
         return _map_stage(node, (node,), node.input, state, context)
     made = _map_stage(node, (node,), node.input, input_state(state), context)
-    return BoundedForgivingStage(
+    return BoundedSkipFailuresStage(
         made,
         context.meter(node),
         state,
-        is_forgiven=lambda failure: failure.by is node,
+        is_skipped=lambda failure: failure.by is node,
         most=context.max_failures,
     )
 
@@ -322,9 +322,9 @@ def _map_stage(
     meter = context.meter(node)
     gate = context.gate(node)
     ordered = gate is None or is_ordered(node.deterministic, context)
-    number = context.maps_behind + len(maps) - 1
-    delivered, saved = undelivered(state, range(context.maps_behind, number + 1))
-    inside = context.above_maps(len(maps))
+    number = context.downstream_maps + len(maps) - 1
+    delivered, saved = undelivered(state, range(context.downstream_maps, number + 1))
+    inside = context.upstream_of_maps(len(maps))
     # What is missing is known by its number, so what comes in must come in the same order again.
     above = lower(source, saved, inside if ordered else inside.replaying())
     if delivered:
@@ -333,7 +333,7 @@ def _map_stage(
         for link in maps:
             above = PiecewiseStage(functools.partial(map_block, link), above, meter)
         return above
-    return ParallelMapStage(
+    return ParallelStage(
         functools.partial(apply_maps, maps),
         above,
         meter,
@@ -342,5 +342,5 @@ def _map_stage(
         number=number,
         budget=context.budget,
         memory=BatchMemory(node.stacked, context.budget.share_bytes) if ordered and node.stacked else None,
-        tuned=TunedCalls(gate.calls, maps[0].function) if node.num_parallel_calls == AUTOTUNE else None,
+        tuned=ConcurrencyTuner(gate.calls, maps[0].function) if node.num_parallel_calls == AUTOTUNE else None,
     )

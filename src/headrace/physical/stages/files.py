@@ -14,7 +14,7 @@ from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
-from headrace.physical.stages.skipping import BoundedForgivingStage
+from headrace.physical.stages.skipping import BoundedSkipFailuresStage
 from headrace.plan.files import Files
 from headrace.semantics.files import became_shorter, record_rows
 from headrace.structure import flatten
@@ -73,7 +73,7 @@ class FilesStage(Stage):
             elif self._skip:
                 self._skip -= len(chunk)
             else:
-                self.at_hand = chunk.at_hand
+                self.ready_elements = chunk.at_hand
                 return self._block(chunk)
         return None
 
@@ -85,7 +85,7 @@ class FilesStage(Stage):
     def _next_file(self) -> None:
         self.close()
         self._reader = None
-        self.at_hand = 0
+        self.ready_elements = 0
         self._file, self._position, self._skip = self._file + 1, RecordPosition(), 0
 
     def _block(self, chunk: Chunk) -> Block:
@@ -114,6 +114,6 @@ def _files(node: Files, state: State | None, context: StageContext) -> Stage:
     if not node.skips:
         return FilesStage(node, context.meter(node), state)
     files = FilesStage(node, context.meter(node), input_state(state))
-    return BoundedForgivingStage(
-        files, context.meter(node), state, is_forgiven=lambda _: True, most=context.max_failures
+    return BoundedSkipFailuresStage(
+        files, context.meter(node), state, is_skipped=lambda _: True, most=context.max_failures
     )

@@ -18,9 +18,9 @@ from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
-from headrace.physical.workers.parallel_stage import ParallelMapStage
+from headrace.physical.workers.parallel_stage import ParallelStage
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch, Unbatch
-from headrace.semantics.failures import located
+from headrace.semantics.failures import as_element_error
 from headrace.semantics.grouping import padded_batch, ragged_batch, sliced
 from headrace.structure import Element, unflatten
 
@@ -143,7 +143,7 @@ def _one(block: Block, stride: int, label: str) -> Block | Failure:
         return _view(block, block.payload.columns(), len(block))
     except Exception as error:  # noqa: BLE001 - as above
         origin = GroupedOrigin(block.origin, ((0, len(block)),)).describe(0)
-        placed = located(error, stage=label, origin=origin)
+        placed = as_element_error(error, stage=label, origin=origin)
         return Failure(placed, StridedCursor(block.cursor, stride), StridedCursor(block.after, stride))
 
 
@@ -164,7 +164,7 @@ class CombinedBatchStage(BatchStage):
         try:
             return Block(Rows([self._combine(block.payload.rows())]), _places(block, len(block)), origin)
         except Exception as error:  # noqa: BLE001 - as above
-            placed = located(error, stage=self._label, origin=origin.describe(0))
+            placed = as_element_error(error, stage=self._label, origin=origin.describe(0))
             return Failure(placed, StridedCursor(block.cursor, self._size), StridedCursor(block.after, self._size))
 
 
@@ -173,7 +173,7 @@ class ChunkStage(BatchStage):
 
     def __init__(self, node: Batch, input_stage: Stage, meter: Meter) -> None:
         super().__init__(node, input_stage, meter)
-        self.unit = node.batch_size
+        self.granularity = node.batch_size
 
     def _pull(self, limit: int) -> Item:
         return super()._pull(max(1, limit // self._size))
@@ -238,7 +238,7 @@ class UnbatchStage(Stage):
         try:
             columns = sliced(item.payload.rows()[0])
         except Exception as error:  # noqa: BLE001 - as above
-            placed = located(error, stage=self._label, origin=item.origin.describe(0))
+            placed = as_element_error(error, stage=self._label, origin=item.origin.describe(0))
             return Failure(placed, _InnerCursor(item.cursor), _InnerCursor(item.after))
         whole = Block(columns, _InnerCursor(item.cursor), SliceOrigin(item.origin))
         drop, self._drop = self._drop, 0
@@ -267,7 +267,7 @@ def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
     if gate is None:
         return BatchStage(node, above, meter)
     # Batches keep their order whatever ``deterministic`` says: in another one the state would be larger, and nothing faster.
-    return ParallelMapStage(
+    return ParallelStage(
         functools.partial(stacked_chunk, node),
         ChunkStage(node, above, meter),
         meter,

@@ -14,7 +14,7 @@ from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.grouping import CyclingBatch
-from headrace.semantics.failures import located
+from headrace.semantics.failures import as_element_error
 from headrace.semantics.grouping import element_like, emptied, specified, turn_after, turn_state
 from headrace.structure import Element, unflatten
 
@@ -106,7 +106,7 @@ class CyclingBatchStage(Stage):
             columns = whole.payload.columns()
             arrays = [native(array.copy())[None] for array in columns.arrays]
         except Exception as error:  # noqa: BLE001 - an element's own methods may raise anything
-            placed = located(error, stage=self._label, origin=origin.describe(0))
+            placed = as_element_error(error, stage=self._label, origin=origin.describe(0))
             return Failure(placed, cursor, cursor.advance(1))
         payload = Columns(columns.treedef, arrays) if arrays else Rows([unflatten(columns.treedef, ())])
         return Block(payload, cursor, origin)

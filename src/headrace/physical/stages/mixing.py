@@ -26,7 +26,7 @@ from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.mixing import ChooseFromDatasets, Mixture, SampleFromDatasets
-from headrace.semantics.failures import located
+from headrace.semantics.failures import as_element_error
 from headrace.semantics.mixing import (
     IDLE_LIMIT,
     choice_of,
@@ -42,7 +42,7 @@ from headrace.semantics.random_streams import Key
 __all__ = ["DrawnChoices", "MixStage", "ReadChoices"]
 
 
-class Ahead:
+class Lookahead:
     """What was read of one dataset and not given yet: a block, and behind it perhaps a failure."""
 
     __slots__ = ("_block", "_read", "ended", "failure", "stage")
@@ -129,7 +129,7 @@ class ReadChoices:
         self._label = node.label
         self._count = len(node.datasets)
         self._key = key
-        self._ahead = Ahead(stage, lambda above, limit: above.pull(limit))
+        self._ahead = Lookahead(stage, lambda above, limit: above.pull(limit))
 
     def peek(self, limit: int, is_open: np.ndarray) -> np.ndarray | Failure | None:
         """The next choices, at most ``limit``; a failure in place of one that is none; None at the end."""
@@ -143,7 +143,7 @@ class ReadChoices:
         if len(made) or error is None:
             return made
         self.drop(1)
-        placed = located(error, stage=self._label, origin=block.origin.describe(0))
+        placed = as_element_error(error, stage=self._label, origin=block.origin.describe(0))
         return Failure(placed, block.cursor, block.cursor.advance(1))
 
     def _named(self, block: Block) -> tuple[np.ndarray, Exception | None]:
@@ -226,7 +226,7 @@ class MixStage(Stage):
         self._label = node.label
         self._stops = node.stop_on_empty_dataset
         self._selection = selection
-        self._ahead = [Ahead(stage, self._read) for stage in inputs]
+        self._ahead = [Lookahead(stage, self._read) for stage in inputs]
         self._is_open = np.ones(len(inputs), dtype=bool)
         self._is_open[state["ended"] if state else []] = False
         self._idle = 0
@@ -344,7 +344,7 @@ class MixStage(Stage):
 def _mixture(node: Mixture, state: State | None, context: StageContext) -> Stage:
     saved = state["inputs"] if state else [None] * len(node.datasets)
     inputs = [
-        lower(child, place, context.among(node.inputs, part))
+        lower(child, place, context.for_input(node.inputs, part))
         for part, (child, place) in enumerate(zip(node.datasets, saved, strict=True))
     ]
     return MixStage(node, _selection(node, state, context), inputs, context.meter(node), state)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State
-from headrace.blocks.origin import Numbers, Origin
+from headrace.blocks.origin import Indices, Origin
 from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError
 from headrace.observe.frames import holds
@@ -23,7 +23,7 @@ from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.mixing import RejectionResample
 from headrace.semantics.calls import call_on
-from headrace.semantics.failures import located
+from headrace.semantics.failures import as_element_error
 from headrace.semantics.mixing import (
     CLASSES_AT_ONCE,
     SMOOTHING,
@@ -99,7 +99,7 @@ class _Origins:
 
     origins: Sequence[tuple[Origin, int]]
 
-    def subset(self, indices: Numbers) -> _Origins:
+    def subset(self, indices: Indices) -> _Origins:
         return _Origins([self.origins[index] for index in indices])
 
     def describe(self, index: int) -> str:
@@ -159,7 +159,7 @@ class _Reading:
             answer = call_on(self._node.class_func, read_only(element))
             return class_of(answer, len(self._node.target_dist)), element, origin, index
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-            return located(error, stage=self._node.label, origin=origin.describe(index))
+            return as_element_error(error, stage=self._node.label, origin=origin.describe(index))
 
 
 class _Numbers:

@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import Cursor, State, input_state
+from headrace.blocks.cursor import Cursor, SavedCursor, State, input_state
 from headrace.blocks.origin import JoinedOrigin, Within
 from headrace.blocks.payload import woven
 from headrace.coordination.closing import close_all
@@ -31,15 +31,15 @@ from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import is_ordered, lower
 from headrace.physical.stage import Item, Pace, Stage
-from headrace.physical.workers.subplan_reader import AheadReader, InnerReader, Opened
+from headrace.physical.workers.subplan_reader import OpenSubplan, PrefetchingReader, SubplanReader
 from headrace.plan.nesting import FlatMap, Interleave
-from headrace.semantics.failures import located, within
+from headrace.semantics.failures import as_element_error, inside_element
 from headrace.semantics.nesting import changed_since, inner_plan
 
 __all__ = ["InterleaveStage", "Opener"]
 
 # Opens the plan that the user's function makes of one input element: (element block, number, inner state) -> reader.
-Opener = Callable[[Block, int, State | None], InnerReader]
+Opener = Callable[[Block, int, State | None], SubplanReader]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -116,13 +116,13 @@ class InterleaveStage(Stage):
         self._block_length = block_length
         self._ahead_limit = ahead
         self._ordered = ordered
-        self._ahead: deque[Opened | Failure] = deque()
+        self._ahead: deque[OpenSubplan | Failure] = deque()
         self._input_ended = False
         self._stopped = False
         self._cycle: int = state["cycle"] if state else 0
         self._given: int = state["given"] if state else 0
         self._number: int = state["number"] if state else 0
-        self._slots: list[Opened | None] = [None] * cycle_length
+        self._slots: list[OpenSubplan | None] = [None] * cycle_length
         # ``inputs`` first: the base class and ``_place`` read it.
         self.inputs = (input_stage,)
         for index, saved in enumerate(state["slots"] if state else ()):
@@ -133,15 +133,15 @@ class InterleaveStage(Stage):
 
     # ------------------------------------------------------------------ opening
 
-    def _opened(self, opener: Block, number: int, inner: State | None) -> Opened:
-        return Opened(number, opener, self._open_plan(opener, number, inner))
+    def _opened(self, opener: Block, number: int, inner: State | None) -> OpenSubplan:
+        return OpenSubplan(number, opener, self._open_plan(opener, number, inner))
 
-    def _next_dataset(self) -> Opened | Failure | None:
+    def _next_dataset(self) -> OpenSubplan | Failure | None:
         if self._ahead:
             return self._ahead.popleft()
         return self._read_dataset()
 
-    def _read_dataset(self) -> Opened | Failure | None:
+    def _read_dataset(self) -> OpenSubplan | Failure | None:
         if self._input_ended:
             return None
         item = self._read(self.inputs[0], 1)
@@ -188,11 +188,11 @@ class InterleaveStage(Stage):
                     self._slots[self._cycle] = None
                     return self._failed(item)
                 slot.reader.drop_failure()
-                return self._failed(item, within(item.error, slot.opener.origin.describe(0)))
+                return self._failed(item, inside_element(item.error, slot.opener.origin.describe(0)))
             else:
                 return self._rounds(limit) or self._run(slot, item, limit)
 
-    def _peek(self, slot: Opened, limit: int) -> Item:
+    def _peek(self, slot: OpenSubplan, limit: int) -> Item:
         """The slot's next item; the time that its plan took is not this stage's own."""
         start = time.perf_counter()
         item = slot.reader.peek(limit)
@@ -200,13 +200,13 @@ class InterleaveStage(Stage):
             self._inside_s += time.perf_counter() - start
         return item
 
-    def _filled_slot(self) -> Opened | Failure | None:
+    def _filled_slot(self) -> OpenSubplan | Failure | None:
         dataset = self._next_dataset()
-        if isinstance(dataset, Opened):
+        if isinstance(dataset, OpenSubplan):
             self._slots[self._cycle] = dataset
         return dataset
 
-    def _a_ready_one(self, slot: Opened) -> Opened:
+    def _a_ready_one(self, slot: OpenSubplan) -> OpenSubplan:
         if slot.reader.is_ready():
             return slot
         for index, other in enumerate(self._slots):
@@ -215,7 +215,7 @@ class InterleaveStage(Stage):
                 return other
         return slot
 
-    def _leave(self, slot: Opened) -> None:
+    def _leave(self, slot: OpenSubplan) -> None:
         slot.reader.close()
         self._slots[self._cycle] = None
         self._visit_next()
@@ -227,7 +227,7 @@ class InterleaveStage(Stage):
     def _failed(self, failure: Failure, error: HeadraceError | None = None) -> Failure:
         return Failure(failure.error if error is None else error, self.cursor, self._cursor(_NO_SLOTS))
 
-    def _run(self, slot: Opened, head: Block, limit: int) -> Block:
+    def _run(self, slot: OpenSubplan, head: Block, limit: int) -> Block:
         """Elements of the slot whose turn it is."""
         count = min(limit, len(head), self._block_length - self._given)
         cursor = self._cursor(np.full(count, self._cycle))
@@ -285,33 +285,19 @@ class InterleaveStage(Stage):
     def close(self) -> None:
         close_all([*(opened.reader.close for opened in self._all_opened()), super().close])
 
-    def _all_opened(self) -> list[Opened]:
-        return [opened for opened in (*self._slots, *self._ahead) if isinstance(opened, Opened)]
+    def _all_opened(self) -> list[OpenSubplan]:
+        return [opened for opened in (*self._slots, *self._ahead) if isinstance(opened, OpenSubplan)]
 
 
 def open_failure(error: Exception, label: str, opener: Block) -> Failure:
     """The failure of a function to make a dataset of an element."""
-    placed = located(error, stage=label, origin=opener.origin.describe(0))
+    placed = as_element_error(error, stage=label, origin=opener.origin.describe(0))
     return Failure(placed, opener.cursor, opener.after)
 
 
 # What is read ahead may take longer than a block that somebody waits for: files are parsed by the megabyte, which is
 # some milliseconds of work, and cutting it small would only hand over more often.
 _READ_AHEAD_S: Final = 1e-2
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _SavedPlace:
-    """The place of an inner plan that was loaded and not read from yet."""
-
-    saved: State
-
-    def advance(self, count: int) -> Cursor:
-        assert count == 0  # once it is read, its blocks say where they stand
-        return self
-
-    def state(self) -> State:
-        return self.saved
 
 
 @lower.register
@@ -325,16 +311,16 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
     gate = context.gate(node)
     # Two a call: while one is read, the next already lies ready, and the driver comes to look only when it has a core.
     ahead = 2 * gate.calls if gate is not None else 0
-    blocks = AheadReader.BLOCKS_AHEAD * (2 * cycle + ahead)
+    blocks = PrefetchingReader.BLOCKS_AHEAD * (2 * cycle + ahead)
 
     def block_bytes() -> int:
         return max(1, context.budget.share_bytes // blocks)
 
     pace = Pace(bytes_limit=block_bytes(), target_s=_READ_AHEAD_S)
     reader = (
-        InnerReader
+        SubplanReader
         if gate is None
-        else functools.partial(AheadReader, gate=gate, pace=pace, meter=meter, block_bytes=block_bytes)
+        else functools.partial(PrefetchingReader, gate=gate, pace=pace, meter=meter, block_bytes=block_bytes)
     )
     return InterleaveStage(
         node.label,
@@ -353,11 +339,11 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
 def _opener(
     node: FlatMap,
     context: StageContext,
-    make_reader: Callable[[Callable[[], Stage | Failure], Cursor | None, Callable[[], str]], InnerReader],
-) -> Callable[[Block, int, State | None], InnerReader]:
+    make_reader: Callable[[Callable[[], Stage | Failure], Cursor | None, Callable[[], str]], SubplanReader],
+) -> Callable[[Block, int, State | None], SubplanReader]:
     """What makes a reader of the dataset that an element opens, from its start or from a state."""
 
-    def open_plan(opener: Block, number: int, saved: State | None) -> InnerReader:
+    def open_plan(opener: Block, number: int, saved: State | None) -> SubplanReader:
         def open_stage() -> Stage | Failure:
             try:
                 plan, inside = inner_plan(node, opener.payload.rows()[0], number, context)
@@ -366,14 +352,14 @@ def _opener(
                 return open_failure(error, node.label, opener)
 
         origin = functools.partial(opener.origin.describe, 0)
-        return make_reader(open_stage, None if saved is None else _SavedPlace(saved), origin)
+        return make_reader(open_stage, None if saved is None else SavedCursor(saved), origin)
 
     return open_plan
 
 
 def _reopened(node: FlatMap, context: StageContext, opener: State) -> Block:
     """The element that opened a slot, read again from the place before it."""
-    with contextlib.closing(lower(node.input, opener, context.alone())) as above:
+    with contextlib.closing(lower(node.input, opener, context.without_workers())) as above:
         item = above.pull(1)
     if not isinstance(item, Block):
         raise changed_since(node)

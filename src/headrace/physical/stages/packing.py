@@ -12,20 +12,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import Cursor, State, input_state
+from headrace.blocks.cursor import Cursor, SavedCursor, State, input_state
 from headrace.observe.meter import Meter
-from headrace.physical.block_builder import Collected, SavedCursor
+from headrace.physical.block_builder import BlockBuilder
 from headrace.physical.context import StageContext
-from headrace.physical.input_history import GroupOrigin, Reads, Runs, place_in
+from headrace.physical.input_history import GroupOrigin, InputHistory, InputRuns, place_in
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
-from headrace.physical.stages.packing_bins import open_rows
+from headrace.physical.stages.packing_bins import open_bins
 from headrace.plan.packing import Pack
 from headrace.semantics.budget import Holding
-from headrace.semantics.failures import located
+from headrace.semantics.failures import as_element_error
 from headrace.semantics.packing import (
     PACK_REMEDY,
-    Held,
+    BinContents,
     TokenSequence,
     pack_state,
     packed_row,
@@ -44,8 +44,8 @@ class _Place:
     """Before or behind a row, or a failure."""
 
     read: int
-    held: Held
-    runs: Runs
+    held: BinContents
+    runs: InputRuns
 
     def advance(self, count: int) -> Cursor:
         assert count == 0  # the rows of a block have a place each
@@ -62,8 +62,8 @@ class PackStage(Stage):
         self._holding = holding
         self._node = node
         self._saved = state
-        self._open = open_rows(node)
-        self._reads = Reads(input_stage.cursor)
+        self._open = open_bins(node)
+        self._reads = InputHistory(input_stage.cursor)
         self._rows: list[Element] = []  # of the block that was read last
         self._next = 0  # the number of the next sequence to look at
         self._made = 0
@@ -83,7 +83,7 @@ class PackStage(Stage):
 
     def _collect(self, limit: int) -> list[Block | Failure]:
         """Up to ``limit`` rows, and perhaps a failure behind them."""
-        made = Collected()
+        made = BlockBuilder()
         place = self._place()
         for _ in range(limit):
             row = self._next_row(limit)
@@ -97,7 +97,7 @@ class PackStage(Stage):
             self._add(made, row, place, after)
             place = after
         self._made += 1
-        return made.closed()
+        return made.finish()
 
     def _hold(self) -> None:
         """Says how much is in the open rows."""
@@ -109,14 +109,14 @@ class PackStage(Stage):
         self._holding.release()
         super().close()
 
-    def _add(self, made: Collected, row: Sequence[TokenSequence], place: Cursor, after: Cursor) -> None:
+    def _add(self, made: BlockBuilder, row: Sequence[TokenSequence], place: Cursor, after: Cursor) -> None:
         numbers = np.array([sequence.number for sequence in row])
         origin = self._reads.origins(numbers)
         try:
             element = packed_row(self._node, row)
         except Exception as error:  # noqa: BLE001 - an element's own methods may raise anything
             words = GroupOrigin([(origin, len(numbers))]).describe(0)
-            made.fail(Failure(located(error, stage=self._node.label, origin=words), place, after))
+            made.fail(Failure(as_element_error(error, stage=self._node.label, origin=words), place, after))
         else:
             made.add(element, (origin, len(numbers)), place, after)
 
@@ -148,7 +148,7 @@ class PackStage(Stage):
         except Exception as error:  # noqa: BLE001 - an element's own methods may raise anything
             origin = self._reads.origins(range(self._next, self._next + 1)).describe(0)
             place = self._place()
-            return self._passed(Failure(located(error, stage=self._node.label, origin=origin), place, place))
+            return self._passed(Failure(as_element_error(error, stage=self._node.label, origin=origin), place, place))
         row = self._open.offer(sequence)
         if row is None:
             self._next += 1

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from headrace.plan.packing import Pack
-from headrace.semantics.packing import Held, TokenSequence
+from headrace.semantics.packing import BinContents, TokenSequence
 
-__all__ = ["OpenRows", "open_rows"]
+__all__ = ["OpenBins", "open_bins"]
 
 
-class OpenRows(Protocol):
+class OpenBins(Protocol):
     """The rows that are open."""
 
     @property
@@ -38,7 +38,7 @@ class OpenRows(Protocol):
         """At the end, the next row; it is open no more."""
         ...
 
-    def held(self) -> Held:
+    def held(self) -> BinContents:
         """What is in the rows, for a state."""
         ...
 
@@ -47,10 +47,10 @@ class OpenRows(Protocol):
         ...
 
 
-def open_rows(node: Pack) -> OpenRows:
+def open_bins(node: Pack) -> OpenBins:
     """Rows for the node's strategy."""
     return (
-        _OneRow() if node.strategy == "concat_then_split" else _Rows(node.open_rows, best=node.strategy == "best_fit")
+        _OneBin() if node.strategy == "concat_then_split" else _Bins(node.open_rows, best=node.strategy == "best_fit")
     )
 
 
@@ -71,7 +71,7 @@ class _Row:
         self.numbers.append(sequence.number)
 
 
-class _Rows:
+class _Bins:
     """Whole sequences, in the first or in the fullest row where there is room."""
 
     def __init__(self, limit: int, *, best: bool) -> None:
@@ -120,7 +120,7 @@ class _Rows:
     def left(self) -> Sequence[TokenSequence] | None:
         return self._taken(self._rows[0]) if self._rows else None
 
-    def held(self) -> Held:
+    def held(self) -> BinContents:
         return tuple(tuple(row.numbers) for row in self._rows), 0
 
     def restore(self, sequences: dict[int, TokenSequence], held: Any, offset: int) -> None:
@@ -142,7 +142,7 @@ def _fits(room: list[int], lengths: list[int]) -> bool:
     return all(length <= left for left, length in zip(room, lengths, strict=True))
 
 
-class _OneRow:
+class _OneBin:
     """One sequence after the other, cut where a row ends."""
 
     def __init__(self) -> None:
@@ -183,7 +183,7 @@ class _OneRow:
                 self._offset = 0
         return pieces
 
-    def held(self) -> Held:
+    def held(self) -> BinContents:
         return ((tuple(sequence.number for sequence in self._queue),) if self._queue else ()), self._offset
 
     def restore(self, sequences: dict[int, TokenSequence], held: Any, offset: int) -> None:

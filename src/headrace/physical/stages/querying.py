@@ -6,7 +6,7 @@ import dataclasses
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State
-from headrace.blocks.origin import NumberedOrigin
+from headrace.blocks.origin import IndexOrigin
 from headrace.errors import CancelledError, HeadraceError
 from headrace.io.sql.reader import RowChunk, RowPosition, RowReader
 from headrace.observe.meter import Meter
@@ -66,7 +66,7 @@ class QueryStage(Stage):
         if chunk is None:
             return None
         numbers = range(chunk.position.row, chunk.position.row + len(chunk))
-        return Block(rows_payload(chunk), _RowCursor(chunk), NumberedOrigin(numbers))
+        return Block(rows_payload(chunk), _RowCursor(chunk), IndexOrigin(numbers))
 
     def stop(self) -> None:
         self._reader.stop()

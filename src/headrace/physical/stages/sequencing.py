@@ -240,14 +240,14 @@ def _skip(node: Skip, state: State | None, context: StageContext) -> Stage:
 
 @lower.register
 def _shard(node: Shard, state: State | None, context: StageContext) -> Stage:
-    above = lower(node.input, input_state(state), context.above_shard(node))
+    above = lower(node.input, input_state(state), context.upstream_of_shard(node))
     return ShardStage(node, above, context.meter(node), state)
 
 
 @lower.register
 def _concatenate(node: Concatenate, state: State | None, context: StageContext) -> Stage:
     return ConcatenateStage(
-        lambda part, saved: lower(node.inputs[part], saved, context.among(node.inputs, part)),
+        lambda part, saved: lower(node.inputs[part], saved, context.for_input(node.inputs, part)),
         context.meter(node),
         state,
     )
@@ -259,7 +259,7 @@ def _repeat(node: Repeat, state: State | None, context: StageContext) -> Stage:
         return _nothing(node, context)
     return RepeatStage(
         node.count,
-        lambda turn, saved: lower(node.input, saved, context.turn(turn)),
+        lambda turn, saved: lower(node.input, saved, context.for_repeat(turn)),
         context.meter(node),
         state,
     )

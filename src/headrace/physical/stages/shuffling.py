@@ -20,7 +20,7 @@ import numpy as np
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State, input_state
-from headrace.blocks.origin import Numbers, Origin, as_array, subset
+from headrace.blocks.origin import Indices, Origin, as_array, subset
 from headrace.blocks.payload import Payload, Rows, join
 from headrace.blocks.slot_buffer import SlotBuffer
 from headrace.observe.meter import Meter
@@ -301,7 +301,7 @@ class _ReadOrigin:
     pieces: list[tuple[int, Origin]]
     numbers: np.ndarray
 
-    def subset(self, indices: Numbers) -> _ReadOrigin:
+    def subset(self, indices: Indices) -> _ReadOrigin:
         return _ReadOrigin(self.pieces, as_array(subset(self.numbers, indices)))
 
     def describe(self, index: int) -> str:

@@ -16,12 +16,12 @@ from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.skipping import IgnoreErrors
 
-__all__ = ["BoundedForgivingStage", "ForgivingStage"]
+__all__ = ["BoundedSkipFailuresStage", "SkipFailuresStage"]
 
 _log: Final = logging.getLogger("headrace")
 
 
-class ForgivingStage(Stage):
+class SkipFailuresStage(Stage):
     """Leaves failures out. It adds nothing to the state: behind a failure lies a place like any other.
 
     Args:
@@ -38,31 +38,31 @@ class ForgivingStage(Stage):
             if not isinstance(item, Failure):
                 return item
             self.cursor = item.after
-            self.meter.forgave(1)
+            self.meter.count_skipped(1)
             if self._log:
-                _log.warning("left out: %s", said(item.error))
+                _log.warning("skipped: %s", said(item.error))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _ForgivenCursor:
-    """Behind so many elements that were left out."""
+class _SkippedFailuresCursor:
+    """Behind so many elements that were skipped."""
 
     failed: int
     input: Cursor
 
-    def advance(self, count: int) -> _ForgivenCursor:
-        return _ForgivenCursor(self.failed, self.input.advance(count))
+    def advance(self, count: int) -> _SkippedFailuresCursor:
+        return _SkippedFailuresCursor(self.failed, self.input.advance(count))
 
     def state(self) -> State:
         return {"failed": self.failed, "input": self.input.state()}
 
 
-class BoundedForgivingStage(Stage):
+class BoundedSkipFailuresStage(Stage):
     """Leaves the failures of one operation out, up to a number; each is named in the log.
 
     Args:
-        is_forgiven: whether a failure is that operation's.
-        most: how many may be left out; None is without a bound.
+        is_skipped: whether a failure is that operation's.
+        most: how many may be skipped; None is without a bound.
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class BoundedForgivingStage(Stage):
         meter: Meter,
         state: State | None,
         *,
-        is_forgiven: Callable[[Failure], bool],
+        is_skipped: Callable[[Failure], bool],
         most: int | None,
     ) -> None:
         self._failed: int = state["failed"] if state else 0
-        super().__init__(meter, (input_stage,), _ForgivenCursor(self._failed, input_stage.cursor))
-        self._is_forgiven = is_forgiven
+        super().__init__(meter, (input_stage,), _SkippedFailuresCursor(self._failed, input_stage.cursor))
+        self._is_forgiven = is_skipped
         self._most = most
 
     def _pull(self, limit: int) -> Item:
@@ -84,22 +84,22 @@ class BoundedForgivingStage(Stage):
             item = self._read(self.inputs[0], limit)
             if item is None:
                 return None
-            cursor = _ForgivenCursor(self._failed, item.cursor)
+            cursor = _SkippedFailuresCursor(self._failed, item.cursor)
             if isinstance(item, Block):
                 return Block(item.payload, cursor, item.origin)
             if not self._is_forgiven(item):
-                return Failure(item.error, cursor, _ForgivenCursor(self._failed, item.after), item.by)
+                return Failure(item.error, cursor, _SkippedFailuresCursor(self._failed, item.after), item.by)
             self._failed += 1
-            after = _ForgivenCursor(self._failed, item.after)
+            after = _SkippedFailuresCursor(self._failed, item.after)
             if self._most is not None and self._failed > self._most:
                 reason = f"{item.error.reason} (this is failure {self._failed}, and max_failures is {self._most})"
                 error = item.error.with_reason(reason)
                 return Failure(error, cursor, after)
             self.cursor = after
-            self.meter.forgave(1)
-            _log.warning("left out: %s", said(item.error))
+            self.meter.count_skipped(1)
+            _log.warning("skipped: %s", said(item.error))
 
 
 @lower.register
 def _ignore_errors(node: IgnoreErrors, state: State | None, context: StageContext) -> Stage:
-    return ForgivingStage(lower(node.input, state, context), context.meter(node), log=node.log_warning)
+    return SkipFailuresStage(lower(node.input, state, context), context.meter(node), log=node.log_warning)

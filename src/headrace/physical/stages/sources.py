@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import IndexCursor, State
-from headrace.blocks.origin import NumberedOrigin
+from headrace.blocks.origin import IndexOrigin
 from headrace.blocks.payload import Indexed, IndexSource, Rows
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
@@ -16,7 +16,7 @@ from headrace.physical.stage import Item, Stage
 from headrace.plan.node import Node
 from headrace.plan.sources import FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.plan.storing import Stored
-from headrace.semantics.failures import located
+from headrace.semantics.failures import as_element_error
 from headrace.semantics.generator_runs import GeneratorRun
 from headrace.semantics.sources import fewer_elements, index_source
 
@@ -41,13 +41,13 @@ class GeneratorStage(Stage):
             self._ended = self._raised is None and len(rows) < limit
             if rows:
                 numbers = range(cursor.index, cursor.index + len(rows))
-                return Block(Rows(rows), cursor, NumberedOrigin(numbers))
+                return Block(Rows(rows), cursor, IndexOrigin(numbers))
         return None if self._raised is None else self._failure(self._raised)
 
     def _failure(self, error: Exception) -> Failure:
         self._raised = None
         number = self._run.index - 1
-        placed = located(error, stage=self._node.label, origin=f"element {number}")
+        placed = as_element_error(error, stage=self._node.label, origin=f"element {number}")
         own = self._run.own_state()
         return Failure(placed, self.cursor, _GeneratorCursor(number + 1, own))
 
@@ -93,7 +93,7 @@ class IndexedStage(Stage):
         if not numbers:
             return None
         self._index = stop
-        return Block(Indexed(self._source, numbers), IndexCursor(numbers.start), NumberedOrigin(numbers))
+        return Block(Indexed(self._source, numbers), IndexCursor(numbers.start), IndexOrigin(numbers))
 
 
 @lower.register(FromTensors)

@@ -21,11 +21,11 @@ from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile
-from headrace.semantics.failures import located
-from headrace.semantics.stateful import DROPPED, END, AssertSteps, ScanSteps, Steps, TakeWhileSteps
+from headrace.semantics.failures import as_element_error
+from headrace.semantics.stateful import DROPPED, END, AssertCardinalityOp, ScanOp, StatefulOp, TakeWhileOp
 from headrace.structure import Element, nbytes_of
 
-__all__ = ["SequentialStage"]
+__all__ = ["StatefulStage"]
 
 # What lies in mind before each element of a block may be large, and is kept with the block.
 _MARKS_BYTES: Final = 1 << 20
@@ -35,8 +35,8 @@ _MARKS_BYTES: Final = 1 << 20
 class _StepCursor:
     """Before output ``index`` of a block: what was in mind, and at which element of the input it began."""
 
-    steps: Steps
-    marks: Sequence[Any]
+    steps: StatefulOp
+    snapshots: Sequence[Any]
     offsets: Sequence[int]
     input: Cursor
     index: int = 0
@@ -45,15 +45,15 @@ class _StepCursor:
         return dataclasses.replace(self, index=self.index + count)
 
     def state(self) -> State:
-        at = min(self.index, len(self.marks) - 1)
-        return {**self.steps.state_of(self.marks[at]), "input": self.input.advance(self.offsets[at]).state()}
+        at = min(self.index, len(self.snapshots) - 1)
+        return {**self.steps.state_of(self.snapshots[at]), "input": self.input.advance(self.offsets[at]).state()}
 
 
-class SequentialStage(Stage):
+class StatefulStage(Stage):
     """Elements one after the other."""
 
-    def __init__(self, steps: Steps, label: str, input_stage: Stage, meter: Meter, *, ended: bool = False) -> None:
-        super().__init__(meter, (input_stage,), _StepCursor(steps, [steps.mark()], [0], input_stage.cursor))
+    def __init__(self, steps: StatefulOp, label: str, input_stage: Stage, meter: Meter, *, ended: bool = False) -> None:
+        super().__init__(meter, (input_stage,), _StepCursor(steps, [steps.snapshot()], [0], input_stage.cursor))
         self._steps = steps
         self._label = label
         self._block: Block | None = None  # what is left of the one that was read
@@ -70,8 +70,8 @@ class SequentialStage(Stage):
             if item is None:
                 return self._end()
             if isinstance(item, Failure):
-                mark = [self._steps.mark()]
-                places = [_StepCursor(self._steps, mark, [0], place) for place in (item.cursor, item.after)]
+                snapshot = [self._steps.snapshot()]
+                places = [_StepCursor(self._steps, snapshot, [0], place) for place in (item.cursor, item.after)]
                 return Failure(item.error, *places)
             made = self._through(item, limit)
             if made is not None:
@@ -80,7 +80,7 @@ class SequentialStage(Stage):
 
     def _few(self, limit: int) -> int:
         """As many elements that what lies in mind before each of them is not much."""
-        return max(1, min(limit, _MARKS_BYTES // max(1, nbytes_of(self._steps.mark()))))
+        return max(1, min(limit, _MARKS_BYTES // max(1, nbytes_of(self._steps.snapshot()))))
 
     def _end(self) -> Failure | None:
         self._ended = True
@@ -88,8 +88,8 @@ class SequentialStage(Stage):
         try:
             self._steps.end()
         except HeadraceError as error:
-            after = _StepCursor(self._steps, [self._steps.mark()], [0], self.inputs[0].cursor)
-            return Failure(located(error, stage=self._label, origin=None), before, after)
+            after = _StepCursor(self._steps, [self._steps.snapshot()], [0], self.inputs[0].cursor)
+            return Failure(as_element_error(error, stage=self._label, origin=None), before, after)
         return None
 
     @holds(lambda at, _: (at["self"].meter.name, at["block"].origin.describe(at["offset"])))
@@ -97,58 +97,58 @@ class SequentialStage(Stage):
         """What goes out for the block, as far as ``limit`` elements of it, or one that fails or is the last."""
         outputs: list[Element] = []
         offsets: list[int] = []
-        marks: list[Any] = []
+        snapshots: list[Any] = []
         count = min(limit, len(block))  # what a failure left of a block may be more than is asked for now
         rest = block.slice(count, len(block)) if count < len(block) else None
         rows = (block if rest is None else block.slice(0, count)).payload.rows()
         for offset, row in enumerate(rows):
-            mark = self._steps.mark()
+            snapshot = self._steps.snapshot()
             try:
                 output = self._steps.step(row)
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-                self._failure = self._failed(block, offset, error, mark)
+                self._failure = self._failed(block, offset, error, snapshot)
                 self._block = block.slice(offset + 1, len(block)) if offset + 1 < len(block) else None
-                return self._made(block, outputs, [*offsets, offset], [*marks, mark])
+                return self._made(block, outputs, [*offsets, offset], [*snapshots, snapshot])
             if output is END:
                 self._ended = True
-                return self._made(block, outputs, [*offsets, offset + 1], [*marks, self._steps.mark()])
+                return self._made(block, outputs, [*offsets, offset + 1], [*snapshots, self._steps.snapshot()])
             if output is not DROPPED:
                 outputs.append(output)
                 offsets.append(offset)
-                marks.append(mark)
+                snapshots.append(snapshot)
         self._block = rest
-        return self._made(block, outputs, [*offsets, count], [*marks, self._steps.mark()])
+        return self._made(block, outputs, [*offsets, count], [*snapshots, self._steps.snapshot()])
 
-    def _failed(self, block: Block, offset: int, error: Exception, mark: Any) -> Failure:
-        placed = located(error, stage=self._label, origin=block.origin.describe(offset))
-        before = _StepCursor(self._steps, [mark], [0], block.cursor.advance(offset))
-        after = _StepCursor(self._steps, [self._steps.mark()], [0], block.cursor.advance(offset + 1))
+    def _failed(self, block: Block, offset: int, error: Exception, snapshot: Any) -> Failure:
+        placed = as_element_error(error, stage=self._label, origin=block.origin.describe(offset))
+        before = _StepCursor(self._steps, [snapshot], [0], block.cursor.advance(offset))
+        after = _StepCursor(self._steps, [self._steps.snapshot()], [0], block.cursor.advance(offset + 1))
         return Failure(placed, before, after)
 
-    def _made(self, block: Block, outputs: list[Element], offsets: list[int], marks: list[Any]) -> Block | None:
+    def _made(self, block: Block, outputs: list[Element], offsets: list[int], snapshots: list[Any]) -> Block | None:
         if not outputs:
             # Nothing goes out, but the place is behind what was dropped.
-            self.cursor = _StepCursor(self._steps, marks[-1:], offsets[-1:], block.cursor)
+            self.cursor = _StepCursor(self._steps, snapshots[-1:], offsets[-1:], block.cursor)
             return None
         indices = np.array(offsets[:-1], dtype=np.int64)
-        cursor = _StepCursor(self._steps, marks, offsets, block.cursor)
+        cursor = _StepCursor(self._steps, snapshots, offsets, block.cursor)
         return Block(Rows(outputs), cursor, block.origin.subset(indices))
 
 
 @lower.register
 def _take_while(node: TakeWhile, state: State | None, context: StageContext) -> Stage:
-    steps = TakeWhileSteps(node, state)
+    steps = TakeWhileOp(node, state)
     above = lower(node.input, input_state(state), context)
-    return SequentialStage(steps, node.label, above, context.meter(node), ended=steps.ended)
+    return StatefulStage(steps, node.label, above, context.meter(node), ended=steps.ended)
 
 
 @lower.register
 def _scan(node: Scan, state: State | None, context: StageContext) -> Stage:
     above = lower(node.input, input_state(state), context)
-    return SequentialStage(ScanSteps(node, state), node.label, above, context.meter(node))
+    return StatefulStage(ScanOp(node, state), node.label, above, context.meter(node))
 
 
 @lower.register
 def _assert_cardinality(node: AssertCardinality, state: State | None, context: StageContext) -> Stage:
     above = lower(node.input, input_state(state), context)
-    return SequentialStage(AssertSteps(node, state), node.label, above, context.meter(node))
+    return StatefulStage(AssertCardinalityOp(node, state), node.label, above, context.meter(node))

@@ -21,10 +21,10 @@ from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.stateful import Unique
 from headrace.semantics.budget import Holding
-from headrace.semantics.failures import located
-from headrace.semantics.stateful import DROPPED, UNIQUE_REMEDY, UniqueSteps
+from headrace.semantics.failures import as_element_error
+from headrace.semantics.stateful import DROPPED, UNIQUE_REMEDY, UniqueOp
 
-__all__ = ["RecallingStage"]
+__all__ = ["UniqueStage"]
 
 
 _RECALLED_AT_ONCE: Final = 1024
@@ -47,7 +47,7 @@ class _RecallCursor:
         return {"read": self.read + offset, "input": self.start.state()}
 
 
-class RecallingStage(Stage):
+class UniqueStage(Stage):
     """Each element when it comes for the first time."""
 
     def __init__(self, label: str, input_stage: Stage, meter: Meter, state: State | None, *, holding: Holding) -> None:
@@ -57,7 +57,7 @@ class RecallingStage(Stage):
         self._recall: int = state["read"] if state else 0
         super().__init__(meter, (input_stage,), _RecallCursor(self._start, self._recall))
         self._label = label
-        self._steps = UniqueSteps()
+        self._steps = UniqueOp()
         self._read_before = 0
         self._block: Block | None = None
         self._failure: Failure | None = None
@@ -120,7 +120,7 @@ class RecallingStage(Stage):
                     kept.append(judged)
             except TypeError as error:
                 origin = block.origin.describe(judged)
-                placed = located(error, stage=self._label, origin=origin)
+                placed = as_element_error(error, stage=self._label, origin=origin)
                 before, after = (_RecallCursor(self._start, self._read_before + n) for n in (judged, judged + 1))
                 self._failure = Failure(placed, before, after)
                 self._block = block.slice(judged + 1, len(block)) if judged + 1 < len(block) else None
@@ -141,4 +141,4 @@ def _unique(node: Unique, state: State | None, context: StageContext) -> Stage:
     # What was seen is read again from the beginning, so it must come in the same order.
     above = lower(node.input, input_state(state), context.replaying())
     holding = context.holding(node, UNIQUE_REMEDY)
-    return RecallingStage(node.label, above, context.meter(node), state, holding=holding)
+    return UniqueStage(node.label, above, context.meter(node), state, holding=holding)

@@ -14,23 +14,23 @@ import numpy as np
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import IndexCursor, State
 from headrace.blocks.handing_out import handed_out, protected
-from headrace.blocks.origin import Numbers, Origin
+from headrace.blocks.origin import Indices, Origin
 from headrace.blocks.payload import Payload, Rows, join
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
-from headrace.physical.block_builder import Collected
+from headrace.physical.block_builder import BlockBuilder
 from headrace.physical.context import StageContext
-from headrace.physical.input_history import GroupOrigin, Reads
+from headrace.physical.input_history import GroupOrigin, InputHistory
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
-from headrace.plan.windowing import Held, HeldElements, Window
+from headrace.plan.windowing import Window, WindowContents, WindowElements
 from headrace.semantics.budget import Holding
-from headrace.semantics.failures import located
-from headrace.semantics.window_contents import HeldBlock
+from headrace.semantics.failures import as_element_error
+from headrace.semantics.window_contents import WindowBlock
 from headrace.semantics.windowing import window_element
 from headrace.structure import Element
 
-__all__ = ["HeldStage", "WindowStage"]
+__all__ = ["WindowContentsStage", "WindowStage"]
 
 
 class WindowStage(Stage):
@@ -40,7 +40,7 @@ class WindowStage(Stage):
         self._holding = holding
         super().__init__(meter, (input_stage,), input_stage.cursor)
         self._node = node
-        self._reads = Reads(input_stage.cursor)
+        self._reads = InputHistory(input_stage.cursor)
         self._first = 0  # the number of the element with which the next window begins
         self._payloads: list[Payload] = []  # the elements from there on, without those that failed
         self._failures: dict[int, HeadraceError] = {}
@@ -59,7 +59,7 @@ class WindowStage(Stage):
         # Only then: a join may copy, and a copy of what is read-only is not.
         payload = protected(join(self._payloads)) if self._payloads else Rows([])
         begins = range(self._first, self._first + step * min(limit, self._begun()), step)
-        made = Collected(payload.nbytes)
+        made = BlockBuilder(payload.nbytes)
         for begin in begins:
             window = self._window(begin, payload)
             place, after = self._reads.place(begin), self._reads.place(min(begin + step, self._reads.number))
@@ -68,7 +68,7 @@ class WindowStage(Stage):
             else:
                 made.add(*window, place, after)
         self._forget_before(begins.stop if begins else self._first, payload)
-        return made.closed()
+        return made.finish()
 
     def _read_up_to(self, end: int) -> None:
         while self._reads.number < end and not self._input_ended:
@@ -97,13 +97,13 @@ class WindowStage(Stage):
         if failure is not None:
             return failure
         origin = self._reads.origins(numbers)
-        held = HeldBlock(payload.subset(self._indices(numbers)), origin)
+        held = WindowBlock(payload.subset(self._indices(numbers)), origin)
         try:
             return window_element(node, held), (origin, len(numbers))
         except Exception as error:  # noqa: BLE001 - an element's own methods may raise anything
-            return located(error, stage=node.label, origin=GroupOrigin([(origin, len(numbers))]).describe(0))
+            return as_element_error(error, stage=node.label, origin=GroupOrigin([(origin, len(numbers))]).describe(0))
 
-    def _indices(self, numbers: range) -> Numbers:
+    def _indices(self, numbers: range) -> Indices:
         """Where in the payload the elements with these numbers are."""
         if not self._failures:
             return range(numbers.start - self._first, numbers.stop - self._first, numbers.step)
@@ -127,28 +127,28 @@ class WindowStage(Stage):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _HeldOrigin:
+class _WindowOrigin:
     """Where held elements came from."""
 
-    elements: HeldElements
-    numbers: Numbers
+    elements: WindowElements
+    numbers: Indices
 
-    def subset(self, indices: Numbers) -> _HeldOrigin:
-        return _HeldOrigin(self.elements, np.asarray(self.numbers)[np.asarray(indices)])
+    def subset(self, indices: Indices) -> _WindowOrigin:
+        return _WindowOrigin(self.elements, np.asarray(self.numbers)[np.asarray(indices)])
 
     def describe(self, index: int) -> str:
         return self.elements.origin(int(self.numbers[index]))
 
 
-class HeldStage(Stage):
+class WindowContentsStage(Stage):
     """The elements that are held, by number."""
 
     by_index = True
 
-    def __init__(self, elements: HeldElements, meter: Meter, index: int) -> None:
+    def __init__(self, elements: WindowElements, meter: Meter, index: int) -> None:
         super().__init__(meter, (), IndexCursor(index))
-        self._payload = elements.payload if isinstance(elements, HeldBlock) else Rows(list(elements.rows()))
-        self._origin = _HeldOrigin(elements, range(len(elements)))
+        self._payload = elements.payload if isinstance(elements, WindowBlock) else Rows(list(elements.rows()))
+        self._origin = _WindowOrigin(elements, range(len(elements)))
         self._index = index
 
     def _pull(self, limit: int) -> Item:
@@ -160,8 +160,8 @@ class HeldStage(Stage):
 
 
 @lower.register
-def _held(node: Held, state: State | None, context: StageContext) -> Stage:
-    return HeldStage(node.elements, context.meter(node), state["index"] if state else 0)
+def _held(node: WindowContents, state: State | None, context: StageContext) -> Stage:
+    return WindowContentsStage(node.elements, context.meter(node), state["index"] if state else 0)
 
 
 @lower.register

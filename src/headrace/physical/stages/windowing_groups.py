@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import Cursor, IndexCursor, State, input_state
+from headrace.blocks.cursor import Cursor, IndexCursor, SavedCursor, State, input_state
 from headrace.blocks.origin import Within
 from headrace.blocks.payload import Rows
 from headrace.coordination.closing import close_all
@@ -29,24 +29,23 @@ from headrace.errors import HeadraceError
 from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
 from headrace.ownership import read_only
-from headrace.physical.block_builder import SavedCursor
 from headrace.physical.context import StageContext
-from headrace.physical.input_history import GroupOrigin, Reads, Runs, place_in
+from headrace.physical.input_history import GroupOrigin, InputHistory, InputRuns, place_in
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
-from headrace.physical.workers.subplan_reader import InnerReader
+from headrace.physical.workers.subplan_reader import SubplanReader
 from headrace.plan.windowing import GroupByWindow
 from headrace.semantics.budget import Holding
 from headrace.semantics.calls import call_on
-from headrace.semantics.failures import located, within
-from headrace.semantics.window_contents import HeldBlock
+from headrace.semantics.failures import as_element_error, inside_element
+from headrace.semantics.window_contents import WindowBlock
 from headrace.semantics.windowing import GROUPS_REMEDY, group_lost, group_state, reduced_plan
 from headrace.structure import Element
 
 __all__ = ["GroupWindowsStage", "OpenGroup"]
 
 # Opens the plan that the user's function makes of a group: (key, elements, its number, inner state) -> reader.
-OpenGroup = Callable[[int, HeldBlock, int, State | None], InnerReader]
+OpenGroup = Callable[[int, WindowBlock, int, State | None], SubplanReader]
 
 
 # What is read at once: enough for as many groups as were asked for, and no more than is quickly read.
@@ -78,7 +77,7 @@ class _Place:
     number: int
     groups: Sequence[_Group]
     current: _Group | None
-    runs: Runs
+    runs: InputRuns
 
     def state(self, inner: Cursor | None) -> State:
         groups = [
@@ -129,14 +128,14 @@ class GroupWindowsStage(Stage):
         self._node = node
         self._open_group = open_group
         self._saved = state
-        self._reads = Reads(input_stage.cursor)
+        self._reads = InputHistory(input_stage.cursor)
         self._block: Block | None = None  # what was read and not looked at yet
         self._rows: list[Element] = []
         self._next = 0  # the number of the next element to look at
         self._full = 0  # how many groups were full
         self._growing: dict[int, _Group] = {}
         self._groups: list[_Group] = []  # these, and those that were full not long ago
-        self._current: tuple[_Group, InnerReader, GroupOrigin] | None = None
+        self._current: tuple[_Group, SubplanReader, GroupOrigin] | None = None
         self._left: list[int] | None = None  # the keys that are left at the end, the next one last
         self._lost = False
         self._stopped = False
@@ -163,11 +162,11 @@ class GroupWindowsStage(Stage):
     def _open(self, group: _Group, inner: State | None) -> None:
         members = self._reads.origins(np.array(group.numbers))
         assert group.full_at is not None  # or it would not be opened
-        reader = self._open_group(group.key, HeldBlock(Rows(group.rows), members), group.full_at, inner)
+        reader = self._open_group(group.key, WindowBlock(Rows(group.rows), members), group.full_at, inner)
         self._current = (group, reader, GroupOrigin([(members, len(group.numbers))]))
         group.rows = []  # the dataset has them
 
-    def _from_dataset(self, group: _Group, reader: InnerReader, origin: GroupOrigin, limit: int) -> Item:
+    def _from_dataset(self, group: _Group, reader: SubplanReader, origin: GroupOrigin, limit: int) -> Item:
         """What comes next of the group's dataset; None at its end."""
         if self._stopped:  # stop() may have come before there was something to stop
             reader.stop()
@@ -185,7 +184,7 @@ class GroupWindowsStage(Stage):
             self._current = None
             return Failure(item.error, _GroupCursor(place), _GroupCursor(self._place(None)))
         reader.drop_failure()
-        error = within(item.error, origin.describe(0))
+        error = inside_element(item.error, origin.describe(0))
         return Failure(error, _GroupCursor(place, item.cursor), _GroupCursor(place, item.after))
 
     # ------------------------------------------------------------------ groups
@@ -234,7 +233,7 @@ class GroupWindowsStage(Stage):
         try:
             group = self._group_of(element)
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-            return self._passed(located(error, stage=self._node.label, origin=block.origin.describe(index)))
+            return self._passed(as_element_error(error, stage=self._node.label, origin=block.origin.describe(index)))
         group.add(number, element)
         self._next += 1
         return self._filled(group) if len(group.numbers) == group.size else None
@@ -321,19 +320,19 @@ class GroupWindowsStage(Stage):
 
 @lower.register
 def _group_by_window(node: GroupByWindow, state: State | None, context: StageContext) -> Stage:
-    def open_group(key: int, held: HeldBlock, number: int, saved: State | None) -> InnerReader:
+    def open_group(key: int, held: WindowBlock, number: int, saved: State | None) -> SubplanReader:
         def open_stage() -> Stage | Failure:
             try:
                 plan, inside = reduced_plan(node, key, held, number, context)
                 return lower(plan, saved, inside)
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
                 nowhere = IndexCursor(0)  # the stage knows where it stands
-                return Failure(located(error, stage=node.reduce_label, origin=origin()), nowhere, nowhere)
+                return Failure(as_element_error(error, stage=node.reduce_label, origin=origin()), nowhere, nowhere)
 
         def origin() -> str:
             return GroupOrigin([(held.origins, len(held))]).describe(0)
 
-        return InnerReader(open_stage, None if saved is None else SavedCursor(saved), origin)
+        return SubplanReader(open_stage, None if saved is None else SavedCursor(saved), origin)
 
     # Elements that are held are read again.
     above = lower(node.input, input_state(state), context.replaying())

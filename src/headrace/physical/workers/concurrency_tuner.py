@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["TunedCalls"]
+__all__ = ["ConcurrencyTuner"]
 
 # A task that took so long says what an element takes; a shorter one is mostly the way there.
 _MEASURABLE_S: Final = 1e-3
@@ -28,7 +28,7 @@ _WORTH: Final = 1.1
 _LEARNED: Final[weakref.WeakKeyDictionary[Any, int]] = weakref.WeakKeyDictionary()
 
 
-class TunedCalls:
+class ConcurrencyTuner:
     """Decides how many tasks may run at once; ``now`` is the answer.
 
     Args:

@@ -22,13 +22,13 @@ from headrace.observe.frames import since, waits
 from headrace.observe.meter import Meter
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.batch_memory import BatchMemory
-from headrace.physical.workers.concurrency_tuner import TunedCalls
+from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
 from headrace.physical.workers.gates import Gate
 from headrace.queues.channel import EMPTY, Channel
 from headrace.semantics.budget import Budget
 from headrace.semantics.elementwise import DeliveredRuns
 
-__all__ = ["ParallelMapStage", "UndeliveredStage"]
+__all__ = ["ParallelStage", "UndeliveredStage"]
 
 # A task wakes two threads, each of which waits for Python's lock and finds a cold cache: a third of a millisecond of work
 # beside one, on two cores (docs/decisions/0053).
@@ -56,7 +56,7 @@ class _Task:
     )
 
 
-class ParallelMapStage(Stage):
+class ParallelStage(Stage):
     """What ``make`` makes of blocks, in workers: one or several maps in a row, or batches.
 
     What always holds: at most ``window`` tasks are in flight or wait to be handed on, and what they are known to
@@ -75,7 +75,7 @@ class ParallelMapStage(Stage):
         number: int,
         budget: Budget,
         memory: BatchMemory | None = None,
-        tuned: TunedCalls | None = None,
+        tuned: ConcurrencyTuner | None = None,
     ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
         self._make = make

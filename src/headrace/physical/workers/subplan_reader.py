@@ -15,10 +15,10 @@ from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.gates import Gate
 from headrace.queues.channel import EMPTY, Channel
 
-__all__ = ["AheadReader", "InnerReader", "Opened"]
+__all__ = ["OpenSubplan", "PrefetchingReader", "SubplanReader"]
 
 
-class InnerReader:
+class SubplanReader:
     """Reads the stage of an inner plan when it is asked; opens it with the first read.
 
     A failure to open is the one thing that such a reader gives.
@@ -102,7 +102,7 @@ class InnerReader:
             self._stage.close()
 
 
-class AheadReader(InnerReader):
+class PrefetchingReader(SubplanReader):
     """Reads the stage of an inner plan in the pipeline's workers, up to two blocks ahead.
 
     One task at a time reads the stage, so the stage itself knows nothing of threads. A task goes on while there is
@@ -172,7 +172,7 @@ class AheadReader(InnerReader):
     def _make_one(self) -> None:
         start = time.perf_counter()
         # What lies ready in the plan is taken at once: a file is parsed by the megabyte, however little was asked for.
-        ready = self._stage.at_hand if isinstance(self._stage, Stage) else 0
+        ready = self._stage.ready_elements if isinstance(self._stage, Stage) else 0
         item = self._make(max(self._pace.size, ready))
         self._all_made = item is None or isinstance(self._stage, Failure)
         self._made.put_nowait((item, time.perf_counter() - start))
@@ -211,12 +211,12 @@ class AheadReader(InnerReader):
 
 
 @dataclasses.dataclass(slots=True)
-class Opened:
+class OpenSubplan:
     """A slot's dataset: the number and the block of the element that opened it, and its reader."""
 
     number: int
     opener: Block
-    reader: InnerReader
+    reader: SubplanReader
 
     @property
     def cursor(self) -> Cursor:

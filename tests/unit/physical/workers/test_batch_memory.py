@@ -16,7 +16,7 @@ from tests.laws.running import Way, assert_same, elements_of, ways
 import headrace as hr
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import IndexCursor
-from headrace.blocks.origin import NumberedOrigin
+from headrace.blocks.origin import IndexOrigin
 from headrace.blocks.payload import BatchBufferView, Rows, join
 from headrace.physical.workers import batch_memory
 from headrace.physical.workers.batch_memory import BatchMemory
@@ -29,7 +29,7 @@ def _however_small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def block_of(rows: list[Any], start: int = 0) -> Block:
-    return Block(Rows(rows), IndexCursor(start), NumberedOrigin(range(start, start + len(rows))))
+    return Block(Rows(rows), IndexCursor(start), IndexOrigin(range(start, start + len(rows))))
 
 
 def varied(x: int) -> Any:

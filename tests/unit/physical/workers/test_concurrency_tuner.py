@@ -13,11 +13,11 @@ from tests.laws.running import assert_same, elements_of
 
 import headrace as hr
 from headrace.physical.workers import concurrency_tuner as tuned_calls
-from headrace.physical.workers.concurrency_tuner import TunedCalls
+from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
 from headrace.testing.restoring import check_every_restore_point
 
 
-def fed(calls: TunedCalls, alone_s: float, beside_s: float, tasks: int) -> list[int]:
+def fed(calls: ConcurrencyTuner, alone_s: float, beside_s: float, tasks: int) -> list[int]:
     """How many could run at once in each of so many tasks, whose elements take so long."""
     seen = []
     for _ in range(tasks):
@@ -29,7 +29,7 @@ def fed(calls: TunedCalls, alone_s: float, beside_s: float, tasks: int) -> list[
 @given(st.integers(2, 64), st.floats(1e-3, 1e-2), st.floats(0.1, 10))
 def test_the_faster_way_is_found_and_the_other_tried_ever_less(most: int, alone_s: float, slower: float) -> None:
     beside_s = alone_s * most * slower
-    calls = TunedCalls(most, lambda x: x)
+    calls = ConcurrencyTuner(most, lambda x: x)
     seen = fed(calls, alone_s, beside_s, 2000)
     better = most if slower * 1.1 < 1 or beside_s > 2e-2 else 1
     if beside_s <= 2e-2:
@@ -40,7 +40,7 @@ def test_the_faster_way_is_found_and_the_other_tried_ever_less(most: int, alone_
 
 
 def test_what_changes_is_noticed() -> None:
-    calls = TunedCalls(2, lambda x: x)
+    calls = ConcurrencyTuner(2, lambda x: x)
     fed(calls, 1e-3, 4e-3, 40)
     assert calls.now == 1
     seen = fed(calls, 1e-3, 1e-3, 200)
@@ -48,25 +48,25 @@ def test_what_changes_is_noticed() -> None:
 
 
 def test_what_takes_long_is_never_tried_alone() -> None:
-    assert set(fed(TunedCalls(4, lambda x: x), 1.0, 1.0, 100)) == {4}
+    assert set(fed(ConcurrencyTuner(4, lambda x: x), 1.0, 1.0, 100)) == {4}
 
 
 def test_short_tasks_decide_nothing() -> None:
-    assert set(fed(TunedCalls(4, lambda x: x), 1e-6, 1e-6, 100)) == {4}
+    assert set(fed(ConcurrencyTuner(4, lambda x: x), 1e-6, 1e-6, 100)) == {4}
 
 
 def test_the_next_epoch_begins_with_what_was_learned() -> None:
     def function(x: int) -> int:
         return x
 
-    fed(TunedCalls(2, function), 1e-3, 4e-3, 40)
-    assert TunedCalls(2, function).now == 1
-    assert TunedCalls(2, lambda x: x).now == 2
+    fed(ConcurrencyTuner(2, function), 1e-3, 4e-3, 40)
+    assert ConcurrencyTuner(2, function).now == 1
+    assert ConcurrencyTuner(2, lambda x: x).now == 2
 
 
 def test_a_function_that_nothing_refers_to_weakly_is_learned_anew() -> None:
-    fed(TunedCalls(2, np.sin), 1e-3, 4e-3, 40)
-    assert TunedCalls(2, np.sin).now in {1, 2}
+    fed(ConcurrencyTuner(2, np.sin), 1e-3, 4e-3, 40)
+    assert ConcurrencyTuner(2, np.sin).now in {1, 2}
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ import pytest
 
 from headrace.blocks.block import Block
 from headrace.blocks.cursor import IndexCursor
-from headrace.blocks.origin import NumberedOrigin
+from headrace.blocks.origin import IndexOrigin
 from headrace.blocks.payload import Rows
 from headrace.observe.meter import Meter
 from headrace.physical.stage import Item, Stage
 from headrace.physical.workers import parallel_stage as parallel
-from headrace.physical.workers.concurrency_tuner import TunedCalls
+from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
 from headrace.physical.workers.gates import Gate
-from headrace.physical.workers.parallel_stage import ParallelMapStage
+from headrace.physical.workers.parallel_stage import ParallelStage
 from headrace.queues.channel import EMPTY, Channel
 from headrace.semantics.budget import Budget
 
@@ -47,12 +47,12 @@ class Numbers(Stage):
         first, self.read, self.reads = self.read, self.read + limit, self.reads + 1
         self.now[0] += limit * self.takes_s
         rows = Rows(list(range(first, self.read)))
-        return Block(rows, IndexCursor(first), NumberedOrigin(np.arange(first, self.read)))
+        return Block(rows, IndexCursor(first), IndexOrigin(np.arange(first, self.read)))
 
 
 def stage_of(
     monkeypatch: pytest.MonkeyPatch, *, read_s: float, work_s: float, ordered: bool
-) -> tuple[ParallelMapStage, Numbers]:
+) -> tuple[ParallelStage, Numbers]:
     now = [0.0]
     monkeypatch.setattr(parallel, "time", types.SimpleNamespace(perf_counter=lambda: now[0]))
     numbers = Numbers(read_s, now)
@@ -62,7 +62,7 @@ def stage_of(
         return [block]
 
     gate = Gate(Here(), CALLS)
-    stage = ParallelMapStage(make, numbers, Meter("map"), gate=gate, ordered=ordered, number=0, budget=Budget(1 << 30))
+    stage = ParallelStage(make, numbers, Meter("map"), gate=gate, ordered=ordered, number=0, budget=Budget(1 << 30))
     return stage, numbers
 
 
@@ -81,12 +81,12 @@ def run_at_once(task: Callable[[], None]) -> bool:
 @pytest.mark.parametrize("ordered", [True, False])
 @pytest.mark.parametrize("most", [2, CALLS])
 def test_a_result_that_is_not_told_of_yet_is_no_end(monkeypatch: pytest.MonkeyPatch, ordered: bool, most: int) -> None:
-    tuned = TunedCalls(most, lambda number: number)
+    tuned = ConcurrencyTuner(most, lambda number: number)
     tuned.now = 1  # one task is tried alone, so that none begins beside it
     gate = Gate(Here(), CALLS)
     monkeypatch.setattr(gate, "run_here", run_at_once)
     numbers = Numbers(0.0, [0.0])
-    stage = ParallelMapStage(
+    stage = ParallelStage(
         lambda block: [block],
         numbers,
         Meter("map"),
