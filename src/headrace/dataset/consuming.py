@@ -221,7 +221,9 @@ class Consuming(Part):
 
     def __iter__(self) -> DatasetIterator:
         from headrace.iterator import DatasetIterator
+        from headrace.semantics.dataloader_workers import warn_of_whole_copies
 
+        warn_of_whole_copies(self, self._plan)
         return DatasetIterator(self._plan)
 
 

@@ -33,6 +33,9 @@ class Feeding(Part):
         for the next ``iter``); ``stats()``, with the wait of each step and the time of each copy;
         ``close``; and is a context manager.
 
+        It needs no ``DataLoader``. Where one is asked for, ``DataLoader(feed, batch_size=None, num_workers=n)`` gives each
+        element once, in order, whatever ``n`` is: its workers deal them out, each running the pipeline for its part.
+
         Args:
             device: where to; the CPU by default.
             dtype: a ``torch.dtype`` for tensors of floats; None leaves them as they are.
@@ -51,11 +54,13 @@ class Feeding(Part):
             tensor([0, 1])
             tensor([2, 3])
         """
-        from headrace.feed.feeding import Feed
         from headrace.feed.torch_feed import torch_transfer
 
         size = _buffer_size(buffer_size, stage="to_torch")
-        return Feed(self._plan, torch_transfer(device, dtype, pin_memory, size), size)
+        transfer = torch_transfer(device, dtype, pin_memory, size)
+        from headrace.feed.torch_dataset import TorchFeed  # PyTorch is there
+
+        return TorchFeed(self._plan, transfer, size)
 
     def to_jax(self, device: Any = None, sharding: Any = None, buffer_size: int = 2) -> Feed:
         """The elements as JAX's arrays, on a device, or sharded over several, before the training loop asks for them.

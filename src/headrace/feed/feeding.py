@@ -18,7 +18,7 @@ import time
 import weakref
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Never, Protocol, Self
 
 from headrace.errors import CancelledError, HeadraceError, OutOfRangeError
 from headrace.feed.stats import FeedStats, StepTimes, own_rank
@@ -28,6 +28,7 @@ from headrace.plan.buffering import WithOptions
 from headrace.plan.node import INFINITE_CARDINALITY, Node
 from headrace.plan.options import Options
 from headrace.queues.channel import Channel
+from headrace.semantics.dataloader_workers import warn_of_whole_copies
 from headrace.structure import Element, nbytes_of
 
 __all__ = ["Feed", "FeedIterator", "Transfer"]
@@ -83,12 +84,33 @@ class Feed:
         self._waiting: FeedIterator | None = None  # what the next iter gives
 
     def __iter__(self) -> FeedIterator:
+        warn_of_whole_copies(self, self._plan)
         iterator = self._new() if self._waiting is None else self._waiting
         self._waiting, self._place = None, iterator.place
         return iterator
 
     def _new(self) -> FeedIterator:
-        return FeedIterator(self._plan, self._transfer(), self._buffer_size)
+        return FeedIterator(self._plan_here(), self._transfer(), self._buffer_size)
+
+    def _plan_here(self) -> Node:
+        return self._plan
+
+    def __getstate__(self) -> dict[str, Any]:
+        waiting = None if self._waiting is None else self.state_dict()
+        return vars(self) | {"_place": None, "_waiting": waiting}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state | {"_waiting": None})
+        if state["_waiting"] is not None:
+            Feed.load_state_dict(self, state["_waiting"])
+
+    @property
+    def dataset(self) -> Never:
+        """There is none, unlike that of a DataLoader, by which some libraries leave out what was seen before."""
+        raise AttributeError(
+            "a feed is no DataLoader, and has no 'dataset'; to go on where it stood, keep its state_dict(), and give it to "
+            "load_state_dict: then no element is read again to be skipped (Accelerate: register_for_checkpointing(feed))"
+        )
 
     def state_dict(self) -> dict[str, Any]:
         """Where the iterator stands that was made last, as plain data; the start of an epoch, where none was made.
@@ -125,7 +147,7 @@ class Feed:
 
     def with_options(self, options: Options) -> Feed:
         """The same feed of the same elements, run as the options say: see ``Dataset.with_options``."""
-        return Feed(WithOptions(input=self._plan, options=options), self._transfer, self._buffer_size)
+        return type(self)(WithOptions(input=self._plan, options=options), self._transfer, self._buffer_size)
 
     def cardinality(self) -> int:
         """How many elements an epoch has; ``INFINITE_CARDINALITY`` or ``UNKNOWN_CARDINALITY`` where there is no number."""

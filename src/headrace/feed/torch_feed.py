@@ -9,6 +9,7 @@ comes fast enough.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import deque
 from typing import Any, Final
 
@@ -46,10 +47,10 @@ def torch_transfer(device: Any, dtype: Any, pin_memory: bool | str, buffer_size:
         pinned = pin_memory is True
         if pinned and not torch.cuda.is_available():
             raise InvalidArgumentError("pin_memory=True needs CUDA, and there is none here", stage=_STAGE)
-        return lambda: TorchTransfer(place, dtype, pin_memory=pinned)
+        return functools.partial(TorchTransfer, place, dtype, pin_memory=pinned)
     if not torch.cuda.is_available():
         raise InvalidArgumentError(f"device={device!r}: there is no CUDA device here", stage=_STAGE)
-    return lambda: CudaTransfer(place, dtype, pin_memory=pin_memory is not False, slots=buffer_size + 2)
+    return functools.partial(CudaTransfer, place, dtype, pin_memory=pin_memory is not False, slots=buffer_size + 2)
 
 
 def as_tensor(array: np.ndarray) -> Any:

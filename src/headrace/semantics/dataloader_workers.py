@@ -1,0 +1,98 @@
+"""What a worker of PyTorch's ``DataLoader`` reads: processes that each iterate the same dataset.
+
+A DataLoader that is given an iterable sends it to every worker, and every worker reads all of it, unless somebody deals
+the elements out. A feed that is itself the DataLoader's dataset deals them (``dealt``). Where a class of the user's stands
+between, headrace cannot know who does, and says in the log that nobody seems to (``warn_of_whole_copies``).
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from typing import Any, Final, NamedTuple
+
+from headrace.plan.buffering import WithOptions, options_of
+from headrace.plan.node import Node, nodes_of
+from headrace.plan.options import Options
+from headrace.plan.sequencing import Shard
+
+__all__ = ["Worker", "dealt", "warn_of_whole_copies", "worker_here"]
+
+_log = logging.getLogger("headrace")
+_said: Final[set[int]] = set()
+_saying: Final = threading.Lock()
+
+
+class Worker(NamedTuple):
+    """One of several workers of a DataLoader.
+
+    Attributes:
+        number: which, from 0.
+        workers: of how many.
+        seed: the same for all of them, another one in each epoch of the DataLoader.
+    """
+
+    number: int
+    workers: int
+    seed: int
+
+
+def worker_here(dataset: object | None = None) -> Worker | None:
+    """The worker that this process is, None where it is none; of a DataLoader of that very dataset, if one is named."""
+    info = _info()
+    if info is None or (dataset is not None and info.dataset is not dataset):
+        return None
+    return Worker(info.id, info.num_workers, (info.seed - info.id) % (1 << 63))
+
+
+def dealt(plan: Node, worker: Worker | None) -> Node:
+    """The worker's part of the elements: one of every ``workers``, of an order that all workers agree on.
+
+    So the DataLoader, which takes from its workers in turns, gives the elements in the plan's order.
+    """
+    if worker is None:
+        return plan
+    if options_of(plan).seed is None:
+        plan = WithOptions(input=plan, options=Options(seed=worker.seed))
+    return Shard(input=plan, num_shards=worker.workers, index=worker.number)
+
+
+def warn_of_whole_copies(iterated: object, plan: Node) -> None:
+    """Says in the log, once a process, that what the DataLoader's own dataset holds is read whole by each worker.
+
+    Args:
+        iterated: a dataset, or a feed.
+        plan: its plan.
+    """
+    info = _info()
+    if info is None or info.num_workers < 2 or not _is_held(iterated, info.dataset) or _has_shard(plan):
+        return
+    with _saying:
+        if id(plan) in _said:
+            return
+        _said.add(id(plan))
+    _log.warning(
+        "each of %d workers of a DataLoader reads all of %s, so each element comes %d times: give the DataLoader the "
+        "dataset's to_torch() itself, with batch_size=None, which deals the elements out; or iterate "
+        "dataset.shard(info.num_workers, info.id), with info = torch.utils.data.get_worker_info()",
+        info.num_workers,
+        plan.label,
+        info.num_workers,
+    )
+
+
+def _info() -> Any:
+    module = sys.modules.get("torch.utils.data")  # who runs in a worker has imported it
+    return module.get_worker_info() if module is not None and hasattr(module, "get_worker_info") else None
+
+
+def _is_held(iterated: object, dataset: Any) -> bool:
+    """Whether it was made before there were workers: what a worker makes for itself may well be its own part."""
+    if hasattr(type(dataset), "__getitems__") or not hasattr(type(dataset), "__iter__"):
+        return False  # a DataLoader asks it for elements by number, each one once
+    return any(held is iterated for held in getattr(dataset, "__dict__", {}).values())
+
+
+def _has_shard(plan: Node) -> bool:
+    return any(isinstance(node, Shard) for node in nodes_of(plan))
