@@ -59,7 +59,7 @@ class Windowing(Part):
                 shift=shift,
                 stride=stride,
                 drop_remainder=bool(drop_remainder),
-                wrap=self._of,
+                dataset_of=self._of,
                 name=name,
             )
         )
@@ -103,7 +103,7 @@ class Windowing(Part):
                 reduce_func=reduce_func,
                 window_size=window_size,
                 window_size_func=window_size_func,
-                wrap=self._of,
+                dataset_of=self._of,
                 name=name,
             )
         )

@@ -21,6 +21,7 @@ from headrace.tensor_spec import Spec
 __all__ = [
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
+    "DatasetOf",
     "HasPlan",
     "Node",
     "Spec",
@@ -125,6 +126,10 @@ class HasPlan(Protocol):
     def __headrace_plan__(self) -> Node:
         """The plan of the dataset."""
         ...
+
+
+# Makes a dataset of a plan. The facade, which no module below it may name, gives it to the nodes whose elements are datasets.
+DatasetOf = Callable[[Node], HasPlan]
 
 
 def plan_of(dataset: object, *, stage: str) -> Node:

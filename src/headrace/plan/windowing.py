@@ -1,6 +1,6 @@
 """Plan nodes that make datasets of runs and of groups of elements: window, group_by_window, and what those datasets hold.
 
-A dataset is made of a plan by the facade, which stands above. So these nodes carry the facade's own function for it.
+A user gets a window as a ``Dataset``, which only the facade makes. So these nodes are given its ``dataset_of``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from headrace.known_as import known_as
 from headrace.plan.node import (
     INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY,
+    DatasetOf,
     Node,
     Spec,
     UnaryNode,
@@ -28,10 +29,7 @@ from headrace.plan.randomness import Randomness
 from headrace.structure import Element, flatten, spec_of, unflatten
 from headrace.tensor_spec import DatasetSpec, general
 
-__all__ = ["GroupByWindow", "Window", "WindowContents", "WindowElements", "Wrap"]
-
-# Makes a dataset of a plan.
-Wrap = Callable[[Node], Any]
+__all__ = ["GroupByWindow", "Window", "WindowContents", "WindowElements"]
 
 
 class WindowElements(Protocol):
@@ -79,7 +77,7 @@ class Window(UnaryNode):
     shift: int | None = None
     stride: int = 1
     drop_remainder: bool = False
-    wrap: Wrap
+    dataset_of: DatasetOf
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shift", self.size if self.shift is None else self.shift)
@@ -133,7 +131,7 @@ class GroupByWindow(UnaryNode):
     reduce_func: Callable[..., Any]
     window_size: int | None = None
     window_size_func: Callable[..., Any] | None = None
-    wrap: Wrap
+    dataset_of: DatasetOf
     randomness: Randomness = dataclasses.field(default_factory=Randomness)
 
     def __post_init__(self) -> None:

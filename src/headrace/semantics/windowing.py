@@ -61,7 +61,7 @@ def window_element(node: Window, elements: WindowElements) -> Element:
         InvalidArgumentError: the elements differ in structure.
     """
     treedef, leaves = by_leaf(elements)
-    return unflatten(treedef, [node.wrap(WindowContents(elements=leaf, name=node.name)) for leaf in leaves])
+    return unflatten(treedef, [node.dataset_of(WindowContents(elements=leaf, name=node.name)) for leaf in leaves])
 
 
 @holds(lambda at, _: (at["node"].reduce_label, None))
@@ -69,6 +69,6 @@ def reduced_plan(
     node: GroupByWindow, key: int, elements: WindowElements, number: int, context: SomeContext
 ) -> tuple[Node, SomeContext]:
     """The plan that the user's function makes of a group, and the context in which it runs."""
-    group = node.wrap(WindowContents(elements=elements, name=node.name))
+    group = node.dataset_of(WindowContents(elements=elements, name=node.name))
     plan = numbers_first(plan_of(node.reduce_func(key, group), stage=node.reduce_label))
     return plan, context.for_subplan(plan, opener=node, number=number)
