@@ -9,7 +9,6 @@ dataset with a weight is left, every draw chooses one that has not been found to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -26,9 +25,8 @@ __all__ = [
     "IDLE_LIMIT",
     "NO_CHOICE",
     "SMOOTHING",
-    "acceptance",
+    "TINY",
     "choice_of",
-    "choices",
     "class_of",
     "idle_error",
     "readings",
@@ -49,31 +47,14 @@ IDLE_LIMIT: Final = 1_000_000
 SMOOTHING: Final = 10
 CLASSES_AT_ONCE: Final = 32
 
+# Keeps from a division by zero, as in tf.data: a class that never comes is wanted without end.
+TINY: Final = float(np.finfo(np.float32).tiny)
+
 
 def uniforms(key: Key, start: int, count: int) -> np.ndarray:
     """The draws ``start`` to ``start + count`` of a number from 0 to below 1 (float64)."""
     words = random_int64(key, start, count).view(np.uint64)
     return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53  # as many bits as a float64 has
-
-
-def choices(drawn: np.ndarray, weights: np.ndarray, is_open: np.ndarray) -> np.ndarray:
-    """The dataset that each uniform number chooses (int64), or NO_CHOICE.
-
-    Args:
-        drawn: float64, (n,).
-        weights: float64, (datasets,), or (n, datasets) where each draw has its own.
-        is_open: bool, (datasets,): those that have not ended.
-    """
-    bounds = np.cumsum(np.where(is_open, weights, 0.0), axis=-1)
-    totals = bounds[..., -1]
-    places = drawn * totals
-    if bounds.ndim == 1:
-        chosen = np.searchsorted(bounds, places, side="right")
-    else:
-        chosen = (bounds <= places[:, None]).sum(axis=1)
-    # Rounding may carry a number up to the total itself: the last dataset with a weight has it.
-    last = np.argmax(bounds == totals[..., None], axis=-1)
-    return np.where(totals > 0, np.minimum(chosen, last), NO_CHOICE).astype(np.int64)
 
 
 def weights_of(element: Any, count: int, *, stage: str) -> np.ndarray:
@@ -121,29 +102,6 @@ def idle_error(stage: str) -> FailedPreconditionError:
 def resample_keys(key: Key) -> tuple[Key, Key]:
     """The random numbers that choose between original and judged elements, and those that judge."""
     return key.child(0), key.child(1)
-
-
-def acceptance(node: RejectionResample, counts: Sequence[int]) -> tuple[list[float], float]:
-    """How likely an element of each class is accepted, and how likely an element is taken unjudged.
-
-    With p the proportions in the input and t those of the target, t/p is how often a class is wanted for each time it
-    comes. The smallest of these ratios may be taken as it comes; the rest is made up by rejection.
-
-    Args:
-        node: what says the target, and the input's proportions where they are given.
-        counts: how many of each class were seen; used where the input's proportions are not given.
-    """
-    total = sum(counts)
-    initial = node.initial_dist or [count / total for count in counts]
-    # The smallest float32 keeps from a division by zero, as in tf.data: a class that never comes is wanted without end.
-    ratios = [
-        wanted / (given + float(np.finfo(np.float32).tiny))
-        for wanted, given in zip(node.target_dist, initial, strict=True)
-    ]
-    lowest, highest = min(ratios), max(ratios)
-    if highest == lowest:
-        return [1.0] * len(ratios), 1.0
-    return [(ratio - lowest) / (highest - lowest) for ratio in ratios], lowest
 
 
 def class_of(answer: Any, count: int) -> int:

@@ -1,8 +1,14 @@
-"""The reference of operations that choose which dataset, or which copy of it, the next element comes from."""
+"""The reference of operations that choose which dataset, or which copy of it, the next element comes from.
+
+How a draw becomes a choice, and how likely an element is accepted, are written here once more, for one draw at a time; the
+draws themselves and the shape of a saved state are shared with the stages.
+"""
 
 from __future__ import annotations
 
 import functools
+import itertools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -20,9 +26,8 @@ from headrace.semantics.mixing import (
     IDLE_LIMIT,
     NO_CHOICE,
     SMOOTHING,
-    acceptance,
+    TINY,
     choice_of,
-    choices,
     class_of,
     idle_error,
     readings,
@@ -37,6 +42,11 @@ from headrace.semantics.run_context import RunContext
 from headrace.structure import Element
 
 __all__: list[str] = []
+
+
+def uniform(key: Key, draw: int) -> float:
+    """The number from 0 to below 1 that is drawn for one choice."""
+    return float(uniforms(key, draw, 1)[0])
 
 
 class MixStream:
@@ -82,7 +92,7 @@ class MixStream:
         """The next draw: a dataset, or NO_CHOICE."""
         if self.selector is None:
             assert isinstance(self.node, SampleFromDatasets)
-            weights = np.array(self.node.weights)
+            weights: Sequence[float] = self.node.weights
         else:
             try:
                 element, origin = self.selector.next()
@@ -96,17 +106,27 @@ class MixStream:
             weights = self.weights(element, origin)
         self.draws += 1
         assert self.key is not None  # only who draws has weights
-        return int(choices(uniforms(self.key, self.draws - 1, 1), weights, self.is_open)[0])
+        return self.drawn(uniform(self.key, self.draws - 1), weights)
 
-    def weights(self, element: Element, origin: str) -> np.ndarray:
-        """The weights of one draw, in a row of its own."""
+    def drawn(self, number: float, weights: Sequence[float]) -> int:
+        """The open dataset in whose part of the weights the number lies, if they stand one behind the other from 0 to 1."""
+        ends = list(
+            itertools.accumulate(weight * is_open for weight, is_open in zip(weights, self.is_open, strict=True))
+        )
+        if not ends[-1]:
+            return NO_CHOICE
+        inside = (source for source, end in enumerate(ends) if number * ends[-1] < end)
+        return next(inside, ends.index(ends[-1]))  # rounding may carry the number up to the last end itself
+
+    def weights(self, element: Element, origin: str) -> Sequence[float]:
+        """The weights of one draw."""
         label, count = self.node.label, len(self.inputs)
         try:
-            row: np.ndarray = called(label, origin, lambda: weights_of(element, count, stage=label))
+            weights: Sequence[float] = called(label, origin, lambda: weights_of(element, count, stage=label).tolist())
         except HeadraceError:
             self.draws += 1
             raise
-        return row.reshape(1, -1)
+        return weights
 
     def state(self) -> State:
         state = {
@@ -160,10 +180,10 @@ class ResampleStream:
             raise StopIteration
         if self.group is None or self.offset == len(self.group):
             self.read_group()
-        unjudged = acceptance(self.node, self.seen)[1]
+        lowest = min(self.wanted())
         self.draws += 1
         try:
-            if uniforms(self.choosing, self.draws - 1, 1)[0] < unjudged:
+            if uniform(self.choosing, self.draws - 1) < lowest or self.is_as_wanted():
                 number, (element, origin) = self.classed(self.original)
             else:
                 number, (element, origin) = self.accepted()
@@ -171,6 +191,20 @@ class ResampleStream:
             self.ended = True
             raise
         return (number, element), origin
+
+    def wanted(self) -> list[float]:
+        """How often each class is wanted for each time that it comes."""
+        given = self.node.initial_dist or [count / sum(self.seen) for count in self.seen]
+        return [target / (share + TINY) for target, share in zip(self.node.target_dist, given, strict=True)]
+
+    def is_as_wanted(self) -> bool:
+        """Whether the input has the target's proportions already: then every element is taken as it comes."""
+        return len(set(self.wanted())) == 1
+
+    def acceptance(self, number: int) -> float:
+        """How likely a judged element of the class is accepted: never if it is wanted least, always if it is wanted most."""
+        lowest, highest = min(self.wanted()), max(self.wanted())
+        return (self.wanted()[number] - lowest) / (highest - lowest)
 
     def classed(self, stream: Stream) -> tuple[int, Given]:
         """The next element and its class."""
@@ -189,7 +223,7 @@ class ResampleStream:
             self.judged += 1
             if isinstance(item, HeadraceError):
                 raise item
-            if uniforms(self.judging, self.judged - 1, 1)[0] < acceptance(self.node, self.seen)[0][item[0]]:
+            if uniform(self.judging, self.judged - 1) < self.acceptance(item[0]):
                 return item
             if self.offset == len(self.group):
                 self.read_group()

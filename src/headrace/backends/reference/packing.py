@@ -1,6 +1,12 @@
-"""The reference of the operation that packs sequences."""
+"""The reference of the operation that packs sequences.
+
+Which sequence goes into which row, when a row goes out, and what a row is, are written here once more; what makes an element a
+sequence (``sequence_of``) and the shape of a saved state are shared with the stage.
+"""
 
 from __future__ import annotations
+
+import numpy as np
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, called
@@ -9,8 +15,9 @@ from headrace.blocks.origin import grouped
 from headrace.errors import HeadraceError
 from headrace.plan.packing import Pack
 from headrace.semantics.budget import Holding
-from headrace.semantics.packing import PACK_REMEDY, TokenSequence, pack_state, packed_row, sequence_of, sequences_lost
+from headrace.semantics.packing import PACK_REMEDY, TokenSequence, pack_state, sequence_of, sequences_lost
 from headrace.semantics.run_context import RunContext
+from headrace.structure import Element
 
 __all__: list[str] = []
 
@@ -26,6 +33,24 @@ def fits(sequence: TokenSequence, row: Row) -> bool:
     """Whether the whole sequence may go into the row."""
     free = zip(sequence.lengths, room(row), strict=True)
     return sequence.kind == row[0].kind and all(length <= left for length, left in free)
+
+
+def row_of(node: Pack, row: Row) -> Element:
+    """The row as an element: token by token, each with its sequence's number in the row and its own position in the sequence."""
+    treedef, kinds = row[0].kind
+    tokens, ids, positions = [], [], []
+    for component, ((dtype, shape), padding, limit) in enumerate(
+        zip(kinds, node.paddings(treedef), row[0].limits, strict=True)
+    ):
+        tokens.append(np.full((limit, *shape), padding, dtype))
+        ids.append(np.zeros(limit, dtype=np.int32))
+        positions.append(np.zeros(limit, dtype=np.int32))
+        at = 0
+        for number, sequence in enumerate(row, start=1):
+            for position, token in enumerate(sequence.arrays[component]):
+                tokens[-1][at], ids[-1][at], positions[-1][at] = token, number, position
+                at += 1
+    return node.row(treedef, tokens, ids, positions)
 
 
 class PackStream:
@@ -116,7 +141,7 @@ class PackStream:
 
     def made(self, row: Row) -> Given:
         origin = grouped(self.origins[row[0].number], self.origins[row[-1].number], len(row))
-        return called(self.node.label, origin, lambda: packed_row(self.node, row)), origin
+        return called(self.node.label, origin, lambda: row_of(self.node, row)), origin
 
     def restore(self, saved: State) -> None:
         """Reads again what was held."""

@@ -29,8 +29,8 @@ from headrace.plan.mixing import ChooseFromDatasets, Mixture, SampleFromDatasets
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.mixing import (
     IDLE_LIMIT,
+    NO_CHOICE,
     choice_of,
-    choices,
     idle_error,
     sample_key,
     selector_context,
@@ -88,6 +88,26 @@ class Lookahead:
         return taken
 
 
+def choices(drawn: np.ndarray, weights: np.ndarray, is_open: np.ndarray) -> np.ndarray:
+    """The dataset that each uniform number chooses (int64), or NO_CHOICE.
+
+    Args:
+        drawn: float64, (n,).
+        weights: float64, (datasets,), or (n, datasets) where each draw has its own.
+        is_open: bool, (datasets,): those that have not ended.
+    """
+    bounds = np.cumsum(np.where(is_open, weights, 0.0), axis=-1)
+    totals = bounds[..., -1]
+    places = drawn * totals
+    if bounds.ndim == 1:
+        chosen = np.searchsorted(bounds, places, side="right")
+    else:
+        chosen = (bounds <= places[:, None]).sum(axis=1)
+    # Rounding may carry a number up to the total itself: the last dataset with a weight has it.
+    last = np.argmax(bounds == totals[..., None], axis=-1)
+    return np.where(totals > 0, np.minimum(chosen, last), NO_CHOICE).astype(np.int64)
+
+
 class DrawnChoices:
     """Choices that are drawn with constant weights."""
 
@@ -103,7 +123,7 @@ class DrawnChoices:
         self._uniforms = np.empty(0)
 
     def peek(self, limit: int, is_open: np.ndarray) -> np.ndarray | Failure | None:
-        """The next choices, at most ``limit``."""
+        """The next at most ``limit``."""
         offset = self.draws - self._start
         if offset + limit > len(self._uniforms):
             self._start, offset = self.draws, 0

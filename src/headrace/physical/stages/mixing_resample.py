@@ -27,7 +27,7 @@ from headrace.semantics.failures import as_element_error
 from headrace.semantics.mixing import (
     CLASSES_AT_ONCE,
     SMOOTHING,
-    acceptance,
+    TINY,
     class_of,
     readings,
     resample_keys,
@@ -178,6 +178,25 @@ class _Numbers:
             self._start = position
             self._drawn = uniforms(self._key, position, self.AT_ONCE).tolist()
         return self._drawn[position - self._start]
+
+
+def acceptance(node: RejectionResample, counts: Sequence[int]) -> tuple[list[float], float]:
+    """How likely an element of each class is accepted, and how likely an element is taken unjudged.
+
+    With p the proportions in the input and t those of the target, t/p is how often a class is wanted for each time it
+    comes. The smallest of these ratios may be taken as it comes; the rest is made up by rejection.
+
+    Args:
+        node: what says the target, and the input's proportions where they are given.
+        counts: how many of each class were seen; used where the input's proportions are not given.
+    """
+    total = sum(counts)
+    initial = node.initial_dist or [count / total for count in counts]
+    ratios = [wanted / (given + TINY) for wanted, given in zip(node.target_dist, initial, strict=True)]
+    lowest, highest = min(ratios), max(ratios)
+    if highest == lowest:
+        return [1.0] * len(ratios), 1.0
+    return [(ratio - lowest) / (highest - lowest) for ratio in ratios], lowest
 
 
 class ResampleStage(Stage):
