@@ -44,7 +44,7 @@ class InlineStage(Stage):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Here:
-    """Where the stream stands now; it never gives an element before it is asked, so that is the place behind the last."""
+    """Where the stream stands now; it never gives an element before it is asked, so that is the position after the last."""
 
     stream: Stream
 

@@ -32,7 +32,7 @@ class Block:
 
     @property
     def after(self) -> Cursor:
-        """The place behind its last element."""
+        """The position after its last element."""
         return self.cursor.advance(len(self.payload))
 
     def slice(self, start: int, stop: int) -> Block:
@@ -51,7 +51,7 @@ def joined_block(blocks: Sequence[Block]) -> Block:
         raise InternalError("no blocks to join")
     lengths = [len(block) for block in blocks]
     starts = [0, *np.cumsum(lengths).tolist()]
-    # The last piece is the place behind all of them, so that advancing to the end is exact.
+    # The last piece is the position after all of them, so that advancing to the end is exact.
     pieces = [*(block.cursor for block in blocks), blocks[-1].after]
     return Block(
         join([block.payload for block in blocks]),
@@ -66,8 +66,8 @@ class Failure:
 
     Attributes:
         error: the error as the user will see it.
-        cursor: the place before it.
-        after: the place from which the run goes on when the error has been delivered.
+        cursor: the position before it.
+        after: the position from which the run goes on when the error has been delivered.
         by: the plan node on which the element failed, where somebody asks.
     """
 

@@ -1,7 +1,7 @@
 """Where a stage stands, kept while elements are delivered and written down only when asked for.
 
-A cursor marks the place before one element of a stage's output. ``advance(n)`` is the place n elements later,
-and ``state()`` is that place as plain data: what the stage, built anew from it, needs to deliver that element
+A cursor marks the position before one element of a stage's output. ``advance(n)`` is the position n elements later,
+and ``state()`` is that position as plain data: what the stage, built anew from it, needs to deliver that element
 next. Cursors are immutable and cheap to make, so every block carries one and a step costs nothing; only a
 checkpoint pays for ``state()``.
 
@@ -32,14 +32,14 @@ State = dict[str, Any]
 
 
 class Cursor(Protocol):
-    """The place before one element."""
+    """The position before one element."""
 
     def advance(self, count: int) -> Cursor:
-        """The place ``count`` elements later."""
+        """The position ``count`` elements later."""
         ...
 
     def state(self) -> State:
-        """This place as plain, JSON-able data."""
+        """This position as plain, JSON-able data."""
         ...
 
 
@@ -125,7 +125,7 @@ def input_state(state: State | None) -> State | None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SavedCursor:
-    """A place that was loaded, and from which nothing was read yet."""
+    """A position that was loaded, and from which nothing was read yet."""
 
     saved: State
 

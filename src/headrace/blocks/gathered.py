@@ -19,15 +19,15 @@ class GatheredPayload:
     Args:
         parts: the payloads.
         owners: the number of the part that each element is in (int64).
-        places: its number in that part (int64).
+        part_indices: its number in that part (int64).
     """
 
-    __slots__ = ("owners", "parts", "places")
+    __slots__ = ("owners", "part_indices", "parts")
 
-    def __init__(self, parts: Sequence[Payload], owners: np.ndarray, places: np.ndarray) -> None:
+    def __init__(self, parts: Sequence[Payload], owners: np.ndarray, part_indices: np.ndarray) -> None:
         self.parts = parts
         self.owners = owners
-        self.places = places
+        self.part_indices = part_indices
 
     def __len__(self) -> int:
         return len(self.owners)
@@ -35,15 +35,15 @@ class GatheredPayload:
     def subset(self, indices: Indices) -> GatheredPayload:
         if isinstance(indices, range):
             chosen = slice(indices.start, indices.stop, indices.step) if len(indices) else slice(0, 0)
-            return GatheredPayload(self.parts, self.owners[chosen], self.places[chosen])
-        return GatheredPayload(self.parts, self.owners[indices], self.places[indices])
+            return GatheredPayload(self.parts, self.owners[chosen], self.part_indices[chosen])
+        return GatheredPayload(self.parts, self.owners[indices], self.part_indices[indices])
 
     def _pieces(self) -> Iterator[tuple[np.ndarray, Payload]]:
         """What is picked of each part, and where it belongs; of a slice no more is read than the slice."""
         for number, part in enumerate(self.parts):
             mine = np.flatnonzero(self.owners == number)
             if len(mine):
-                yield mine, part.subset(_as_run(self.places[mine]))
+                yield mine, part.subset(_as_run(self.part_indices[mine]))
 
     def rows(self) -> list[Element]:
         elements: list[Element] = [None] * len(self)
@@ -74,8 +74,8 @@ class GatheredPayload:
         return sum(part.nbytes for part in self.parts)
 
 
-def _as_run(places: np.ndarray) -> Indices:
+def _as_run(part_indices: np.ndarray) -> Indices:
     """The numbers as a range, where they are one: a slice copies nothing."""
-    first, last = int(places[0]), int(places[-1])
-    run = last - first + 1 == len(places) and bool((np.diff(places) == 1).all())
-    return range(first, last + 1) if run else places
+    first, last = int(part_indices[0]), int(part_indices[-1])
+    run = last - first + 1 == len(part_indices) and bool((np.diff(part_indices) == 1).all())
+    return range(first, last + 1) if run else part_indices

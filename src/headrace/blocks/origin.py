@@ -140,9 +140,9 @@ class JoinedOrigin:
         return JoinedOrigin(self.starts, self.pieces, subset(self.picked, indices))
 
     def describe(self, index: int) -> str:
-        place = int(self.picked[index])
-        piece = bisect.bisect_right(self.starts, place) - 1
-        return self.pieces[piece].describe(place - self.starts[piece])
+        position = int(self.picked[index])
+        piece = bisect.bisect_right(self.starts, position) - 1
+        return self.pieces[piece].describe(position - self.starts[piece])
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ A payload is immutable and comes in four forms, cheapest first; stages cut and p
     Zipped    several payloads side by side
     Rows      a list of elements, for what fits no array
 
-So a shuffle over an indexed source moves numbers, and a batch behind it reads whole batches at once: index
+So a shuffle over an indexed source moves numbers, and a batch after it reads whole batches at once: index
 space needs no rule of its own.
 """
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 class Payload(Protocol):
-    """Elements without their place."""
+    """Elements without their position."""
 
     def __len__(self) -> int: ...
 

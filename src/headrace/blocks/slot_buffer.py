@@ -38,22 +38,22 @@ class SlotBuffer:
         self._came = self._came_bytes = 0  # elements that were put in so far, and what they weighed
         self.any_failure = False  # whether a Failure was ever put in: then outputs must be looked at one by one
 
-    def put(self, places: np.ndarray, payload: Payload) -> None:
+    def put(self, slots: np.ndarray, payload: Payload) -> None:
         """Puts elements into these slots, the last one where a slot is named twice."""
-        if not len(places):
+        if not len(slots):
             return
         if self._only is not None:
             only, self._only = self._only, None
             self.put(np.arange(len(only)), only)
         if self._template is None or not _same_form(self._template, payload):
             self._change_form(payload)
-        filled = int(places.max()) + 1
+        filled = int(slots.max()) + 1
         self._grow(filled)
         self._filled = max(self._filled, filled)
         self._came += len(payload)
         self._came_bytes += payload.nbytes
         for array, values in zip(self._arrays, _values(self._template, payload), strict=True):
-            array[places] = values
+            array[slots] = values
 
     def put_first(self, payload: Payload) -> None:
         """Puts elements into the first slots, none of which has one yet."""
@@ -79,11 +79,11 @@ class SlotBuffer:
         held = self._only if self._only is not None else self.get(np.arange(self._filled))
         return [as_array(held.indices)] if isinstance(held, Indexed) else held.rows()
 
-    def get(self, places: np.ndarray) -> Payload:
+    def get(self, slots: np.ndarray) -> Payload:
         """The elements in these slots."""
         if self._only is not None:
-            return self._only.subset(places)
-        picked = [array[places] for array in self._arrays]
+            return self._only.subset(slots)
+        picked = [array[slots] for array in self._arrays]
         template = self._template
         if isinstance(template, Indexed):
             return Indexed(template.source, picked[0])

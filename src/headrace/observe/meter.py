@@ -137,7 +137,7 @@ class Meter:
         self.name = name
         self.elements = 0
         self.span_s = 0.0  # in its pulls, with all that they call in the same thread
-        self.inside_s = 0.0  # the part of span_s that the stages above it took
+        self.inside_s = 0.0  # the part of span_s that its input stages took
         self.busy_s = 0.0  # in workers
         self.wait_s = 0.0  # the part of span_s that was spent waiting
         self.buffered = 0

@@ -9,7 +9,7 @@ __all__ = ["add_final_prefetch", "has_parallel_work"]
 
 
 def add_final_prefetch(plan: Node) -> Node:
-    """Adds a prefetch behind a plan that has parallel work and does not end in one."""
+    """Adds a prefetch after a plan that has parallel work and does not end in one."""
     last = plan
     while isinstance(last, WithOptions):
         last = last.input

@@ -19,7 +19,7 @@ __all__ = ["RULES", "optimized"]
 RULES: Final[tuple[Callable[[Node], Node], ...]] = (
     shuffle_before_map,  # first: maps on both sides of a shuffle become neighbours
     fuse_parallel_maps,  # before the prefetch, which would stand between nothing, but looks for parallel work
-    stack_in_map,  # behind what fuses maps: it looks at the last one before a batch
+    stack_in_map,  # after what fuses maps: it looks at the last one before a batch
     add_final_prefetch,  # last: it goes to the end of whatever the plan has become
 )
 

@@ -1,4 +1,4 @@
-"""A batch directly behind a parallel map is stacked by the map's workers: each writes what it makes where it will lie."""
+"""A batch directly after a parallel map is stacked by the map's workers: each writes what it makes where it will lie."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["stack_in_map"]
 
 
 def stack_in_map(plan: Node) -> Node:
-    """Tells parallel maps the size of the batches behind them."""
+    """Tells parallel maps the size of the batches after them."""
     return rewrite(plan, _told)
 
 

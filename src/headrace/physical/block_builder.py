@@ -12,21 +12,21 @@ from headrace.blocks.payload import Rows
 from headrace.physical.input_history import GroupOrigin
 from headrace.structure import Element
 
-__all__ = ["BlockBuilder", "PlacesCursor"]
+__all__ = ["BlockBuilder", "PositionsCursor"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PlacesCursor:
-    """In a block for each of whose elements the place is known, and that behind the last one."""
+class PositionsCursor:
+    """In a block for each of whose elements the position is known, and that after the last one."""
 
-    places: Sequence[Cursor]
+    positions: Sequence[Cursor]
     index: int = 0
 
-    def advance(self, count: int) -> PlacesCursor:
-        return PlacesCursor(self.places, self.index + count)
+    def advance(self, count: int) -> PositionsCursor:
+        return PositionsCursor(self.positions, self.index + count)
 
     def state(self) -> State:
-        return self.places[self.index].state()
+        return self.positions[self.index].state()
 
 
 class _WeighedRows(Rows):
@@ -58,13 +58,13 @@ class BlockBuilder:
     def _begin(self) -> None:
         self._rows: list[Element] = []
         self._groups: list[tuple[Origin, int]] = []
-        self._places: list[Cursor] = []
+        self._positions: list[Cursor] = []
 
-    def add(self, element: Element, members: tuple[Origin, int], place: Cursor, after: Cursor) -> None:
-        """An element, the origins and the number of those it was made of, and the places before and behind it."""
+    def add(self, element: Element, members: tuple[Origin, int], position: Cursor, after: Cursor) -> None:
+        """An element, the origins and the number of those it was made of, and the positions before and after it."""
         self._rows.append(element)
         self._groups.append(members)
-        self._places[-1:] = [place, after]
+        self._positions[-1:] = [position, after]
 
     def fail(self, failure: Failure) -> None:
         """A failure in place of an element."""
@@ -74,6 +74,6 @@ class BlockBuilder:
         """What was collected."""
         if self._rows:
             rows = Rows(self._rows) if self._nbytes is None else _WeighedRows(self._rows, self._nbytes)
-            self._items.append(Block(rows, PlacesCursor(self._places), GroupOrigin(self._groups)))
+            self._items.append(Block(rows, PositionsCursor(self._positions), GroupOrigin(self._groups)))
             self._begin()
         return self._items

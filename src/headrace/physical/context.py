@@ -21,7 +21,7 @@ class StageContext(RunContext):
     Attributes:
         gates: the way to the run's workers, one for each parallel operation; None inside a task, where nothing may wait for another task.
         deterministic: what stages that were not told do about the order of parallel work.
-        replayed: True above an operation that reads its input again when it is restored, so that the input must
+        replayed: True upstream of an operation that reads its input again when it is restored, so that the input must
             come in the same order again.
     """
 
@@ -34,7 +34,7 @@ class StageContext(RunContext):
         return RunContext.for_cache(self, node, filled).replaying()
 
     def replaying(self) -> Self:
-        """The context above an operation that reads its input again when it is restored."""
+        """The context upstream of an operation that reads its input again when it is restored."""
         return self if self.replayed else dataclasses.replace(self, replayed=True)
 
     def without_workers(self) -> Self:

@@ -1,6 +1,6 @@
-"""What a stage has read of its input: under which numbers, from which places, and where the elements came from.
+"""What a stage has read of its input: under which numbers, from which positions, and where the elements came from.
 
-Elements are numbered as they are read, a failure as one element. A run is a block as it came. Places and origins refer to
+Elements are numbered as they are read, a failure as one element. A run is a block as it came. Positions and origins refer to
 lists of runs that never change but at their ends, so they stay right however much is read and forgotten afterwards.
 """
 
@@ -14,7 +14,7 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
 from headrace.blocks.origin import Indices, Origin, grouped, subset
 
-__all__ = ["GroupOrigin", "InputHistory", "InputRuns", "ReadOrigin", "place_in"]
+__all__ = ["GroupOrigin", "InputHistory", "InputRuns", "ReadOrigin", "position_in"]
 
 _Run = tuple[int, Cursor, Origin | None]
 InputRuns = Sequence[_Run]
@@ -40,13 +40,13 @@ class InputHistory:
         else:
             self.runs.append((first, item.cursor, None))
             self.number += 1
-        # The place behind it may be needed before the next run comes.
+        # The position after it may be needed before the next run comes.
         self.runs.append((self.number, item.after, None))
         return first
 
-    def place(self, number: int) -> Cursor:
-        """The place before the element with this number."""
-        return place_in(self.runs, number)
+    def position(self, number: int) -> Cursor:
+        """The position before the element with this number."""
+        return position_in(self.runs, number)
 
     def origins(self, numbers: Indices) -> ReadOrigin:
         """Where elements with these numbers came from."""
@@ -58,8 +58,8 @@ class InputHistory:
         self.runs = self.runs[kept:]
 
 
-def place_in(runs: InputRuns, number: int) -> Cursor:
-    """The place before the element with this number."""
+def position_in(runs: InputRuns, number: int) -> Cursor:
+    """The position before the element with this number."""
     first, cursor, _ = runs[bisect.bisect_right(runs, number, key=_first) - 1]
     return cursor.advance(number - first) if number > first else cursor
 

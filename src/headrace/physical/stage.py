@@ -1,13 +1,13 @@
 """What a plan node becomes when it runs.
 
 A stage gives blocks when it is asked: ``pull(limit)`` returns a block of 1 to ``limit`` elements, a ``Failure``
-in place of one element, or None at the end. It asks the stages above it in the same way.
+in place of one element, or None at the end. It asks its inputs in the same way.
 
 House rules.
 - One thread at a time pulls a stage: its driver. Only ``stop`` may come from another.
-- A failure moves the stage on: no element fails for ever, and the next pull goes on behind it.
+- A failure moves the stage on: no element fails for ever, and the next pull goes on after it.
 - After the end, every pull is the end.
-- ``cursor`` is always the place before the element that the next pull gives first.
+- ``cursor`` is always the position before the element that the next pull gives first.
 - ``stop`` only ends waits, so that a driver inside ``pull`` comes out; ``close`` then gives back what is held.
 """
 
@@ -70,23 +70,23 @@ class Stage:
         raise NotImplementedError
 
     def _read(self, source: Stage, limit: int) -> Item:
-        """Pulls a stage above, and counts its time as not this stage's own."""
+        """Pulls an input, and counts its time as not this stage's own."""
         start = time.perf_counter()
         item = source.pull(limit)
         self._inside_s += time.perf_counter() - start
         return item
 
     def threads(self) -> list[threading.Thread]:
-        """The threads of their own that this stage and those above have."""
+        """The threads of their own that this stage and those upstream have."""
         return [thread for stage in self.inputs for thread in stage.threads()]
 
     def stop(self) -> None:
-        """Ends every wait in this stage and above; safe from any thread."""
+        """Ends every wait in this stage and upstream; safe from any thread."""
         for stage in self.inputs:
             stage.stop()
 
     def close(self) -> None:
-        """Gives back all that this stage and those above hold; no driver is inside any more."""
+        """Gives back all that this stage and those upstream hold; no driver is inside any more."""
         close_all([stage.close for stage in self.inputs])
 
 
@@ -101,7 +101,7 @@ class Pace:
     __slots__ = ("_elements", "_limit", "_nbytes", "_seconds", "bytes_limit", "size", "target_s")
 
     GROWTH = 4
-    # What a block weighs less than the one behind it: about four blocks count, so it is quick to follow and slow to be
+    # What a block weighs less than the one after it: about four blocks count, so it is quick to follow and slow to be
     # fooled. Time and elements are summed apart, because a source may work for a hundred elements when it is asked for one.
     FADING = 0.75
 

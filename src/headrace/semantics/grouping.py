@@ -111,16 +111,16 @@ def sliced(element: Element) -> Columns | Rows:
     return Rows(list(map(normalize, columns.rows()))) if needs_rows(arrays) else columns
 
 
-def turn_state(sizes: tuple[int, ...], turn: int, place: State, like: Element | None) -> State:
+def turn_state(sizes: tuple[int, ...], turn: int, position: State, like: Element | None) -> State:
     """The state before a batch; ``like`` is an element, or None where none was read yet."""
-    state: State = {"turn": turn, "input": place}
+    state: State = {"turn": turn, "input": position}
     if 0 not in sizes:
         return state
     return {**state, "like": None if like is None else element_to_json(emptied(like))}
 
 
 def turn_after(sizes: tuple[int, ...], turn: int, *, short: bool) -> int:
-    """Whose turn it is behind a batch. Behind a short one nothing comes, so it is not the turn of one without elements."""
+    """Whose turn it is after a batch. After a short one nothing comes, so it is not the turn of one without elements."""
     turn = (turn + 1) % len(sizes)
     while short and not sizes[turn]:
         turn = (turn + 1) % len(sizes)

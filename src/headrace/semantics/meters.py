@@ -13,7 +13,7 @@ __all__ = ["Meters"]
 class Meters:
     """The meters of one run, one for each node of the plan, also where a node becomes many stages.
 
-    They are listed in the order of ``nodes``; those of plans that functions make come behind.
+    They are listed in the order of ``nodes``; those of plans that functions make come after.
     """
 
     def __init__(self, nodes: Iterable[Node] = ()) -> None:

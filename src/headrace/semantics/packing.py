@@ -24,7 +24,7 @@ class TokenSequence:
     Attributes:
         number: the element's number.
         arrays: the components.
-        kind: structure, dtypes and shapes behind the first axis; only sequences of one kind share a row.
+        kind: structure, dtypes and shapes after the first axis; only sequences of one kind share a row.
         limits: how long each component of a row is.
     """
 
@@ -47,7 +47,7 @@ def sequence_of(node: Pack, element: Element, number: int) -> TokenSequence:
     """An element as a sequence.
 
     Raises:
-        InvalidArgumentError: a component is a scalar, or too long; to be cut at the same places, components differ in length.
+        InvalidArgumentError: a component is a scalar, or too long; to be cut at the same positions, components differ in length.
     """
     leaves, treedef = flatten(element)
     arrays = [np.asarray(tensor_as_array(leaf)) for leaf in leaves]
@@ -117,7 +117,7 @@ BinContents = tuple[tuple[tuple[int, ...], ...], int]
 PACK_REMEDY: Final = "Take fewer open_rows"
 
 
-def pack_state(read: int, held: BinContents, place: Callable[[int], State]) -> State:
+def pack_state(read: int, held: BinContents, position: Callable[[int], State]) -> State:
     """The state of rows that hold sequences with these numbers; numbers in it count from the oldest one held."""
     rows, offset = held
     oldest = min((numbers[0] for numbers in rows), default=read)
@@ -125,7 +125,7 @@ def pack_state(read: int, held: BinContents, place: Callable[[int], State]) -> S
         "read": read - oldest,
         "rows": [[number - oldest for number in numbers] for numbers in rows],
         "offset": offset,
-        "input": place(oldest),
+        "input": position(oldest),
     }
 
 

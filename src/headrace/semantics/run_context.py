@@ -96,7 +96,7 @@ class RunContext:
         epoch: the path of epochs: the iterator's number, then the turns of each repeat around the operation.
         within: the names of the operations whose function opened this plan.
         downstream_maps: how many maps stand between here and the end of the plan. It tells maps apart in a state; fusing
-            maps, or moving one behind a shuffle, changes it for no other.
+            maps, or moving one after a shuffle, changes it for no other.
         max_failures: how many elements a map that leaves failures out may leave out.
         sharded_by: the shard that takes its part of what comes from here, if there is one.
         fillings: what each cache gives in this run.

@@ -26,7 +26,7 @@ def group_state(
     number: int,
     groups: Sequence[tuple[int, int, Sequence[int]]],
     current: tuple[int, Sequence[int], State | None] | None,
-    place: Callable[[int], State],
+    position: Callable[[int], State],
 ) -> State:
     """The state of groups that hold elements with these numbers; numbers in it count from the oldest one held.
 
@@ -34,8 +34,8 @@ def group_state(
         read: how many elements were read.
         number: how many groups were full.
         groups: the keys, sizes and numbers of those that are not.
-        current: the key and numbers of the group whose dataset is read, and the place in that.
-        place: the place of an input element.
+        current: the key and numbers of the group whose dataset is read, and the position in that.
+        position: the position of an input element.
     """
     oldest = min([numbers[0] for _, _, numbers in groups] + ([current[1][0]] if current else []), default=read)
     return {
@@ -44,7 +44,7 @@ def group_state(
         "groups": [[key, size, [held - oldest for held in numbers]] for key, size, numbers in groups],
         "current": current
         and {"key": current[0], "numbers": [held - oldest for held in current[1]], "inner": current[2]},
-        "input": place(oldest),
+        "input": position(oldest),
     }
 
 

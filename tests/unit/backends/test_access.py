@@ -101,7 +101,7 @@ REFUSED: dict[str, Callable[[], hr.Dataset]] = {
 def test_what_has_no_numbers_is_refused_by_name(operation: str) -> None:
     with pytest.raises(TypeError) as caught:
         REFUSED[operation]()[0]
-    assert str(caught.value).startswith(f"dataset[i] is not possible behind {operation}")
+    assert str(caught.value).startswith(f"dataset[i] is not possible after {operation}")
 
 
 @pytest.mark.parametrize("index", [slice(1, 3), "a", 1.0, None, True, (0, 1)])

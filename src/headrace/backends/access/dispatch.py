@@ -31,7 +31,7 @@ class Access(Protocol):
 
 def no_access(node: Node, why: str) -> TypeError:
     """What is raised for an operation whose elements have no numbers that could be known without running it."""
-    return TypeError(f"dataset[i] is not possible behind {node.label}: {why}")
+    return TypeError(f"dataset[i] is not possible after {node.label}: {why}")
 
 
 @functools.singledispatch

@@ -17,7 +17,7 @@ __all__: list[str] = []
 class ZipStream:
     """One element of each input; a failure of one takes the others' elements with it.
 
-    In a row with a failure and an end, the first of the two decides; behind a failure the end still ends it.
+    In a row with a failure and an end, the first of the two decides; after a failure the end still ends it.
     """
 
     def __init__(self, node: Zip, inputs: list[Stream], *, ended: bool) -> None:

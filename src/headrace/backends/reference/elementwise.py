@@ -68,23 +68,23 @@ class SkippingMapStream(MapStream):
 @stream_of.register
 def _map(node: Map, state: State | None, context: RunContext) -> Stream:
     if node.skips:
-        above = _above_map(node.input, input_state(state), context)
-        return SkippingMapStream(node, above, state["failed"] if state else 0, context.max_failures)
-    return MapStream(node, _above_map(node.input, state, context))
+        upstream = _upstream_of_map(node.input, input_state(state), context)
+        return SkippingMapStream(node, upstream, state["failed"] if state else 0, context.max_failures)
+    return MapStream(node, _upstream_of_map(node.input, state, context))
 
 
 @stream_of.register
 def _random_map(node: RandomMap, state: State | None, context: RunContext) -> Stream:
     numbered = Enumerate(input=node.input)
-    return MapStream(drawing_map(node, numbered, context), _above_map(numbered, state, context))
+    return MapStream(drawing_map(node, numbered, context), _upstream_of_map(numbered, state, context))
 
 
-def _above_map(source: Node, state: State | None, context: RunContext) -> Stream:
+def _upstream_of_map(source: Node, state: State | None, context: RunContext) -> Stream:
     """What a map reads: without what it had delivered out of order, where it had workers."""
     number = context.downstream_maps
     delivered, saved = undelivered(state, range(number, number + 1))
-    above = stream_of(source, saved, context.upstream_of_maps(1))
-    return UndeliveredStream(above, delivered, number) if delivered else above
+    upstream = stream_of(source, saved, context.upstream_of_maps(1))
+    return UndeliveredStream(upstream, delivered, number) if delivered else upstream
 
 
 class UndeliveredStream(Unary):

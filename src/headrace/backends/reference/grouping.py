@@ -134,8 +134,8 @@ class CyclingBatchStream(Unary):
         self.turn = turn_after(self.node.batch_sizes, self.turn, short=short)
 
     def state(self) -> State:
-        place = self.input.state() if self.peeked is None else self.peeked[1]
-        return turn_state(self.node.batch_sizes, self.turn, place, self.last[0] if self.last else None)
+        position = self.input.state() if self.peeked is None else self.peeked[1]
+        return turn_state(self.node.batch_sizes, self.turn, position, self.last[0] if self.last else None)
 
 
 @stream_of.register

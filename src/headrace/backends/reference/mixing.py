@@ -146,8 +146,8 @@ class MixStream:
 def _mixture(node: Mixture, state: State | None, context: RunContext) -> Stream:
     saved = state["inputs"] if state else [None] * len(node.datasets)
     inputs = [
-        stream_of(child, place, context.for_input(node.inputs, part))
-        for part, (child, place) in enumerate(zip(node.datasets, saved, strict=True))
+        stream_of(child, position, context.for_input(node.inputs, part))
+        for part, (child, position) in enumerate(zip(node.datasets, saved, strict=True))
     ]
     selector = None
     if node.selector is not None:
@@ -172,7 +172,7 @@ class ResampleStream:
         self.offset = state["offset"] if state else 0
         self.ended = state["ended"] if state else False
         self.group: list[tuple[int, Given] | HeadraceError] | None = None
-        self.group_place = judged.state()
+        self.group_position = judged.state()
         self.seen = self.counts
 
     def next(self) -> Given:
@@ -233,7 +233,7 @@ class ResampleStream:
         """As many elements as one estimate of the proportions is used for; one where they are given."""
         if self.group is not None:
             self.counts, self.offset = self.seen, 0
-        self.group, self.group_place = [], self.second.state()
+        self.group, self.group_position = [], self.second.state()
         while len(self.group) < (CLASSES_AT_ONCE if self.node.initial_dist is None else 1):
             try:
                 self.group.append(self.classed(self.second))
@@ -247,15 +247,15 @@ class ResampleStream:
                 self.seen[item[0]] += 1
 
     def state(self) -> State:
-        offset, place, counts = self.offset, self.group_place, self.counts
+        offset, position, counts = self.offset, self.group_position, self.counts
         if self.group is not None and offset == len(self.group):
-            offset, place, counts = 0, self.second.state(), self.seen
+            offset, position, counts = 0, self.second.state(), self.seen
         return {
             "draws": self.draws,
             "original": self.original.state(),
             "judged": self.judged,
             "counts": list(counts),
-            "input": place,
+            "input": position,
             "offset": offset,
             "ended": self.ended,
         }

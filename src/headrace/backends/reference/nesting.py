@@ -57,12 +57,12 @@ class InterleaveStream:
             if saved is not None:
                 self.slots[index] = self.reopened(build(saved["opener"]), saved)
 
-    def reopened(self, above: Stream, saved: State) -> _Slot:
+    def reopened(self, upstream: Stream, saved: State) -> _Slot:
         try:
-            element, origin = above.next()
+            element, origin = upstream.next()
         except StopIteration:
             raise changed_since(self.node) from None
-        above.close()
+        upstream.close()
         stream = self.open_plan(element, saved["number"], saved["inner"])
         return _Slot(saved["number"], saved["opener"], origin, stream)
 

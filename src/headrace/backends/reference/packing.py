@@ -63,7 +63,7 @@ class PackStream:
         self.read = 0
         self.rows: list[Row] = []  # open ones, the oldest first
         self.offset = 0  # how much of the first sequence is out
-        self.places: dict[int, State] = {}
+        self.positions: dict[int, State] = {}
         self.origins: dict[int, str] = {}
         self.waiting: TokenSequence | None = None  # for a row to go out
         self.saved = state
@@ -98,7 +98,7 @@ class PackStream:
 
     def next_sequence(self) -> TokenSequence:
         """The next sequence; an element that is none raises, and is passed."""
-        place = self.input.state()
+        position = self.input.state()
         try:
             element, origin = self.input.next()
             sequence: TokenSequence = called(
@@ -107,7 +107,7 @@ class PackStream:
         except HeadraceError:
             self.read += 1
             raise
-        self.places[self.read], self.origins[self.read] = place, origin
+        self.positions[self.read], self.origins[self.read] = position, origin
         return sequence
 
     def full_row(self) -> Row | None:
@@ -166,8 +166,10 @@ class PackStream:
             return self.saved
         rows = tuple(tuple(sequence.number for sequence in row) for row in self.rows)
         held = {number for row in rows for number in row} | ({self.read} if self.waiting else set())
-        self.places = {number: place for number, place in self.places.items() if number in held}
-        return pack_state(self.read, (rows, self.offset), lambda number: self.places.get(number) or self.input.state())
+        self.positions = {number: position for number, position in self.positions.items() if number in held}
+        return pack_state(
+            self.read, (rows, self.offset), lambda number: self.positions.get(number) or self.input.state()
+        )
 
     def close(self) -> None:
         self.holding.release()
@@ -210,6 +212,6 @@ class ConcatenatingStream(PackStream):
 
 @stream_of.register
 def _pack(node: Pack, state: State | None, context: RunContext) -> Stream:
-    above = stream_of(node.input, input_state(state), context)
+    upstream = stream_of(node.input, input_state(state), context)
     kind = ConcatenatingStream if node.strategy == "concat_then_split" else PackStream
-    return kind(node, above, state, context.holding(node, PACK_REMEDY))
+    return kind(node, upstream, state, context.holding(node, PACK_REMEDY))

@@ -26,7 +26,7 @@ from headrace.structure import Element, nbytes_of
 __all__: list[str] = []
 
 
-# A place in the input is noted once for so many elements: to note each would be the dearest part of a shuffle.
+# A position in the input is noted once for so many elements: to note each would be the dearest part of a shuffle.
 _NOTED_EVERY = 16
 
 
@@ -126,8 +126,8 @@ class ShuffleStream:
         self.notes = [note for note in self.notes if note[0] <= oldest][-1:] + [
             note for note in self.notes if note[0] > oldest
         ]
-        read, place = self.notes[0]
-        state = {"emitted": self.emitted, "read": read, "input": place}
+        read, position = self.notes[0]
+        state = {"emitted": self.emitted, "read": read, "input": position}
         return state if self.total is None else {**state, "total": self.total}
 
     def close(self) -> None:
@@ -137,5 +137,5 @@ class ShuffleStream:
 
 @stream_of.register
 def _shuffle(node: Shuffle, state: State | None, context: RunContext) -> Stream:
-    above = stream_of(node.input, input_state(state), context)
-    return ShuffleStream(node, shuffle_key(node, context), above, state, context.holding(node, SHUFFLE_REMEDY))
+    upstream = stream_of(node.input, input_state(state), context)
+    return ShuffleStream(node, shuffle_key(node, context), upstream, state, context.holding(node, SHUFFLE_REMEDY))

@@ -124,5 +124,5 @@ class UniqueStream(Unary):
 
 @stream_of.register
 def _unique(node: Unique, state: State | None, context: RunContext) -> Stream:
-    above = stream_of(node.input, input_state(state), context)
-    return UniqueStream(node, above, state, context.holding(node, UNIQUE_REMEDY))
+    upstream = stream_of(node.input, input_state(state), context)
+    return UniqueStream(node, upstream, state, context.holding(node, UNIQUE_REMEDY))

@@ -1,7 +1,7 @@
 """What every reference stream promises.
 
 ``next`` gives the next element and its origin in words. It raises StopIteration at the end, and at every call
-after it. Where an element fails it raises that element's error, and the next call goes on behind it. ``state``
+after it. Where an element fails it raises that element's error, and the next call goes on after it. ``state``
 says in plain data where the stream stands; a stream made from that state goes on from there.
 """
 

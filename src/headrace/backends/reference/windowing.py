@@ -70,20 +70,20 @@ class WindowStream(Unary):
 
     def read_up_to(self, count: int) -> None:
         while len(self.read) < count:
-            place = self.input.state()
+            position = self.input.state()
             try:
                 item: Given | HeadraceError = self.input.next()
             except StopIteration:
                 return
             except HeadraceError as error:
                 item = error
-            self.read.append((item, place))
+            self.read.append((item, position))
 
     def state(self) -> State:
         return self.read[0][1] if self.read else self.input.state()
 
 
-Member = tuple[int, State, Given]  # an element's number, its place in the input, and itself
+Member = tuple[int, State, Given]  # an element's number, its position in the input, and itself
 
 
 class GroupWindowsStream:
@@ -115,10 +115,10 @@ class GroupWindowsStream:
         self.saved = None
         again: dict[int, Member] = {}
         while self.read < saved["read"]:
-            place = self.input.state()
+            position = self.input.state()
             self.read += 1
             try:
-                again[self.read - 1] = (self.read - 1, place, self.input.next())
+                again[self.read - 1] = (self.read - 1, position, self.input.next())
             except HeadraceError:
                 continue
             except StopIteration:
@@ -166,7 +166,7 @@ class GroupWindowsStream:
     def fill_a_group(self) -> None:
         """Reads until a group is full; at the end takes the one with the smallest key."""
         while self.current is None:
-            place = self.input.state()
+            position = self.input.state()
             try:
                 given = self.input.next()
             except StopIteration:
@@ -181,7 +181,7 @@ class GroupWindowsStream:
             self.read += 1
             key = called(self.node.label, given[1], functools.partial(self.key_of, given[0]))
             size, members = self.groups[key]
-            members.append((self.read - 1, place, given))
+            members.append((self.read - 1, position, given))
             self.held_bytes += nbytes_of(given[0])
             if len(members) == size:
                 del self.groups[key]
@@ -218,12 +218,12 @@ class GroupWindowsStream:
             return self.saved
         held = [member for _, members in self.groups.values() for member in members]
         held += self.current[1] if self.current else []
-        places = {number: place for number, place, _ in held}
+        positions = {number: position for number, position, _ in held}
         groups = [(key, size, [member[0] for member in members]) for key, (size, members) in self.groups.items()]
         inner = self.stream.state() if self.stream else None
         current = self.current and (self.current[0], [member[0] for member in self.current[1]], inner)
         return group_state(
-            self.read, self.number, groups, current, lambda number: places.get(number) or self.input.state()
+            self.read, self.number, groups, current, lambda number: positions.get(number) or self.input.state()
         )
 
     def close(self) -> None:

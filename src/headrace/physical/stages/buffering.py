@@ -1,7 +1,7 @@
 """The stage of cache: the elements of one epoch, kept and given again.
 
 Its state is the number of the next element, and which filling was kept (``filling``): a cache that is not there any more,
-or was filled in another order, is filled again from that very epoch and those seeds, so a shuffle above it comes in the
+or was filled in another order, is filled again from that very epoch and those seeds, so a shuffle upstream comes in the
 order that was kept. A cache on disk has a name for its content besides, so that a state never goes on in another one's
 elements.
 """
@@ -106,7 +106,7 @@ class CacheStage(Stage):
             if self._filling is not None:
                 pin.content = self._filling.content
         inputs = () if kept is not None else (build(pin.filled),)
-        super().__init__(meter, inputs, self._place())
+        super().__init__(meter, inputs, self._position())
         self._whole_at = whole_at
         self._starts = [0, *accumulate(len(payload) for payload, _ in self._pieces or ())]
         self._count = 0
@@ -115,15 +115,15 @@ class CacheStage(Stage):
         for payload, _ in self._pieces or ():
             self._hold(payload)
 
-    def _place(self) -> _CacheCursor:
+    def _position(self) -> _CacheCursor:
         return _CacheCursor(self._index, self._pin, self._failures)
 
     def _pull(self, limit: int) -> Item:
         if self._pieces is not None:
             return self._given(self._pieces, limit)
         while True:
-            behind = self._index - self._count
-            item = self._read(self.inputs[0], self._wanted(behind, limit))
+            lacking = self._index - self._count
+            item = self._read(self.inputs[0], self._wanted(lacking, limit))
             if item is None:
                 if self._stopped:  # the end may be none: what was kept as whole would be cut short for ever
                     raise CancelledError("the run was closed")
@@ -135,15 +135,15 @@ class CacheStage(Stage):
                 if self._failed <= self._failures:
                     continue  # it was delivered before the state was saved
                 self._failures = self._failed
-                return Failure(payload.error, self.cursor, self._place())
-            if behind <= 0 and isinstance(item, Block):
+                return Failure(payload.error, self.cursor, self._position())
+            if lacking <= 0 and isinstance(item, Block):
                 return self._block(payload, item)
 
-    def _wanted(self, behind: int, limit: int) -> int:
-        """How many elements are read at once; ``behind`` of them are only kept."""
+    def _wanted(self, lacking: int, limit: int) -> int:
+        """How many elements are read at once; ``lacking`` of them are only kept."""
         if self._filling is not None and self._filling.one_by_one:
             return 1
-        return min(behind, _KEPT_AT_ONCE) if behind > 0 else limit
+        return min(lacking, _KEPT_AT_ONCE) if lacking > 0 else limit
 
     def _collect(self, block: Block) -> Payload | Failure:
         """What is kept of the block; a failure where its one element is refused."""
@@ -182,7 +182,7 @@ class CacheStage(Stage):
                 self._pin.own = filling.complete()
 
     def _block(self, payload: Payload, item: Block) -> Block:
-        cursor = self._place()
+        cursor = self._position()
         self._index += len(payload)
         return Block(handed_out(payload), cursor, item.origin)
 
@@ -193,12 +193,12 @@ class CacheStage(Stage):
         offset = self._index - self._starts[piece]
         payload, origin = pieces[piece]
         part = range(offset, min(offset + limit, len(payload)))
-        cursor = self._place()
+        cursor = self._position()
         self._index += len(part)
         return Block(handed_out(payload.subset(part)), cursor, origin.subset(part))
 
     def stop(self) -> None:
-        self._stopped = True  # before any stage above is told
+        self._stopped = True  # before any upstream stage is told
         super().stop()
 
     def close(self) -> None:
@@ -253,11 +253,11 @@ def _cache(node: Cache, state: State | None, context: StageContext) -> Stage:
 
 @lower.register
 def _prefetch(node: Prefetch, state: State | None, context: StageContext) -> Stage:
-    above = lower(node.input, state, context)
+    upstream = lower(node.input, state, context)
     if context.gates is None or node.buffer_size == 0:
-        return above
+        return upstream
     size = None if node.buffer_size == AUTOTUNE else node.buffer_size
-    return PrefetchStage(above, context.meter(node), buffer_size=size, budget=context.budget)
+    return PrefetchStage(upstream, context.meter(node), buffer_size=size, budget=context.budget)
 
 
 @lower.register

@@ -21,8 +21,8 @@ __all__ = ["ZipStage"]
 class ZipStage(Stage):
     """One element of each input; the shortest ends it.
 
-    A failure of one input takes the others' elements with it, so that what comes behind it stays aligned. In a row with a
-    failure and an end, the first of the two decides: the end ends it, the failure is given before the end behind it does.
+    A failure of one input takes the others' elements with it, so that what comes after it stays aligned. In a row with a
+    failure and an end, the first of the two decides: the end ends it, the failure is given before the end after it does.
     """
 
     def __init__(self, treedef: TreeDef, inputs: Sequence[Stage], meter: Meter, *, ended: bool = False) -> None:
@@ -58,9 +58,9 @@ class ZipStage(Stage):
 
     def _failed(self, failure: Failure) -> Failure:
         # What was not read, because the row had ended, stands where it stood.
-        places = list(zip(self._heads, self.inputs, strict=True))
-        before = tuple(stage.cursor if head is None else head.cursor for head, stage in places)
-        after = tuple(_behind(head, stage) for head, stage in places)
+        positions = list(zip(self._heads, self.inputs, strict=True))
+        before = tuple(stage.cursor if head is None else head.cursor for head, stage in positions)
+        after = tuple(_behind(head, stage) for head, stage in positions)
         self._drop(1)
         return Failure(failure.error, _ZipCursor(before), _ZipCursor(after, ended=self._ended))
 
@@ -71,7 +71,7 @@ class ZipStage(Stage):
 
 
 def _behind(head: Item, stage: Stage) -> Cursor:
-    """The place behind the first element of what an input has given."""
+    """The position after the first element of what an input has given."""
     if head is None:
         return stage.cursor
     return head.after if isinstance(head, Failure) else head.cursor.advance(1)
@@ -79,7 +79,7 @@ def _behind(head: Item, stage: Stage) -> Cursor:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _ZipCursor:
-    """In several inputs at once; ``ended`` behind a failure in whose row an input ended."""
+    """In several inputs at once; ``ended`` after a failure in whose row an input ended."""
 
     inputs: tuple[Cursor, ...]
     ended: bool = False

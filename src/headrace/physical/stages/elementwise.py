@@ -147,7 +147,7 @@ def _map_whole(node: Map, function: Vectorized, block: Block) -> list[BlockOrFai
 
 def _judge(predicate: Callable[..., Any], payload: Payload, start: int) -> tuple[list[Any], Exception | None]:
     """What a predicate answers to the elements from ``start`` on, as far as the first on which it fails."""
-    payload = protected(payload)  # what the predicate does to an element, nobody behind it sees
+    payload = protected(payload)  # what the predicate does to an element, nobody after it sees
     rows = payload.rows()
     if not isinstance(predicate, Vectorized):
         judged, _, error = call_each(predicate, rows[start:] if start else rows, payload.has_tuples)
@@ -181,8 +181,8 @@ def _instead(node: Map, error: Exception, block: Block, index: int) -> BlockOrFa
         rows = Rows([packed(instead)])
     except Exception as another:  # noqa: BLE001 - a user's function may raise anything
         return _failure(another, node, block, index)
-    place = range(index, index + 1)
-    return Block(rows, failure.cursor, block.origin.subset(place))
+    one = range(index, index + 1)
+    return Block(rows, failure.cursor, block.origin.subset(one))
 
 
 def _failure(error: Exception, node: Map | Filter, block: Block, index: int) -> Failure:
@@ -226,7 +226,7 @@ def filter_block(node: Filter, block: Block) -> list[BlockOrFailure]:
         kept = (np.flatnonzero(truths) + start).tolist()
         end = start + judged
         if kept:
-            # Behind the last one kept lies what was judged: it need not be judged again.
+            # After the last one kept lies what was judged: it need not be judged again.
             cursor = OffsetCursor(block.cursor, [*kept, end])
             indices = np.array(kept, dtype=np.int64)
             pieces.append(Block(block.payload.subset(indices), cursor, block.origin.subset(indices)))
@@ -283,8 +283,8 @@ class EnumerateStage(Stage):
 
 @lower.register
 def _filter(node: Filter, state: State | None, context: StageContext) -> Stage:
-    above = lower(node.input, state, context)
-    return PiecewiseStage(functools.partial(filter_block, node), above, context.meter(node))
+    upstream = lower(node.input, state, context)
+    return PiecewiseStage(functools.partial(filter_block, node), upstream, context.meter(node))
 
 
 @lower.register
@@ -326,16 +326,16 @@ def _map_stage(
     delivered, saved = undelivered(state, range(context.downstream_maps, number + 1))
     inside = context.upstream_of_maps(len(maps))
     # What is missing is known by its number, so what comes in must come in the same order again.
-    above = lower(source, saved, inside if ordered else inside.replaying())
+    upstream = lower(source, saved, inside if ordered else inside.replaying())
     if delivered:
-        above = UndeliveredStage(above, meter, delivered, number)
+        upstream = UndeliveredStage(upstream, meter, delivered, number)
     if gate is None:
         for link in maps:
-            above = PiecewiseStage(functools.partial(map_block, link), above, meter)
-        return above
+            upstream = PiecewiseStage(functools.partial(map_block, link), upstream, meter)
+        return upstream
     return ParallelStage(
         functools.partial(apply_maps, maps),
-        above,
+        upstream,
         meter,
         gate=gate,
         ordered=ordered,

@@ -34,7 +34,7 @@ class BatchStage(Stage):
     """Runs of consecutive elements, stacked.
 
     Several batches are stacked as one array where their elements are alike, and cut afterwards: one gather, one
-    reshape, and each batch is a view. A failure takes its whole batch with it, as in tf.data: the batches behind
+    reshape, and each batch is a view. A failure takes its whole batch with it, as in tf.data: the batches after
     it are the same as without it.
     """
 
@@ -116,7 +116,7 @@ class BatchStage(Stage):
 
 
 def stacked_batches(block: Block, size: int, *, stride: int, label: str) -> list[Block | Failure]:
-    """The batches of a block whose length is a multiple of ``size``; the next one begins a ``stride`` behind each."""
+    """The batches of a block whose length is a multiple of ``size``; the next one begins a ``stride`` after each."""
     try:
         return [_view(block, block.payload.columns(), size)]
     except Exception:  # noqa: BLE001 - an element's own methods may raise anything, and memory may not suffice
@@ -130,11 +130,11 @@ def _view(block: Block, columns: Columns, size: int) -> Block:
     bounds = tuple((start, start + size) for start in range(0, len(block), size))
     origin = GroupedOrigin(block.origin, bounds)
     payload = Columns(columns.treedef, arrays) if arrays else Rows([unflatten(columns.treedef, ())] * count)
-    return Block(payload, _places(block, size), origin)
+    return Block(payload, _positions(block, size), origin)
 
 
-def _places(block: Block, size: int) -> Cursor:
-    """Before each batch of a block; behind the last one lies the block's end, also where it is short."""
+def _positions(block: Block, size: int) -> Cursor:
+    """Before each batch of a block; after the last one lies the block's end, also where it is short."""
     return OffsetCursor(block.cursor, range(0, len(block) + 1, size) if len(block) % size == 0 else [0, len(block)])
 
 
@@ -162,7 +162,7 @@ class CombinedBatchStage(BatchStage):
     def _combined(self, block: Block) -> Block | Failure:
         origin = GroupedOrigin(block.origin, ((0, len(block)),))
         try:
-            return Block(Rows([self._combine(block.payload.rows())]), _places(block, len(block)), origin)
+            return Block(Rows([self._combine(block.payload.rows())]), _positions(block, len(block)), origin)
         except Exception as error:  # noqa: BLE001 - as above
             placed = as_element_error(error, stage=self._label, origin=origin.describe(0))
             return Failure(placed, StridedCursor(block.cursor, self._size), StridedCursor(block.after, self._size))
@@ -261,15 +261,15 @@ class SliceOrigin:
 
 @lower.register
 def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
-    above = lower(node.input, state, context)
+    upstream = lower(node.input, state, context)
     meter = context.meter(node)
     gate = context.gate(node)
     if gate is None:
-        return BatchStage(node, above, meter)
+        return BatchStage(node, upstream, meter)
     # Batches keep their order whatever ``deterministic`` says: in another one the state would be larger, and nothing faster.
     return ParallelStage(
         functools.partial(stacked_chunk, node),
-        ChunkStage(node, above, meter),
+        ChunkStage(node, upstream, meter),
         meter,
         gate=gate,
         ordered=True,
@@ -293,5 +293,5 @@ def _ragged_batch(node: RaggedBatch, state: State | None, context: StageContext)
 @lower.register
 def _unbatch(node: Unbatch, state: State | None, context: StageContext) -> Stage:
     # An element of which some slices were given is read again.
-    above = lower(node.input, input_state(state), context.replaying())
-    return UnbatchStage(node.label, above, context.meter(node), state)
+    upstream = lower(node.input, input_state(state), context.replaying())
+    return UnbatchStage(node.label, upstream, context.meter(node), state)

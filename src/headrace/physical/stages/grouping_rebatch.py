@@ -52,17 +52,17 @@ class CyclingBatchStage(Stage):
     def __init__(self, node: CyclingBatch, input_stage: Stage, meter: Meter, state: State | None) -> None:
         self._turn: int = state["turn"] if state else 0
         self._sizes = node.batch_sizes
-        place = input_stage.cursor
+        position = input_stage.cursor
         self._specified = specified(node)
         self._last = element_like(state)  # of those that were read
-        super().__init__(meter, (input_stage,), self._cursor(place, place, self._last))
+        super().__init__(meter, (input_stage,), self._cursor(position, position, self._last))
         self._drop_remainder = node.drop_remainder
         self._label = node.label
         self._rest: Block | None = None  # was read, and is no batch's yet
 
-    def _cursor(self, place: Cursor, after: Cursor, like: Element | None, *, short: bool = False) -> _TurnCursor:
+    def _cursor(self, position: Cursor, after: Cursor, like: Element | None, *, short: bool = False) -> _TurnCursor:
         turn_behind = turn_after(self._sizes, self._turn, short=short)
-        return _TurnCursor(self._sizes, self._turn, turn_behind, place, after, like, self._last)
+        return _TurnCursor(self._sizes, self._turn, turn_behind, position, after, like, self._last)
 
     def _next(self, limit: int) -> Item:
         """The next item of the input, of at most so many elements."""
@@ -114,7 +114,7 @@ class CyclingBatchStage(Stage):
     def _empty(self) -> Item:
         """A batch of no element; what it would hold is known from a neighbour."""
         like = self._last
-        place = self._rest.cursor if self._rest is not None else self.inputs[0].cursor
+        position = self._rest.cursor if self._rest is not None else self.inputs[0].cursor
         if self._specified is None and self._last is None:
             item = self._next(1)
             if isinstance(item, Failure):
@@ -125,7 +125,7 @@ class CyclingBatchStage(Stage):
             left = self._rest
             self._rest = item if left is None else joined_block([item, left])
         known = self._last if self._specified is None else self._specified
-        cursor = self._cursor(place, place, like)
+        cursor = self._cursor(position, position, like)
         self._turn = turn_after(self._sizes, self._turn, short=False)
         return Block(Rows([emptied(known)]), cursor, _NO_ORIGIN)
 

@@ -2,7 +2,7 @@
 
 A pull makes or reads the choices of a whole block, asks each dataset for as many elements as it was chosen, and puts
 them in the order of the choices. Where a dataset has fewer, or a failure, the block ends before that choice, and what
-the others gave beyond it waits for the next pull. So all that a state needs is the place in each dataset, the number
+the others gave beyond it waits for the next pull. So all that a state needs is the position in each dataset, the number
 of draws, and which datasets have ended.
 """
 
@@ -43,7 +43,7 @@ __all__ = ["DrawnChoices", "MixStage", "ReadChoices"]
 
 
 class Lookahead:
-    """What was read of one dataset and not given yet: a block, and behind it perhaps a failure."""
+    """What was read of one dataset and not given yet: a block, and after it perhaps a failure."""
 
     __slots__ = ("_block", "_read", "ended", "failure", "stage")
 
@@ -56,7 +56,7 @@ class Lookahead:
 
     @property
     def cursor(self) -> Cursor:
-        """The place of the next element."""
+        """The position of the next element."""
         if self._block is not None:
             return self._block.cursor
         return self.stage.cursor if self.failure is None else self.failure.cursor
@@ -131,12 +131,12 @@ class DrawnChoices:
         return choices(self._uniforms[offset : offset + limit], self._weights, is_open)
 
     def drop(self, count: int) -> None:
-        """Goes on behind so many choices."""
+        """Goes on after so many choices."""
         self.draws += count
 
     @property
     def cursor(self) -> Cursor | None:
-        """The place in the dataset that decides: there is none."""
+        """The position in the dataset that decides: there is none."""
         return None
 
 
@@ -149,7 +149,7 @@ class ReadChoices:
         self._label = node.label
         self._count = len(node.datasets)
         self._key = key
-        self._ahead = Lookahead(stage, lambda above, limit: above.pull(limit))
+        self._ahead = Lookahead(stage, lambda upstream, limit: upstream.pull(limit))
 
     def peek(self, limit: int, is_open: np.ndarray) -> np.ndarray | Failure | None:
         """The next choices, at most ``limit``; a failure in place of one that is none; None at the end."""
@@ -190,13 +190,13 @@ class ReadChoices:
         return choices(drawn, np.array(made).reshape(-1, self._count), is_open), error
 
     def drop(self, count: int) -> None:
-        """Goes on behind so many choices."""
+        """Goes on after so many choices."""
         self.draws += count
         self._ahead.take(count)
 
     @property
     def cursor(self) -> Cursor | None:
-        """The place of the next choice."""
+        """The position of the next choice."""
         return self._ahead.cursor
 
 
@@ -222,7 +222,7 @@ class _MixCursor:
         state: State = {
             "draws": self.draws + draws,
             "ended": list(self.ended),
-            "inputs": [place.advance(count).state() for place, count in zip(self.inputs, taken, strict=True)],
+            "inputs": [position.advance(count).state() for position, count in zip(self.inputs, taken, strict=True)],
         }
         return state if self.selector is None else {**state, "selector": self.selector.advance(draws).state()}
 
@@ -256,8 +256,8 @@ class MixStage(Stage):
 
     def _here(self, sources: np.ndarray = _NONE, drawn: np.ndarray = _NONE) -> _MixCursor:
         ended = tuple(np.flatnonzero(~self._is_open).tolist())
-        places = tuple(ahead.cursor for ahead in self._ahead)
-        return _MixCursor(self._selection.draws, self._selection.cursor, places, ended, sources, drawn)
+        positions = tuple(ahead.cursor for ahead in self._ahead)
+        return _MixCursor(self._selection.draws, self._selection.cursor, positions, ended, sources, drawn)
 
     def stop(self) -> None:
         self._stopped = True
@@ -272,15 +272,15 @@ class MixStage(Stage):
                 return None
             if isinstance(chosen, Failure):
                 return self._failed(chosen.error, here)
-            places = np.flatnonzero(self._may_give(chosen))[:limit]
-            idle = int(places[0]) if len(places) else len(chosen)
+            indices = np.flatnonzero(self._may_give(chosen))[:limit]
+            idle = int(indices[0]) if len(indices) else len(chosen)
             if self._idle + idle >= IDLE_LIMIT:
                 self._selection.drop(IDLE_LIMIT - self._idle)
                 return self._failed(idle_error(self._label), here)
-            if not len(places):
+            if not len(indices):
                 self._skip(idle)
                 looked = min(2 * looked, max(limit, _LOOKED_AT_ONCE))
-            elif (item := self._gather(chosen, places)) is not None:
+            elif (item := self._gather(chosen, indices)) is not None:
                 return item
         return None
 
@@ -308,9 +308,9 @@ class MixStage(Stage):
         self._idle += count
         self._selection.drop(count)
 
-    def _gather(self, chosen: np.ndarray, places: np.ndarray) -> Item:
+    def _gather(self, chosen: np.ndarray, indices: np.ndarray) -> Item:
         """The elements that were chosen, as far as every dataset has them."""
-        sources = chosen[places]
+        sources = chosen[indices]
         order = np.argsort(sources, kind="stable")
         wanted = np.bincount(sources, minlength=len(self._ahead))
         starts = np.cumsum(wanted) - wanted
@@ -320,19 +320,19 @@ class MixStage(Stage):
             if available < wanted[source]:
                 cut = min(cut, int(order[starts[source] + available]))
         if cut == 0:
-            return self._without(int(sources[0]), int(places[0]))
-        return self._block(sources[:cut], order[order < cut], places[:cut] + 1)
+            return self._without(int(sources[0]), int(indices[0]))
+        return self._block(sources[:cut], order[order < cut], indices[:cut] + 1)
 
-    def _without(self, source: int, place: int) -> Item:
+    def _without(self, source: int, index: int) -> Item:
         """What comes of a choice whose dataset has no element: its failure, or nothing."""
         ahead = self._ahead[source]
         if ahead.failure is None:
-            self._skip(place + 1)
+            self._skip(index + 1)
             self._is_open[source] = False
             return None
         before = self._here()
         failure, ahead.failure = ahead.failure, None
-        self._selection.drop(place + 1)
+        self._selection.drop(index + 1)
         return self._failed(failure.error, before)
 
     def _block(self, sources: np.ndarray, order: np.ndarray, drawn: np.ndarray) -> Block:
@@ -364,8 +364,8 @@ class MixStage(Stage):
 def _mixture(node: Mixture, state: State | None, context: StageContext) -> Stage:
     saved = state["inputs"] if state else [None] * len(node.datasets)
     inputs = [
-        lower(child, place, context.for_input(node.inputs, part))
-        for part, (child, place) in enumerate(zip(node.datasets, saved, strict=True))
+        lower(child, position, context.for_input(node.inputs, part))
+        for part, (child, position) in enumerate(zip(node.datasets, saved, strict=True))
     ]
     return MixStage(node, _selection(node, state, context), inputs, context.meter(node), state)
 

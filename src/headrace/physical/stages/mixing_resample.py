@@ -44,26 +44,26 @@ _Classed = tuple[int, Element, Origin, int]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Group:
-    """Elements of the second reading that are judged by one estimate: their place, and the classes seen before them."""
+    """Elements of the second reading that are judged by one estimate: their position, and the classes seen before them."""
 
     cursor: Cursor
     counts: list[int]
     estimates: bool
 
     def state(self, offset: int) -> State:
-        """The place so many elements into it; a group that an estimate needs is read again whole."""
+        """The position so many elements into it; a group that an estimate needs is read again whole."""
         if self.estimates:
             return {"input": self.cursor.state(), "offset": offset, "counts": self.counts}
         return {"input": self.cursor.advance(offset).state(), "offset": 0, "counts": self.counts}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Place:
-    """A place: so many draws, the place in the first reading, and in the second a group and how far into it."""
+class _ResamplePosition:
+    """A position: so many draws, the position in the first reading, and in the second a group and how far into it."""
 
     draws: int
     original: Cursor
-    read: int  # elements of the first reading behind ``original``
+    read: int  # elements of the first reading after ``original``
     judged: int
     group: _Group
     offset: int
@@ -81,16 +81,16 @@ class _Place:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _ResampleCursor:
-    """The places before each element of a block, and behind the last."""
+    """The positions before each element of a block, and after the last."""
 
-    places: list[_Place]
+    positions: list[_ResamplePosition]
     index: int = 0
 
     def advance(self, count: int) -> _ResampleCursor:
-        return _ResampleCursor(self.places, self.index + count)
+        return _ResampleCursor(self.positions, self.index + count)
 
     def state(self) -> State:
-        return self.places[self.index].state()
+        return self.positions[self.index].state()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -121,13 +121,13 @@ class _Reading:
 
     @property
     def cursor(self) -> Cursor:
-        """The place of the next element."""
-        base, index = self.place
+        """The position of the next element."""
+        base, index = self.position
         return base.advance(index)
 
     @property
-    def place(self) -> tuple[Cursor, int]:
-        """The place of the next element, as so many elements behind another."""
+    def position(self) -> tuple[Cursor, int]:
+        """The position of the next element, as so many elements after another."""
         return (self._stage.cursor, 0) if self._head is None else (self._head.cursor, self._index)
 
     @property
@@ -173,7 +173,7 @@ class _Numbers:
         self._drawn: list[float] = []
 
     def at(self, position: int) -> float:
-        """The number at a position, which is mostly one behind the last that was asked for."""
+        """The number at a position, which is mostly one after the last that was asked for."""
         if not 0 <= position - self._start < len(self._drawn):
             self._start = position
             self._drawn = uniforms(self._key, position, self.AT_ONCE).tolist()
@@ -225,11 +225,11 @@ class ResampleStage(Stage):
     def _cursor(self) -> _ResampleCursor:
         return _ResampleCursor([self._here()])
 
-    def _here(self) -> _Place:
+    def _here(self) -> _ResamplePosition:
         offset, group = self._offset, self._group
         if self._is_read and offset == len(self._items):
             offset, group = 0, _Group(self._second.cursor, self._seen, self._estimates)
-        return _Place(self._draws, *self._original.place, self._judged, group, offset, self._ended)
+        return _ResamplePosition(self._draws, *self._original.position, self._judged, group, offset, self._ended)
 
     def _pull(self, limit: int) -> Item:
         held, self._held = self._held, None
@@ -237,13 +237,13 @@ class ResampleStage(Stage):
             return held
         rows: list[Element] = []
         origins: list[tuple[Origin, int]] = []
-        places = [self._here()]
+        positions = [self._here()]
         while len(rows) < limit:
             given = self._next(limit)
             if given is None:
                 break
             if isinstance(given, HeadraceError):
-                failure = Failure(given, _ResampleCursor(places[-1:]), self._cursor())
+                failure = Failure(given, _ResampleCursor(positions[-1:]), self._cursor())
                 if not rows:
                     return failure
                 self._held = failure
@@ -251,8 +251,8 @@ class ResampleStage(Stage):
             number, element, origin, index = given
             rows.append((number, element))
             origins.append((origin, index))
-            places.append(self._here())
-        return Block(Rows(rows), _ResampleCursor(places), _Origins(origins)) if rows else None
+            positions.append(self._here())
+        return Block(Rows(rows), _ResampleCursor(positions), _Origins(origins)) if rows else None
 
     def _next(self, limit: int) -> _Classed | HeadraceError | None:
         """The next element of the output, or a failure in its place; None at the end."""
@@ -285,7 +285,7 @@ class ResampleStage(Stage):
         if self._is_read:
             self._offset = 0
         self._is_read = True
-        # Read first, so that the place is that of the block: the one behind the block before knows nothing of this one.
+        # Read first, so that the position is that of the block: the one after the block before knows nothing of this one.
         self._second.look(max(limit, CLASSES_AT_ONCE))
         self._group = _Group(self._second.cursor, self._seen, self._estimates)
         self._items = []

@@ -43,38 +43,38 @@ Opener = Callable[[Block, int, State | None], SubplanReader]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Place:
+class _InterleavePosition:
     """Everything that the state needs, at the start of a block of output."""
 
     cycle: int
     given: int
     number: int
-    slots: tuple[tuple[int, Cursor, Cursor | None] | None, ...]  # number, opening element, place inside
+    slots: tuple[tuple[int, Cursor, Cursor | None] | None, ...]  # number, opening element, position inside
     input: Cursor
     block_length: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _InterleaveCursor:
-    """So many elements after a place, with the slot from which each of them came."""
+    """So many elements after a position, with the slot from which each of them came."""
 
-    place: _Place
+    position: _InterleavePosition
     slots: np.ndarray
     count: int = 0
 
     def advance(self, count: int) -> _InterleaveCursor:
-        return _InterleaveCursor(self.place, self.slots, self.count + count)
+        return _InterleaveCursor(self.position, self.slots, self.count + count)
 
     def state(self) -> State:
-        place = self.place
-        taken = np.bincount(self.slots[: self.count], minlength=len(place.slots)).tolist()
-        visits, given = divmod(place.given + self.count, place.block_length)
+        position = self.position
+        taken = np.bincount(self.slots[: self.count], minlength=len(position.slots)).tolist()
+        visits, given = divmod(position.given + self.count, position.block_length)
         return {
-            "cycle": (place.cycle + visits) % len(place.slots),
+            "cycle": (position.cycle + visits) % len(position.slots),
             "given": given,
-            "number": place.number,
-            "slots": [_slot_state(slot, count) for slot, count in zip(place.slots, taken, strict=True)],
-            "input": place.input.state(),
+            "number": position.number,
+            "slots": [_slot_state(slot, count) for slot, count in zip(position.slots, taken, strict=True)],
+            "input": position.input.state(),
         }
 
 
@@ -94,7 +94,7 @@ class InterleaveStage(Stage):
     Args:
         ahead: how many datasets are opened before their turn, beside those whose slots have nothing left to be read.
         ordered: False takes from whichever slot has something ready.
-        reopen: reads again the element that opened a slot, from the place before it.
+        reopen: reads again the element that opened a slot, from the position before it.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class InterleaveStage(Stage):
         self._given: int = state["given"] if state else 0
         self._number: int = state["number"] if state else 0
         self._slots: list[OpenSubplan | None] = [None] * cycle_length
-        # ``inputs`` first: the base class and ``_place`` read it.
+        # ``inputs`` first: the base class and ``_position`` read it.
         self.inputs = (input_stage,)
         for index, saved in enumerate(state["slots"] if state else ()):
             if saved is not None:
@@ -262,7 +262,7 @@ class InterleaveStage(Stage):
 
     def _cursor(self, slots: np.ndarray) -> _InterleaveCursor:
         ahead = self._ahead[0] if self._ahead else None
-        place = _Place(
+        position = _InterleavePosition(
             self._cycle,
             self._given,
             self._number - len(self._ahead),
@@ -272,7 +272,7 @@ class InterleaveStage(Stage):
             self.inputs[0].cursor if ahead is None else ahead.cursor,
             self._block_length,
         )
-        return _InterleaveCursor(place, slots)
+        return _InterleaveCursor(position, slots)
 
     # ------------------------------------------------------------------ ending
 
@@ -358,9 +358,9 @@ def _opener(
 
 
 def _reopened(node: FlatMap, context: StageContext, opener: State) -> Block:
-    """The element that opened a slot, read again from the place before it."""
-    with contextlib.closing(lower(node.input, opener, context.without_workers())) as above:
-        item = above.pull(1)
+    """The element that opened a slot, read again from the position before it."""
+    with contextlib.closing(lower(node.input, opener, context.without_workers())) as upstream:
+        item = upstream.pull(1)
     if not isinstance(item, Block):
         raise changed_since(node)
     return item

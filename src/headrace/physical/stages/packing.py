@@ -1,6 +1,6 @@
 """The stage of pack: sequences put into rows of a fixed length.
 
-Where a sequence goes is decided in ``packing_bins``. The state is the place of the oldest sequence that is held, and the numbers
+Where a sequence goes is decided in ``packing_bins``. The state is the position of the oldest sequence that is held, and the numbers
 of those in each open row, counted from there; they are read again. A failure takes one sequence, and no row, with it.
 """
 
@@ -16,7 +16,7 @@ from headrace.blocks.cursor import Cursor, SavedCursor, State, input_state
 from headrace.observe.meter import Meter
 from headrace.physical.block_builder import BlockBuilder
 from headrace.physical.context import StageContext
-from headrace.physical.input_history import GroupOrigin, InputHistory, InputRuns, place_in
+from headrace.physical.input_history import GroupOrigin, InputHistory, InputRuns, position_in
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.packing_bins import open_bins
@@ -40,19 +40,19 @@ _READ_AT_ONCE = 1024
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Place:
-    """Before or behind a row, or a failure."""
+class _PackPosition:
+    """Before or after a row, or a failure."""
 
     read: int
     held: BinContents
     runs: InputRuns
 
     def advance(self, count: int) -> Cursor:
-        assert count == 0  # the rows of a block have a place each
+        assert count == 0  # the rows of a block have a position each
         return self
 
     def state(self) -> State:
-        return pack_state(self.read, self.held, lambda number: place_in(self.runs, number).state())
+        return pack_state(self.read, self.held, lambda number: position_in(self.runs, number).state())
 
 
 class PackStage(Stage):
@@ -69,10 +69,10 @@ class PackStage(Stage):
         self._made = 0
         self._ready: list[Block | Failure] = []  # reversed: the next one is last
         self._lost = False
-        super().__init__(meter, (input_stage,), self._place() if state is None else SavedCursor(state))
+        super().__init__(meter, (input_stage,), self._position() if state is None else SavedCursor(state))
 
-    def _place(self) -> _Place:
-        return _Place(self._next, self._open.held(), self._reads.runs)
+    def _position(self) -> _PackPosition:
+        return _PackPosition(self._next, self._open.held(), self._reads.runs)
 
     def _pull(self, limit: int) -> Item:
         if self._saved is not None and not self._restored(self._saved):
@@ -82,20 +82,20 @@ class PackStage(Stage):
         return self._ready.pop() if self._ready else None
 
     def _collect(self, limit: int) -> list[Block | Failure]:
-        """Up to ``limit`` rows, and perhaps a failure behind them."""
+        """Up to ``limit`` rows, and perhaps a failure after them."""
         made = BlockBuilder()
-        place = self._place()
+        position = self._position()
         for _ in range(limit):
             row = self._next_row(limit)
             if row is None:
                 break
-            after = self._place()
+            after = self._position()
             if isinstance(row, Failure):
                 made.fail(row)
                 break
-            # What was read on the way to a row is read again from the place before it, unless it failed.
-            self._add(made, row, place, after)
-            place = after
+            # What was read on the way to a row is read again from the position before it, unless it failed.
+            self._add(made, row, position, after)
+            position = after
         self._made += 1
         return made.finish()
 
@@ -109,16 +109,16 @@ class PackStage(Stage):
         self._holding.release()
         super().close()
 
-    def _add(self, made: BlockBuilder, row: Sequence[TokenSequence], place: Cursor, after: Cursor) -> None:
+    def _add(self, made: BlockBuilder, row: Sequence[TokenSequence], position: Cursor, after: Cursor) -> None:
         numbers = np.array([sequence.number for sequence in row])
         origin = self._reads.origins(numbers)
         try:
             element = packed_row(self._node, row)
         except Exception as error:  # noqa: BLE001 - an element's own methods may raise anything
             words = GroupOrigin([(origin, len(numbers))]).describe(0)
-            made.fail(Failure(as_element_error(error, stage=self._node.label, origin=words), place, after))
+            made.fail(Failure(as_element_error(error, stage=self._node.label, origin=words), position, after))
         else:
-            made.add(element, (origin, len(numbers)), place, after)
+            made.add(element, (origin, len(numbers)), position, after)
 
     def _next_row(self, limit: int) -> Sequence[TokenSequence] | Failure | None:
         """The next row that goes out, or a failure on the way to it; None at the end."""
@@ -147,17 +147,19 @@ class PackStage(Stage):
             sequence = sequence_of(self._node, element, self._next)
         except Exception as error:  # noqa: BLE001 - an element's own methods may raise anything
             origin = self._reads.origins(range(self._next, self._next + 1)).describe(0)
-            place = self._place()
-            return self._passed(Failure(as_element_error(error, stage=self._node.label, origin=origin), place, place))
+            position = self._position()
+            return self._passed(
+                Failure(as_element_error(error, stage=self._node.label, origin=origin), position, position)
+            )
         row = self._open.offer(sequence)
         if row is None:
             self._next += 1
         return row
 
     def _passed(self, failure: Failure) -> Failure:
-        before = self._place()
+        before = self._position()
         self._next += 1
-        return Failure(failure.error, before, self._place())
+        return Failure(failure.error, before, self._position())
 
     def _sequences_a_row(self) -> int:
         return 1 + self._next // (self._made or 1) if self._made else 1
@@ -189,5 +191,5 @@ class PackStage(Stage):
 @lower.register
 def _pack(node: Pack, state: State | None, context: StageContext) -> Stage:
     # Sequences that are held are read again.
-    above = lower(node.input, input_state(state), context.replaying())
-    return PackStage(node, above, context.meter(node), state, holding=context.holding(node, PACK_REMEDY))
+    upstream = lower(node.input, input_state(state), context.replaying())
+    return PackStage(node, upstream, context.meter(node), state, holding=context.holding(node, PACK_REMEDY))

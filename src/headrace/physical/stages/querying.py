@@ -21,7 +21,7 @@ __all__ = ["QueryStage"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _PositionCursor:
-    """Behind a failure, or at the start."""
+    """After a failure, or at the start."""
 
     position: RowPosition
 
@@ -34,7 +34,7 @@ class _PositionCursor:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _RowCursor:
-    """At a row of a chunk, or behind its last."""
+    """At a row of a chunk, or after its last."""
 
     chunk: RowChunk
     index: int = 0

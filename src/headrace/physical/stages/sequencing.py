@@ -75,7 +75,7 @@ class SkipStage(Stage):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _SkippedCursor:
-    """Behind a skip: how many were dropped, and the place in what it reads."""
+    """After a skip: how many were dropped, and the position in what it reads."""
 
     skipped: int
     input: Cursor
@@ -102,7 +102,7 @@ class ShardStage(Stage):
             if item is None:
                 return None
             if isinstance(item, Failure):
-                cursors = [_ShardCursor(self._seen, place, range(0)) for place in (item.cursor, item.after)]
+                cursors = [_ShardCursor(self._seen, position, range(0)) for position in (item.cursor, item.after)]
                 return Failure(item.error, *cursors)
             first = (self._node.index - self._seen) % self._node.num_shards
             mine = range(first, len(item), self._node.num_shards)
@@ -132,7 +132,7 @@ class _ShardCursor:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _TurnCursor:
-    """In one of several runs: which, whether it gave an element yet, and the place in it."""
+    """In one of several runs: which, whether it gave an element yet, and the position in it."""
 
     key: str
     turn: int
@@ -240,8 +240,8 @@ def _skip(node: Skip, state: State | None, context: StageContext) -> Stage:
 
 @lower.register
 def _shard(node: Shard, state: State | None, context: StageContext) -> Stage:
-    above = lower(node.input, input_state(state), context.upstream_of_shard(node))
-    return ShardStage(node, above, context.meter(node), state)
+    upstream = lower(node.input, input_state(state), context.upstream_of_shard(node))
+    return ShardStage(node, upstream, context.meter(node), state)
 
 
 @lower.register

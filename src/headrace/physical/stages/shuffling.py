@@ -1,14 +1,14 @@
 """The shuffle stage.
 
-Its order is ``semantics.shuffling``'s; here are the buffer, and the places from which the buffer can be filled again. It
+Its order is ``semantics.shuffling``'s; here are the buffer, and the positions from which the buffer can be filled again. It
 works on runs of outputs: the draws of a run are one call, the elements one gather, and over an indexed source
 both move numbers alone.
 
-Its state is the number of outputs, the place of an input element not later than the oldest one held, and the
+Its state is the number of outputs, the position of an input element not later than the oldest one held, and the
 number of elements once the input has ended. Contents are read again, never stored.
 
 A failure takes part as if it were an element: it comes out where its element would have. So a failing element
-changes no other's place, and a map before a shuffle does what it does behind it.
+changes no other's place, and a map before a shuffle does what it does after it.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class ShuffleStage(Stage):
         self._order: np.ndarray | None = None  # of the slots, while they drain
         # The number of the element in each slot; None as long as element i lies in slot i.
         self._held: np.ndarray | None = None
-        self._drawn_places = np.empty(0, dtype=np.int64)  # draws, from output ``_drawn_from`` on
+        self._drawn_slots = np.empty(0, dtype=np.int64)  # draws, from output ``_drawn_from`` on
         self._drawn_from = self._emitted
         self._filled = False
         self._input_ended = False
@@ -92,13 +92,13 @@ class ShuffleStage(Stage):
 
     def _fill_up_to(self, end: int) -> None:
         held = self._held
-        place_of = np.argsort(held) if held is not None else None
+        slot_of = np.argsort(held) if held is not None else None
         while self._next < end:
             item = self._read_input(end - self._next)
             if item is None:
                 return
             first, payload = item
-            if held is None or place_of is None:
+            if held is None or slot_of is None:
                 if first:
                     self._slots.put(np.arange(first, first + len(payload)), payload)
                 else:
@@ -107,10 +107,10 @@ class ShuffleStage(Stage):
                 continue
             numbers = np.arange(first, first + len(payload))
             # Elements that had come out before are read again on the way, and dropped.
-            at = np.minimum(np.searchsorted(held, numbers, sorter=place_of), len(place_of) - 1)
-            places = place_of[at]
-            mine = held[places] == numbers
-            self._slots.put(places[mine], payload.subset(np.flatnonzero(mine)))
+            at = np.minimum(np.searchsorted(held, numbers, sorter=slot_of), len(slot_of) - 1)
+            slots = slot_of[at]
+            mine = held[slots] == numbers
+            self._slots.put(slots[mine], payload.subset(np.flatnonzero(mine)))
             self._hold()
 
     def _hold(self) -> None:
@@ -176,10 +176,10 @@ class ShuffleStage(Stage):
             self._start_draining()
         assert self._order is not None  # set just now
         begun = self._emitted - self._drain_start
-        places = self._order[begun : begun + limit]
-        if not len(places):
+        slots = self._order[begun : begun + limit]
+        if not len(slots):
             return None
-        return self._output(self._slots.get(places), places if self._held is None else self._held[places])
+        return self._output(self._slots.get(slots), slots if self._held is None else self._held[slots])
 
     def _incoming(self, limit: int) -> tuple[int, Payload] | None:
         """Elements to come in for as many outputs; one exchange of many costs little more than one of a few."""
@@ -192,13 +192,13 @@ class ShuffleStage(Stage):
             pieces.append(item[1])
         return (first, join(pieces)) if pieces else None
 
-    def _places(self, count: int) -> np.ndarray:
+    def _next_slots(self, count: int) -> np.ndarray:
         """The slots from which the next outputs are taken."""
         start = self._emitted - self._drawn_from
-        if start + count > len(self._drawn_places):
+        if start + count > len(self._drawn_slots):
             self._drawn_from, start = self._emitted, 0
-            self._drawn_places = draws(self._key, self._emitted, max(count, _DRAWN_AT_ONCE), self._size)
-        return self._drawn_places[start : start + count]
+            self._drawn_slots = draws(self._key, self._emitted, max(count, _DRAWN_AT_ONCE), self._size)
+        return self._drawn_slots[start : start + count]
 
     def _start_draining(self) -> None:
         assert self._total is not None  # the input has ended
@@ -211,23 +211,23 @@ class ShuffleStage(Stage):
         count = len(incoming)
         if self._held is None:
             self._held = np.arange(self._size, dtype=np.int64)
-        places = self._places(count)
+        slots = self._next_slots(count)
         numbers = np.arange(first, first + count, dtype=np.int64)
-        earlier = _previous_equal(places)
+        earlier = _previous_equal(slots)
         fresh = np.flatnonzero(earlier < 0)  # these take what lay in their slot before this run
         again = np.flatnonzero(earlier >= 0)  # these take what came in during this run
         taken = np.empty(count, dtype=np.int64)
-        taken[fresh] = self._held[places[fresh]]
+        taken[fresh] = self._held[slots[fresh]]
         taken[again] = numbers[earlier[again]]
-        payload = self._slots.get(places[fresh])
+        payload = self._slots.get(slots[fresh])
         if len(again):
             order = np.empty(count, dtype=np.int64)
             order[fresh] = np.arange(len(fresh))
             order[again] = len(fresh) + np.arange(len(again))
             payload = join([payload, incoming.subset(earlier[again])]).subset(order)
-        self._slots.put(places, incoming)
+        self._slots.put(slots, incoming)
         self._hold()
-        self._held[places] = numbers
+        self._held[slots] = numbers
         return self._output(payload, taken)
 
     def _output(self, payload: Payload, numbers: np.ndarray) -> Block:
@@ -257,11 +257,11 @@ def _rejoined(first: Block, second: Block) -> Block:
     return Block(join([first.payload, second.payload]), first.cursor, _ReadOrigin(first.origin.pieces, numbers))
 
 
-def _previous_equal(places: np.ndarray) -> np.ndarray:
+def _previous_equal(slots: np.ndarray) -> np.ndarray:
     """For each position the last earlier one with the same number, or -1."""
-    order = np.argsort(places, kind="stable")
-    same = places[order[1:]] == places[order[:-1]]
-    earlier = np.full(len(places), -1, dtype=np.int64)
+    order = np.argsort(slots, kind="stable")
+    same = slots[order[1:]] == slots[order[:-1]]
+    earlier = np.full(len(slots), -1, dtype=np.int64)
     earlier[order[1:][same]] = order[:-1][same]
     return earlier
 
@@ -312,7 +312,7 @@ class _ReadOrigin:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _ShuffleCursor:
-    """In a shuffle: how many came out, and a place not behind the oldest element that it holds."""
+    """In a shuffle: how many came out, and a position not after the oldest element that it holds."""
 
     emitted: int
     read: int
@@ -323,12 +323,12 @@ class _ShuffleCursor:
         return _ShuffleCursor(self.emitted + count, self.read, self.input, self.total)
 
     def state(self) -> State:
-        place: State = {"emitted": self.emitted, "read": self.read, "input": self.input.state()}
-        return place if self.total is None else {**place, "total": self.total}
+        state: State = {"emitted": self.emitted, "read": self.read, "input": self.input.state()}
+        return state if self.total is None else {**state, "total": self.total}
 
 
 @lower.register
 def _shuffle(node: Shuffle, state: State | None, context: StageContext) -> Stage:
-    above = lower(node.input, input_state(state), context.replaying())
+    upstream = lower(node.input, input_state(state), context.replaying())
     holding = context.holding(node, SHUFFLE_REMEDY)
-    return ShuffleStage(node, shuffle_key(node, context), above, context.meter(node), state, holding=holding)
+    return ShuffleStage(node, shuffle_key(node, context), upstream, context.meter(node), state, holding=holding)

@@ -22,7 +22,7 @@ _log: Final = logging.getLogger("headrace")
 
 
 class SkipFailuresStage(Stage):
-    """Leaves failures out. It adds nothing to the state: behind a failure lies a place like any other.
+    """Leaves failures out. It adds nothing to the state: after a failure lies a position like any other.
 
     Args:
         log: whether each is named in the log.
@@ -45,7 +45,7 @@ class SkipFailuresStage(Stage):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _SkippedFailuresCursor:
-    """Behind so many elements that were skipped."""
+    """After so many elements that were skipped."""
 
     failed: int
     input: Cursor

@@ -71,8 +71,10 @@ class StatefulStage(Stage):
                 return self._end()
             if isinstance(item, Failure):
                 snapshot = [self._steps.snapshot()]
-                places = [_StepCursor(self._steps, snapshot, [0], place) for place in (item.cursor, item.after)]
-                return Failure(item.error, *places)
+                positions = [
+                    _StepCursor(self._steps, snapshot, [0], position) for position in (item.cursor, item.after)
+                ]
+                return Failure(item.error, *positions)
             made = self._through(item, limit)
             if made is not None:
                 return made
@@ -127,7 +129,7 @@ class StatefulStage(Stage):
 
     def _made(self, block: Block, outputs: list[Element], offsets: list[int], snapshots: list[Any]) -> Block | None:
         if not outputs:
-            # Nothing goes out, but the place is behind what was dropped.
+            # Nothing goes out, but the position is after what was dropped.
             self.cursor = _StepCursor(self._steps, snapshots[-1:], offsets[-1:], block.cursor)
             return None
         indices = np.array(offsets[:-1], dtype=np.int64)
@@ -138,17 +140,17 @@ class StatefulStage(Stage):
 @lower.register
 def _take_while(node: TakeWhile, state: State | None, context: StageContext) -> Stage:
     steps = TakeWhileOp(node, state)
-    above = lower(node.input, input_state(state), context)
-    return StatefulStage(steps, node.label, above, context.meter(node), ended=steps.ended)
+    upstream = lower(node.input, input_state(state), context)
+    return StatefulStage(steps, node.label, upstream, context.meter(node), ended=steps.ended)
 
 
 @lower.register
 def _scan(node: Scan, state: State | None, context: StageContext) -> Stage:
-    above = lower(node.input, input_state(state), context)
-    return StatefulStage(ScanOp(node, state), node.label, above, context.meter(node))
+    upstream = lower(node.input, input_state(state), context)
+    return StatefulStage(ScanOp(node, state), node.label, upstream, context.meter(node))
 
 
 @lower.register
 def _assert_cardinality(node: AssertCardinality, state: State | None, context: StageContext) -> Stage:
-    above = lower(node.input, input_state(state), context)
-    return StatefulStage(AssertCardinalityOp(node, state), node.label, above, context.meter(node))
+    upstream = lower(node.input, input_state(state), context)
+    return StatefulStage(AssertCardinalityOp(node, state), node.label, upstream, context.meter(node))

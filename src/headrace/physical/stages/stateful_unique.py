@@ -1,6 +1,6 @@
 """The stage of unique: what it has seen is not saved, but seen again.
 
-Its state is the place where the epoch began and how many elements were read since. A restored stage reads them again:
+Its state is the position where the epoch began and how many elements were read since. A restored stage reads them again:
 that takes the time of reading, and no room in a state that would otherwise grow with every new element.
 """
 
@@ -32,7 +32,7 @@ _RECALLED_AT_ONCE: Final = 1024
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _RecallCursor:
-    """So many elements behind the beginning, failures among them."""
+    """So many elements after the beginning, failures among them."""
 
     start: Cursor
     read: int
@@ -139,6 +139,6 @@ class UniqueStage(Stage):
 @lower.register
 def _unique(node: Unique, state: State | None, context: StageContext) -> Stage:
     # What was seen is read again from the beginning, so it must come in the same order.
-    above = lower(node.input, input_state(state), context.replaying())
+    upstream = lower(node.input, input_state(state), context.replaying())
     holding = context.holding(node, UNIQUE_REMEDY)
-    return UniqueStage(node.label, above, context.meter(node), state, holding=holding)
+    return UniqueStage(node.label, upstream, context.meter(node), state, holding=holding)

@@ -1,6 +1,6 @@
 """The stage of window: runs of consecutive elements, each as a dataset.
 
-The state is the place of the first element of the next window, and nothing else: what the window holds is read again from
+The state is the position of the first element of the next window, and nothing else: what the window holds is read again from
 there. A failure takes every window with it that would hold the element, as in tf.data; between windows it is passed over.
 """
 
@@ -62,11 +62,11 @@ class WindowStage(Stage):
         made = BlockBuilder(payload.nbytes)
         for begin in begins:
             window = self._window(begin, payload)
-            place, after = self._reads.place(begin), self._reads.place(min(begin + step, self._reads.number))
+            position, after = self._reads.position(begin), self._reads.position(min(begin + step, self._reads.number))
             if isinstance(window, HeadraceError):
-                made.fail(Failure(window, place, after))
+                made.fail(Failure(window, position, after))
             else:
-                made.add(*window, place, after)
+                made.add(*window, position, after)
         self._forget_before(begins.stop if begins else self._first, payload)
         return made.finish()
 
@@ -167,5 +167,5 @@ def _held(node: WindowContents, state: State | None, context: StageContext) -> S
 @lower.register
 def _window(node: Window, state: State | None, context: StageContext) -> Stage:
     # What a window holds is read again.
-    above = lower(node.input, state, context.replaying())
-    return WindowStage(node, above, context.meter(node), holding=context.holding(node, ""))
+    upstream = lower(node.input, state, context.replaying())
+    return WindowStage(node, upstream, context.meter(node), holding=context.holding(node, ""))

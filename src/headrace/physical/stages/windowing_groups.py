@@ -4,8 +4,8 @@ The order is tf.data's: when a group is full, the elements of its dataset come b
 groups that are left follow in the order of their keys. A failure of the input, of a key or of a size takes one element
 with it; a failure to make a dataset takes its group.
 
-The state is the place of the oldest element that is held, and for each group the numbers of its elements, counted from
-there: they are read again, and no function is asked again for their keys. A place must cost little, as there is one with
+The state is the position of the oldest element that is held, and for each group the numbers of its elements, counted from
+there: they are read again, and no function is asked again for their keys. A position must cost little, as there is one with
 every block: groups only ever grow until they are full, so it is enough to remember how much had been read and how many
 groups had been full, and to leave the groups themselves to whoever writes the state down.
 """
@@ -30,7 +30,7 @@ from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
 from headrace.ownership import read_only
 from headrace.physical.context import StageContext
-from headrace.physical.input_history import GroupOrigin, InputHistory, InputRuns, place_in
+from headrace.physical.input_history import GroupOrigin, InputHistory, InputRuns, position_in
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.workers.subplan_reader import SubplanReader
@@ -70,7 +70,7 @@ class _Group:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Place:
+class _GroupsPosition:
     """Where the stage stands: so much was read, and so many groups were full."""
 
     read: int
@@ -92,7 +92,7 @@ class _Place:
             self.number,
             [held for held in groups if held[2]],
             current,
-            lambda number: place_in(self.runs, number).state(),
+            lambda number: position_in(self.runs, number).state(),
         )
 
 
@@ -100,14 +100,14 @@ class _Place:
 class _GroupCursor:
     """In the dataset of a group; between two groups where there is none."""
 
-    place: _Place
+    position: _GroupsPosition
     inner: Cursor | None = None
 
     def advance(self, count: int) -> _GroupCursor:
-        return self if self.inner is None else _GroupCursor(self.place, self.inner.advance(count))
+        return self if self.inner is None else _GroupCursor(self.position, self.inner.advance(count))
 
     def state(self) -> State:
-        return self.place.state(self.inner)
+        return self.position.state(self.inner)
 
 
 class GroupWindowsStage(Stage):
@@ -139,7 +139,7 @@ class GroupWindowsStage(Stage):
         self._left: list[int] | None = None  # the keys that are left at the end, the next one last
         self._lost = False
         self._stopped = False
-        cursor = _GroupCursor(self._place(None)) if state is None else SavedCursor(state)
+        cursor = _GroupCursor(self._position(None)) if state is None else SavedCursor(state)
         super().__init__(meter, (input_stage,), cursor)
 
     def _pull(self, limit: int) -> Item:
@@ -176,16 +176,16 @@ class GroupWindowsStage(Stage):
         if item is None:
             reader.close()
             return None
-        place = self._place(group)
+        position = self._position(group)
         if isinstance(item, Block):
             block = reader.take(min(limit, len(item)))
-            return Block(block.payload, _GroupCursor(place, block.cursor), Within(block.origin, origin, 0))
+            return Block(block.payload, _GroupCursor(position, block.cursor), Within(block.origin, origin, 0))
         if reader.failed_to_open:
             self._current = None
-            return Failure(item.error, _GroupCursor(place), _GroupCursor(self._place(None)))
+            return Failure(item.error, _GroupCursor(position), _GroupCursor(self._position(None)))
         reader.drop_failure()
         error = inside_element(item.error, origin.describe(0))
-        return Failure(error, _GroupCursor(place, item.cursor), _GroupCursor(place, item.after))
+        return Failure(error, _GroupCursor(position, item.cursor), _GroupCursor(position, item.after))
 
     # ------------------------------------------------------------------ groups
 
@@ -249,22 +249,22 @@ class GroupWindowsStage(Stage):
 
     def _passed(self, error: HeadraceError) -> Failure:
         """The failure of the next element."""
-        before = _GroupCursor(self._place(None))
+        before = _GroupCursor(self._position(None))
         self._next += 1
-        return Failure(error, before, _GroupCursor(self._place(None)))
+        return Failure(error, before, _GroupCursor(self._position(None)))
 
     def _filled(self, group: _Group) -> _Group:
         group.full_at, self._full = self._full, self._full + 1
         del self._growing[group.key]
         if len(self._groups) > 2 * len(self._growing) + 64:
-            # New lists, because places that are on their way have the old ones.
+            # New lists, because positions that are on their way have the old ones.
             self._groups = list(self._growing.values())
             oldest = min((other.numbers[0] for other in self._groups), default=self._next)
             self._reads.forget_before(min(oldest, group.numbers[0]))
         return group
 
-    def _place(self, current: _Group | None) -> _Place:
-        return _Place(self._next, self._full, self._groups, current, self._reads.runs)
+    def _position(self, current: _Group | None) -> _GroupsPosition:
+        return _GroupsPosition(self._next, self._full, self._groups, current, self._reads.runs)
 
     # ----------------------------------------------------------------- restoring
 
@@ -335,6 +335,6 @@ def _group_by_window(node: GroupByWindow, state: State | None, context: StageCon
         return SubplanReader(open_stage, None if saved is None else SavedCursor(saved), origin)
 
     # Elements that are held are read again.
-    above = lower(node.input, input_state(state), context.replaying())
+    upstream = lower(node.input, input_state(state), context.replaying())
     holding = context.holding(node, GROUPS_REMEDY)
-    return GroupWindowsStage(node, above, context.meter(node), state, open_group, holding=holding)
+    return GroupWindowsStage(node, upstream, context.meter(node), state, open_group, holding=holding)

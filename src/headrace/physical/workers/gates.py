@@ -79,7 +79,7 @@ class Gate:
         self._free = deque([None] * calls)  # turns that nobody has
 
     def submit(self, task: Task) -> None:
-        """Has a worker run the task, behind those that came before."""
+        """Has a worker run the task, after those that came before."""
         self._tasks.append(task)
         if self._has_turn():
             self._pool.submit(self._take_turn)
@@ -97,14 +97,14 @@ class Gate:
         return True
 
     def _take_turn(self) -> None:
-        """In a worker: runs the next task, and those behind it as long as nobody else wants the worker."""
+        """In a worker: runs the next task, and those after it as long as nobody else wants the worker."""
         while (task := self._next()) is not None:
             # A stage that was stopped has closed the channel into which its task would put its result.
             with contextlib.suppress(CancelledError):
                 task()
             del task  # what it holds must not live on beside the next one
             if self._tasks and not self._pool.is_free:
-                self._pool.submit(self._take_turn)  # behind the tasks of others
+                self._pool.submit(self._take_turn)  # after the tasks of others
                 return
 
     def _has_turn(self) -> bool:

@@ -260,7 +260,7 @@ class ParallelStage(Stage):
 class _Delivery:
     """What was delivered, where the order of delivery is not the order of the input.
 
-    The state is the place of the oldest element that is missing, and which of those behind it were delivered.
+    The state is the position of the oldest element that is missing, and which of those after it were delivered.
     """
 
     def __init__(self, cursor: Cursor, number: int) -> None:
@@ -272,7 +272,7 @@ class _Delivery:
     def read(self, start: int, item: Block | Failure) -> None:
         """An item came in: ``start`` is the number of its first element."""
         self._starts.append((start, item.cursor))
-        if isinstance(item, Failure):  # only it knows where it goes on behind itself
+        if isinstance(item, Failure):  # only it knows where it goes on after itself
             self._starts.append((start + 1, item.after))
         self._forget_starts()
 
@@ -299,15 +299,17 @@ class _Delivery:
             self._starts.popleft()
 
     def _cursor(self, start: int) -> _UnorderedCursor:
-        # All items that are still known, because what is missing next may lie behind the item that is now.
-        base = JoinedCursor([first - self._missing for first, _ in self._starts], [place for _, place in self._starts])
+        # All items that are still known, because what is missing next may lie after the item that is now.
+        base = JoinedCursor(
+            [first - self._missing for first, _ in self._starts], [position for _, position in self._starts]
+        )
         runs = tuple(sorted((a - self._missing, b - self._missing) for a, b in self._delivered.items()))
         return _UnorderedCursor(self._number, base, runs, start - self._missing)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _UnorderedCursor:
-    """In an operation that delivers out of order: the oldest missing element, and what came behind it."""
+    """In an operation that delivers out of order: the oldest missing element, and what came after it."""
 
     number: int  # which of the plan's maps it is
     base: Cursor
@@ -323,10 +325,10 @@ class _UnorderedCursor:
         missing = 0
         while runs and runs[0][0] <= missing:
             missing = max(missing, runs.pop(0)[1])
-        place = self.base.advance(missing).state()
+        position = self.base.advance(missing).state()
         if not runs:
-            return place
-        return {"map": self.number, "delivered": [[a - missing, b - missing] for a, b in runs], "input": place}
+            return position
+        return {"map": self.number, "delivered": [[a - missing, b - missing] for a, b in runs], "input": position}
 
 
 class UndeliveredStage(Stage):
@@ -357,13 +359,13 @@ class UndeliveredStage(Stage):
             cursor = _LeftOverCursor(self._map, ahead, item.cursor)
             if isinstance(item, Block):
                 return Block(item.payload, cursor, item.origin)
-            behind = tuple((a - 1, b - 1) for a, b in ahead)
-            return Failure(item.error, cursor, _LeftOverCursor(self._map, behind, item.after), item.by)
+            after = tuple((a - 1, b - 1) for a, b in ahead)
+            return Failure(item.error, cursor, _LeftOverCursor(self._map, after, item.after), item.by)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _LeftOverCursor:
-    """In what a restored run had not delivered: which elements behind this one are to be left out."""
+    """In what a restored run had not delivered: which elements after this one are to be left out."""
 
     number: int
     delivered: tuple[tuple[int, int], ...]

@@ -1,4 +1,4 @@
-"""The one stage with a thread of its own: it drives what is above it, and fills a bounded channel with blocks."""
+"""The one stage with a thread of its own: it drives what is upstream, and fills a bounded channel with blocks."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class PrefetchStage(Stage):
             self.meter.buffered = self._channel.elements
 
     def _drive(self) -> None:
-        """In the thread: reads what is above, until its end or until it is stopped."""
+        """In the thread: reads what is upstream, until its end or until it is stopped."""
         try:
             while not self._coordinator.should_stop():
                 item = self._make()

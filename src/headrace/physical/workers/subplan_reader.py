@@ -39,7 +39,7 @@ class SubplanReader:
 
     @property
     def cursor(self) -> Cursor | None:
-        """The place of the next element; None at the start of a plan that was not opened yet."""
+        """The position of the next element; None at the start of a plan that was not opened yet."""
         return self._cursor if self._head is None else self._head.cursor
 
     @property
@@ -72,7 +72,7 @@ class SubplanReader:
         return block.slice(0, count)
 
     def drop_failure(self) -> None:
-        """Goes on behind the failure that ``peek`` gave."""
+        """Goes on after the failure that ``peek`` gave."""
         failure = self._head
         assert isinstance(failure, Failure)  # as peek has said
         self._head = None
@@ -220,5 +220,5 @@ class OpenSubplan:
 
     @property
     def cursor(self) -> Cursor:
-        """The place before the element that opened it."""
+        """The position before the element that opened it."""
         return self.opener.cursor
