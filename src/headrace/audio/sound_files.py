@@ -115,7 +115,7 @@ def _parts(file: Any, wanted: int) -> Iterator[Samples]:
 
 
 def _ends_early(contents: bytes) -> bool:
-    """Whether an OGG lacks a part of its last page: nothing else in it tells how long it is."""
+    """Returns whether an OGG lacks a part of its last page: nothing else in it tells how long it is."""
     if contents[:4] != b"OggS":
         return False
     page = contents.rfind(b"OggS")

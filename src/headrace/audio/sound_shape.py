@@ -15,7 +15,7 @@ Samples = npt.NDArray[np.float32]
 
 
 def sound_bytes(contents: Any) -> bytes:
-    """The bytes to decode.
+    """Returns the bytes to decode.
 
     Raises:
         InvalidArgumentError: they are no bytes, or empty.
@@ -30,7 +30,7 @@ def sound_bytes(contents: Any) -> bytes:
 
 
 def as_sound(audio: npt.ArrayLike) -> npt.NDArray[Any]:
-    """The array.
+    """Returns the array.
 
     Raises:
         InvalidArgumentError: it has not two axes, or holds no numbers.
@@ -42,7 +42,7 @@ def as_sound(audio: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def fitted(samples: Samples, desired_channels: int, desired_samples: int) -> Samples:
-    """The first samples and channels, or zeros behind and the last channel repeated; -1 leaves them as they are.
+    """Returns the first samples and channels, or zeros behind and the last channel repeated; -1 leaves them as they are.
 
     Raises:
         InvalidArgumentError: a number is 0, or below -1.

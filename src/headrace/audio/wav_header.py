@@ -67,7 +67,7 @@ def _plain_header(head: bytes, end: int) -> WavHeader:
 
 
 def _parsed(contents: bytes, end: int) -> WavHeader:
-    """The header of a file of ``end`` bytes, of which those before the samples are there."""
+    """Returns the header of a file of ``end`` bytes, of which those before the samples are there."""
     if contents[:4] != b"RIFF" or contents[8:12] != b"WAVE":
         raise InvalidArgumentError(
             f"contents are no WAV: they start with {contents[:12]!r}; hr.audio.decode reads other formats, too"
@@ -86,7 +86,7 @@ def _parsed(contents: bytes, end: int) -> WavHeader:
 
 
 def _layout(fmt: bytes) -> tuple[str, int, int, int]:
-    """How samples are stored, bytes of one, channels, rate."""
+    """Returns how samples are stored, bytes of one, channels, rate."""
     if len(fmt) < _FMT.size:
         raise DataLossError(f"a truncated or corrupt WAV: its fmt chunk has {len(fmt)} bytes")
     kind, channels, rate, _, frame_bytes, _ = _FMT.unpack_from(fmt)

@@ -41,7 +41,7 @@ app.add_typer(cache, name="cache")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status.
+    """Runs one command and returns its exit status.
 
     Args:
         arguments: the words after ``headrace``; those of this process when None.
@@ -80,7 +80,7 @@ def _headrace(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and leave."),
 ) -> None:
-    """Carry data to an accelerator so that it never waits."""
+    """Carries data to an accelerator so that it never waits."""
     if version:
         typer.echo(f"headrace {__version__}")
     elif context.invoked_subcommand is None:
@@ -89,7 +89,7 @@ def _headrace(
 
 @contextmanager
 def _any_text(stream: object) -> Iterator[None]:
-    """The stream, taking any text meanwhile."""
+    """Yields the stream, which takes any text meanwhile."""
     if not isinstance(stream, TextIOWrapper) or stream.errors != "strict":
         yield
         return
@@ -112,7 +112,7 @@ def _described(error: OSError) -> str:
 
 
 def _reader_left() -> int:
-    """Leave quietly when the reader of a pipe has gone, as ``| head`` does."""
+    """Leaves quietly when the reader of a pipe has gone, as ``| head`` does."""
     # Python flushes stdout once more at exit and would complain there.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 128 + signal.SIGPIPE

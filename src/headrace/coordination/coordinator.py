@@ -43,7 +43,7 @@ class Closable(Protocol):
     """A queue or a channel, as far as stopping it goes."""
 
     def close(self, *, cancel_pending_enqueues: bool = False) -> None:
-        """Let nothing new in, and wake everybody who waits."""
+        """Lets nothing new in, and wake everybody who waits."""
 
 
 class Coordinator:
@@ -96,11 +96,11 @@ class Coordinator:
     # ---- stopping
 
     def should_stop(self) -> bool:
-        """Whether a stop was requested."""
+        """Returns whether a stop was requested."""
         return self._stop.is_set
 
     def request_stop(self, ex: Failure | None = None) -> None:
-        """Have everything stop. Never waits.
+        """Has everything stop. Never waits.
 
         Args:
             ex: the failure that is the reason, for ``join`` to raise: an exception, or what ``sys.exc_info()`` returns.
@@ -120,20 +120,20 @@ class Coordinator:
         self._call_back()
 
     def clear_stop(self) -> None:
-        """Forget that a stop was requested, why, and that threads were joined: it may be used again."""
+        """Forgets that a stop was requested, why, and that threads were joined: it may be used again."""
         self._joined = False
         self._begin()
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
-        """Wait until a stop is requested, at most ``timeout`` seconds; whether it was."""
+        """Waits until a stop is requested, at most ``timeout`` seconds; whether it was."""
         return self._stop.wait(timeout)
 
     def stop_on_exception(self) -> AbstractContextManager[None, bool]:
-        """What is raised inside the ``with`` block requests a stop, and is swallowed: ``join`` raises it."""
+        """Requests a stop with what is raised inside the ``with`` block, which it swallows: ``join`` raises it."""
         return _StopOnException(self)
 
     def on_stop(self, callback: Callable[[], object]) -> None:
-        """Have ``callback`` called when a stop is requested, at once if it was already.
+        """Has ``callback`` called when a stop is requested, at once if it was already.
 
         It runs in the thread that requests the stop, must not wait, and is called once. What it raises is logged; Ctrl-C and
         ``SystemExit`` come out once all callbacks were called.
@@ -143,7 +143,7 @@ class Coordinator:
             self._call_back()
 
     def closes(self, queue: Closable) -> None:
-        """Have ``queue`` closed, and everybody who waits on it woken, when a stop is requested."""
+        """Has ``queue`` closed, and everybody who waits on it woken, when a stop is requested."""
         self.on_stop(lambda: queue.close(cancel_pending_enqueues=True))
 
     def _call_back(self) -> None:
@@ -163,7 +163,7 @@ class Coordinator:
             raise interruption
 
     def _failure_in(self, ex: Failure | None) -> BaseException | None:
-        """What was reported, unless it is a clean end."""
+        """Returns what was reported, unless it is a clean end."""
         failure: Any = ex[1] if isinstance(ex, tuple) and len(ex) > 1 else ex
         if failure is not None and not isinstance(failure, BaseException):
             raise TypeError(f"ex must be an exception or what sys.exc_info() returns, not {ex!r}")
@@ -177,7 +177,7 @@ class Coordinator:
         return list(self._registered)
 
     def register_thread(self, thread: threading.Thread) -> None:
-        """Have ``join`` wait for ``thread`` too."""
+        """Has ``join`` wait for ``thread`` too."""
         self._registered.append(thread)
 
     def join(
@@ -186,7 +186,7 @@ class Coordinator:
         stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Wait until all threads have ended; once a stop is requested, for a while only.
+        """Waits until all threads have ended; once a stop is requested, for a while only.
 
         Args:
             threads: threads to wait for beside the registered ones.
@@ -215,7 +215,7 @@ class Coordinator:
         return self._joined
 
     def raise_requested_exception(self) -> None:
-        """Raise the failure that a stop was requested with, if there is one."""
+        """Raises the failure that a stop was requested with, if there is one."""
         if self._requests and self._requests[0] is not None:
             raise self._requests[0]
 

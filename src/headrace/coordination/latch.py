@@ -38,7 +38,7 @@ class Latch:
         self._channel: Channel[Never] = Channel(capacity=1, name=name, clock=clock)
 
     def set(self) -> None:
-        """From now on it is so; whoever waits goes on. Never waits; may be called again."""
+        """Sets the latch for good; all that wait go on. Never waits; may be called again."""
         self._channel.close()
 
     @property
@@ -47,7 +47,7 @@ class Latch:
         return self._channel.is_closed
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until it is so, at most ``timeout_s`` seconds; whether it is."""
+        """Waits until it is so, at most ``timeout_s`` seconds; whether it is."""
         try:
             self._channel.get(timeout_s=timeout_s)
         except OutOfRangeError:

@@ -70,13 +70,13 @@ class LooperThread(threading.Thread):
         args: Sequence[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:
-        """Make and start a ``LooperThread`` with these arguments."""
+        """Makes and starts a ``LooperThread`` with these arguments."""
         looper = LooperThread(coord, timer_interval_secs, target=target, args=args, kwargs=kwargs)
         looper.start()
         return looper
 
     def run(self) -> None:
-        """What the thread does; ``start`` begins it."""
+        """Does what the thread is for; ``start`` calls it."""
         with self._coord.stop_on_exception():
             self.start_loop()
             if self._timer_interval_secs is None:
@@ -93,12 +93,12 @@ class LooperThread(threading.Thread):
             self.run_loop()
 
     def start_loop(self) -> None:
-        """Called once, before the first ``run_loop``; for subclasses."""
+        """Does nothing; is called once, before the first ``run_loop``, for subclasses."""
 
     def run_loop(self) -> None:
-        """Called again and again; calls ``target``, unless a subclass does something else."""
+        """Calls ``target``, unless a subclass does something else; is called again and again."""
         if self._call is not None:
             self._call()
 
     def stop_loop(self) -> None:
-        """Called once, after the last ``run_loop``, unless one failed; for subclasses."""
+        """Does nothing; is called once, after the last ``run_loop`` unless one failed, for subclasses."""

@@ -121,7 +121,7 @@ class QueueRunner:
     def create_threads(
         self, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
-        """Make the threads: one for each enqueue op, and with a coordinator one that closes the queue on a stop.
+        """Makes the threads: one for each enqueue op, and with a coordinator one that closes the queue on a stop.
 
         Args:
             coord: whom to stop with and to report failures to; the threads are registered with it.

@@ -33,7 +33,7 @@ _OPEN: Final[ContextVar[Collections]] = ContextVar("headrace.scope", default=_PR
 
 @contextmanager
 def scope() -> Iterator[None]:
-    """Keep the runners that are made inside the ``with`` block apart from all others.
+    """Keeps the runners that are made inside the ``with`` block apart from all others.
 
     Example:
         >>> from headrace.coordination import get_collection, scope
@@ -49,7 +49,7 @@ def scope() -> Iterator[None]:
 
 
 def add_queue_runner(qr: QueueRunner, collection: str = QUEUE_RUNNERS) -> None:
-    """Have ``start_queue_runners`` start ``qr``, too.
+    """Has ``start_queue_runners`` start ``qr``, too.
 
     Args:
         qr: the runner.
@@ -59,7 +59,7 @@ def add_queue_runner(qr: QueueRunner, collection: str = QUEUE_RUNNERS) -> None:
 
 
 def get_collection(collection: str = QUEUE_RUNNERS) -> list[QueueRunner]:
-    """The runners that were added to a collection of the open scope, in their order."""
+    """Returns the runners that were added to a collection of the open scope, in their order."""
     return list(_OPEN.get().get(collection, ()))
 
 
@@ -69,7 +69,7 @@ def start_queue_runners(
     start: bool = True,
     collection: str = QUEUE_RUNNERS,
 ) -> list[threading.Thread]:
-    """Make the threads of all runners of a collection, and start them.
+    """Makes the threads of all runners of a collection, and starts them.
 
     Args:
         coord: whom the threads stop with and report failures to.

@@ -20,7 +20,7 @@ __all__ = [
 
 
 def central_crop(image: npt.ArrayLike, central_fraction: float) -> Pixels:
-    """The middle of an image: this fraction of its height and of its width.
+    """Returns the middle of an image: this fraction of its height and of its width.
 
     Args:
         image: (height, width, channels), or a batch.
@@ -49,7 +49,7 @@ def central_crop(image: npt.ArrayLike, central_fraction: float) -> Pixels:
 def crop_to_bounding_box(
     image: npt.ArrayLike, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Pixels:
-    """A rectangle of an image.
+    """Returns a rectangle of an image.
 
     Args:
         image: (height, width, channels), or a batch.
@@ -84,7 +84,7 @@ def crop_to_bounding_box(
 
 
 def random_crop(value: npt.ArrayLike, size: Sequence[int], rng: np.random.Generator) -> Pixels:
-    """A part of an array at a random place, each place as likely as any other.
+    """Returns a part of an array at a random place, each place as likely as any other.
 
     Args:
         value: an array of any shape; of a batch, all images are cropped alike.
@@ -114,7 +114,7 @@ def random_crop(value: npt.ArrayLike, size: Sequence[int], rng: np.random.Genera
 def pad_to_bounding_box(
     image: npt.ArrayLike, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Pixels:
-    """An image within a larger one of zeros.
+    """Returns an image within a larger one of zeros.
 
     Args:
         image: (height, width, channels), or a batch.
@@ -152,7 +152,7 @@ def pad_to_bounding_box(
 
 
 def resize_with_crop_or_pad(image: npt.ArrayLike, target_height: int, target_width: int) -> Pixels:
-    """An image of another size without scaling: the middle of a larger one, zeros around a smaller one.
+    """Returns an image of another size without scaling: the middle of a larger one, zeros around a smaller one.
 
     Args:
         image: (height, width, channels), or a batch.

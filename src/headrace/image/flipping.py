@@ -13,7 +13,7 @@ _ROWS, _COLUMNS = -3, -2
 
 
 def flip_left_right(image: npt.ArrayLike) -> Pixels:
-    """An image or a batch, mirrored left to right: a view.
+    """Returns an image or a batch, mirrored left to right: a view.
 
     Args:
         image: (height, width, channels), or a batch.
@@ -32,7 +32,7 @@ def flip_left_right(image: npt.ArrayLike) -> Pixels:
 
 
 def flip_up_down(image: npt.ArrayLike) -> Pixels:
-    """An image or a batch, mirrored top to bottom: a view.
+    """Returns an image or a batch, mirrored top to bottom: a view.
 
     Args:
         image: (height, width, channels), or a batch.
@@ -51,7 +51,7 @@ def flip_up_down(image: npt.ArrayLike) -> Pixels:
 
 
 def random_flip_left_right(image: npt.ArrayLike, rng: np.random.Generator) -> Pixels:
-    """An image that is mirrored left to right in half of the cases; of a batch, each image by its own draw.
+    """Returns an image that is mirrored left to right in half of the cases; of a batch, each image by its own draw.
 
     Args:
         image: (height, width, channels), or a batch.
@@ -74,7 +74,7 @@ def random_flip_left_right(image: npt.ArrayLike, rng: np.random.Generator) -> Pi
 
 
 def random_flip_up_down(image: npt.ArrayLike, rng: np.random.Generator) -> Pixels:
-    """An image that is mirrored top to bottom in half of the cases; of a batch, each image by its own draw.
+    """Returns an image that is mirrored top to bottom in half of the cases; of a batch, each image by its own draw.
 
     Args:
         image: (height, width, channels), or a batch.

@@ -15,7 +15,7 @@ __all__ = ["Pixels", "as_images", "height_and_width"]
 
 
 def as_images(images: npt.ArrayLike) -> Pixels:
-    """The array.
+    """Returns the array.
 
     Raises:
         InvalidArgumentError: it has not three or four axes.
@@ -29,7 +29,7 @@ def as_images(images: npt.ArrayLike) -> Pixels:
 
 
 def height_and_width(size: Any, what: str = "size") -> tuple[int, int]:
-    """A pair of positive numbers of pixels.
+    """Returns a pair of positive numbers of pixels.
 
     Raises:
         InvalidArgumentError: it is no such pair.

@@ -48,13 +48,13 @@ def _keys(x: _Values) -> _Values:
 
 
 def _mitchell(x: _Values) -> _Values:
-    """Mitchell and Netravali 1988, Reconstruction filters in computer graphics, with B = C = 1/3."""
+    """Returns the kernel of Mitchell and Netravali 1988, Reconstruction filters in computer graphics, with B = C = 1/3."""
     inner, outer = (7 * x - 12) * x * x / 6 + 8 / 9, ((-7 * x / 18 + 2) * x - 10 / 3) * x + 16 / 9
     return np.where(x < 1.0, inner, np.where(x < 2.0, outer, 0.0))
 
 
 def _lanczos(radius: float) -> _Kernel:
-    """Duchon 1979, Lanczos filtering in one and two dimensions."""
+    """Returns the kernel of Duchon 1979, Lanczos filtering in one and two dimensions."""
     return _Kernel(radius, lambda x: np.where(x < radius, np.sinc(x) * np.sinc(x / radius), 0.0))
 
 
@@ -75,7 +75,7 @@ KERNELS: Final = {
 
 @lru_cache(maxsize=128)
 def spans_of(method: str, inputs: int, outputs: int, antialias: bool) -> Spans:
-    """The spans of a method ("area" or one of KERNELS) from ``inputs`` to ``outputs`` pixels."""
+    """Returns the spans of a method ("area" or one of KERNELS) from ``inputs`` to ``outputs`` pixels."""
     if method == "area":
         return _area_spans(inputs, outputs)
     kernel = KERNELS[method]
@@ -95,7 +95,7 @@ def spans_of(method: str, inputs: int, outputs: int, antialias: bool) -> Spans:
 
 
 def _area_spans(inputs: int, outputs: int) -> Spans:
-    """Each output is the mean over its own stretch of the input, whose ends cut pixels into parts."""
+    """Returns each output is the mean over its own stretch of the input, whose ends cut pixels into parts."""
     ends = np.arange(outputs + 1) * (inputs / outputs)
     first = np.minimum(np.floor(ends[:-1]), inputs - 1)
     taps = int((np.ceil(ends[1:]) - first).max())
@@ -113,7 +113,7 @@ def _read_only(places: _Values, weights: _Values, inputs: int) -> Spans:
 
 @lru_cache(maxsize=128)
 def nearest_places(inputs: int, outputs: int) -> _Places:
-    """The input pixel in whose area the center of each output pixel lies, in float32 as TensorFlow finds it."""
+    """Returns the input pixel in whose area the center of each output pixel lies, in float32 as TensorFlow finds it."""
     scale = np.float32(inputs) / np.float32(outputs)
     centers = (np.arange(outputs, dtype=np.float32) + np.float32(0.5)) * scale
     places: _Places = np.minimum(np.floor(centers), inputs - 1).astype(np.intp)

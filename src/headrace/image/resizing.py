@@ -123,7 +123,7 @@ def _checked_method(method: str) -> ResizeMethod:
 
 
 def _within(height: int, width: int, most: tuple[int, int]) -> tuple[int, int]:
-    """The largest size of the same shape, in float32 and rounded half to even, as TensorFlow computes it."""
+    """Returns the largest size of the same shape, in float32 and rounded half to even, as TensorFlow computes it."""
     sides = np.array([height, width], np.float32)
     scaled = np.rint(sides * (np.array(most, np.float32) / sides).min()).astype(int).tolist()
     return height_and_width(scaled, f"the size within {most} of an image of {height} × {width}")
@@ -187,7 +187,7 @@ def _bilinear(image: Pixels, target: tuple[int, int]) -> Pixels:
 
 
 def _as_floats(image: Pixels) -> _Floats:
-    """The image as contiguous float32, to be read before this thread's next one."""
+    """Returns the image as contiguous float32, to be read before this thread's next one."""
     if image.dtype == np.float32 and image.flags.c_contiguous:
         return image
     if image.size > _SCRATCH_VALUES:

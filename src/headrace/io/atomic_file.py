@@ -71,7 +71,7 @@ class AtomicFile:
             self._file.write(data)
 
     def tell(self) -> int:
-        """How many bytes were written."""
+        """Returns how many bytes were written."""
         return self._file.tell()
 
     def complete(self) -> None:

@@ -56,7 +56,7 @@ class Records:
         return len(self.ends)
 
     def first(self, count: int) -> Records:
-        """The first ``count`` of them, less than all."""
+        """Returns the first ``count`` of them, less than all."""
         return Records(
             tuple(array[:count] for array in self.arrays),
             None if self.matrix is None else self.matrix[:count],
@@ -109,11 +109,11 @@ class RecordParser(Protocol):
         ...
 
     def header(self, data: bytes, *, last: bool) -> Header | None:
-        """The header of a file that begins with ``data``, or None when more bytes are needed to tell."""
+        """Returns the header of a file that begins with ``data``, or None when more bytes are needed to tell."""
         ...
 
     def parse(self, data: bytes, *, last: bool) -> Records:
-        """The complete records at the beginning of ``data``, which is not empty; all of it when nothing follows (``last``)."""
+        """Returns the complete records at the beginning of ``data``, which is not empty; all of it when nothing follows (``last``)."""
         ...
 
 
@@ -243,7 +243,7 @@ class BlockReader(BufferedReader):
         return True
 
     def _until_too_long(self, records: Records) -> Records:
-        """The records before one that is too long. What is refused does not depend on how much was read at once."""
+        """Returns the records before one that is too long. What is refused does not depend on how much was read at once."""
         ends = np.append(records.ends, len(self._data))
         too_long = np.flatnonzero(np.diff(ends, prepend=0) > self._max_record_bytes)
         if len(too_long) and too_long[0] == 0:
@@ -273,14 +273,14 @@ class BlockReader(BufferedReader):
     # --- what goes wrong ----------------------------------------------------------------------------------------
 
     def _failed(self, failure: HeadraceError) -> HeadraceError:
-        """The error of the file itself, which ends it; an incomplete record before it is no record."""
+        """Returns the error of the file itself, which ends it; an incomplete record before it is no record."""
         line = self._base.line + self._data.count(b"\n")
         self._base = replace(self._base, ended=True)
         self._stop()
         return self._told(failure, line)
 
     def _passed_over(self) -> HeadraceError:
-        """The error of a record that is too long; reading goes on behind the first line feed after the limit."""
+        """Returns the error of a record that is too long; reading goes on behind the first line feed after the limit."""
         error = ResourceExhaustedError(
             f"a record is longer than the limit of {self._max_record_bytes} bytes; is a quote never closed, or the "
             "file no text?",

@@ -33,7 +33,7 @@ _BY_SUFFIX: Final = {
 
 
 def checked_compression_type(compression_type: str | None) -> str:
-    """The name as tf.data writes it, in upper case; "" for none.
+    """Returns the name as tf.data writes it, in upper case; "" for none.
 
     Raises:
         InvalidArgumentError: for a name that is not known (tf.data ignores such a name in places).
@@ -47,7 +47,7 @@ def checked_compression_type(compression_type: str | None) -> str:
 
 
 def compression_of(path: str) -> str:
-    """The name of the compression that a file's suffix stands for, "" for none.
+    """Returns the name of the compression that a file's suffix stands for, "" for none.
 
     Example:
         >>> from headrace.io.compression import compression_of

@@ -34,7 +34,7 @@ class ByteStream(Protocol):
     """The bytes of one file, in order."""
 
     def read(self, size: int, /) -> bytes:
-        """The next 1 to ``size`` bytes, or b"" at the end."""
+        """Returns the next 1 to ``size`` bytes, or b"" at the end."""
         ...
 
     def close(self) -> None:
@@ -43,7 +43,7 @@ class ByteStream(Protocol):
 
 
 def decoded(raw: ByteStream, path: str, kind: str) -> ByteStream:
-    """The content of a compressed stream, which belongs to what is returned.
+    """Returns the content of a compressed stream, which belongs to what is returned.
 
     Args:
         raw: the compressed bytes.
@@ -68,7 +68,7 @@ class _Portions(Protocol):
         ...
 
     def next(self) -> bytes:
-        """The next bytes, PORTION_BYTES at most; b"" at the end."""
+        """Returns the next bytes, PORTION_BYTES at most; b"" at the end."""
         ...
 
 
@@ -136,7 +136,7 @@ class _Member(Protocol):
         ...
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        """The next bytes, ``max_length`` at most."""
+        """Returns the next bytes, ``max_length`` at most."""
         ...
 
 
@@ -194,7 +194,7 @@ class _ByMembers:
                 return portion
 
     def _source(self) -> bytes:
-        """What the member is to be given next: b"" where it needs nothing, and at the end of the file."""
+        """Returns what the member is to be given next: b"" where it needs nothing, and at the end of the file."""
         if not self._member.eof:
             return self._raw.read(PORTION_BYTES) if self._member.needs_input else b""
         left = self._member.unused_data.lstrip(self._padding)
@@ -234,7 +234,7 @@ class _ByArrow:
         return b"".join(pieces)
 
     def _step(self) -> Any:
-        """The next few bytes, none at the end and before a fault, which is told when nothing is left before it."""
+        """Returns the next few bytes, none at the end and before a fault, which is told when nothing is left before it."""
         if self._fault is None:
             try:
                 # Not its read, which would never free the bytes of a call that meets a fault.
@@ -253,4 +253,4 @@ class _AsFile:
         self.read = raw.read
 
     def close(self) -> None:
-        """Nothing of its own is open."""
+        """Does nothing: it has nothing of its own open."""

@@ -25,17 +25,17 @@ class FileFormat(Protocol):
         ...
 
     def spec(self) -> Spec:
-        """The structure of one record; None where records differ: the one component is then the records themselves."""
+        """Returns the structure of one record; None where records differ: the one component is then the records themselves."""
         ...
 
     def parameters(self) -> dict[str, Any]:
-        """What distinguishes this format from others of its kind, as plain data."""
+        """Returns what distinguishes this format from others of its kind, as plain data."""
         ...
 
     def components(self, chunk: Chunk) -> Sequence[np.ndarray] | None:
-        """The records' components as arrays; None where they are the columns of the chunk's matrix, one by one."""
+        """Returns the records' components as arrays; None where they are the columns of the chunk's matrix, one by one."""
         ...
 
     def open(self, path: str, position: RecordPosition) -> RecordReader:
-        """A reader of one file from a position on."""
+        """Returns a reader of one file from a position on."""
         ...

@@ -47,7 +47,7 @@ _PORTION_BYTES = 1 << 24
 
 
 def path_of(path: FilePath) -> str:
-    """The path as a str; bytes are a name as the system has it.
+    """Returns the path as a str; bytes are a name as the system has it.
 
     Raises:
         InvalidArgumentError: when it is no path, or an empty one.
@@ -61,7 +61,7 @@ def path_of(path: FilePath) -> str:
 
 
 def paths_of_files(filenames: Any, *, stage: str | None = None) -> list[str]:
-    """The paths that a user names: one, or several in a list, in lists of lists or in an array.
+    """Returns the paths that a user names: one, or several in a list, in lists of lists or in an array.
 
     Raises:
         TypeError: it is neither a path nor several.
@@ -108,7 +108,7 @@ def open_at(path: str, offset: int = 0) -> BinaryIO:
 
 
 def read_file(path: FilePath) -> bytes:
-    """The whole content of a file, as ``tf.io.read_file`` gives it.
+    """Returns the whole content of a file, as ``tf.io.read_file`` gives it.
 
     Args:
         path: a local path, or an address with ``://`` that fsspec knows.
@@ -151,7 +151,7 @@ def _read_local(path: str) -> bytes:
 
 
 def size_when_opened(file: BinaryIO) -> int | None:
-    """How many bytes an open file has, or had when it was opened; None where nobody knows."""
+    """Returns how many bytes an open file has, or had when it was opened; None where nobody knows."""
     if isinstance(file, io.FileIO):
         return os.fstat(file.fileno()).st_size
     size = getattr(file, "size", None)
@@ -159,7 +159,7 @@ def size_when_opened(file: BinaryIO) -> int | None:
 
 
 def version_of(path: str) -> tuple[int, str]:
-    """A file's size in bytes, and what changes when its content does: when it was written, or what its store calls that.
+    """Returns a file's size in bytes, and what changes when its content does: when it was written, or what its store calls that.
 
     Raises:
         NotFoundError: when there is no such file.
@@ -180,7 +180,7 @@ def version_of(path: str) -> tuple[int, str]:
 
 
 def match_files(patterns: FilePaths) -> list[str]:
-    """The paths that match any of the patterns, sorted, as ``tf.io.matching_files`` gives them.
+    """Returns the paths that match any of the patterns, sorted, as ``tf.io.matching_files`` gives them.
 
     Args:
         patterns: one glob pattern or several: ``*``, ``?``, ``[…]``, ``[^…]`` or ``[!…]`` for any other character, a
@@ -296,7 +296,7 @@ def _why_nothing_matches(patterns: list[str]) -> str:
 
 
 def _fixed_folder(pattern: str) -> str:
-    """The folder that a pattern names without wildcards, '' for the current one."""
+    """Returns the folder that a pattern names without wildcards, '' for the current one."""
     parts = pattern.split("/")[:-1]
     fixed = list(takewhile(lambda part: not _WILDCARDS.intersection(part), parts))
     return "/".join(fixed)

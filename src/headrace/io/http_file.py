@@ -23,7 +23,7 @@ _PORTION_BYTES: Final = 1 << 20
 
 
 def is_http(path: str) -> bool:
-    """Whether a path is the address of a web server."""
+    """Returns whether a path is the address of a web server."""
     return path.startswith(("http://", "https://"))
 
 
@@ -57,7 +57,7 @@ class HttpFile(io.RawIOBase):
             raise
 
     def read(self, size: int = -1, /) -> bytes:
-        """The next bytes, at most ``size``, or all where that is negative; b"" at the end."""
+        """Returns the next bytes, at most ``size``, or all where that is negative; b"" at the end."""
         try:
             portion: bytes = self._file.read(size)
         except ValueError:
@@ -119,7 +119,7 @@ def _opened(path: str, **options: Any) -> Any:
 
 
 def _headers() -> dict[str, str]:
-    """Those that the user told fsspec of, and that the file is wanted as it is."""
+    """Returns those that the user told fsspec of, and that the file is wanted as it is."""
     import fsspec
 
     known = {name: fsspec.config.conf.get(name, {}).get("headers", {}) for name in ("http", "https")}

@@ -15,7 +15,7 @@ _WILDCARDS: Final = frozenset("*?[")
 
 
 def pythons_pattern(pattern: str) -> str:
-    r"""The pattern that means to Python's ``glob`` what this one means to TensorFlow.
+    r"""Returns the pattern that means to Python's ``glob`` what this one means to TensorFlow.
 
     Example:
         >>> from headrace.io.patterns import pythons_pattern
@@ -43,7 +43,7 @@ def _literal(character: str) -> str:
 
 
 def _brackets(pattern: str, begin: int) -> tuple[str, int] | None:
-    """The brackets that open there, and where they end; None where they do not close."""
+    """Returns the brackets that open there, and where they end; None where they do not close."""
     at = begin + 1
     is_negated = pattern[at : at + 1] in ("^", "!")
     at += is_negated
@@ -64,7 +64,7 @@ def _brackets(pattern: str, begin: int) -> tuple[str, int] | None:
 
 
 def _character(pattern: str, at: int) -> tuple[str, int]:
-    """A character within brackets, and where the next one is."""
+    """Returns a character within brackets, and where the next one is."""
     if pattern[at] == "\\" and at + 1 < len(pattern):
         return pattern[at + 1], at + 2
     return pattern[at], at + 1

@@ -16,7 +16,7 @@ LOST_NULS: Final = "it drops the NUL bytes at the end of each record; make it wi
 def decode_raw(
     input_bytes: Any, out_type: Any, little_endian: bool = True, fixed_length: int | None = None
 ) -> np.ndarray:
-    r"""The numbers that bytes are, as ``tf.io.decode_raw``.
+    r"""Returns the numbers that bytes are, as ``tf.io.decode_raw``.
 
     Args:
         input_bytes: ``bytes``, or an array or a (nested) list of them, all of one length.
@@ -57,7 +57,7 @@ def decode_raw(
 
 
 def _pieces(value: Any) -> tuple[list[bytes], tuple[int, ...]]:
-    """All bytes in a row, and the shape in which they came."""
+    """Returns all bytes in a row, and the shape in which they came."""
     if isinstance(value, bytes):
         return [value], ()
     if isinstance(value, np.ndarray) and value.dtype == object:
@@ -80,7 +80,7 @@ def _pieces(value: Any) -> tuple[list[bytes], tuple[int, ...]]:
 
 
 def _size(pieces: list[bytes], dtype: np.dtype[Any]) -> int:
-    """How many numbers each has."""
+    """Returns how many numbers each has."""
     length = len(pieces[0]) if pieces else 0
     for index, piece in enumerate(pieces):
         if len(piece) != length:

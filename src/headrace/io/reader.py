@@ -115,7 +115,7 @@ class RecordReader(Protocol):
         ...
 
     def read(self, max_records: int) -> Chunk | None:
-        """The next 1 to ``max_records`` records, or None at the end of the file."""
+        """Returns the next 1 to ``max_records`` records, or None at the end of the file."""
         ...
 
     def close(self) -> None:

@@ -133,7 +133,7 @@ class BufferedReader(StreamReader):
         self._data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _told(self, error: HeadraceError, line: int) -> HeadraceError:
-        """The error with its line; one of opening the file names the file itself."""
+        """Returns the error with its line; one of opening the file names the file itself."""
         return self._at_line(error, line) if self._was_opened else error
 
     def _stop(self) -> None:

@@ -98,7 +98,7 @@ def _marked(marks: dict[CodeType, Any], mark: Any) -> Callable[[F], F]:
 
 
 def held_in(innermost: FrameType, run: object) -> Held | None:
-    """What a thread of a run holds whose innermost frame this is; None where it holds nothing or only waits."""
+    """Returns what a thread of a run holds whose innermost frame this is; None where it holds nothing or only waits."""
     frames = list(_outwards(innermost))
     try:
         return _held(frames, _part_of(frames, run))
@@ -113,7 +113,7 @@ def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def _part_of(frames: Sequence[FrameType], run: object) -> range:
-    """Which of the frames are the run's own: neither those of who reads it, nor those of a run inside of it."""
+    """Returns which of the frames are the run's own: neither those of who reads it, nor those of a run inside of it."""
     begun = [index for index, frame in enumerate(frames) if frame.f_code in _begins]
     outermost = next((index for index in begun if frames[index].f_locals["self"] is run), len(frames))
     inner = max((index for index in begun if index < outermost), default=-1)
@@ -143,21 +143,21 @@ def _held(frames: Sequence[FrameType], own: range) -> Held | None:
 
 
 def _holding(found: _Found | None, further: _Found) -> _Found:
-    """What holds an element; what knows only the operation learns the element from what called it for that."""
+    """Returns what holds an element; what knows only the operation learns the element from what called it for that."""
     if found is None:
         return further
     return (*further[:2], found[2]) if further[0] == found[0] else found
 
 
 def _joined(inner: str | None, outer: str) -> str:
-    """The words of an element in a dataset that was made of another: a file and a line need no further word."""
+    """Returns the words of an element in a dataset that was made of another: a file and a line need no further word."""
     if inner is None:
         return outer
     return inner if ":" in inner else f"{inner} of {outer}"
 
 
 def _called_by(frames: Sequence[FrameType], index: int) -> Sequence[FrameType]:
-    """What the frame called: from the first function that is not ours, or all, where nothing else was called."""
+    """Returns what the frame called: from the first function that is not ours, or all, where nothing else was called."""
     called = frames[:index][::-1]
     theirs = [number for number, frame in enumerate(called) if not frame.f_code.co_filename.startswith(_OUR_FOLDER)]
     return called[theirs[0] :] if theirs else frames[: index + 1][::-1]

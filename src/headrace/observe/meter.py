@@ -81,7 +81,7 @@ class IteratorStats:
         return self.wait_s / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures as dicts, lists, numbers and texts, which JSON can hold."""
+        """Returns all figures as dicts, lists, numbers and texts, which JSON can hold."""
         figures: dict[str, Any] = plain(self)
         return figures
 
@@ -90,7 +90,7 @@ class IteratorStats:
         return "\n".join([*self._summary(), *(("", *table.lines(screen_width())) if self.stages else ())])
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Returns what a notebook shows."""
         summary = "<br>".join(map(html.escape, self._summary()))
         return f"<div>{summary}{self._table().html() if self.stages else ''}</div>"
 
@@ -103,7 +103,7 @@ class IteratorStats:
             yield f"{workers}, buffers of at most {self.ram_budget_bytes / 1e6:,.0f} MB"
 
     def _table(self) -> Table:
-        """A row a stage, sources first, and below it a row for each dataset that it mixed."""
+        """Returns a row a stage, sources first, and below it a row for each dataset that it mixed."""
         failed = any(stage.failed for stage in self.stages)
         titles = ["stage", "elements", "busy_s", "wait_s", "buffered", *(["failed"] if failed else [])]
         rows: list[list[str]] = []
@@ -170,7 +170,7 @@ class Meter:
             self.failed += count
 
     def draws_from(self, sources: list[str]) -> None:
-        """Names the datasets that are mixed; more of the same add to what was counted."""
+        """Notes the datasets that are mixed; more of the same add to what was counted."""
         with self._lock:
             self._sources = sources
             self._drawn += [0] * (len(sources) - len(self._drawn))
@@ -181,7 +181,7 @@ class Meter:
             self._drawn = [before + count for before, count in zip(self._drawn, counts, strict=True)]
 
     def snapshot(self) -> StageStats:
-        """What was counted so far."""
+        """Returns what was counted so far."""
         own_s = max(0.0, self.span_s - self.inside_s - self.wait_s)
         return StageStats(
             self.name, self.elements, self.busy_s + own_s, self.wait_s, self.buffered, self._mixture(), self.failed

@@ -76,7 +76,7 @@ class Vigil:
         self._warned_of_s: float | None = None
 
     def due_s(self) -> float:
-        """When to look next: a wait that begins just now is due at the end of its patience, and not before."""
+        """Returns when to look next: a wait that begins just now is due at the end of its patience, and not before."""
         assert self.patience_s is not None  # or nobody would ask
         since_s = self.waiting_since_s
         waits = since_s is not None and since_s != self._warned_of_s
@@ -96,7 +96,7 @@ class Vigil:
             _log.warning("nothing came for %s: %s", _seconds(waited_s), _in_words(stalls))
 
     def stalls(self) -> tuple[Stall, ...]:
-        """What the run's threads hold now, the longest first."""
+        """Returns what the run's threads hold now, the longest first."""
         names = {thread.ident: thread.name for thread in threading.enumerate()}
         frames = sys._current_frames()  # noqa: SLF001 - documented, whatever its name
         now_s = self._clock.now_s()

@@ -23,7 +23,7 @@ _GAP: Final = "  "
 
 
 def screen_width() -> int:
-    """How many columns the terminal has that a text is printed to; 120 where it goes elsewhere."""
+    """Returns how many columns the terminal has that a text is printed to; 120 where it goes elsewhere."""
     output = sys.stdout
     if output is None or not output.isatty():  # None: a program without a console, as Windows' pythonw
         return _UNKNOWN_WIDTH
@@ -31,7 +31,7 @@ def screen_width() -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """The text in at most so many columns, with an ellipsis for the end that was left out."""
+    """Returns the text in at most so many columns, with an ellipsis for the end that was left out."""
     if _columns(text) <= width:
         return text
     while _columns(text) >= width:
@@ -40,12 +40,12 @@ def cut(text: str, width: int) -> str:
 
 
 def seconds(value: float) -> str:
-    """A time in seconds, to the millisecond."""
+    """Returns a time in seconds, to the millisecond."""
     return f"{value:,.3f}"
 
 
 def plain(value: Any) -> Any:
-    """A snapshot as dicts, lists, numbers and texts, which JSON can hold; with the share that waiting took, where it has one."""
+    """Returns a snapshot as dicts, lists, numbers and texts, which JSON can hold; with the share that waiting took, where it has one."""
     if isinstance(value, (tuple, list)):
         return [plain(item) for item in value]
     if not dataclasses.is_dataclass(value):
@@ -67,7 +67,7 @@ class Table:
     rows: Sequence[Sequence[str]]
 
     def lines(self, width: int) -> list[str]:
-        """The table in so many columns."""
+        """Returns the table in so many columns."""
         rows = [self.titles, *self.rows]
         widths = [max(_columns(row[column]) for row in rows) for column in range(len(self.titles))]
         room = width - sum(widths[1:]) - len(_GAP) * (len(widths) - 1)
@@ -77,7 +77,7 @@ class Table:
         return [_padded(cut(row[0], room), widths[0]) + _GAP + _figures(row[1:], widths[1:]) for row in rows]
 
     def html(self) -> str:
-        """The table for a notebook."""
+        """Returns the table for a notebook."""
         rows = "".join(f"<tr>{_cells('td', row)}</tr>" for row in self.rows)
         return f"<table><thead><tr>{_cells('th', self.titles)}</tr></thead><tbody>{rows}</tbody></table>"
 
@@ -99,7 +99,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def _columns(text: str) -> int:
-    """How many columns a terminal gives a text: two for each character of Chinese or Japanese, none for an accent."""
+    """Returns how many columns a terminal gives a text: two for each character of Chinese or Japanese, none for an accent."""
     return sum(
         0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text
     )

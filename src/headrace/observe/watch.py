@@ -29,7 +29,7 @@ class Watched(Protocol):
     """A run, as far as it is looked after."""
 
     def due_s(self) -> float:
-        """When to look at it next."""
+        """Returns when to look at it next."""
         ...
 
     def look(self) -> None:

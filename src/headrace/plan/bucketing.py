@@ -37,7 +37,7 @@ class Buckets:
     def of(
         cls, length_of: Callable[..., Any], boundaries: Sequence[int], batch_sizes: Sequence[int], *, bounded: bool
     ) -> Buckets:
-        """The buckets that a user's lists say.
+        """Returns the buckets that a user's lists say.
 
         Raises:
             InvalidArgumentError: there is not one batch size more than boundaries, or the boundaries do not rise.
@@ -57,7 +57,7 @@ class Buckets:
         return self.length_of
 
     def __call__(self, *element: Any) -> int:
-        """The number of an element's bucket.
+        """Returns the number of an element's bucket.
 
         Raises:
             InvalidArgumentError: the length is no integer, or beyond the last boundary where that bounds it.
@@ -74,16 +74,16 @@ class Buckets:
         return bucket
 
     def size_of(self, bucket: int) -> int:
-        """How many elements a batch of this bucket has."""
+        """Returns how many elements a batch of this bucket has."""
         return self.batch_sizes[bucket]
 
     def padded_length(self, bucket: int) -> int:
-        """The longest that fits the bucket."""
+        """Returns the longest that fits the bucket."""
         return self.boundaries[bucket] - 1
 
 
 def boundary_shapes(shapes: Any, length: int, spec: Spec, element: Any) -> Any:
-    """The shapes to pad to, with ``length`` in place of the axes that were left open.
+    """Returns the shapes to pad to, with ``length`` in place of the axes that were left open.
 
     Args:
         shapes: what the user gave, or None.

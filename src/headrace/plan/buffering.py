@@ -33,7 +33,7 @@ class AboveCache:
 
     @classmethod
     def of(cls, plan: Node) -> AboveCache:
-        """What stands in a plan."""
+        """Returns what stands in a plan."""
         nodes = tuple(nodes_of(plan))
         found = (randomness_of(node) for node in nodes)
         unseeded = tuple(one.entropy for one in found if one is not None and one.seed is None)
@@ -61,7 +61,7 @@ class Cache(UnaryNode):
         return self.written_above
 
     def whole_at(self) -> int:
-        """After how many elements an epoch is whole without asking for its end; negative where only the end tells.
+        """Returns after how many elements an epoch is whole without asking for its end; negative where only the end tells.
 
         A number that was asserted does not tell: there may be more.
         """
@@ -86,7 +86,7 @@ class Prefetch(UnaryNode):
         object.__setattr__(self, "buffer_size", size)
 
     def parameters(self) -> dict[str, Any]:
-        """How many elements it may hold."""
+        """Returns how many elements it may hold."""
         return {"buffer_size": self.buffer_size}
 
 
@@ -98,13 +98,13 @@ class WithOptions(UnaryNode):
     options: Options
 
     def parameters(self) -> dict[str, Any]:
-        """The settings that are given."""
+        """Returns the settings that are given."""
         values = {field.name: getattr(self.options, field.name) for field in dataclasses.fields(self.options)}
         return {name: value for name, value in values.items() if value is not None}
 
 
 def options_of(plan: Node) -> Options:
-    """All options of a plan; where two meet, the one nearer to the end wins."""
+    """Returns all options of a plan; where two meet, the one nearer to the end wins."""
     merged = Options()
     for node in nodes_of(plan):
         if isinstance(node, WithOptions):

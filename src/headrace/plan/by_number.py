@@ -56,7 +56,7 @@ class Source(Map):
 
 
 def numbers_first(plan: Node) -> Node:
-    """The plan in which operations that choose are done to the numbers of a source, and not to what it fetches."""
+    """Returns the plan in which operations that choose are done to the numbers of a source, and not to what it fetches."""
     return rewrite(plan, _sunk)
 
 
@@ -72,7 +72,7 @@ def _sunk(node: Node) -> Node:
 
 
 def _in_source(node: Take | Skip | Shard | Shuffle) -> Node | None:
-    """The operation, and every repeat between it and the source that it reads, before that source fetches."""
+    """Returns the operation, and every repeat between it and the source that it reads, before that source fetches."""
     moved: list[Node] = [node]
     kept: list[Node] = []  # what changes no element stays behind the source
     below = node.input
@@ -86,7 +86,7 @@ def _in_source(node: Take | Skip | Shard | Shuffle) -> Node | None:
 
 
 def _stacked(operations: list[Node], plan: Node) -> Node:
-    """The operations, the last of which is the first that is done, over a plan."""
+    """Returns the operations, the last of which is the first that is done, over a plan."""
     for operation in reversed(operations):
         plan = operation.with_inputs((plan,))
     return plan
@@ -98,7 +98,7 @@ _MOVING: Final = (Take, Skip, Shard, Shuffle, Repeat, Enumerate, Zip, Concatenat
 
 
 def _in_branches(node: Take | Skip | Shard, plan: Node) -> Node | None:
-    """The plan with the operation done to all that it puts together; None where it counts what only a run could count."""
+    """Returns the plan with the operation done to all that it puts together; None where it counts what only a run could count."""
     if isinstance(plan, (Zip, Prefetch, WithOptions)):
         return _with_all(plan, [_in_branches(node, branch) for branch in plan.inputs])
     if isinstance(plan, Enumerate):
@@ -121,14 +121,14 @@ def _with_all(plan: Node, branches: list[Node | None]) -> Node | None:
 
 
 def _behind(node: Take | Skip | Shard, before: int) -> Take | Skip | Shard:
-    """The operation on what comes behind so many elements."""
+    """Returns the operation on what comes behind so many elements."""
     if isinstance(node, Shard):
         return dataclasses.replace(node, index=(node.index - before) % node.num_shards)
     return node if node.count < 0 else dataclasses.replace(node, count=max(0, node.count - before))
 
 
 def _enumerated(node: Take | Skip | Shard, plan: Enumerate, branch: Node) -> Node:
-    """What is chosen with the numbers that it had before."""
+    """Returns what is chosen with the numbers that it had before."""
     if isinstance(node, Shard):
         numbers = Range(start=plan.start + node.index, stop=None, step=node.num_shards, name=plan.name)
         return Zip(treedef=flatten((0, 0))[1], datasets=(numbers, branch), name=plan.name or plan.op)

@@ -35,13 +35,13 @@ class Zip(Node):
         return self.datasets
 
     def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        """The same of others."""
+        """Returns the same of others."""
         if all(new is old for new, old in zip(inputs, self.datasets, strict=True)):
             return self
         return dataclasses.replace(self, datasets=inputs)
 
     def cardinality(self) -> int:
-        """The shortest."""
+        """Returns the shortest."""
         counts = [dataset.cardinality() for dataset in self.datasets]
         if UNKNOWN_CARDINALITY in counts:
             return UNKNOWN_CARDINALITY
@@ -49,10 +49,10 @@ class Zip(Node):
         return min(finite, default=INFINITE_CARDINALITY)
 
     def parameters(self) -> dict[str, Any]:
-        """How the elements are tied together."""
+        """Returns how the elements are tied together."""
         return {"structure": str(unflatten(self.treedef, range(len(self.datasets))))}
 
     def spec(self) -> Spec:
-        """The structure of the datasets' own."""
+        """Returns the structure of the datasets' own."""
         specs = [dataset.spec() for dataset in self.datasets]
         return None if any(spec is None for spec in specs) else unflatten(self.treedef, specs)

@@ -44,11 +44,11 @@ class Contents:
     lines: tuple[Line, ...]
 
     def explain(self) -> str:
-        """The fingerprint, and what went into it."""
+        """Returns the fingerprint, and what went into it."""
         return "\n".join([self.fingerprint, *map(str, self.lines)])
 
     def difference(self, later: Contents) -> str:
-        """What is other in later contents: the innermost value that differs, or is only in one of them."""
+        """Returns what is other in later contents: the innermost value that differs, or is only in one of them."""
         theirs = dict(_paths(later.lines))
         mine = dict(_paths(self.lines))
         changed = [path for path, digest in mine.items() if theirs.get(path) not in (None, digest)]
@@ -66,12 +66,12 @@ def _paths(lines: tuple[Line, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def content_fingerprint(plan: Node) -> str:
-    """The fingerprint of a plan's elements; raises what ``contents_of`` does."""
+    """Returns the fingerprint of a plan's elements; raises what ``contents_of`` does."""
     return contents_of(plan).fingerprint
 
 
 def contents_of(plan: Node, **besides: Any) -> Contents:
-    """What a plan's elements depend on, and whatever else is given by name.
+    """Returns what a plan's elements depend on, and whatever else is given by name.
 
     Raises:
         InvalidArgumentError: something that they depend on has no fingerprint; the operation and the value are named.
@@ -102,12 +102,12 @@ def contents_of(plan: Node, **besides: Any) -> Contents:
 
 
 def _seed(randomness: Randomness) -> Any:
-    """Its seed; without one every dataset is in another order, and which of them was kept does not matter."""
+    """Returns the seed; without one every dataset is in another order, and which of them was kept does not matter."""
     return ("seed", randomness.seed)
 
 
 def _nodes(plan: Node) -> Iterator[Node]:
-    """The nodes that say something, each before those that it reads."""
+    """Yields the nodes that say something, each before those that it reads."""
     waiting = [plan]
     while waiting:
         node = waiting.pop()
@@ -130,7 +130,7 @@ def _add(digest: ValueDigest, node: Node) -> None:
 
 
 def _is_plan(value: Any) -> bool:
-    """Whether a field holds what the node reads, which is taken in as its inputs."""
+    """Returns whether a field holds what the node reads, which is taken in as its inputs."""
     return isinstance(value, Node) or (
         isinstance(value, tuple) and bool(value) and all(isinstance(v, Node) for v in value)
     )

@@ -47,20 +47,20 @@ class Map(UnaryNode):
         return self.on_error == "skip"
 
     def cardinality(self) -> int:
-        """As many as it reads; only a run could tell where failures are skipped."""
+        """Returns that of its input; where failures are skipped, only a run could tell."""
         count = self.input.cardinality()
         return UNKNOWN_CARDINALITY if self.skips and count >= 0 else count
 
     def spec(self) -> Spec:
-        """Only the function could tell."""
+        """Returns None: only the function could tell."""
         return None
 
     def functions(self) -> tuple[Callable[..., Any], ...]:
-        """The user's function."""
+        """Returns the user's function."""
         return (self.function,)
 
     def parameters(self) -> dict[str, Any]:
-        """The function's name, and how it is called."""
+        """Returns the function's name, and how it is called."""
         return {
             "function": function_name(self.function),
             "num_parallel_calls": self.num_parallel_calls,
@@ -87,15 +87,15 @@ class RandomMap(UnaryNode):
         check_parallel_calls(self.num_parallel_calls, stage=self.op)
 
     def spec(self) -> Spec:
-        """Only the function could tell."""
+        """Returns None: only the function could tell."""
         return None
 
     def functions(self) -> tuple[Callable[..., Any], ...]:
-        """The user's function."""
+        """Returns the user's function."""
         return (self.function,)
 
     def parameters(self) -> dict[str, Any]:
-        """The function's name, its seed, and how it is called."""
+        """Returns the function's name, its seed, and how it is called."""
         return {
             "function": function_name(self.function),
             "seed": self.randomness.seed,
@@ -154,15 +154,15 @@ class Filter(UnaryNode):
         check_function(self.predicate, stage=self.op)
 
     def cardinality(self) -> int:
-        """Only a run could tell."""
+        """Returns UNKNOWN_CARDINALITY: only a run could tell."""
         return UNKNOWN_CARDINALITY
 
     def functions(self) -> tuple[Callable[..., Any], ...]:
-        """The user's predicate."""
+        """Returns the user's predicate."""
         return (self.predicate,)
 
     def parameters(self) -> dict[str, Any]:
-        """The predicate's name."""
+        """Returns the predicate's name."""
         return {"predicate": function_name(self.predicate)}
 
 
@@ -177,10 +177,10 @@ class Enumerate(UnaryNode):
         object.__setattr__(self, "start", check_int(self.start, field="start", stage=self.op))
 
     def spec(self) -> Spec:
-        """A pair of an int64 and what it reads."""
+        """Returns a pair of an int64 and what it reads."""
         inner = self.input.spec()
         return None if inner is None else (TensorSpec((), np.dtype(np.int64)), inner)
 
     def parameters(self) -> dict[str, Any]:
-        """The first number."""
+        """Returns the first number."""
         return {"start": self.start}

@@ -14,12 +14,12 @@ _TUNABLE = ("num_parallel_calls", "buffer_size")  # where -1 is AUTOTUNE, and no
 
 
 def explain_plan(plan: Node) -> str:
-    """One line a node, the last operation first, what it reads indented below it."""
+    """Returns one line a node, the last operation first, what it reads indented below it."""
     return "\n".join(_line(node, depth) for depth, node in _from_the_end(plan))
 
 
 def abridged_plan(plan: Node, lines: int) -> list[str]:
-    """The lines of ``explain_plan``, or so many of them: those of both ends, and between them how many are left out.
+    """Returns the lines of ``explain_plan``, or so many of them: those of both ends, and between them how many are left out.
 
     It looks at no more of a plan than it shows, and is not stopped by one that is very deep.
 
@@ -45,7 +45,7 @@ def abridged_plan(plan: Node, lines: int) -> list[str]:
 
 
 def operations_in(plan: Node) -> int:
-    """How many lines ``explain_plan`` has; a part that a plan reads twice counts twice, and is looked at once."""
+    """Returns how many lines ``explain_plan`` has; a part that a plan reads twice counts twice, and is looked at once."""
     counts: dict[int, int] = {}
     stack = [plan]
     while stack:
@@ -60,7 +60,7 @@ def operations_in(plan: Node) -> int:
 
 
 def _from_the_end(plan: Node) -> Iterator[tuple[int, Node]]:
-    """Each node and its depth, a node before those that it reads."""
+    """Yields each node and its depth, a node before those that it reads."""
     stack = [(0, plan)]
     while stack:
         depth, node = stack.pop()
@@ -69,7 +69,7 @@ def _from_the_end(plan: Node) -> Iterator[tuple[int, Node]]:
 
 
 def _from_the_sources(plan: Node) -> Iterator[tuple[int, Node]]:
-    """The same from the last one back."""
+    """Yields the same from the last one back."""
     stack = [(0, plan, False)]
     while stack:
         depth, node, is_read = stack.pop()

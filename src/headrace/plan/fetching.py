@@ -61,7 +61,7 @@ class FetchColumns(Vectorized):
 
 
 def fetch_of(source: Any) -> Fetch | FetchMany | FetchColumns:
-    """The function that gets elements of an object in the fastest way that it offers."""
+    """Returns the function that gets elements of an object in the fastest way that it offers."""
     if hasattr(type(source), "__headrace_fingerprint__") and hasattr(type(source), "columns"):
         return FetchColumns(source)  # ours: ``columns`` of somebody else's object may be anything
     return FetchMany(source) if hasattr(type(source), "__getitems__") else Fetch(source)
@@ -77,7 +77,7 @@ def _as_element(value: Any) -> Element:
 
 
 def length_of(source: Any) -> int:
-    """The number of elements that an object gives.
+    """Returns the number of elements that an object gives.
 
     Raises:
         TypeError: it has no length, or nothing to be got by number.

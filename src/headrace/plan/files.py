@@ -31,11 +31,11 @@ class Files(Node):
         return self.on_error == "skip"
 
     def spec(self) -> Spec:
-        """What the format says."""
+        """Returns what the format says."""
         return self.format.spec()
 
     def parameters(self) -> dict[str, Any]:
-        """The files and how they are read."""
+        """Returns the files and how they are read."""
         on_error = {"on_error": self.on_error} if self.skips else {}
         return {"paths": list(self.paths), **self.format.parameters(), **on_error}
 

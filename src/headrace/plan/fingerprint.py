@@ -29,7 +29,7 @@ class Fingerprint:
     nodes: tuple[tuple[str, str], ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """Returns the fingerprint as plain data."""
         return {"digest": self.digest, "nodes": [list(node) for node in self.nodes]}
 
     def check(self, saved: dict[str, Any]) -> None:
@@ -56,7 +56,7 @@ def _show(node: tuple[str, ...]) -> str:
 
 
 def fingerprint_of(plan: Node) -> Fingerprint:
-    """The identity of a plan."""
+    """Returns the identity of a plan."""
     nodes = tuple(_describe(node) for node in nodes_of(plan) if not isinstance(node, _SILENT))
     digest = hashlib.sha256(json.dumps([nodes, _shape(plan)]).encode()).hexdigest()[:16]
     return Fingerprint(digest, nodes)
@@ -76,6 +76,6 @@ def _abridged(value: object) -> str:
 
 
 def _shape(plan: Node) -> list[Any]:
-    """How the nodes hang together: the listing alone cannot tell zip(a, b) from concatenations of them."""
+    """Returns how the nodes hang together: the listing alone cannot tell zip(a, b) from concatenations of them."""
     children = [_shape(child) for child in plan.inputs]
     return children[0] if isinstance(plan, _SILENT) else [len(children), children]

@@ -42,14 +42,14 @@ class Batch(UnaryNode):
         object.__setattr__(self, "batch_size", size)
 
     def cardinality(self) -> int:
-        """The number of whole batches, and one for the rest unless it is dropped."""
+        """Returns the number of whole batches, and one for the rest unless it is dropped."""
         count = self.input.cardinality()
         if count < 0:
             return count
         return count // self.batch_size if self.drop_remainder else -(-count // self.batch_size)
 
     def spec(self) -> Spec:
-        """What it reads, with the batch's axis first."""
+        """Returns the spec of its input, with the batch's axis first."""
         inner = self.input.spec()
         if inner is None:
             return None
@@ -58,11 +58,11 @@ class Batch(UnaryNode):
         return unflatten(treedef, [leaf.with_shape(_behind(size, leaf)) for leaf in leaves])
 
     def _divides(self) -> bool:
-        """Whether it batches anew what came in batches of a known size, a multiple of its own: then no rest is left."""
+        """Returns whether it batches anew what came in batches of a known size, a multiple of its own: then no rest is left."""
         return isinstance(self.input, Unbatch) and _divide(self.batch_size, self.input.input.spec())
 
     def parameters(self) -> dict[str, Any]:
-        """Its size, what becomes of the rest, and how it is made."""
+        """Returns its size, what becomes of the rest, and how it is made."""
         parallel = {"num_parallel_calls": self.num_parallel_calls} if self.num_parallel_calls is not None else {}
         return {"batch_size": self.batch_size, "drop_remainder": self.drop_remainder, **parallel}
 
@@ -85,7 +85,7 @@ class PaddedBatch(Batch):
         self.padding.check(spec, stage=self.op)
 
     def spec(self) -> Spec:
-        """What it reads, padded, with the batch's axis first."""
+        """Returns the spec of its input, padded, with the batch's axis first."""
         inner = self.input.spec()
         if inner is None:
             return None
@@ -96,7 +96,7 @@ class PaddedBatch(Batch):
         return unflatten(treedef, specs)
 
     def parameters(self) -> dict[str, Any]:
-        """Its size, the shapes and what they are padded with."""
+        """Returns its size, the shapes and what they are padded with."""
         return {
             "batch_size": self.batch_size,
             "padded_shapes": self.padding.shapes,
@@ -120,7 +120,7 @@ class RaggedBatch(Batch):
         object.__setattr__(self, "row_splits_dtype", dtype)
 
     def spec(self) -> Spec:
-        """What it reads, with a ``RaggedTensor`` in place of each component that has an axis."""
+        """Returns the spec of its input, with a ``RaggedTensor`` in place of each component that has an axis."""
         inner = self.input.spec()
         if inner is None:
             return None
@@ -137,7 +137,7 @@ class RaggedBatch(Batch):
         return RaggedTensor(leaf.with_shape((None, *leaf.shape[1:])), TensorSpec((splits,), self.row_splits_dtype))
 
     def parameters(self) -> dict[str, Any]:
-        """Its size and the dtype of where rows end."""
+        """Returns its size and the dtype of where rows end."""
         return {
             "batch_size": self.batch_size,
             "drop_remainder": self.drop_remainder,
@@ -161,12 +161,12 @@ class CyclingBatch(UnaryNode):
         object.__setattr__(self, "batch_sizes", sizes)
 
     def cardinality(self) -> int:
-        """Only a run could tell, unless it never ends."""
+        """Returns UNKNOWN_CARDINALITY, as only a run could tell, unless it never ends."""
         count = self.input.cardinality()
         return count if count == INFINITE_CARDINALITY else UNKNOWN_CARDINALITY
 
     def spec(self) -> Spec:
-        """What it reads, with the batch's axis first."""
+        """Returns the spec of its input, with the batch's axis first."""
         inner = self.input.spec()
         if inner is None:
             return None
@@ -179,12 +179,12 @@ class CyclingBatch(UnaryNode):
         return isinstance(self.input, Unbatch) and _divide(size, self.input.input.spec())
 
     def parameters(self) -> dict[str, Any]:
-        """Its sizes and what becomes of the rest."""
+        """Returns its sizes and what becomes of the rest."""
         return {"batch_sizes": list(self.batch_sizes), "drop_remainder": self.drop_remainder}
 
 
 def _divide(size: int, batches: Spec) -> bool:
-    """Whether batches of this size divide all of those."""
+    """Returns whether batches of this size divide all of those."""
     shapes = [leaf.shape for leaf in flatten(batches)[0]] if batches is not None else []
     return bool(shapes) and all(shape and shape[0] is not None and shape[0] % size == 0 for shape in shapes)
 
@@ -212,7 +212,7 @@ class Unbatch(UnaryNode):
             raise InvalidArgumentError(message, stage=self.op)
 
     def cardinality(self) -> int:
-        """Known where every element has the same, known length."""
+        """Returns the number of rows, where every element has the same, known length."""
         count, spec = self.input.cardinality(), self.input.spec()
         sizes = [leaf.shape and leaf.shape[0] for leaf in flatten(spec)[0]] if spec is not None else []
         known = {size for size in sizes if isinstance(size, int)}
@@ -222,7 +222,7 @@ class Unbatch(UnaryNode):
         return count * known.pop() if count >= 0 and len(known) == 1 else UNKNOWN_CARDINALITY
 
     def spec(self) -> Spec:
-        """What it reads, without the first axis."""
+        """Returns the spec of its input, without the first axis."""
         inner = self.input.spec()
         if inner is None:
             return None

@@ -41,7 +41,7 @@ class Noted:
             self.seen.append((self.latest, tuple(noted.latest for noted in self.inputs)))
 
     def noting(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, noting the plans of the datasets that it returns; messages name the function itself."""
+        """Returns the function, noting the plans of the datasets that it returns; messages name the function itself."""
         return _Noting(function, self.opened)
 
 

@@ -21,7 +21,7 @@ __all__ = ["ChooseFromDatasets", "Mixture", "RejectionResample", "SampleFromData
 
 
 def _common_spec(datasets: Sequence[Node], *, stage: str) -> Spec:
-    """The narrowest that all fit, or None where only a run could tell.
+    """Returns the narrowest that all fit, or None where only a run could tell.
 
     Raises:
         TypeError: structure or dtypes are known to differ.
@@ -72,7 +72,7 @@ class Mixture(Node):
         return [_source_name(dataset) for dataset in self.datasets]
 
     def cardinality(self) -> int:
-        """Infinite where it cannot end; otherwise only a run could tell, as in tf.data."""
+        """Returns INFINITE_CARDINALITY where it cannot end; otherwise only a run could tell, as in tf.data."""
         counts = [dataset.cardinality() for dataset in self.datasets]
         deciding = INFINITE_CARDINALITY if self.selector is None else self.selector.cardinality()
         endless = [count == INFINITE_CARDINALITY for count in counts]
@@ -80,7 +80,7 @@ class Mixture(Node):
         return INFINITE_CARDINALITY if lasts and deciding == INFINITE_CARDINALITY else UNKNOWN_CARDINALITY
 
     def spec(self) -> Spec:
-        """The narrowest that all datasets fit."""
+        """Returns the narrowest that all datasets fit."""
         return _common_spec(self.datasets, stage=self.op)
 
 
@@ -115,7 +115,7 @@ class SampleFromDatasets(Mixture):
         return self.weights_dataset
 
     def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        """The same of others."""
+        """Returns the same of others."""
         if all(new is old for new, old in zip(inputs, self.inputs, strict=True)):
             return self
         count = len(self.datasets)
@@ -123,7 +123,7 @@ class SampleFromDatasets(Mixture):
         return dataclasses.replace(self, datasets=inputs[:count], weights_dataset=weights)
 
     def parameters(self) -> dict[str, Any]:
-        """What decides the draws."""
+        """Returns what decides the draws."""
         return {
             "weights": list(self.weights) or None,
             "seed": self.randomness.seed,
@@ -150,13 +150,13 @@ class ChooseFromDatasets(Mixture):
         return self.choice_dataset
 
     def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        """The same of others."""
+        """Returns the same of others."""
         if all(new is old for new, old in zip(inputs, self.inputs, strict=True)):
             return self
         return dataclasses.replace(self, datasets=inputs[:-1], choice_dataset=inputs[-1])
 
     def parameters(self) -> dict[str, Any]:
-        """When it ends."""
+        """Returns when it ends."""
         return {"stop_on_empty_dataset": self.stop_on_empty_dataset}
 
 
@@ -219,20 +219,20 @@ class RejectionResample(UnaryNode):
         object.__setattr__(self, "initial_dist", initial)
 
     def cardinality(self) -> int:
-        """Infinite where it reads no end; otherwise only a run could tell."""
+        """Returns INFINITE_CARDINALITY where it reads no end; otherwise only a run could tell."""
         inner = self.input.cardinality()
         return inner if inner in (0, INFINITE_CARDINALITY) else UNKNOWN_CARDINALITY
 
     def spec(self) -> Spec:
-        """Only the function could tell."""
+        """Returns None: only the function could tell."""
         return None
 
     def functions(self) -> tuple[Callable[..., Any], ...]:
-        """The user's function."""
+        """Returns the user's function."""
         return (self.class_func,)
 
     def parameters(self) -> dict[str, Any]:
-        """The function's name, and what decides the draws."""
+        """Returns the function's name, and what decides the draws."""
         return {
             "class_func": function_name(self.class_func),
             "target_dist": list(self.target_dist),
@@ -242,7 +242,7 @@ class RejectionResample(UnaryNode):
 
 
 def _distribution(values: Any, *, field: str, stage: str) -> tuple[float, ...]:
-    """The values as proportions that sum to 1."""
+    """Returns the values as proportions that sum to 1."""
     array = np.asarray(values)
     if array.ndim != 1 or not array.size or array.dtype.kind not in "iuf":
         raise InvalidArgumentError(f"{field} must be one number for each class, not {values!r}", stage=stage)

@@ -34,19 +34,19 @@ class FlatMap(UnaryNode):
         check_function(self.function, stage=self.op)
 
     def cardinality(self) -> int:
-        """Only a run could tell."""
+        """Returns UNKNOWN_CARDINALITY: only a run could tell."""
         return UNKNOWN_CARDINALITY
 
     def spec(self) -> Spec:
-        """Only the function could tell."""
+        """Returns None: only the function could tell."""
         return None
 
     def functions(self) -> tuple[Callable[..., Any], ...]:
-        """The user's function."""
+        """Returns the user's function."""
         return (self.function,)
 
     def parameters(self) -> dict[str, Any]:
-        """The function's name."""
+        """Returns the function's name."""
         return {"function": function_name(self.function)}
 
 
@@ -78,12 +78,12 @@ class Interleave(FlatMap):
         object.__setattr__(self, "block_length", block)
 
     def cardinality(self) -> int:
-        """Without an end where it reads none in workers, as tf.data counts; else only a run could tell."""
+        """Returns INFINITE_CARDINALITY where it reads an endless input in workers, as tf.data; else only a run could tell."""
         endless = self.num_parallel_calls is not None and self.input.cardinality() == INFINITE_CARDINALITY
         return INFINITE_CARDINALITY if endless else UNKNOWN_CARDINALITY
 
     def parameters(self) -> dict[str, Any]:
-        """The function's name, the order, and how it is called."""
+        """Returns the function's name, the order, and how it is called."""
         return {
             "function": function_name(self.function),
             "cycle_length": self.cycle_length,

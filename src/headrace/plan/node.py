@@ -66,24 +66,24 @@ class Node:
         return ()
 
     def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        """This node reading others."""
+        """Returns this node reading others."""
         assert not inputs  # a source reads nothing
         return self
 
     def cardinality(self) -> int:
-        """How many elements one epoch has; negative: infinite or unknown."""
+        """Returns how many elements one epoch has; negative: infinite or unknown."""
         return UNKNOWN_CARDINALITY
 
     def spec(self) -> Spec:
-        """The structure of ``TensorSpec`` of its elements, or None where only a run could tell."""
+        """Returns the structure of ``TensorSpec`` of its elements, or None where only a run could tell."""
         return None
 
     def functions(self) -> tuple[Callable[..., Any], ...]:
-        """The user's functions that it calls."""
+        """Returns the user's functions that it calls."""
         return ()
 
     def parameters(self) -> dict[str, Any]:
-        """What distinguishes this node from others of its kind, as plain data."""
+        """Returns what distinguishes this node from others of its kind, as plain data."""
         return {}
 
     @property
@@ -106,16 +106,16 @@ class UnaryNode(Node):
         return (self.input,)
 
     def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        """This node reading another."""
+        """Returns this node reading another."""
         (only,) = inputs
         return self if only is self.input else dataclasses.replace(self, input=only)
 
     def cardinality(self) -> int:
-        """As many as it reads, unless a node says otherwise."""
+        """Returns that of its input, unless a node says otherwise."""
         return self.input.cardinality()
 
     def spec(self) -> Spec:
-        """What it reads, unless a node says otherwise."""
+        """Returns the spec of its input, unless a node says otherwise."""
         return self.input.spec()
 
 
@@ -124,7 +124,7 @@ class HasPlan(Protocol):
     """What a function given to ``flat_map`` or ``interleave`` returns: a dataset, known by its plan alone."""
 
     def __headrace_plan__(self) -> Node:
-        """The plan of the dataset."""
+        """Returns the plan of the dataset."""
         ...
 
 
@@ -133,7 +133,7 @@ DatasetOf = Callable[[Node], HasPlan]
 
 
 def plan_of(dataset: object, *, stage: str) -> Node:
-    """The plan of a dataset that a user's function returned."""
+    """Returns the plan of a dataset that a user's function returned."""
     if not isinstance(dataset, HasPlan):
         message = f"the function must return a Dataset, but returned {type(dataset).__name__}"
         raise TypeError(f"{stage}: {message}")
@@ -141,28 +141,28 @@ def plan_of(dataset: object, *, stage: str) -> Node:
 
 
 def nodes_of(plan: Node) -> Iterator[Node]:
-    """All nodes of a plan, sources first."""
+    """Yields all nodes of a plan, sources first."""
     for child in plan.inputs:
         yield from nodes_of(child)
     yield plan
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """What the user calls the function."""
+    """Returns what the user calls the function."""
     named = getattr(function, "func", function)  # functools.partial
     name: str = getattr(named, "__qualname__", type(named).__name__)
     return name.rpartition("<locals>.")[2]
 
 
 def function_label(op: str, function: Callable[..., Any], name: str | None = None) -> str:
-    """How messages call an operation with that function: ``map 'decode' (train.py:41)``."""
+    """Returns how messages call an operation with that function: ``map 'decode' (train.py:41)``."""
     place = function_place(function)
     named = f"{op} '{name or function_name(function)}'"
     return f"{named} ({place})" if place else named
 
 
 def function_place(function: Callable[..., Any]) -> str | None:
-    """The file and line of the function's definition, or None for a builtin and for a function of headrace's own."""
+    """Returns the file and line of the function's definition, or None for a builtin and for a function of headrace's own."""
     named = getattr(function, "func", function)
     code = getattr(named, "__code__", None)
     if code is None:  # an object with a __call__ of its own
@@ -173,6 +173,6 @@ def function_place(function: Callable[..., Any]) -> str | None:
 
 
 def parallel_calls_of(node: Node) -> int | None:
-    """How many calls at once the node's function may have; None where it has no workers."""
+    """Returns how many calls at once the node's function may have; None where it has no workers."""
     calls: int | None = getattr(node, "num_parallel_calls", None)
     return calls

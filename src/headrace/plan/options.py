@@ -98,7 +98,7 @@ class Options:
             raise TypeError(message)
 
     def merged(self, later: Options) -> Options:
-        """These options, overridden by what the later ones set."""
+        """Returns these options, overridden by what the later ones set."""
         changes = {
             field.name: getattr(later, field.name)
             for field in dataclasses.fields(later)

@@ -55,7 +55,7 @@ class Pack(UnaryNode):
         self.spec()  # what is known to be unfit is refused now
 
     def lengths(self, treedef: TreeDef) -> list[int]:
-        """How long each component of a row is.
+        """Returns how long each component of a row is.
 
         Raises:
             InvalidArgumentError: the given structure is not that of the elements.
@@ -63,7 +63,7 @@ class Pack(UnaryNode):
         return self._spread(self.length, treedef, "length")
 
     def paddings(self, treedef: TreeDef) -> list[Any]:
-        """What fills each component of a row.
+        """Returns what fills each component of a row.
 
         Raises:
             InvalidArgumentError: the given structure is not that of the elements.
@@ -79,7 +79,7 @@ class Pack(UnaryNode):
         raise InvalidArgumentError(f"{field} has another structure than the elements", stage=self.op)
 
     def row(self, treedef: TreeDef, tokens: Sequence[Any], ids: Sequence[Any], positions: Sequence[Any]) -> Element:
-        """A row as an element: a dict gets more keys, anything else becomes a triple.
+        """Returns a row as an element: a dict gets more keys, anything else becomes a triple.
 
         Raises:
             InvalidArgumentError: a key is no string, or there already.
@@ -97,7 +97,7 @@ class Pack(UnaryNode):
         return row
 
     def cardinality(self) -> int:
-        """Only a run could tell."""
+        """Returns UNKNOWN_CARDINALITY: only a run could tell."""
         return UNKNOWN_CARDINALITY
 
     def spec(self) -> Spec:
@@ -119,7 +119,7 @@ class Pack(UnaryNode):
         return self.row(treedef, tokens, numbers, numbers)
 
     def parameters(self) -> dict[str, Any]:
-        """What decides where each sequence goes."""
+        """Returns what decides where each sequence goes."""
         return {
             "length": str(self.length),
             "strategy": self.strategy,

@@ -53,7 +53,7 @@ class Padding:
             _check_component(path, leaf, shape, value, stage=stage)
 
     def shapes_of(self, treedef: TreeDef, known: Sequence[Shape | None]) -> list[Shape]:
-        """The shape for each component; ``known`` are those of the components as far as one knows them.
+        """Returns the shape for each component; ``known`` are those of the components as far as one knows them.
 
         Raises:
             InvalidArgumentError: the structure is not the elements', a shape is none, or a rank is not known.
@@ -75,7 +75,7 @@ class Padding:
         return _values(treedef, self.values)
 
     def stacked(self, treedef: TreeDef, columns: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
-        """The padded batch, an array for each component.
+        """Returns the padded batch, an array for each component.
 
         Raises:
             InvalidArgumentError: the arrays do not fit together, or not with what was said.
@@ -111,7 +111,7 @@ def _padded(column: Sequence[np.ndarray], shape: Shape, value: Any) -> np.ndarra
 
 
 def _like(treedef: TreeDef, given: Any, name: str) -> list[Any]:
-    """The parts of what was given, one for each component."""
+    """Returns the parts of what was given, one for each component."""
     try:
         return [given] if treedef.is_leaf() else treedef.flatten_up_to(given)
     except ValueError:
@@ -119,7 +119,7 @@ def _like(treedef: TreeDef, given: Any, name: str) -> list[Any]:
 
 
 def _values(treedef: TreeDef, given: Any) -> list[Any]:
-    """A value for each component; None stands for the defaults of a whole part of the structure."""
+    """Returns a value for each component; None stands for the defaults of a whole part of the structure."""
     if given is None:
         return [None] * treedef.num_leaves
     if treedef.is_leaf():

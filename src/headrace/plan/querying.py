@@ -66,11 +66,11 @@ class QueryRows(Node):
     query: Query
 
     def spec(self) -> Spec:
-        """What the user stated."""
+        """Returns what the user stated."""
         return self.query.form.spec()
 
     def parameters(self) -> dict[str, Any]:
-        """The query; what is connected to is not looked into."""
+        """Returns the query; what is connected to is not looked into."""
         statement, form = self.query.statement, self.query.form
         values = statement.parameters
         return {

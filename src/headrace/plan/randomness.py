@@ -35,7 +35,7 @@ class Randomness:
 
     @classmethod
     def of(cls, seed: int | None, *, stage: str) -> Randomness:
-        """The randomness that a user's seed, or None, asks for."""
+        """Returns the randomness that a user's seed, or None, asks for."""
         if seed is None:
             return cls()
         if isinstance(seed, bool) or not hasattr(seed, "__index__"):
@@ -44,7 +44,7 @@ class Randomness:
 
 
 def randomness_of(node: Node) -> Randomness | None:
-    """The randomness of a node that has one."""
+    """Returns the randomness of a node that has one."""
     return getattr(node, "randomness", None)
 
 
@@ -56,7 +56,7 @@ def _counters(plan: Node) -> list[EpochCounter]:
 
 
 def claim_epoch(plan: Node) -> int:
-    """The number of the epoch that a new iterator over the plan is; no later one gets it again."""
+    """Returns the number of the epoch that a new iterator over the plan is; no later one gets it again."""
     counters = _counters(plan)
     with _claiming:
         epoch = max((counter.upcoming for counter in counters), default=0)

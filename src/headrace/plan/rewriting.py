@@ -10,6 +10,6 @@ __all__ = ["rewrite"]
 
 
 def rewrite(plan: Node, rule: Callable[[Node], Node]) -> Node:
-    """The plan with the rule applied to every node, sources first; the same object where nothing changed."""
+    """Returns the plan with the rule applied to every node, sources first; the same object where nothing changed."""
     inputs = tuple(rewrite(child, rule) for child in plan.inputs)
     return rule(plan.with_inputs(inputs) if inputs else plan)

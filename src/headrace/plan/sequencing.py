@@ -32,7 +32,7 @@ class Repeat(UnaryNode):
             object.__setattr__(self, "count", None if count < 0 else count)
 
     def cardinality(self) -> int:
-        """The count times what it reads."""
+        """Returns the count times what it reads."""
         inner = self.input.cardinality()
         if self.count == 0 or inner == 0:
             return 0
@@ -41,7 +41,7 @@ class Repeat(UnaryNode):
         return inner * self.count if inner > 0 else inner
 
     def parameters(self) -> dict[str, Any]:
-        """How many times."""
+        """Returns how many times."""
         return {"count": self.count}
 
 
@@ -56,14 +56,14 @@ class Take(UnaryNode):
         object.__setattr__(self, "count", check_int(self.count, field="count", stage=self.op))
 
     def cardinality(self) -> int:
-        """At most the count."""
+        """Returns the count, or that of its input where it is less."""
         inner = self.input.cardinality()
         if self.count < 0 or inner == UNKNOWN_CARDINALITY:
             return inner
         return self.count if inner == INFINITE_CARDINALITY else min(self.count, inner)
 
     def parameters(self) -> dict[str, Any]:
-        """How many."""
+        """Returns how many."""
         return {"count": self.count}
 
 
@@ -78,14 +78,14 @@ class Skip(UnaryNode):
         object.__setattr__(self, "count", check_int(self.count, field="count", stage=self.op))
 
     def cardinality(self) -> int:
-        """What is left."""
+        """Returns what is left."""
         inner = self.input.cardinality()
         if inner < 0:
             return inner
         return max(0, inner - self.count) if self.count >= 0 else 0
 
     def parameters(self) -> dict[str, Any]:
-        """How many."""
+        """Returns how many."""
         return {"count": self.count}
 
 
@@ -109,12 +109,12 @@ class Shard(UnaryNode):
         object.__setattr__(self, "index", index)
 
     def cardinality(self) -> int:
-        """This shard's part."""
+        """Returns this shard's part."""
         inner = self.input.cardinality()
         return inner if inner < 0 else len(range(self.index, inner, self.num_shards))
 
     def parameters(self) -> dict[str, Any]:
-        """Which shard of how many."""
+        """Returns which shard of how many."""
         return {"num_shards": self.num_shards, "index": self.index}
 
 
@@ -135,21 +135,21 @@ class Concatenate(Node):
         return (self.first, self.second)
 
     def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        """The same of two others."""
+        """Returns the same of two others."""
         first, second = inputs
         if first is self.first and second is self.second:
             return self
         return dataclasses.replace(self, first=first, second=second)
 
     def cardinality(self) -> int:
-        """The sum."""
+        """Returns the sum."""
         counts = (self.first.cardinality(), self.second.cardinality())
         if INFINITE_CARDINALITY in counts:
             return INFINITE_CARDINALITY
         return UNKNOWN_CARDINALITY if UNKNOWN_CARDINALITY in counts else sum(counts)
 
     def spec(self) -> Spec:
-        """The narrowest that both fit.
+        """Returns the narrowest that both fit.
 
         Raises:
             TypeError: structure or dtypes differ.

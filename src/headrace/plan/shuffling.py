@@ -33,7 +33,7 @@ class Shuffle(UnaryNode):
         object.__setattr__(self, "buffer_size", size)
 
     def parameters(self) -> dict[str, Any]:
-        """What decides the order."""
+        """Returns what decides the order."""
         return {
             "buffer_size": self.buffer_size,
             "seed": self.randomness.seed,

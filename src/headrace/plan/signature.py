@@ -17,13 +17,13 @@ _WHAT_TO_WRITE: Final = "write output_signature=hr.TensorSpec(shape, dtype), or 
 
 
 def is_signature(given: Any) -> bool:
-    """Whether this is a structure of specifications, and not one of dtypes."""
+    """Returns whether this is a structure of specifications, and not one of dtypes."""
     leaves = list(_leaves(given))
     return any(isinstance(leaf, TensorSpec) for leaf in leaves)
 
 
 def signature_of(output_types: Any, output_shapes: Any, output_signature: Any) -> Any:
-    """The structure of ``TensorSpec``, or None where nothing was said.
+    """Returns the structure of ``TensorSpec``, or None where nothing was said.
 
     Raises:
         TypeError: a signature holds something else than ``TensorSpec``, types something else than dtypes, shapes something
@@ -43,7 +43,7 @@ def signature_of(output_types: Any, output_shapes: Any, output_signature: Any) -
 
 
 def _leaves(given: Any) -> Iterator[Any]:
-    """What a structure holds, also in lists, which no structure of specifications has."""
+    """Yields what a structure holds, also in lists, which no structure of specifications has."""
     for leaf in flatten_as_written(given)[0]:
         if isinstance(leaf, list):
             for item in leaf:

@@ -18,5 +18,5 @@ class IgnoreErrors(UnaryNode):
     log_warning: bool = False
 
     def cardinality(self) -> int:
-        """Only a run could tell."""
+        """Returns UNKNOWN_CARDINALITY: only a run could tell."""
         return UNKNOWN_CARDINALITY

@@ -49,11 +49,11 @@ class FromTensors(Node):
         return 1
 
     def spec(self) -> Spec:
-        """What the element is."""
+        """Returns what the element is."""
         return self.element_spec
 
     def parameters(self) -> dict[str, Any]:
-        """Its shape and type; the values are the user's own."""
+        """Returns its shape and type; the values are the user's own."""
         return {"element": str(self.spec())}
 
 
@@ -68,7 +68,7 @@ class FromTensorSlices(Node):
 
     @classmethod
     def of(cls, tensors: Element, *, name: str | None = None) -> FromTensorSlices:
-        """The node for a structure of arrays.
+        """Returns the node for a structure of arrays.
 
         Raises:
             InvalidArgumentError: no component, a scalar, or lengths that differ; the component is named.
@@ -87,11 +87,11 @@ class FromTensorSlices(Node):
         return cls(treedef=treedef, columns=columns, whole=spec_of(tensors), name=name)
 
     def cardinality(self) -> int:
-        """The length of the first axis."""
+        """Returns the length of the first axis."""
         return len(self.columns[0])
 
     def spec(self) -> Spec:
-        """The components without their first axis."""
+        """Returns the components without their first axis."""
         wholes = flatten(self.whole)[0]
         return unflatten(self.treedef, [TensorSpec(whole.shape[1:], whole.dtype) for whole in wholes if whole.shape])
 
@@ -101,7 +101,7 @@ class FromTensorSlices(Node):
 
 
 def _with_arrays(element: Element) -> Element:
-    """The element with the arrays of other libraries as NumPy's, so that their shapes are known."""
+    """Returns the element with the arrays of other libraries as NumPy's, so that their shapes are known."""
     leaves, treedef = flatten_as_written(element)
     return unflatten(treedef, [np.asarray(tensor_as_array(leaf)) if _is_foreign(leaf) else leaf for leaf in leaves])
 
@@ -145,17 +145,17 @@ class Range(Node):
             raise InvalidArgumentError("step must not be 0", stage=self.op)
 
     def cardinality(self) -> int:
-        """The number of steps before the stop."""
+        """Returns the number of steps before the stop."""
         if self.stop is None:
             return INFINITE_CARDINALITY
         return len(range(self.start, self.stop, self.step))
 
     def spec(self) -> Spec:
-        """A scalar."""
+        """Returns a scalar."""
         return TensorSpec((), self.dtype)
 
     def parameters(self) -> dict[str, Any]:
-        """Its three numbers and its dtype."""
+        """Returns its three numbers and its dtype."""
         return {"start": self.start, "stop": self.stop, "step": self.step, "dtype": self.dtype.name}
 
 
@@ -168,15 +168,15 @@ class RandomSource(Node):
     rerandomize_each_iteration: bool = False
 
     def cardinality(self) -> int:
-        """It never ends."""
+        """Returns INFINITE_CARDINALITY: it never ends."""
         return INFINITE_CARDINALITY
 
     def spec(self) -> Spec:
-        """A scalar int64."""
+        """Returns a scalar int64."""
         return TensorSpec((), _INT64)
 
     def parameters(self) -> dict[str, Any]:
-        """Its seed and whether epochs differ."""
+        """Returns its seed and whether epochs differ."""
         return {"seed": self.randomness.seed, "rerandomize_each_iteration": self.rerandomize_each_iteration}
 
 
@@ -194,13 +194,13 @@ class FromGenerator(Node):
             raise TypeError("from_generator: generator must be callable")
 
     def spec(self) -> Spec:
-        """The signature that the user gave."""
+        """Returns the signature that the user gave."""
         return self.signature
 
     def functions(self) -> tuple[Callable[..., Any], ...]:
-        """The generator function."""
+        """Returns the generator function."""
         return (self.generator,)
 
     def parameters(self) -> dict[str, Any]:
-        """The signature."""
+        """Returns the signature."""
         return {"signature": str(self.signature), "args": len(self.args)}

@@ -29,15 +29,15 @@ class TakeWhile(UnaryNode):
         check_function(self.predicate, stage=self.op)
 
     def cardinality(self) -> int:
-        """Only a run could tell."""
+        """Returns UNKNOWN_CARDINALITY: only a run could tell."""
         return UNKNOWN_CARDINALITY
 
     def functions(self) -> tuple[Callable[..., Any], ...]:
-        """The user's predicate."""
+        """Returns the user's predicate."""
         return (self.predicate,)
 
     def parameters(self) -> dict[str, Any]:
-        """The predicate's name."""
+        """Returns the predicate's name."""
         return {"predicate": function_name(self.predicate)}
 
 
@@ -54,15 +54,15 @@ class Scan(UnaryNode):
         object.__setattr__(self, "initial_state", read_only(copied(normalize(self.initial_state))))
 
     def spec(self) -> Spec:
-        """Only the function could tell."""
+        """Returns None: only the function could tell."""
         return None
 
     def functions(self) -> tuple[Callable[..., Any], ...]:
-        """The user's function."""
+        """Returns the user's function."""
         return (self.function,)
 
     def parameters(self) -> dict[str, Any]:
-        """The function's name, and what its state is."""
+        """Returns the function's name, and what its state is."""
         return {"function": function_name(self.function), "state": str(spec_of(self.initial_state))}
 
 
@@ -78,12 +78,12 @@ class Unique(UnaryNode):
             raise TypeError(f"unique: an element must be one int or text, not {spec}")
 
     def cardinality(self) -> int:
-        """Only a run could tell."""
+        """Returns UNKNOWN_CARDINALITY: only a run could tell."""
         return UNKNOWN_CARDINALITY
 
 
 def is_countable(spec: TensorSpec) -> bool:
-    """Whether elements of this kind can be told apart: ints and texts."""
+    """Returns whether elements of this kind can be told apart: ints and texts."""
     if spec.shape not in ((), None):
         return False
     return spec.dtype in (str, bytes) or (isinstance(spec.dtype, np.dtype) and spec.dtype.kind in "iu")
@@ -111,9 +111,9 @@ class AssertCardinality(UnaryNode):
         return float("inf") if self.expected == INFINITE_CARDINALITY else self.expected
 
     def cardinality(self) -> int:
-        """What was asserted."""
+        """Returns what was asserted."""
         return self.expected
 
     def parameters(self) -> dict[str, Any]:
-        """How many are expected."""
+        """Returns how many are expected."""
         return {"expected_cardinality": self.expected}

@@ -21,13 +21,13 @@ class Stored(Node):
     file: ElementFile
 
     def cardinality(self) -> int:
-        """As many as were written."""
+        """Returns how many elements were written."""
         return len(self.file)
 
     def spec(self) -> Spec:
-        """What the file says of its elements."""
+        """Returns what the file says of its elements."""
         return self.file.spec()
 
     def parameters(self) -> dict[str, Any]:
-        """The file and its content."""
+        """Returns the file and its content."""
         return {"file": self.file.path.name, "content": self.file.digest}

@@ -54,7 +54,7 @@ class Handlers:
             raise _failed(error, handler, element, extension) from error
 
     def _handler(self, extension: str) -> Handler | None:
-        """Of ``left.seg.png`` that of ``left.seg.png``, ``seg.png`` or ``png``."""
+        """Returns, for ``left.seg.png``, the handler of ``left.seg.png``, ``seg.png`` or ``png``."""
         while extension not in self.by_extension and "." in extension:
             extension = extension.partition(".")[2]
         return self.by_extension.get(extension)
@@ -79,10 +79,10 @@ class TarHandlers(Map):
     function: Handlers
 
     def functions(self) -> tuple[Callable[..., Any], ...]:
-        """None: where one failed is said by ``Handlers``, and nobody else's line would help."""
+        """Returns None: where one failed is said by ``Handlers``, and nobody else's line would help."""
         return ()
 
     def parameters(self) -> dict[str, Any]:
-        """For which extensions there is a handler, and which."""
+        """Returns the extensions that have a handler, and its name."""
         handlers = {name: function_name(handler) for name, handler in sorted(self.function.by_extension.items())}
         return {**Map.parameters(self), "function": handlers}

@@ -38,11 +38,11 @@ class WindowElements(Protocol):
     def __len__(self) -> int: ...
 
     def rows(self) -> Sequence[Element]:
-        """The elements."""
+        """Returns the elements."""
         ...
 
     def origin(self, index: int) -> str:
-        """Where one came from, in words."""
+        """Returns where an element came from, in words."""
         ...
 
 
@@ -55,16 +55,16 @@ class WindowContents(Node):
     elements: WindowElements
 
     def cardinality(self) -> int:
-        """As many as are held."""
+        """Returns how many are held."""
         return len(self.elements)
 
     def spec(self) -> Spec:
-        """The narrowest that all elements fit, where they are alike in structure and dtype."""
+        """Returns the narrowest that all elements fit, where they are alike in structure and dtype."""
         specs = [spec_of(element) for element in self.elements.rows()]
         return functools.reduce(general, specs) if specs else None
 
     def parameters(self) -> dict[str, Any]:
-        """How many there are; the values are the run's own."""
+        """Returns how many there are; the values are the run's own."""
         return {"length": len(self.elements)}
 
 
@@ -99,14 +99,14 @@ class Window(UnaryNode):
         return (self.size - 1) * self.stride + 1
 
     def cardinality(self) -> int:
-        """One for each element at which a window begins; only whole ones, if the rest is dropped."""
+        """Returns the number of elements at which a window begins; of whole windows, if the rest is dropped."""
         count = self.input.cardinality()
         if count < 0:
             return count
         return max(0, (count - self.span) // self.step + 1) if self.drop_remainder else -(-count // self.step)
 
     def spec(self) -> Spec:
-        """A dataset in place of each component."""
+        """Returns a dataset in place of each component."""
         inner = self.input.spec()
         if inner is None:
             return None
@@ -114,7 +114,7 @@ class Window(UnaryNode):
         return unflatten(treedef, [DatasetSpec(leaf) for leaf in leaves])
 
     def parameters(self) -> dict[str, Any]:
-        """How long windows are, and where they begin."""
+        """Returns how long windows are, and where they begin."""
         return {"size": self.size, "shift": self.shift, "stride": self.stride, "drop_remainder": self.drop_remainder}
 
 
@@ -146,7 +146,7 @@ class GroupByWindow(UnaryNode):
             object.__setattr__(self, "window_size", size)
 
     def key_of(self, key: Any) -> int:
-        """The key that the user's function gave.
+        """Returns the key that the user's function gave.
 
         Raises:
             InvalidArgumentError: it is no int64.
@@ -154,7 +154,7 @@ class GroupByWindow(UnaryNode):
         return _int64(key, f"key_func must return one int64, but returned {_kind(key)}")
 
     def size_of(self, key: int) -> int:
-        """How many elements the groups with this key have.
+        """Returns how many elements the groups with this key have.
 
         Raises:
             InvalidArgumentError: below 1, or no int64.
@@ -176,20 +176,20 @@ class GroupByWindow(UnaryNode):
         return f"{named} ({place})" if place else named
 
     def cardinality(self) -> int:
-        """Without an end where it reads none, as tf.data counts (though groups may give nothing); else only a run could tell."""
+        """Returns INFINITE_CARDINALITY where its input is endless, as tf.data (though groups may give nothing); else only a run could tell."""
         return INFINITE_CARDINALITY if self.input.cardinality() == INFINITE_CARDINALITY else UNKNOWN_CARDINALITY
 
     def spec(self) -> Spec:
-        """Only the function could tell."""
+        """Returns None: only the function could tell."""
         return None
 
     def functions(self) -> tuple[Callable[..., Any], ...]:
-        """The user's functions."""
+        """Returns the user's functions."""
         sizing = () if self.window_size_func is None else (self.window_size_func,)
         return (self.key_func, self.reduce_func, *sizing)
 
     def parameters(self) -> dict[str, Any]:
-        """The functions' names, and the size where it is the same for all keys."""
+        """Returns the functions' names, and the size where it is the same for all keys."""
         sizing = self.window_size_func
         return {
             "key_func": function_name(self.key_func),

@@ -20,26 +20,26 @@ class Elements(Protocol):
     """How the elements of one queue go in and come out."""
 
     def pack(self, vals: Element) -> Row:
-        """The element as it is kept inside."""
+        """Returns the element as it is kept inside."""
         ...
 
     def pack_many(self, vals: Element) -> list[Row]:
-        """The elements that lie along the first axis of every component."""
+        """Returns the elements that lie along the first axis of every component."""
         ...
 
     def unpack(self, row: Row) -> Element:
-        """The element as it is handed out."""
+        """Returns the element as it is handed out."""
         ...
 
     def check_stackable(self) -> None:
-        """Refuse to take many elements at once where it is known that they need not fit together."""
+        """Refuses to take many elements at once where it is known that they need not fit together."""
 
     def stack(self, rows: Sequence[Row]) -> Element:
-        """The elements as one, each component with a new first axis."""
+        """Returns the elements as one, each component with a new first axis."""
         ...
 
     def nbytes(self, row: Row) -> int:
-        """About how many bytes an element holds."""
+        """Returns about how many bytes an element holds."""
         ...
 
 
@@ -52,11 +52,11 @@ class AnyElements:
         self._queue = queue
 
     def pack(self, vals: Element) -> Row:
-        """An equal element: who enqueued this one may go on writing to it."""
+        """Returns an equal element: who enqueued this one may go on writing to it."""
         return copied(vals)
 
     def pack_many(self, vals: Element) -> list[Row]:
-        """The elements along the first axis of the arrays in ``vals``; a list is an array."""
+        """Returns the elements along the first axis of the arrays in ``vals``; a list is an array."""
         leaves, treedef = flatten(normalize(vals))
         labels = [f"{self._queue}, component {path or 0}" for path in paths_of(treedef)]
         columns = [np.asarray(copied(leaf)) for leaf in leaves]
@@ -64,14 +64,14 @@ class AnyElements:
         return rows_of(treedef, columns)
 
     def unpack(self, row: Row) -> Element:
-        """The element itself."""
+        """Returns the element itself."""
         return row
 
     def check_stackable(self) -> None:
-        """Any elements may fit together; ``stack`` will see."""
+        """Allows all: whether any elements fit together shows in ``stack``."""
 
     def stack(self, rows: Sequence[Row]) -> Element:
-        """The elements as one, each leaf an array with a new first axis."""
+        """Returns the elements as one, each leaf an array with a new first axis."""
         if not rows:
             raise InvalidArgumentError(
                 f"{self._queue}: without dtypes and shapes, nothing says what 0 elements look like"
@@ -80,12 +80,12 @@ class AnyElements:
         return unflatten(treedef, columns)
 
     def nbytes(self, row: Row) -> int:
-        """About how many bytes the leaves hold."""
+        """Returns about how many bytes the leaves hold."""
         return nbytes_of(row)
 
 
 def check_lengths(columns: Sequence[Any], labels: Sequence[str]) -> None:
-    """Refuse components that have no first axis, or whose first axes differ in length."""
+    """Refuses components that have no first axis, or whose first axes differ in length."""
     for column, label in zip(columns, labels, strict=True):
         if not np.ndim(column):
             hint = "one component is written as [values]" if len(labels) == 1 else "a scalar has none"

@@ -105,7 +105,7 @@ class Channel(Generic[T]):
     # ---- putting in
 
     def put(self, item: T, *, elements: int = 1, nbytes: int = 0, timeout_s: float | None = None) -> None:
-        """Put ``item`` in, waiting while there is no room for it.
+        """Puts ``item`` in, waiting while there is no room for it.
 
         Args:
             item: what is handed over.
@@ -127,7 +127,7 @@ class Channel(Generic[T]):
         self._wait(Waiter([(item, elements, nbytes)], since_s=self._clock.now_s()), timeout_s)
 
     def put_nowait(self, item: T, *, elements: int = 1, nbytes: int = 0) -> bool:
-        """Put ``item`` in if there is room now; say whether it is inside.
+        """Puts ``item`` in if there is room now; say whether it is inside.
 
         Raises:
             CancelledError: when the channel is closed.
@@ -144,7 +144,7 @@ class Channel(Generic[T]):
         return False
 
     def put_many(self, entries: Iterable[Entry[T]], *, timeout_s: float | None = None) -> None:
-        """Put items in one after the other, waiting for room; no other producer's items come between them.
+        """Puts items in one after the other, waiting for room; no other producer's items come between them.
 
         Args:
             entries: triples of an item, its weight in elements and its weight in bytes. None at all is never refused.
@@ -161,7 +161,7 @@ class Channel(Generic[T]):
     # ---- getting out
 
     def get(self, *, timeout_s: float | None = None) -> T:
-        """Take the next item out, waiting while there is none.
+        """Takes the next item out, waiting while there is none.
 
         Args:
             timeout_s: seconds to wait at most; None waits as long as it takes.
@@ -183,7 +183,7 @@ class Channel(Generic[T]):
         return waiter.entries[0][0]
 
     def get_nowait(self) -> T | Literal[Empty.EMPTY]:
-        """Take the next item out if there is one now, else return ``EMPTY``.
+        """Takes the next item out if there is one now, else return ``EMPTY``.
 
         Raises:
             OutOfRangeError: when the channel is closed and nothing more will come.
@@ -201,7 +201,7 @@ class Channel(Generic[T]):
         raise self._exchange.end(wanted=1)
 
     def get_many(self, n: int, *, allow_fewer: bool = False, timeout_s: float | None = None) -> list[T]:
-        """Take the next ``n`` items out, waiting until there are as many; ``n`` may be above the capacity.
+        """Takes the next ``n`` items out, waiting until there are as many; ``n`` may be above the capacity.
 
         Args:
             n: how many items; none at all never waits.
@@ -222,7 +222,7 @@ class Channel(Generic[T]):
         return [entry[0] for entry in waiter.entries]
 
     def give_back(self, entries: list[Entry[T]]) -> None:
-        """Put entries that were taken out back to where they were; the list is empty afterwards.
+        """Puts entries that were taken out back to where they were; the list is empty afterwards.
 
         They were inside before, so this never waits, may pass the bounds, and is possible on a closed channel.
         """
@@ -237,7 +237,7 @@ class Channel(Generic[T]):
     # ---- ending
 
     def close(self, *, cancel_pending_enqueues: bool = False) -> None:
-        """Let nothing new in, and wake everybody who can no longer be served. Never waits; may be called again.
+        """Lets nothing new in, and wake everybody who can no longer be served. Never waits; may be called again.
 
         Args:
             cancel_pending_enqueues: whether producers that wait for room are sent away with ``CancelledError``
@@ -249,7 +249,7 @@ class Channel(Generic[T]):
         self._settle_if_free()
 
     def fail(self, error: BaseException) -> None:
-        """Close and send waiting producers away; when consumers have taken what is inside, they raise ``error``.
+        """Closes and sends waiting producers away; when consumers have taken what is inside, they raise ``error``.
 
         Of several failures the first counts; a failure after ``close`` still counts. Never waits.
         """
@@ -257,11 +257,11 @@ class Channel(Generic[T]):
         self.close(cancel_pending_enqueues=True)
 
     def bound_bytes(self, nbytes: int) -> None:
-        """From now on it takes in up to so many bytes, at least 1; what is inside already stays. Never waits."""
+        """Sets the bound of bytes, at least 1, from now on; what is inside already stays. Never waits."""
         self._exchange.capacity_bytes = nbytes
 
     def look_again(self) -> None:
-        """Have those who wait served, or sent away, because the outlook has changed. Never waits."""
+        """Has those who wait served, or sent away, because the outlook has changed. Never waits."""
         self._settle_if_free()
 
     @property
@@ -272,11 +272,11 @@ class Channel(Generic[T]):
     # ---- looking at it
 
     def __len__(self) -> int:
-        """How many items are inside."""
+        """Returns how many items are inside."""
         return len(self._exchange.inside)
 
     def __bool__(self) -> bool:
-        """True: a channel is a channel, also when nothing is inside."""
+        """Returns True: a channel is a channel, also when nothing is inside."""
         return True
 
     @property
@@ -290,7 +290,7 @@ class Channel(Generic[T]):
         return self._exchange.nbytes
 
     def snapshot(self) -> ChannelSnapshot:
-        """What the channel holds, has let through, and how long both sides waited, at one moment."""
+        """Returns what the channel holds, has let through, and how long both sides waited, at one moment."""
         try:
             with self._lock:
                 return self._exchange.picture()
@@ -301,7 +301,7 @@ class Channel(Generic[T]):
     # ---- waiting
 
     def _wait(self, waiter: Waiter[Entry[T]], timeout_s: float | None) -> None:
-        """Stand in line until served. However this ends, ``waiter`` is not in line afterwards."""
+        """Stands in line until served. However this ends, ``waiter`` is not in line afterwards."""
         try:
             self._line_up(waiter)
             if not waiter.gate.acquire(False):
@@ -324,7 +324,7 @@ class Channel(Generic[T]):
                 del error
 
     def _wait_or_warn(self, waiter: Waiter[Entry[T]], timeout_s: float | None, clock: Clock) -> bool:
-        """Wait at the gate; a consumer that waits long says why. Whether it was let go in time."""
+        """Waits at the gate; a consumer that waits long says why. Whether it was let go in time."""
         patience_s = self._warn_after_s
         will_warn = patience_s is not None and (timeout_s is None or timeout_s > patience_s)
         if self._outlook is not None and waiter.is_consumer and will_warn:
@@ -351,7 +351,7 @@ class Channel(Generic[T]):
                 self._settle_if_free()
 
     def _settle_if_free(self) -> None:
-        """Settle what is due; if somebody holds the lock, they do it when they let go."""
+        """Settles what is due; if somebody holds the lock, they do it when they let go."""
         self._exchange.due = True
         while self._exchange.due and not self._lock.locked():
             with self._lock:

@@ -44,11 +44,11 @@ class Outlook(Protocol):
     """What is known of those who could still bring something."""
 
     def hopeless(self) -> BaseException | None:
-        """What a consumer that waits is to raise because nobody can bring anything any more, or None."""
+        """Returns what a consumer that waits is to raise because nobody can bring anything any more, or None."""
         ...
 
     def explain(self) -> str:
-        """Why a consumer may be waiting long, and what to do about it."""
+        """Returns why a consumer may be waiting long, and what to do about it."""
         ...
 
 
@@ -113,7 +113,7 @@ class Exchange(Generic[T]):
     # ---- for those who need not wait
 
     def accept(self, item: T, elements: int, nbytes: int) -> bool:
-        """Let ``item`` in if it need not wait; whether that was so."""
+        """Lets ``item`` in if it need not wait; whether that was so."""
         if self.closed or self._producers or not self._has_room(elements, nbytes):
             return False
         self._calls_in += 1
@@ -123,7 +123,7 @@ class Exchange(Generic[T]):
         return True
 
     def take(self) -> T | Literal[Empty.EMPTY]:
-        """Hand out the next item if its consumer need not wait, else ``EMPTY``."""
+        """Hands out the next item if its consumer need not wait, else ``EMPTY``."""
         if len(self.inside) <= self._held_back or self._consumers:
             return EMPTY
         self._calls_out += 1
@@ -135,7 +135,7 @@ class Exchange(Generic[T]):
     # ---- for those who may have to
 
     def line_up(self, waiter: Waiter[Entry[T]]) -> None:
-        """Put ``waiter`` at the end of its line, and serve whom that helps: it may be served when this returns."""
+        """Puts ``waiter`` at the end of its line, and serve whom that helps: it may be served when this returns."""
         if waiter.is_consumer:
             self._calls_out += 1
             self._consumers.append(waiter)
@@ -150,7 +150,7 @@ class Exchange(Generic[T]):
         self.settle()
 
     def step_out(self, waiter: Waiter[Entry[T]], *, even_if_served: bool) -> bool:
-        """Take ``waiter`` out of its line, and take back what it was given; whether that ended a wait.
+        """Takes ``waiter`` out of its line, and takes back what it was given; whether that ended a wait.
 
         A consumer that was served keeps what it was given, unless ``even_if_served``.
         """
@@ -163,7 +163,7 @@ class Exchange(Generic[T]):
         return not waiter.is_settled
 
     def take_back(self, entries: list[Entry[T]]) -> None:
-        """Put entries that had left back to where they were, and empty the list."""
+        """Puts entries that had left back to where they were, and empty the list."""
         for entry in entries:
             self._elements_out -= entry[1]
             self._nbytes_out -= entry[2]
@@ -171,7 +171,7 @@ class Exchange(Generic[T]):
         entries.clear()
 
     def settle(self) -> None:
-        """Serve the heads of both lines until nothing moves any more."""
+        """Serves the heads of both lines until nothing moves any more."""
         self.due = False
         while self.cancelling and self._producers:
             self._dismiss(self._producers, self.refusal())
@@ -182,13 +182,13 @@ class Exchange(Generic[T]):
             moved = bool(self._producers and self._serve_producer()) or bool(self._consumers and self._serve_consumer())
 
     def has_ended(self) -> bool:
-        """Whether nothing more will come in: closed, and no waiting producer brings something."""
+        """Returns whether nothing more will come in: closed, and no waiting producer brings something."""
         return self.closed and not self._producers
 
     # ---- serving
 
     def _serve_producer(self) -> bool:
-        """Let in one entry of the producer that has waited longest; whether it could be served."""
+        """Lets in one entry of the producer that has waited longest; whether it could be served."""
         waiter = self._producers[0]
         if waiter.next_entry < len(waiter.entries):
             entry = waiter.entries[waiter.next_entry]
@@ -201,7 +201,7 @@ class Exchange(Generic[T]):
         return True
 
     def _serve_consumer(self) -> bool:
-        """Serve the consumer that has waited longest, or send it away at the end; whether either could be done."""
+        """Serves the consumer that has waited longest, or sends it away at the end; whether either could be done."""
         waiter = self._consumers[0]
         missing = 0 if waiter.is_settled else waiter.wanted - len(waiter.entries)
         if missing <= max(0, len(self.inside) - self._held_back):
@@ -221,7 +221,7 @@ class Exchange(Generic[T]):
         return True
 
     def _dismiss(self, line: deque[Waiter[Entry[T]]], error: BaseException | None = None) -> None:
-        """Let the head of a line go. Ctrl-C between the two steps leaves one in line who has gone, and who does no harm."""
+        """Lets the head of a line go. Ctrl-C between the two steps leaves one in line who has gone, and who does no harm."""
         line[0].let_go(error)
         line.popleft()
 
@@ -230,7 +230,7 @@ class Exchange(Generic[T]):
             waiter.entries.append(self._hand_out())
 
     def _give_rest(self, waiter: Waiter[Entry[T]]) -> BaseException | None:
-        """Give what is left if that will do, else take everything back and say why the wait ends."""
+        """Gives what is left if that will do, else takes everything back and says why the wait ends."""
         if waiter.allow_fewer and (waiter.entries or self.inside):
             self._give(waiter, len(self.inside))
             return None
@@ -263,13 +263,13 @@ class Exchange(Generic[T]):
     # ---- what is raised, and what is told
 
     def refusal(self) -> BaseException:
-        """What a producer raises once the channel is closed."""
+        """Returns what a producer raises once the channel is closed."""
         refusal = CancelledError(f"{self._name} is closed: nothing can be put in any more")
         refusal.__cause__ = self.failures[0][0] if self.failures else None
         return refusal
 
     def end(self, wanted: int) -> BaseException:
-        """What a consumer raises once the channel has ended with too little inside."""
+        """Returns what a consumer raises once the channel has ended with too little inside."""
         if self.failures:
             error, traceback = self.failures[0]
             return error.with_traceback(traceback)  # as it was, however many consumers have raised it since
@@ -277,13 +277,13 @@ class Exchange(Generic[T]):
         return OutOfRangeError(f"{self._name} is closed and has insufficient elements ({counts})")
 
     def lateness(self, waiter: Waiter[Entry[T]], timeout_s: float | None) -> BaseException:
-        """What a call raises whose wait lasted too long."""
+        """Returns what a call raises whose wait lasted too long."""
         aim = f"{waiter.wanted} to take" if waiter.is_consumer else "room"
         state = f"{self.elements} of {self._capacity} elements are inside"
         return DeadlineExceededError(f"{self._name}: waited {timeout_s} s for {aim}; {state}")
 
     def shortage(self, waiter: Waiter[Entry[T]]) -> str:
-        """What a consumer waits for, and what there is."""
+        """Returns what a consumer waits for, and what there is."""
         held_back = f", where {self._held_back} stay until it is closed" if self._held_back else ""
         return f"{waiter.wanted} wanted, {len(self.inside)} inside{held_back}"
 
@@ -298,7 +298,7 @@ class Exchange(Generic[T]):
         return self._nbytes_in - self._nbytes_out
 
     def picture(self) -> ChannelSnapshot:
-        """The state, frozen."""
+        """Returns the state, frozen."""
         return ChannelSnapshot(
             name=self._name,
             capacity=self._capacity,

@@ -22,7 +22,7 @@ _NUMBERS: Final[dict[type, str]] = {bool: "biufc", int: "iufc", float: "fc"}
 
 
 def fit_leaf(value: Any, spec: TensorSpec, label: str) -> Any:
-    """``value`` as a leaf of that dtype and shape; it is copied only where it has to be cast.
+    """Returns ``value`` as a leaf of that dtype and shape; it is copied only where it has to be cast.
 
     Raises:
         InvalidArgumentError: it does not fit; the message begins with ``label``.
@@ -33,7 +33,7 @@ def fit_leaf(value: Any, spec: TensorSpec, label: str) -> Any:
 
 
 def check_shape(shape: tuple[int, ...], spec: TensorSpec, label: str) -> None:
-    """Refuse a shape that is not the component's; a size of None in the component's may be any."""
+    """Refuses a shape that is not the component's; a size of None in the component's may be any."""
     if spec.shape is None or shape == spec.shape:
         return
     fits = len(shape) == len(spec.shape) and all(
@@ -44,7 +44,7 @@ def check_shape(shape: tuple[int, ...], spec: TensorSpec, label: str) -> None:
 
 
 def _objects(value: Any, kind: type, label: str) -> Any:
-    """A string, or an array of strings; for the kind ``object``, whatever it is."""
+    """Returns a string, or an array of strings; for the kind ``object``, whatever it is."""
     if kind is object or type(value) is kind:
         return value
     array = value if isinstance(value, np.ndarray) else np.array(value, dtype=object)
@@ -56,7 +56,7 @@ def _objects(value: Any, kind: type, label: str) -> Any:
 
 
 def _numbers(value: Any, dtype: np.dtype[Any], label: str) -> Any:
-    """An array of that dtype, or for a single number the scalar that elements carry."""
+    """Returns an array of that dtype, or for a single number the scalar that elements carry."""
     kind = type(value)
     if kind in _NUMBERS and dtype.kind in _NUMBERS[kind]:
         return _number(value, dtype, label)
@@ -67,7 +67,7 @@ def _numbers(value: Any, dtype: np.dtype[Any], label: str) -> Any:
 
 
 def _number(value: float, dtype: np.dtype[Any], label: str) -> Any:
-    """A Python number as the scalar that elements carry; what ``_cast`` does, several times as fast."""
+    """Returns a Python number as the scalar that elements carry; what ``_cast`` does, several times as fast."""
     try:
         number = dtype.type(value)
     except OverflowError:

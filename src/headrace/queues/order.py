@@ -22,17 +22,17 @@ class Order(Protocol[T]):
     """What holds the entries of a channel."""
 
     def append(self, entry: Entry[T], /) -> None:
-        """Take in ``entry``."""
+        """Takes in ``entry``."""
 
     def popleft(self) -> Entry[T]:
-        """Remove and return the entry whose turn it is."""
+        """Removes and returns the entry whose turn it is."""
         ...
 
     def extendleft(self, entries: Iterable[Entry[T]], /) -> None:
-        """Take back entries that had left, the one that left last coming first."""
+        """Takes back entries that had left, the one that left last coming first."""
 
     def __len__(self) -> int:
-        """How many entries are inside."""
+        """Returns how many entries are inside."""
         ...
 
 
@@ -46,11 +46,11 @@ class ShuffledOrder(Generic[T]):
         self._draw = random.Random(seed).random
 
     def append(self, entry: Entry[T], /) -> None:
-        """Take in ``entry``."""
+        """Takes in ``entry``."""
         self._entries.append(entry)
 
     def popleft(self) -> Entry[T]:
-        """Remove and return any entry; the last one takes its place, so that this costs the same for any size."""
+        """Removes and returns any entry; the last one takes its place, so that this costs the same for any size."""
         entries = self._entries
         # A product instead of randrange(), which costs several times as much; the bias is below 2**-53 times the size.
         chosen = int(self._draw() * len(entries))
@@ -61,7 +61,7 @@ class ShuffledOrder(Generic[T]):
         return entry
 
     def extendleft(self, entries: Iterable[Entry[T]], /) -> None:
-        """Take back entries that had left."""
+        """Takes back entries that had left."""
         self._entries.extend(entries)
 
     def __len__(self) -> int:
@@ -80,16 +80,16 @@ class PriorityOrder:
         self._front = -1
 
     def append(self, entry: Entry[Any], /) -> None:
-        """Take in ``entry``, whose item's first component is its priority."""
+        """Takes in ``entry``, whose item's first component is its priority."""
         heappush(self._heap, (entry[0][0], self._back, entry))
         self._back += 1
 
     def popleft(self) -> Entry[Any]:
-        """Remove and return the entry of the smallest priority."""
+        """Removes and returns the entry of the smallest priority."""
         return heappop(self._heap)[2]
 
     def extendleft(self, entries: Iterable[Entry[Any]], /) -> None:
-        """Take back entries that had left, the one that left last coming first."""
+        """Takes back entries that had left, the one that left last coming first."""
         for entry in entries:
             heappush(self._heap, (entry[0][0], self._front, entry))
             self._front -= 1

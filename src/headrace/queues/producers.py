@@ -37,12 +37,12 @@ class Producer:
         self._changed = changed
 
     def started(self) -> None:
-        """From now on it may bring something."""
+        """Notes that it may bring something from now on."""
         self.failure = None
         self.state = _State.RUNNING
 
     def ended(self, failure: BaseException | None = None) -> None:
-        """It will bring nothing more: it came to its end, or ``failure`` ended it."""
+        """Notes that it will bring nothing more: it came to its end, or ``failure`` ended it."""
         self.failure = failure
         self.state = _State.ENDED
         self._changed()
@@ -59,13 +59,13 @@ class Producers:
         self._known: list[Producer] = []
 
     def register(self, name: str) -> Producer:
-        """Say that ``name`` will fill the queue once it is started."""
+        """Says that ``name`` will fill the queue once it is started."""
         producer = Producer(name, self._changed)
         self._known.append(producer)
         return producer
 
     def hopeless(self) -> BaseException | None:
-        """The error of a wait that cannot end: everybody who was registered has ended. None while there is hope."""
+        """Returns the error of a wait that cannot end: everybody who was registered has ended. None while there is hope."""
         known = self._known
         if not known or any(producer.state is not _State.ENDED for producer in known):
             return None
@@ -80,7 +80,7 @@ class Producers:
         return error
 
     def explain(self) -> str:
-        """Why a dequeue may be waiting long, and what to do about it."""
+        """Returns why a dequeue may be waiting long, and what to do about it."""
         count = Counter(producer.state for producer in self._known)
         if not self._known:
             return "Nobody is registered to fill this queue: is there a thread that enqueues, or a runner to be made?"

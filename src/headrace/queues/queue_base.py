@@ -94,7 +94,7 @@ class QueueBase:
 
     @staticmethod
     def from_list(index: int, queues: list[QueueBase]) -> QueueBase:
-        """The queue at ``index`` of queues that hold the same kind of elements.
+        """Returns the queue at ``index`` of queues that hold the same kind of elements.
 
         Args:
             index: which one.
@@ -120,7 +120,7 @@ class QueueBase:
     # ---- putting in
 
     def enqueue(self, vals: Element, *, timeout_s: float | None = None) -> None:
-        """Put one element in, waiting while the queue is full.
+        """Puts one element in, waiting while the queue is full.
 
         Args:
             vals: one value a component, as a tuple or a list; a bare value where there is one component; a dict where
@@ -137,7 +137,7 @@ class QueueBase:
         self._channel.put(row, nbytes=self._elements.nbytes(row) if self._weighs else 0, timeout_s=timeout_s)
 
     def enqueue_many(self, vals: Element, *, timeout_s: float | None = None) -> None:
-        """Put in the elements that lie along the first axis of every component, waiting while the queue is full.
+        """Puts in the elements that lie along the first axis of every component, waiting while the queue is full.
 
         Args:
             vals: as for ``enqueue``, each component with one more axis in front, all of the same length. They go in
@@ -154,7 +154,7 @@ class QueueBase:
     # ---- taking out
 
     def dequeue(self, *, timeout_s: float | None = None) -> Element:
-        """Take one element out, waiting while there is none to be had.
+        """Takes one element out, waiting while there is none to be had.
 
         Args:
             timeout_s: seconds to wait at most; None waits as long as it takes.
@@ -170,7 +170,7 @@ class QueueBase:
         return self._elements.unpack(self._channel.get(timeout_s=timeout_s))
 
     def dequeue_many(self, n: int, *, timeout_s: float | None = None) -> Element:
-        """Take ``n`` elements out as one, waiting until there are as many; ``n`` may be above the capacity.
+        """Takes ``n`` elements out as one, waiting until there are as many; ``n`` may be above the capacity.
 
         Args:
             n: how many, 0 or more.
@@ -188,7 +188,7 @@ class QueueBase:
         return self._dequeue_stacked(n, allow_fewer=False, timeout_s=timeout_s)
 
     def dequeue_up_to(self, n: int, *, timeout_s: float | None = None) -> Element:
-        """Like ``dequeue_many``, but a closed queue that holds fewer than ``n`` gives what it has.
+        """Takes ``n`` elements out as ``dequeue_many`` does; a closed queue that holds fewer gives what it has.
 
         Args:
             n: how many at most, 0 or more.
@@ -224,7 +224,7 @@ class QueueBase:
     # ---- ending
 
     def close(self, cancel_pending_enqueues: bool = False) -> None:
-        """Let nothing new in. What is inside, and what waiting producers bring, can still be taken out.
+        """Lets nothing new in. What is inside, and what waiting producers bring, can still be taken out.
 
         It returns at once, and a second call is refused at once, also while producers wait for room: they are served when
         somebody takes elements out. In TensorFlow both calls wait for them, for ever where nobody does.
@@ -240,24 +240,24 @@ class QueueBase:
         self._channel.close(cancel_pending_enqueues=cancel_pending_enqueues)
 
     def is_closed(self) -> bool:
-        """Whether ``close`` was called; there may still be elements inside."""
+        """Returns whether ``close`` was called; there may still be elements inside."""
         return self._channel.is_closed
 
     # ---- looking at it
 
     def size(self) -> int:
-        """How many elements are inside."""
+        """Returns how many elements are inside."""
         return len(self._channel)
 
     def snapshot(self) -> ChannelSnapshot:
-        """What it holds, what has gone through, and how long both sides have waited, at one moment.
+        """Returns what it holds, what has gone through, and how long both sides have waited, at one moment.
 
         Bytes are counted where ``capacity_bytes`` was given.
         """
         return self._channel.snapshot()
 
     def register_producer(self, name: str) -> Producer:
-        """Say that somebody called ``name`` will fill this queue, so that a wait that cannot end is noticed.
+        """Says that somebody called ``name`` will fill this queue, so that a wait that cannot end is noticed.
 
         Args:
             name: how messages call it.
@@ -281,7 +281,7 @@ class QueueBase:
 
 
 def elements_of(queue: str, dtypes: DTypes, shapes: Shapes, names: Names) -> Elements:
-    """How elements go in and come out of a queue that was made with these arguments."""
+    """Returns how elements go in and come out of a queue that was made with these arguments."""
     if dtypes is None and shapes is None and names is None:
         return AnyElements(queue)
     return typed_elements(queue, dtypes, shapes, names)

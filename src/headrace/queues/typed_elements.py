@@ -45,13 +45,13 @@ class TypedElements:
     pads: bool = False
 
     def pack(self, vals: Element) -> Row:
-        """The components of one element, each as its dtype and shape say."""
+        """Returns the components of one element, each as its dtype and shape say."""
         values = self._split(vals)
         pairs = enumerate(zip(values, self.specs, strict=True))
         return tuple([_fitted(value, spec, self._label(at)) for at, (value, spec) in pairs])
 
     def pack_many(self, vals: Element) -> list[Row]:
-        """The elements that lie along the first axis of every component."""
+        """Returns the elements that lie along the first axis of every component."""
         labels = [self._label(at) for at in range(len(self.specs))]
         columns = [
             _fitted(value, TensorSpec(None, spec.dtype), label)
@@ -63,7 +63,7 @@ class TypedElements:
         return list(zip(*(rows_of(LEAF, [column]) for column in columns), strict=True))
 
     def unpack(self, row: Row) -> Element:
-        """A dict where there are names, the bare value where there is one component, else a tuple."""
+        """Returns a dict where there are names, the bare value where there is one component, else a tuple."""
         if self.names is not None:
             return dict(zip(self.names, row, strict=True))
         return row[0] if len(row) == 1 else tuple(row)
@@ -76,12 +76,12 @@ class TypedElements:
             )
 
     def stack(self, rows: Sequence[Row]) -> Element:
-        """The components of all elements, each with a new first axis."""
+        """Returns the components of all elements, each with a new first axis."""
         columns = zip(*rows, strict=True) if rows else [()] * len(self.specs)
         return self.unpack([self._stack(column, spec) for column, spec in zip(columns, self.specs, strict=True)])
 
     def nbytes(self, row: Row) -> int:
-        """About how many bytes the components hold."""
+        """Returns about how many bytes the components hold."""
         return nbytes_of(row)
 
     def _stack(self, column: Sequence[Any], spec: TensorSpec) -> np.ndarray:
@@ -92,7 +92,7 @@ class TypedElements:
         return object_array(column) if spec.dtype is object else stack(column)
 
     def _split(self, vals: Element) -> Sequence[Any]:
-        """The values of the components, in their order."""
+        """Returns the values of the components, in their order."""
         if isinstance(vals, dict):
             return self._split_dict(vals)
         if self.names is not None:
@@ -116,14 +116,14 @@ class TypedElements:
 
 
 def _fitted(value: Any, spec: TensorSpec, label: str) -> Any:
-    """The value as a leaf of that dtype and shape, in memory of its own."""
+    """Returns the value as a leaf of that dtype and shape, in memory of its own."""
     leaf = fit_leaf(value, spec, label)
     # A cast has copied, unless it found nothing to do and gave a view.
     return copied(leaf) if leaf is value or (isinstance(leaf, np.ndarray) and leaf.base is not None) else leaf
 
 
 def typed_elements(queue: str, dtypes: DTypes, shapes: Shapes, names: Names, *, pads: bool = False) -> TypedElements:
-    """Check and bring together what a queue's constructor was told about its components.
+    """Checks and bring together what a queue's constructor was told about its components.
 
     Raises:
         TypeError: ``shapes`` is neither a shape nor a list of shapes.
@@ -146,7 +146,7 @@ def typed_elements(queue: str, dtypes: DTypes, shapes: Shapes, names: Names, *, 
 
 
 def list_of_shapes(queue: str, shapes: Shapes) -> list[tuple[int | None, ...]]:
-    """One shape for each component; a shape alone is that of the only one, and an int n among shapes is ``(n,)``.
+    """Returns one shape for each component; a shape alone is that of the only one, and an int n among shapes is ``(n,)``.
 
     Raises:
         TypeError: it is neither a shape nor a list of shapes.
@@ -166,7 +166,7 @@ def _array_dtype(spec: TensorSpec) -> np.dtype[Any]:
 
 
 def _stack_padded(arrays: Sequence[np.ndarray], spec: TensorSpec) -> np.ndarray:
-    """Stack arrays of one rank, each at the beginning of its place; the rest is 0, or the empty string."""
+    """Stacks arrays of one rank, each at the beginning of its place; the rest is 0, or the empty string."""
     assert spec.shape is not None  # only a size of None is padded
     largest = [max(sizes) for sizes in zip(*(array.shape for array in arrays), strict=True)]
     sizes = [most if size is None else size for size, most in zip(spec.shape, largest, strict=True)]

@@ -57,7 +57,7 @@ class WaitRecorder:
         self._longest_s = 0.0
 
     def summary(self, calls: int) -> WaitTimes:
-        """The percentiles over ``calls`` calls, of which those not recorded waited 0 seconds."""
+        """Returns the percentiles over ``calls`` calls, of which those not recorded waited 0 seconds."""
         self.fold()
         calls = max(calls, self._waited)
         return WaitTimes(
@@ -71,7 +71,7 @@ class WaitRecorder:
         )
 
     def fold(self) -> None:
-        """Put what was recorded since into the buckets."""
+        """Puts what was recorded since into the buckets."""
         while self.fresh:
             waited_s = self.fresh.popleft()
             self._waited += 1

@@ -59,7 +59,7 @@ class Waiter(Generic[T]):
         self.gate.acquire()
 
     def let_go(self, error: BaseException | None = None) -> None:
-        """End the wait: with ``error``, or served. Only the first call counts."""
+        """Ends the wait: with ``error``, or served. Only the first call counts."""
         if not self.is_settled:
             self.error = error
             # Ctrl-C falls after a call or on entering a function, so not between these two.
@@ -68,7 +68,7 @@ class Waiter(Generic[T]):
 
 
 def wait_at_gate(waiter: Waiter[T], timeout_s: float | None, clock: Clock) -> bool:
-    """Wait until ``waiter`` is let go (True), or until its wait has lasted ``timeout_s`` on ``clock`` (False)."""
+    """Waits until ``waiter`` is let go (True), or until its wait has lasted ``timeout_s`` on ``clock`` (False)."""
     if timeout_s is None and os.name != "nt":
         return waiter.gate.acquire()
     longest_s = _LONGEST_SLEEP_S if isinstance(clock, MonotonicClock) else _GLANCE_S

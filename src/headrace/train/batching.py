@@ -139,7 +139,7 @@ class NextBatch:
             raise InvalidArgumentError(f"{self.queue.name}: batch_size must be at least 1, not {self.batch_size}")
 
     def __call__(self, *, timeout_s: float | None = None) -> Element:
-        """The next batch: the structure of an example, each component with a new first axis.
+        """Returns the next batch: the structure of an example, each component with a new first axis.
 
         Args:
             timeout_s: seconds to wait at most; None waits as long as it takes.

@@ -26,7 +26,7 @@ _NUMPY_BITS: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def described_array(value: Any, keep: Keep, where: str) -> dict[str, Any] | None:
-    """What a file needs to know of an array; None where the value is none.
+    """Returns what a file needs to know of an array; None where the value is none.
 
     Args:
         value: anything.
@@ -71,7 +71,7 @@ def _numpys(value: Any, keep: Keep, where: str) -> dict[str, Any]:
 
 
 def _bits(array: np.ndarray, keep: Keep, value: Any, where: str) -> dict[str, Any]:
-    """An array under its dtype, or the bits of one whose dtype is another library's, with its name."""
+    """Returns an array under its dtype, or the bits of one whose dtype is another library's, with its name."""
     dtype = array.dtype
     if dtype.isbuiltin == 2:  # it was registered with NumPy
         if _dtype_of_ml_dtypes(dtype.name) != dtype:
@@ -152,7 +152,7 @@ def _jaxs(value: Any, keep: Keep, where: str, jax: Any) -> dict[str, Any]:
 
 
 def restored_array(about: dict[str, Any], kept: Kept) -> Any:
-    """The array that ``described_array`` described.
+    """Returns the array that ``described_array`` described.
 
     Args:
         about: what it said.

@@ -129,7 +129,7 @@ def _key(key: Any, where: str) -> Any:
 
 
 def _structure_of(kind: type, where: str) -> Any:
-    """The class and the fields of a named tuple, as plain data."""
+    """Returns the class and the fields of a named tuple, as plain data."""
     try:
         return structure_to_json(flatten(normalize(made_of_fields(kind, range(len(kind._fields)))))[1])  # type: ignore[attr-defined]  # a named tuple has them
     except InvalidArgumentError as error:
@@ -140,7 +140,7 @@ def _structure_of(kind: type, where: str) -> Any:
 
 
 def read_values(folder: Path) -> Any:
-    """The state that ``write_values`` wrote. Nothing is unpickled, and no module is imported because a file names it.
+    """Returns the state that ``write_values`` wrote. Nothing is unpickled, and no module is imported because a file names it.
 
     Raises:
         FailedPreconditionError: it has a framework's arrays, or named tuples of a module, that the program has not imported.

@@ -87,7 +87,7 @@ class Checkpoints:
         self._keep = keep
 
     def latest(self) -> Checkpoint | None:
-        """The newest checkpoint; what a kill left of others is cleared away.
+        """Returns the newest checkpoint; what a kill left of others is cleared away.
 
         Raises:
             DataLossError: it is damaged; the way out is named.
@@ -144,7 +144,7 @@ class Checkpoints:
             write_values(folder, values, _NAMES)
 
     def path(self, step: int) -> Path:
-        """Where the checkpoint of a step lies."""
+        """Returns where the checkpoint of a step lies."""
         assert self._folder is not None  # whoever asks writes
         return self._folder / f"checkpoint-{step:09}"
 

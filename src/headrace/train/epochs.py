@@ -11,7 +11,7 @@ __all__ = ["limit_epochs"]
 
 
 def limit_epochs(tensor: Pulled, num_epochs: int | None = None, name: str | None = None) -> Pull:
-    """What gives ``tensor`` ``num_epochs`` times, and then raises OutOfRangeError.
+    """Returns a callable that gives ``tensor`` ``num_epochs`` times, and then raises OutOfRangeError.
 
     Args:
         tensor: a value, or a callable or queue that it is pulled from.

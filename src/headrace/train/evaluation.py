@@ -65,7 +65,7 @@ class Evaluation:
         return made
 
     def run(self, trainer: Any, step: int) -> dict[str, float]:
-        """The means of the metrics over all examples, and ``global_step``.
+        """Returns the means of the metrics over all examples, and ``global_step``.
 
         Raises:
             ValueError: the input gave no batch at all.
@@ -119,13 +119,13 @@ def _startable(made: Any) -> Any:
 
 
 def _examples_in(features: Any) -> int:
-    """How many examples a batch has: the length of the first of its parts that has one."""
+    """Returns how many examples a batch has: the length of the first of its parts that has one."""
     size = _size_of(features)
     return 1 if size is None else size
 
 
 def _size_of(value: Any) -> int | None:
-    """The number of rows; None of what has none, as a number or a text."""
+    """Returns the number of rows; None of what has none, as a number or a text."""
     if isinstance(value, RaggedTensor):
         return len(value)
     shape = getattr(value, "shape", None)

@@ -59,13 +59,13 @@ class ExampleElements:
             raise InvalidArgumentError(f"{queue}: a size of None in shapes={shapes} needs dynamic_pad=True")
 
     def pack(self, vals: Element) -> Row:
-        """The leaves of one example, as those of the first were."""
+        """Returns the leaves of one example, as those of the first were."""
         example = components(vals)
         leaves, treedef = flatten(normalize_rows([example], {type(example)})[0])
         return self._as_known(treedef, leaves, leaf_spec).pack(leaves)
 
     def pack_many(self, vals: Element) -> list[Row]:
-        """The examples that lie along the first axis of every component."""
+        """Returns the examples that lie along the first axis of every component."""
         leaves, treedef = flatten(normalize(components(vals)))
         columns = [np.asarray(tensor_as_array(leaf)) for leaf in leaves]
         check_lengths(columns, [f"{self._queue}, component {number}" for number in range(len(columns))])
@@ -74,20 +74,20 @@ class ExampleElements:
         return self._as_known(treedef, columns, _spec_of_rows).pack_many(columns)
 
     def unpack(self, row: Row) -> Element:
-        """The example as it went in."""
+        """Returns the example as it went in."""
         return unflatten(self._shown().treedef, row)
 
     def check_stackable(self) -> None:
-        """All examples that are let in fit together."""
+        """Allows all: all examples that are let in fit together."""
 
     def stack(self, rows: Sequence[Row]) -> Element:
-        """A batch: each component an array with a new first axis."""
+        """Returns a batch: each component an array with a new first axis."""
         known = self._shown()
         stacked = known.typed.stack(rows)
         return unflatten(known.treedef, [stacked] if known.treedef.num_leaves == 1 else stacked)
 
     def nbytes(self, row: Row) -> int:
-        """About how many bytes the leaves hold."""
+        """Returns about how many bytes the leaves hold."""
         return nbytes_of(row)
 
     # ---- learning

@@ -99,7 +99,7 @@ class LatestExporter(_FolderExporter):
         self._latest: int | None = None
 
     def state_dict(self) -> dict[str, Any]:
-        """The step of the latest export."""
+        """Returns the step of the latest export."""
         return {"latest": self._latest}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -172,7 +172,7 @@ class BestExporter(_FolderExporter):
         return is_better
 
     def state_dict(self) -> dict[str, Any]:
-        """The best metrics so far."""
+        """Returns the best metrics so far."""
         return {"best": self._best}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ _KINDS: Final = {"b": "bool", "i": "int", "u": "int", "c": "complex"}
 
 
 def described(value: Any, like: Any = None) -> str:
-    """Shape and dtype of an array; the kind of anything else.
+    """Returns the shape and dtype of an array, and the kind of anything else.
 
     Args:
         value: what is described.

@@ -49,25 +49,25 @@ class Hook:
     """
 
     def begin(self, run: TrainingRun) -> None:
-        """Before the first step of this process; ``run.step`` is that of the checkpoint."""
+        """Runs before the first step of this process; ``run.step`` is that of the checkpoint."""
 
     def before_step(self, run: TrainingRun) -> None:
-        """Before each step."""
+        """Runs before each step."""
 
     def after_step(self, run: TrainingRun, metrics: Metrics) -> None:
-        """After each step, with what ``train_step`` returned."""
+        """Runs after each step, with what ``train_step`` returned."""
 
     def after_checkpoint(self, run: TrainingRun, path: Path) -> None:
-        """After a checkpoint was written to this folder."""
+        """Runs after a checkpoint was written to this folder."""
 
     def after_evaluation(self, run: TrainingRun, metrics: Metrics) -> None:
-        """After an evaluation, with its metrics."""
+        """Runs after an evaluation, with its metrics."""
 
     def end(self, run: TrainingRun) -> None:
-        """After everything, also when an error ended it. Each hook is told, whatever another one raises."""
+        """Runs after everything, also when an error ended it. It runs for each hook, whatever another one raises."""
 
     def state_dict(self) -> Any:
-        """What it has to know when the job goes on: nested dicts, lists, numbers, texts, arrays; None is nothing."""
+        """Returns what it has to know when the job goes on: nested dicts, lists, numbers, texts, arrays; None is nothing."""
         return None
 
     def load_state_dict(self, state: Any) -> None:
@@ -112,7 +112,7 @@ class EarlyStopping(Hook):
             run.request_stop()
 
     def state_dict(self) -> dict[str, Any]:
-        """The best so far, and how many evaluations came since."""
+        """Returns the best so far, and how many evaluations came since."""
         return {"metric": self.metric, "mode": self.mode, "best": self.best, "waited": self.waited}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -36,7 +36,7 @@ def match_filenames_once(
     pattern: FilePaths,
     name: str | None = None,  # noqa: ARG001 - TensorFlow names an operation
 ) -> list[str]:
-    """The files that match, sorted, looked up once and now.
+    """Returns the files that match, sorted, looked up once and now.
 
     Args:
         pattern: a glob pattern, or several.
@@ -69,7 +69,7 @@ def input_producer(
     name: str | None = None,
     cancel_op: EnqueueOp | None = None,
 ) -> QueueBase:
-    """A queue of the rows of ``input_tensor``, epoch after epoch.
+    """Returns a queue of the rows of ``input_tensor``, epoch after epoch.
 
     Args:
         input_tensor: the rows, along the first axis of an array or a list; or what they are pulled from in each epoch.
@@ -128,7 +128,7 @@ def string_input_producer(
     name: str | None = None,
     cancel_op: EnqueueOp | None = None,
 ) -> QueueBase:
-    """A queue of strings, such as file names, epoch after epoch.
+    """Returns a queue of strings, such as file names, epoch after epoch.
 
     Args:
         string_tensor: a list of strings or paths, at least one; or what it is pulled from in each epoch.
@@ -169,7 +169,7 @@ def range_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> QueueBase:
-    """A queue of the integers from 0 to ``limit`` - 1, epoch after epoch.
+    """Returns a queue of the integers from 0 to ``limit`` - 1, epoch after epoch.
 
     Args:
         limit: how many integers.
@@ -200,7 +200,7 @@ def range_input_producer(
 
 
 def _rows(value: Any, element_shape: Sequence[int | None] | None, num_epochs: int | None, title: str) -> np.ndarray:
-    """The rows of one epoch as an array, checked."""
+    """Returns the rows of one epoch as an array, checked."""
     rows = np.asarray(normalize(list(value) if isinstance(value, tuple) else value))
     if not rows.ndim:
         raise InvalidArgumentError(f"{title}: rows lie along the first axis, and {value!r} has none")

@@ -22,7 +22,7 @@ _DRAW_NOTHING: Final[tuple[type, ...]] = (DatasetIterator, FeedIterator, type(it
 
 
 def bounded(made: Any, ram_budget: int | None) -> Any:
-    """A dataset or a feed within a budget of bytes; anything else as it is, which is said."""
+    """Returns a dataset or a feed within a budget of bytes; anything else as it is, which is said."""
     if ram_budget is None:
         return made
     if isinstance(made, Dataset | Feed):
@@ -32,14 +32,14 @@ def bounded(made: Any, ram_budget: int | None) -> Any:
 
 
 def features_and_labels(element: Any) -> tuple[Any, Any]:
-    """A pair is features and labels; anything else is features alone."""
+    """Returns a pair is features and labels; anything else is features alone."""
     if len(element) == 2 if type(element) is tuple else _is_pair_of_a_loader(element):
         return element[0], element[1]
     return element, None
 
 
 def _is_pair_of_a_loader(element: Any) -> bool:
-    """Whether it is what PyTorch's DataLoader makes of pairs: a list of two parts, and not a list of two numbers or texts."""
+    """Returns whether it is what PyTorch's DataLoader makes of pairs: a list of two parts, and not a list of two numbers or texts."""
     return (
         type(element) is list
         and len(element) == 2
@@ -110,7 +110,7 @@ class TrainingInput:
                 )
 
     def next(self) -> tuple[Any, Any]:
-        """The next features and labels.
+        """Returns the next features and labels.
 
         Raises:
             StopIteration: the input has ended.
@@ -123,7 +123,7 @@ class TrainingInput:
         return features_and_labels(element)
 
     def has_ended(self) -> bool:
-        """Whether there is no next element; it is read for that, and kept."""
+        """Returns whether there is no next element; it is read for that, and kept."""
         if self._ahead is _NOTHING and not self._has_ended:
             self._place_before = self.place()
             try:
@@ -148,7 +148,7 @@ class TrainingInput:
         return element
 
     def place(self) -> dict[str, Any]:
-        """The place of the next element, and what it draws from; the state is None where the input does not know."""
+        """Returns the place of the next element, and what it draws from; the state is None where the input does not know."""
         if self._ahead is not _NOTHING:
             place: dict[str, Any] = self._place_before
             return place

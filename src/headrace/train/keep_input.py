@@ -35,7 +35,7 @@ Keep: TypeAlias = Callable[[Element], Element | Literal[_Dropped.DROPPED]]
 
 
 def keeper(keep_input: KeepInput, *, enqueue_many: bool, caller: str) -> Keep:
-    """What takes an example, or many, and gives what is to be put in.
+    """Returns a function that takes an example, or many, and gives what is to be put in.
 
     Args:
         keep_input: as the ``maybe_*`` functions take it.

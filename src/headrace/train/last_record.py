@@ -15,16 +15,16 @@ _OF_THREAD: Final = threading.local()
 
 
 def remember_record(key: str) -> None:
-    """This thread reads the record ``key``."""
+    """Notes that this thread reads the record ``key``."""
     _OF_THREAD.key = key
 
 
 def forget_last_record() -> None:
-    """This thread begins a new example."""
+    """Notes that this thread begins a new example."""
     _OF_THREAD.key = None
 
 
 def last_record() -> str | None:
-    """The key of the last record that this thread has read for its example, if it has read one."""
+    """Returns the key of the last record that this thread has read for its example, if it has read one."""
     key: str | None = getattr(_OF_THREAD, "key", None)
     return key

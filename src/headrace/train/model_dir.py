@@ -54,7 +54,7 @@ def held(folder: Path | None) -> Iterator[None]:
 
 
 def _holder(folder: Path) -> dict[str, Any]:
-    """Who wrote down that it is there; empty where nobody can be read."""
+    """Returns the job that holds the folder, in words; empty where that cannot be read."""
     try:
         found = json.loads((folder / _HOLDER_FILE).read_text())
     except (OSError, ValueError):
@@ -70,7 +70,7 @@ def _named(holder: dict[str, Any]) -> str:
 
 
 def _is_gone(holder: dict[str, Any]) -> bool:
-    """Whether the process that wrote down that it is there has ended; False where that cannot be known."""
+    """Returns whether the process that wrote down that it is there has ended; False where that cannot be known."""
     if not holder or holder.get("host") != socket.gethostname() or os.name != "posix":
         return False
     try:

@@ -28,19 +28,19 @@ Pull: TypeAlias = Callable[[], Element]
 
 
 def is_pulled(value: object) -> bool:
-    """Whether it is a queue or a callable."""
+    """Returns whether it is a queue or a callable."""
     return isinstance(value, QueueBase) or callable(value)
 
 
 def pull(value: Pulled) -> Element:
-    """The next value of a queue or a callable; anything else is its own."""
+    """Returns the next value of a queue or a callable; anything else is its own."""
     if isinstance(value, QueueBase):
         return value.dequeue()
     return value() if callable(value) else value
 
 
 def puller(tensors: Pulled, caller: str) -> Pull:
-    """What pulls one example at a call.
+    """Returns a callable that pulls one example at a call.
 
     Args:
         tensors: a queue, a callable, or a structure of them; a list is a tuple, and one of one component is that
@@ -76,5 +76,5 @@ def _is_whole(value: object) -> bool:
 
 
 def components(element: Element) -> Element:
-    """The element with its outermost list as a tuple: in the queue layer that list is components, not an array."""
+    """Returns the element with its outermost list as a tuple: in the queue layer that list is components, not an array."""
     return tuple(element) if type(element) is list else element

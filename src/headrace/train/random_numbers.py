@@ -23,7 +23,7 @@ RandomState = dict[str, Any]
 
 
 def taken() -> RandomState:
-    """Where all generators stand."""
+    """Returns where all generators stand."""
     # The legacy functions: these are the generators that others draw from.
     state: RandomState = {"python": random.getstate(), "numpy": np.random.get_state(legacy=False)}  # noqa: NPY002
     torch = sys.modules.get("torch")
@@ -49,7 +49,7 @@ def put_back(state: RandomState) -> None:
 
 
 def stream_of(state: RandomState, name: str) -> RandomState:
-    """Other random numbers, which follow from a state and a name."""
+    """Returns other random numbers, which follow from a state and a name."""
     digest = hashlib.blake2b(repr((name, state["python"])).encode(), digest_size=16)
     legacy = state["numpy"]["bit_generator"] == "MT19937"  # which it is, unless somebody has put another in its place
     if legacy:
@@ -69,7 +69,7 @@ def stream_of(state: RandomState, name: str) -> RandomState:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[RandomState]:
-    """Whatever is drawn within has not been drawn when it has ended; gives where the generators stand."""
+    """Undoes what is drawn within when it ends, and yields the states of the generators."""
     state = taken()
     try:
         yield state

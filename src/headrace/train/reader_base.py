@@ -50,7 +50,7 @@ class _Run:
         return len(self.values) - self.taken
 
     def take(self, count: int) -> list[tuple[str, Any]]:
-        """The next ``count`` records, or as many as are left, as keys and values."""
+        """Returns the next ``count`` records, or as many as are left, as keys and values."""
         until = self.taken + min(count, self.left)
         records = list(zip(self.keys[self.taken : until], self.values[self.taken : until], strict=True))
         self.taken = until
@@ -74,16 +74,16 @@ class ReaderBase(ABC):
 
     @abstractmethod
     def _open(self, path: str, position: RecordPosition | None) -> RecordReader:
-        """The file's reader, at ``position`` or, when None, at the first record that is to be delivered."""
+        """Returns the file's reader, at ``position`` or, when None, at the first record that is to be delivered."""
 
     @abstractmethod
     def _keys(self, path: str, chunk: Chunk) -> Sequence[str]:
-        """The key of each record in a run."""
+        """Returns the key of each record in a run."""
 
     # ---- reading
 
     def read(self, queue: Pulled, name: str | None = None) -> tuple[str, Any]:
-        """The next record.
+        """Returns the next record.
 
         Args:
             queue: where the next file's name is taken from, once the current file is at its end: a queue, or a callable.
@@ -105,7 +105,7 @@ class ReaderBase(ABC):
         return key, value
 
     def read_up_to(self, queue: Pulled, num_records: int, name: str | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """The next records of one file: ``num_records``, or fewer where the file ends or a bad record follows.
+        """Returns the next records of one file: ``num_records``, or fewer where the file ends or a bad record follows.
 
         Args:
             queue: as for ``read``.
@@ -133,7 +133,7 @@ class ReaderBase(ABC):
         return object_array(keys), object_array(values)
 
     def _has_more_of_this_file(self) -> bool:
-        """Whether the current file has a next record. A bad one is kept for the next call."""
+        """Returns whether the current file has a next record. A bad one is kept for the next call."""
         while not self._run.left and self._file is not None and self._fault is None:
             try:
                 self._next_run(self._file)
@@ -142,7 +142,7 @@ class ReaderBase(ABC):
         return self._run.left > 0
 
     def _fill(self, queue: Pulled) -> None:
-        """One step towards the next record: a fault is told, a file opened, a run taken from it, or the file finished."""
+        """Takes one step towards the next record: raises a fault, opens a file, takes a run from it, or finishes it."""
         if self._fault is not None:
             fault, self._fault = self._fault, None
             raise fault
@@ -167,11 +167,11 @@ class ReaderBase(ABC):
     # ---- counting
 
     def num_records_produced(self, name: str | None = None) -> int:
-        """How many records were delivered, since it was made or reset."""
+        """Returns how many records were delivered, since it was made or reset."""
         return self._records_produced
 
     def num_work_units_completed(self, name: str | None = None) -> int:
-        """How many files came to their end, since it was made or reset."""
+        """Returns how many files came to their end, since it was made or reset."""
         return self._work_units_completed
 
     # ---- state
@@ -182,7 +182,7 @@ class ReaderBase(ABC):
         return True
 
     def serialize_state(self, name: str | None = None) -> str:
-        """Where it is, as text for ``restore_state``. What the queue holds is not part of it."""
+        """Returns where it is, as text for ``restore_state``. What the queue holds is not part of it."""
         with self._lock:
             return self._state().to_text()
 
@@ -199,7 +199,7 @@ class ReaderBase(ABC):
         return replace(state, file=self._file.path, place=self._run.position, taken=self._run.taken)
 
     def restore_state(self, state: str, name: str | None = None) -> None:
-        """Go on where the reader was that ``serialize_state`` was called on.
+        """Goes on where the reader was that ``serialize_state`` was called on.
 
         Args:
             state: what it returned; of a reader of the same class, made with the same arguments.
@@ -219,7 +219,7 @@ class ReaderBase(ABC):
                 self._drop(self._file, known.taken)
 
     def _drop(self, file: RecordReader, count: int) -> None:
-        """Take ``count`` records, which were good, and were delivered before the state was taken."""
+        """Takes ``count`` records, which were good, and were delivered before the state was taken."""
         left = count
         while left:
             self._next_run(file)
@@ -228,7 +228,7 @@ class ReaderBase(ABC):
             left -= len(self._run.take(left))
 
     def reset(self, name: str | None = None) -> None:
-        """Be as new: the current file is closed, and the counts are 0."""
+        """Is as new: the current file is closed, and the counts are 0."""
         with self._lock:
             self._start_over()
 

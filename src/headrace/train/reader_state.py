@@ -42,12 +42,12 @@ class ReaderState:
     taken: int = 0
 
     def to_text(self) -> str:
-        """The state as JSON."""
+        """Returns the state as JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_text(cls, text: str, reader: str) -> Self:
-        """The state that ``to_text`` described.
+        """Returns the state that ``to_text`` described.
 
         Raises:
             InvalidArgumentError: it is no such description, or that of another class than ``reader``.

@@ -185,7 +185,7 @@ class _WholeFile:
         self.position = RecordPosition()
 
     def read(self, max_records: int) -> Chunk | None:
-        """The record, or None behind it. A file that cannot be read is at its end."""
+        """Returns the record, or None behind it. A file that cannot be read is at its end."""
         if self.position.ended or self.position.record:
             return None
         position, self.position = self.position, RecordPosition(ended=True)
@@ -194,7 +194,7 @@ class _WholeFile:
         return Chunk(arrays=(object_array([content]),), matrix=None, position=position, lines=range(1, 2))
 
     def close(self) -> None:
-        """It is open only while it is read."""
+        """Does nothing: the file is open only while it is read."""
 
 
 def _skip(reader: LineReader, lines: int) -> None:

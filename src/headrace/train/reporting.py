@@ -87,7 +87,7 @@ class _ProgressHook(Hook):
 
 @contextlib.contextmanager
 def progress_of(config: RunConfig, max_steps: int | None) -> Iterator[list[Hook]]:
-    """The hook of a live line, while it is there; none where nobody would see it."""
+    """Yields the hook of a live line while it is shown; None where nobody would see it."""
     wanted = sys.stderr.isatty() if config.progress is None else config.progress
     if not wanted:
         yield []

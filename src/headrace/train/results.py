@@ -59,6 +59,6 @@ def _parsed(line: str) -> Any:
 
 
 def _step_of(line: str) -> float:
-    """The step of a line; before all others, where it says none: nobody's to throw away."""
+    """Returns the step of a line; before all others, where it says none: nobody's to throw away."""
     step = (_parsed(line) or {}).get("global_step")
     return step if isinstance(step, int | float) else -math.inf

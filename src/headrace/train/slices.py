@@ -31,7 +31,7 @@ class Slices:
         return self._indices
 
     def __call__(self) -> Element:
-        """The next slice of each array.
+        """Returns the next slice of each array.
 
         Raises:
             OutOfRangeError: all epochs are over.
@@ -49,7 +49,7 @@ def slice_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Slices:
-    """The slices of arrays along their first axis, one of each at a time, epoch after epoch.
+    """Returns the slices of arrays along their first axis, one of each at a time, epoch after epoch.
 
     Args:
         tensor_list: a list of arrays of the same length (TensorFlow does not check that), or any structure of them.

@@ -162,7 +162,7 @@ class _Job:
         self._stopping = True
 
     def run(self) -> tuple[dict[str, float] | None, list[Any]]:
-        """The whole job."""
+        """Returns the whole job."""
         with held(self._config.folder), contextlib.ExitStack() as stack:
             self._recover_exports()
             checkpoint = self._checkpoints.latest()
@@ -259,7 +259,7 @@ class _Job:
     # ---------------------------------------------------------------- training
 
     def _is_over(self) -> bool:
-        """Whether no step follows, as far as that is known without a look at the input."""
+        """Returns whether no step follows, as far as that is known without a look at the input."""
         return self._stopping or (self._train_spec.max_steps is not None and self.step >= self._train_spec.max_steps)
 
     def _has_ended(self) -> bool:
@@ -273,7 +273,7 @@ class _Job:
                 self._save(evaluate=self._evaluation_is_due())
 
     def _make_step(self) -> bool:
-        """One step; False where the input has ended."""
+        """Takes one step; returns False where the input has ended."""
         assert self._source is not None  # it is open unless the job is over
         self._tell(lambda hook: hook.before_step(self))
         start = self._clock.now_s()
@@ -304,7 +304,7 @@ class _Job:
         return self._evaluated_s is None or now_s - self._evaluated_s >= self._eval_spec.throttle_secs
 
     def _save(self, *, evaluate: bool) -> None:
-        """A checkpoint, and the evaluation behind it if there is to be one."""
+        """Writes a checkpoint, and evaluates it if there is to be an evaluation."""
         with undisturbed() as random:
             place = None if self._source is None else self._source.place()
             path = self._checkpoints.write(
@@ -326,7 +326,7 @@ class _Job:
     # ---------------------------------------------------------------- evaluations
 
     def _evaluate(self) -> None:
-        """An evaluation, its exports, and the note in the checkpoint that they were made."""
+        """Evaluates, exports, and notes both in the checkpoint."""
         assert self._evaluation is not None  # it is made before anything else
         with undisturbed():
             self._evaluated_s = self._clock.now_s()

@@ -29,7 +29,7 @@ class Trainer(Protocol):
         ...
 
     def state_dict(self) -> Any:
-        """All that a step depends on: nested dicts, lists, numbers, texts, arrays and tensors."""
+        """Returns all that a step depends on: nested dicts, lists, numbers, texts, arrays and tensors."""
         ...
 
     def load_state_dict(self, state: Any) -> None:
@@ -87,7 +87,7 @@ class TorchTrainer:
         self._device = device
 
     def _moved(self, value: Any) -> Any:
-        """All tensors in it on the device; texts and whatever else has no place on one stay."""
+        """Returns all tensors in it on the device; texts and whatever else has no place on one stay."""
         if self._device is None:
             return value
         if isinstance(value, Mapping) and not hasattr(value, "to"):
@@ -107,7 +107,7 @@ class TorchTrainer:
         return loss, {"loss": loss.detach(), **more}
 
     def train_step(self, features: Any, labels: Any) -> Metrics:
-        """One step of the optimizer."""
+        """Takes one step of the optimizer."""
         self.module.train()
         self.optimizer.zero_grad(set_to_none=True)
         loss, metrics = self._judged(features, labels)
@@ -118,13 +118,13 @@ class TorchTrainer:
         return metrics
 
     def eval_step(self, features: Any, labels: Any) -> Metrics:
-        """The loss and the metrics, without gradients."""
+        """Returns the loss and the metrics, without gradients."""
         self.module.eval()
         with self._torch.inference_mode():
             return self._judged(features, labels)[1]
 
     def state_dict(self) -> dict[str, Any]:
-        """Module, optimizer, scheduler, and the random numbers that come next."""
+        """Returns the states of module, optimizer and scheduler, and the random numbers that come next."""
         cuda = self._torch.cuda.get_rng_state_all() if self._torch.cuda.is_available() else []
         return {
             "module": dict(self.module.state_dict()),
@@ -135,7 +135,7 @@ class TorchTrainer:
         }
 
     def _parts(self) -> dict[str, Any]:
-        """What the states belong to: which parameters the optimizer has, in its order, and of what classes it and the scheduler are."""
+        """Returns what the states belong to: which parameters the optimizer has, in its order, and of what classes it and the scheduler are."""
         names = {id(parameter): name for name, parameter in self.module.named_parameters()}
         groups = [[names.get(id(part), "") for part in group["params"]] for group in self.optimizer.param_groups]
         scheduler = None if self.scheduler is None else type(self.scheduler).__name__
@@ -207,16 +207,16 @@ class JaxTrainer:
         self._eval_step = eval_step
 
     def train_step(self, features: Any, labels: Any) -> Metrics:
-        """One step; the state is the new one from now on."""
+        """Takes one step; the state is the new one from now on."""
         self.state, metrics = self._train_step(self.state, features, labels)
         return metrics
 
     def eval_step(self, features: Any, labels: Any) -> Metrics:
-        """The metrics of a batch."""
+        """Returns the metrics of a batch."""
         return self._eval_step(self.state, features, labels)
 
     def state_dict(self) -> dict[str, Any]:
-        """The leaves of the state by their paths."""
+        """Returns the leaves of the state by their paths."""
         return {"leaves": self._leaves()}
 
     def _leaves(self) -> dict[str, Any]:

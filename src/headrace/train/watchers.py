@@ -16,7 +16,7 @@ _log: Final = logging.getLogger("headrace")
 
 
 def states_of(hooks: Iterable[Hook], exporters: Iterable[Exporter]) -> dict[str, Any]:
-    """The state of each that has one."""
+    """Returns the state of each that has one."""
     found = {name: watcher.state_dict() for name, watcher in _named(hooks, exporters).items()}
     return {name: state for name, state in found.items() if state is not None}
 
@@ -32,7 +32,7 @@ def load_states(states: Mapping[str, Any], hooks: Iterable[Hook], exporters: Ite
 
 
 def _named(hooks: Iterable[Hook], exporters: Iterable[Exporter]) -> dict[str, Any]:
-    """Those that may have a state: a hook by its class and a number, an exporter by its name."""
+    """Returns those that may have a state: a hook by its class and a number, an exporter by its name."""
     named: dict[str, Any] = {}
     numbers: Counter[str] = Counter()
     for hook in hooks:

@@ -25,7 +25,7 @@ _EXCHANGE: Final = 2  # RENAME_EXCHANGE
 
 @contextlib.contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """An empty folder to write into, which has the name ``path`` when the block has ended, and takes the place of what had it.
+    """Yields an empty folder to write into, which gets the name ``path`` when the block ends, and replaces what had it.
 
     There is no moment in which neither the old nor the new folder is there. Where the block fails, nothing is left of it.
     """
@@ -55,7 +55,7 @@ def _put(beside: Path, path: Path) -> None:
 
 
 def _exchanged(one: Path, other: Path) -> bool:
-    """Whether two names could be exchanged at once, which Linux can on most of its file systems."""
+    """Returns whether two names could be exchanged at once, which Linux can on most of its file systems."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
     if rename is None:
         return False

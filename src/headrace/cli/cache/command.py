@@ -31,7 +31,7 @@ def _entries(folder: Path) -> list[Entry]:
 
 
 def _facts(path: Path, found: ElementFile | DataLossError) -> dict[str, Any]:
-    """What is known of one cache, as plain data."""
+    """Returns what is known of one cache, as plain data."""
     about = path.lstat()
     facts: dict[str, Any] = {
         "file": path.name,
@@ -48,7 +48,7 @@ def list_caches(
     folder: Folder,
     as_json: Annotated[bool, typer.Option("--json", help="One line of JSON a cache.")] = False,
 ) -> None:
-    """Names the caches in a folder: elements, size, when they were written, key."""
+    """Lists the caches in a folder: elements, size, when they were written, key."""
     entries = _entries(folder)
     for path, found in entries:
         facts = _facts(path, found)
@@ -66,7 +66,7 @@ def _line(facts: dict[str, Any]) -> str:
 
 
 def _shown(text: str) -> str:
-    """The text without what a terminal would take for commands: names, keys and reasons may be a stranger's."""
+    """Returns the text without what a terminal would take for commands: names, keys and reasons may be a stranger's."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 

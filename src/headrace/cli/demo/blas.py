@@ -17,7 +17,7 @@ _SETTERS = ("scipy_openblas_set_num_threads64_", "openblas_set_num_threads64_", 
 
 
 def compute_on_one_thread() -> bool:
-    """Limit NumPy's OpenBLAS to one thread in this process.
+    """Limits NumPy's OpenBLAS to one thread in this process.
 
     Returns:
         Whether it could be done; another library than OpenBLAS is left as it is.

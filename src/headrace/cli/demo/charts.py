@@ -41,7 +41,7 @@ _FOR_A_PAGE = (
 
 
 def check_charts_can_be_drawn() -> None:
-    """See that matplotlib is installed, before anything is measured.
+    """Sees that matplotlib is installed, before anything is measured.
 
     Raises:
         MissingExtraError: it is not.
@@ -54,7 +54,7 @@ def check_charts_can_be_drawn() -> None:
 
 
 def colour_of(number: int, ways: int) -> int:
-    """Which of the page's way colours belongs to a way: the first and the last way take the ends of the scale.
+    """Returns which of the page's way colours belongs to a way: the first and the last way take the ends of the scale.
 
     Args:
         number: the way's place, from 0.
@@ -69,7 +69,7 @@ def colour_of(number: int, ways: int) -> int:
 
 
 def box_plot(runs: Sequence[Run]) -> str:
-    """The time per batch over the first steps of each way: boxes, whiskers to 1.5 times the box, and the steps beyond.
+    """Returns the time per batch over the first steps of each way: boxes, whiskers to 1.5 times the box, and the steps beyond.
 
     A step that fills a buffer can take a hundred times as long as the others, and would press every box flat: what lies
     beyond the edge is a triangle there, with the longest time in words.
@@ -90,7 +90,7 @@ def box_plot(runs: Sequence[Run]) -> str:
 
 
 def waiting_plot(runs: Sequence[Run]) -> str:
-    """The share of each step spent waiting for data, over the time since the start; a line ends when its way does."""
+    """Returns the share of each step spent waiting for data, over the time since the start; a line ends when its way does."""
     figure, axes = _canvas(height=2.9)
     for number, run in enumerate(runs):
         colour = _WAY_STANDINS[colour_of(number, len(runs))]
@@ -107,7 +107,7 @@ def waiting_plot(runs: Sequence[Run]) -> str:
 
 
 def _edge(times_ms: Sequence[float]) -> float:
-    """How far to the right one way's box, whisker and nearer outliers need to be seen."""
+    """Returns how far to the right one way's box, whisker and nearer outliers need to be seen."""
     low, high = np.percentile(times_ms, [25, 75])
     whisker = high + 1.5 * (high - low)
     # Twice the whisker leaves room for what is slow; a lone straggler just beyond is still shown.
@@ -143,7 +143,7 @@ def _one_box(axes: Axes, times_ms: Sequence[float], height: float, colour: str) 
 
 
 def _windowed(steps: Sequence[Step]) -> tuple[list[float], list[float]]:
-    """Where windows of equal numbers of steps begin and end, in seconds, and the share of waiting in each, in percent."""
+    """Returns where windows of equal numbers of steps begin and end, in seconds, and the share of waiting in each, in percent."""
     # A step by itself is noise; sixty windows are as fine as the picture shows.
     edges = np.unique(np.linspace(0, len(steps), min(len(steps), 60) + 1).astype(int))
     windows = [steps[start:end] for start, end in pairwise(edges)]
@@ -152,7 +152,7 @@ def _windowed(steps: Sequence[Step]) -> tuple[list[float], list[float]]:
 
 
 def _canvas(height: float) -> tuple[Figure, Axes]:
-    """A figure of the page's width, inches high, with one pair of axes in the report's style."""
+    """Returns a figure of the page's width, inches high, with one pair of axes in the report's style."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.6, height), layout="constrained")
@@ -168,7 +168,7 @@ def _canvas(height: float) -> tuple[Figure, Axes]:
 
 
 def _svg(figure: Figure, name: str) -> str:
-    """A figure as an element of a page; its name keeps its ids apart from those of other pictures."""
+    """Returns a figure as an element of a page; its name keeps its ids apart from those of other pictures."""
     from matplotlib import rc_context
 
     buffer = io.StringIO()

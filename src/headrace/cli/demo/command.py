@@ -77,7 +77,7 @@ def demo(
         bool, typer.Option("--json", help="Print one JSON document and nothing else.", rich_help_panel=_OUTPUT)
     ] = False,
 ) -> None:
-    """Train on real CSV files, fed in several ways, and show which is faster and why.
+    """Trains on real CSV files, fed in several ways, and shows which is faster and why.
 
     Makes 20 files of 100 rows (unless they are there), trains a small classifier on them once for each way of feeding
     it, prints a table and writes a report.

@@ -45,7 +45,7 @@ def prepare_folder(
     features: int | None,
     on_file: Callable[[int, int], None],
 ) -> CsvFolder:
-    """See that there are files to train on, making the demo's own where that is meant.
+    """Sees that there are files to train on, making the demo's own where that is meant.
 
     They are made in a folder that does not exist yet, in one that holds the demo's files already (of this recipe:
     only what is missing; of another: anew, where nobody has changed them), and, with ``may_fill``, in an empty one. Files
@@ -78,7 +78,7 @@ def prepare_folder(
 
 
 def look_into(folder: Path, pattern: str, *, features: int | None, made_by: Recipe | None) -> CsvFolder:
-    """Count the rows of the files in a folder and read the number of features off the first.
+    """Counts the rows of the files in a folder and reads the number of features off the first.
 
     Raises:
         NotFoundError: no file matches.

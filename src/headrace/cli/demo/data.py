@@ -44,13 +44,13 @@ class Recipe:
     seed: int = 0
 
     def names(self) -> tuple[str, ...]:
-        """The files' names, in an order that is also the alphabet's."""
+        """Returns the files' names, in an order that is also the alphabet's."""
         digits = max(2, len(str(self.files - 1)))
         return tuple(f"examples-{number:0{digits}d}.csv" for number in range(self.files))
 
 
 def make_files(folder: Path, recipe: Recipe, *, on_file: Callable[[int, int], None]) -> None:
-    """Make the files of a recipe in a folder; those that are there already by this recipe stay.
+    """Makes the files of a recipe in a folder; those that are there already by this recipe stay.
 
     Args:
         folder: created when it is missing (its parent must be there).
@@ -83,7 +83,7 @@ def make_files(folder: Path, recipe: Recipe, *, on_file: Callable[[int, int], No
 
 
 def recipe_in(folder: Path) -> Recipe | None:
-    """The recipe that a folder's files were made by, or None where they are not ours.
+    """Returns the recipe that a folder's files were made by, or None where they are not ours.
 
     Example:
         >>> recipe_in(Path("/no/such/folder")) is None

@@ -22,7 +22,7 @@ VERSION = 1
 
 
 def document(comparison: Comparison, job: Job, machine: Machine, framework: Framework) -> str:
-    """All that was measured, as JSON."""
+    """Returns all that was measured, as JSON."""
     content: dict[str, Any] = {
         "version": VERSION,
         "data": {"files": len(job.folder.paths), "rows": job.folder.rows, "features": job.folder.features},

@@ -42,7 +42,7 @@ class BatchMaker:
         self._reading = threading.Lock()
 
     def whole(self) -> Batch:
-        """The next batch that is full.
+        """Returns the next batch that is full.
 
         Raises:
             OutOfRangeError: fewer rows are left than make a batch; ``rest`` makes what they do.
@@ -57,7 +57,7 @@ class BatchMaker:
         return self._parsed(lines)
 
     def rest(self) -> Batch | None:
-        """The last batch, smaller than the others, where the rows leave one."""
+        """Returns the last batch, smaller than the others, where the rows leave one."""
         return self._parsed(self._rest) if self._rest else None
 
     def _parsed(self, lines: list[_Line]) -> Batch:
@@ -88,7 +88,7 @@ def _lines(folder: CsvFolder, epochs: int) -> Iterator[_Line]:
 
 
 def fed_batches(maker: BatchMaker) -> Iterator[Batch]:
-    """One batch after the other, each made when it is asked for."""
+    """Yields one batch after the other, each made when it is asked for."""
     while True:
         try:
             yield maker.whole()

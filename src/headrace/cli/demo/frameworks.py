@@ -13,7 +13,7 @@ __all__ = ["model_maker"]
 
 
 def model_maker(framework: Framework, device: Device | None) -> Callable[[Weights], Model]:
-    """What makes models here: a function from the weights to a model that starts from them.
+    """Returns the function that makes a model of its first weights.
 
     Args:
         framework: who computes it.

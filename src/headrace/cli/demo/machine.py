@@ -38,7 +38,7 @@ class Machine:
 
 
 def this_machine(framework: Framework = Framework.NUMPY, device: str = "CPU") -> Machine:
-    """The machine that this process runs on.
+    """Returns the machine that this process runs on.
 
     Args:
         framework: adds its version.

@@ -41,7 +41,7 @@ class NumpyModel:
 
     @np.errstate(over="ignore", invalid="ignore")  # the loss tells: it is no number from there on
     def step(self, features: Array, labels: Array) -> Learned:
-        """Learn from features (n × features) and labels (n × 1)."""
+        """Learns from features (n × features) and labels (n × 1)."""
         activations = features @ self._hidden
         activations += self._hidden_bias
         np.maximum(activations, 0, out=activations)

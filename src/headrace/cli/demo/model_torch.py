@@ -20,7 +20,7 @@ __all__ = ["TorchModel", "torch_device"]
 
 
 def torch_device(device: Device | None) -> torch.device:
-    """The device asked for, or without a wish a GPU when there is one.
+    """Returns the device asked for, or without a wish a GPU when there is one.
 
     Raises:
         InvalidArgumentError: there is no such device.
@@ -52,7 +52,7 @@ class TorchModel:
         return torch.cuda.get_device_name(self._device) if self._device.type == "cuda" else "CPU"
 
     def step(self, features: NDArray[np.float32], labels: NDArray[np.float32]) -> Learned:
-        """Learn from features (n × features) and labels (n × 1)."""
+        """Learns from features (n × features) and labels (n × 1)."""
         rows, wanted = self._moved(features), self._moved(labels)
         logits = self._layers(rows)
         loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, wanted)

@@ -68,7 +68,7 @@ class Model(Protocol):
         ...
 
     def step(self, features: NDArray[np.float32], labels: NDArray[np.float32]) -> Learned:
-        """Learn from features (n × features) and labels (n × 1)."""
+        """Learns from features (n × features) and labels (n × 1)."""
         ...
 
 

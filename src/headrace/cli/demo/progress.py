@@ -42,28 +42,28 @@ class Progress(Protocol):
     ) -> None: ...
 
     def note(self, line: str) -> None:
-        """Something worth a line of its own."""
+        """Shows something worth a line of its own."""
         ...
 
     def file_made(self, done: int, total: int) -> None:
-        """One more CSV file is there."""
+        """Notes that one more CSV file is there."""
         ...
 
     def way_starts(self, way: str, steps: int) -> None:
-        """A way begins that will take so many steps."""
+        """Notes that a way begins, which will take that many steps."""
         ...
 
     def step_ends(self, step: Step) -> None:
-        """One more step is done."""
+        """Notes that one more step is done."""
         ...
 
     def way_ends(self, run: Run) -> None:
-        """The way is through."""
+        """Notes that the way is through."""
         ...
 
 
 def progress_on(console: Console, *, quiet: bool = False) -> Progress:
-    """The progress that fits where the output goes; with ``quiet`` only a terminal gets any."""
+    """Returns the progress that fits where the output goes; with ``quiet`` only a terminal gets any."""
     if console.is_terminal:
         return LiveProgress(console)
     return SilentProgress() if quiet else PlainProgress(console)
@@ -78,22 +78,22 @@ class SilentProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing to end."""
+        """Does nothing: there is nothing to end."""
 
     def note(self, line: str) -> None:
-        """Nothing is shown."""
+        """Shows nothing."""
 
     def file_made(self, done: int, total: int) -> None:
-        """Nothing is shown."""
+        """Shows nothing."""
 
     def way_starts(self, way: str, steps: int) -> None:
-        """Nothing is shown."""
+        """Shows nothing."""
 
     def step_ends(self, step: Step) -> None:
-        """Nothing is shown."""
+        """Shows nothing."""
 
     def way_ends(self, run: Run) -> None:
-        """Nothing is shown."""
+        """Shows nothing."""
 
 
 class PlainProgress(SilentProgress):
@@ -105,21 +105,21 @@ class PlainProgress(SilentProgress):
         self._recent: deque[Step] = deque(maxlen=RECENT)
 
     def note(self, line: str) -> None:
-        """Print it."""
+        """Prints it."""
         self._console.print(line, highlight=False, soft_wrap=True)
 
     def file_made(self, done: int, total: int) -> None:
-        """One line, when the last file is there."""
+        """Prints one line when the last file is there."""
         if done == total:
             self.note(f"made {total:,} CSV files")
 
     def way_starts(self, way: str, steps: int) -> None:
-        """Remember which way it is."""
+        """Remembers which way it is."""
         self._way, self._steps, self._done = way, steps, 0
         self._recent.clear()
 
     def step_ends(self, step: Step) -> None:
-        """A line every now and then, the last step always."""
+        """Prints a line every now and then, and always for the last step."""
         self._done += 1
         self._recent.append(step)
         every = -(-self._steps // LINES_A_WAY)
@@ -151,11 +151,11 @@ class LiveProgress(SilentProgress):
         self._bars.stop()
 
     def note(self, line: str) -> None:
-        """Print it above the bars."""
+        """Prints it above the bars."""
         self._bars.console.print(line, highlight=False)
 
     def file_made(self, done: int, total: int) -> None:
-        """Move the bar of the files."""
+        """Moves the bar of the files."""
         if self._task is None:
             self._fit(total)
             self._task = self._bars.add_task("CSV files", total=total, figures="are being made")
@@ -165,21 +165,21 @@ class LiveProgress(SilentProgress):
         self._redraw(at_once=done == total)
 
     def way_starts(self, way: str, steps: int) -> None:
-        """Add a bar."""
+        """Adds a bar."""
         self._fit(steps)
         self._task = self._bars.add_task(way, total=steps, figures="")
         self._recent.clear()
         self._redraw(at_once=True)
 
     def step_ends(self, step: Step) -> None:
-        """Move the bar of the way."""
+        """Moves the bar of the way."""
         assert self._task is not None  # a way starts before its first step ends
         self._recent.append(step)
         self._bars.advance(self._task)
         self._redraw(at_once=False)
 
     def way_ends(self, run: Run) -> None:
-        """Leave the last figures standing."""
+        """Leaves the last figures standing."""
         self._redraw(at_once=True)
 
     def _redraw(self, *, at_once: bool) -> None:
@@ -193,7 +193,7 @@ class LiveProgress(SilentProgress):
         self._bars.refresh()
 
     def _fit(self, steps: int) -> None:
-        """Choose what a line of so many steps has room for: all, or shorter figures, or none, and a bar where one is left."""
+        """Chooses what a line of so many steps has room for: all, or shorter figures, or none, and a bar where one is left."""
         self._steps = max(self._steps, steps)
         counts = 2 * len(str(self._steps)) + 1
         room = self._bars.console.width - _NAME - 1 - counts

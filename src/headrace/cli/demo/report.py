@@ -37,7 +37,7 @@ def write_report(path: Path, comparison: Comparison, job: Job, machine: Machine)
 
 
 def report_page(comparison: Comparison, job: Job, machine: Machine) -> str:
-    """The report as HTML."""
+    """Returns the report as HTML."""
     style = files("headrace.cli.demo").joinpath("report.css").read_text(encoding="utf-8")
     sections = (
         _race(comparison),
@@ -157,7 +157,7 @@ def _bar(time_s: float, longest_s: float, kind: str) -> str:
 
 
 def _anonymous(text: str, job: Job) -> str:
-    """A plan's text without the way to the folder on this machine."""
+    """Returns a plan's text without the way to the folder on this machine."""
     folder = job.folder.paths[0].parent
     return escape(text.replace(str(folder), folder.name or "."))
 

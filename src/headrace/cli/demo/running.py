@@ -60,7 +60,7 @@ class Request:
 
 
 def run_demo(request: Request) -> None:
-    """Do what was asked, and show it.
+    """Does what was asked, and shows it.
 
     Raises:
         HeadraceError: it cannot be done, or the data is not what it should be.
@@ -104,7 +104,7 @@ def _job(request: Request, progress: Progress) -> Job:
 
 
 def _warm_up(model: Model, folder: CsvFolder) -> str:
-    """Do what no way is charged for: modules are imported, libraries start their threads, a GPU its context."""
+    """Does what no way is charged for: modules are imported, libraries start their threads, a GPU its context."""
     import_module("headrace.iterator")
     import_module("headrace.dataset.formats.csv")
     import_module("headrace.io.csv.reader")

@@ -48,7 +48,7 @@ class _Statistics(Protocol):
 
 
 def figures_of(statistics: _Statistics) -> tuple[StageFigures, ...]:
-    """The stages of an iterator's statistics, sources first."""
+    """Returns the stages of an iterator's statistics, sources first."""
     return tuple(
         StageFigures(
             name=stage.name,

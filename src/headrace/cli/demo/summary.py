@@ -61,7 +61,7 @@ class Comparison:
 
 
 def compare(runs: Sequence[Run], *, same_losses: Iterable[str]) -> Comparison:
-    """Condense runs, the first of which is what the others are compared with.
+    """Condenses runs, the first of which is what the others are compared with.
 
     Args:
         runs: at least one.
@@ -80,7 +80,7 @@ def compare(runs: Sequence[Run], *, same_losses: Iterable[str]) -> Comparison:
 
 
 def check_same_losses(runs: Sequence[Run]) -> None:
-    """See that runs gave the very same losses, bit by bit.
+    """Sees that runs gave the very same losses, bit by bit.
 
     Raises:
         InternalError: they differ; the message names the first step where they do.
@@ -96,7 +96,7 @@ def check_same_losses(runs: Sequence[Run]) -> None:
 
 
 def share_waiting(steps: Iterable[Step]) -> float:
-    """The share of the steps' time that was spent waiting for data, 0 to 1; 0 for no steps.
+    """Returns the share of the steps' time that was spent waiting for data, 0 to 1; 0 for no steps.
 
     Example:
         >>> share_waiting([])

@@ -27,7 +27,7 @@ _WIDE: Final = 1_000  # columns, more than the table has
 
 
 def print_table(comparison: Comparison, console: Console) -> None:
-    """Print the table, and what it shows in words."""
+    """Prints the table, and what it shows in words."""
     tables = [_table(comparison, _LEFT_OUT[:count], console) for count in range(len(_LEFT_OUT) + 1)]
     room = console.width if console.is_terminal else _WIDE
     left_out = next((count for count, table in enumerate(tables) if _width(table, console) <= room), len(_LEFT_OUT))
@@ -60,7 +60,7 @@ def _width(table: Table, console: Console) -> int:
 
 
 def _readable(text: str, console: Console) -> str:
-    """The text with an x for the sign of multiplication where the output's encoding has none."""
+    """Returns the text with an x for the sign of multiplication where the output's encoding has none."""
     try:
         text.encode(console.encoding)
     except UnicodeEncodeError:
@@ -69,12 +69,12 @@ def _readable(text: str, console: Console) -> str:
 
 
 def headings() -> tuple[str, ...]:
-    """The columns' names, fitting ``cells``."""
+    """Returns the columns' names, fitting ``cells``."""
     return ("way", "steps", "last batch", "median per step", "p95 per step", "time waiting", "whole time", "speed-up")
 
 
 def cells(summary: Summary) -> tuple[str, ...]:
-    """One line of the table, as a person reads it."""
+    """Returns one line of the table, as a person reads it."""
     return (
         summary.way,
         f"{summary.steps:,}",
@@ -88,7 +88,7 @@ def cells(summary: Summary) -> tuple[str, ...]:
 
 
 def conclusion(comparison: Comparison) -> str:
-    """One sentence: how much faster the fastest way was than the first, and why."""
+    """Returns one sentence: how much faster the fastest way was than the first, and why."""
     first = comparison.summaries[0]
     best = min(comparison.summaries, key=lambda summary: summary.whole_s)
     if best is first:
@@ -98,7 +98,7 @@ def conclusion(comparison: Comparison) -> str:
 
 
 def same_losses_line(comparison: Comparison) -> str:
-    """One sentence on the losses that are equal to the last bit, or nothing where there are none to compare."""
+    """Returns one sentence on the losses that are equal to the last bit, or nothing where there are none to compare."""
     if not comparison.same_losses:
         return ""
     *others, last = comparison.same_losses
@@ -108,7 +108,7 @@ def same_losses_line(comparison: Comparison) -> str:
 
 
 def no_number_line(comparison: Comparison) -> str:
-    """One sentence on the first loss that is no finite number, or nothing where all are."""
+    """Returns one sentence on the first loss that is no finite number, or nothing where all are."""
     for run in comparison.runs:
         for number, step in enumerate(run.steps, start=1):
             if not math.isfinite(step.loss):

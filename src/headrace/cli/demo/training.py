@@ -61,7 +61,7 @@ class Run:
 
 
 def train(way: Way, job: Job, model: Model, *, on_step: Callable[[Step], None], clock: Clock = MONOTONIC) -> Run:
-    """Train a model to the end of the data, fed in one way.
+    """Trains a model to the end of the data, fed in one way.
 
     Args:
         way: how it is fed.

@@ -88,7 +88,7 @@ class Way:
 
 
 def pipeline(job: Job, *, parallel: bool) -> hr.Dataset:
-    """The pipeline of the demo: rows of all files, mixed, shuffled, repeated and batched.
+    """Returns the pipeline of the demo: rows of all files, mixed, shuffled, repeated and batched.
 
     Args:
         job: what to train on.

@@ -6,7 +6,7 @@ __all__ = ["counted"]
 
 
 def counted(number: int, thing: str) -> str:
-    """A number of things, in the singular where there is one.
+    """Returns a number of things, in the singular where there is one.
 
     Example:
         >>> counted(1, "row"), counted(2000, "row")

@@ -25,7 +25,7 @@ def inspect(
     quick: Annotated[bool, typer.Option("--quick", help="Read only what is shown, and count nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One line of JSON a file.")] = False,
 ) -> None:
-    """Say what is in files: schema, count, first elements, and what is wrong; end with status 1 if anything is."""
+    """Says what is in files: schema, count, first elements, and what is wrong; end with status 1 if anything is."""
     failed = False
     for number, path in enumerate(files):
         finding = found_in(path, wanted=wanted, elements=elements, problems=problems, quick=quick)

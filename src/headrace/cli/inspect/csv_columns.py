@@ -33,7 +33,7 @@ class CsvColumns:
 
 
 def csv_columns(head: bytes, *, cut: bool) -> CsvColumns:
-    """The columns of a file that begins with these bytes; ``cut`` says that they end somewhere in a line."""
+    """Returns the columns of a file that begins with these bytes; ``cut`` says that they end somewhere in a line."""
     text = head.decode(errors="replace")
     lines = text.splitlines()
     whole = (lines[:-1] if cut and len(lines) > 1 else lines)[:_MOST_ROWS]
@@ -58,7 +58,7 @@ def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 
 def _agreement(rows: list[list[str]]) -> tuple[int, int]:
-    """How many rows are as wide as most, where they have more than one field, and how wide."""
+    """Returns how many rows are as wide as most, where they have more than one field, and how wide."""
     widths = [len(row) for row in rows if len(row) > 1]
     most = max(set(widths), key=widths.count) if widths else 0
     return widths.count(most), most

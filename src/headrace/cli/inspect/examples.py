@@ -11,7 +11,7 @@ __all__ = ["features_of"]
 
 
 def features_of(records: Dataset) -> dict[str, str] | None:
-    """The features of the first record: what each is and how many values it has; None where it is no Example."""
+    """Returns the features of the first record: what each is and how many values it has; None where it is no Example."""
     from headrace.io.examples.message import example_class
 
     try:

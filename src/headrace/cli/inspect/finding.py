@@ -52,7 +52,7 @@ class Finding:
     failures: int = 0
 
     def fail(self, error: HeadraceError, most: int) -> None:
-        """One problem more."""
+        """Counts one problem more."""
         self.failures += 1
         if len(self.problems) < most:
             self.problems.append(str(error))
@@ -115,7 +115,7 @@ def _elements_and_errors(dataset: Dataset) -> Iterator[Element | HeadraceError]:
 
 
 def _schema(spec: Any, element: Element) -> dict[str, str]:
-    """Each component's name and what it is: as the format knows it, or else as the first element has it."""
+    """Returns each component's name and what it is: as the format knows it, or else as the first element has it."""
     leaves, treedef = flatten(spec_of(element) if spec is None else spec)
     names = [".".join(part.strip("[]'") for part in path.split("][")) for path in paths_of(treedef)]
     return {name or "element": _leaf_words(leaf) for name, leaf in zip(names, leaves, strict=True)}
@@ -128,7 +128,7 @@ def _leaf_words(leaf: TensorSpec) -> str:
 
 
 def shown(element: Element) -> str:
-    """An element in a line."""
+    """Returns an element in a line."""
     if isinstance(element, dict):
         return "{" + ", ".join(f"{name}: {shown(part)}" for name, part in element.items()) + "}"
     if isinstance(element, tuple):

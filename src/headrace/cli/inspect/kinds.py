@@ -126,7 +126,7 @@ KINDS: tuple[Kind, ...] = (
 
 
 def kind_of(path: str, wanted: str | None = None) -> tuple[Kind, str]:
-    """What kind of file it is, and how it is compressed.
+    """Returns what kind of file it is, and how it is compressed.
 
     Raises:
         InvalidArgumentError: nothing says so, or the kind that is wanted is unknown.
@@ -158,7 +158,7 @@ def _recognised(path: str, compression: str) -> Kind:
 
 
 def head_of(path: str, compression: str) -> bytes:
-    """The first bytes of the content."""
+    """Returns the first bytes of the content."""
     stream = open_stream(path, compression)
     try:
         pieces: list[bytes] = []

@@ -16,7 +16,7 @@ __all__ = ["record_batch_of"]
 
 
 def record_batch_of(batch: Any) -> pa.RecordBatch:
-    """A batch, a dict of columns, as Arrow's.
+    """Returns a batch, a dict of columns, as Arrow's.
 
     Raises:
         InvalidArgumentError: it is no dict of columns of one length, or a column has a kind that Arrow has no type for.

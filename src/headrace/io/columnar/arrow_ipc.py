@@ -73,7 +73,7 @@ class _Mapped:
             raise DataLossError(f"{self.path} was changed while it was read")
 
     def _cut(self, batch: pa.RecordBatch, first: int, row: int) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
-        """The rows of a batch from ``row`` on that are wanted, some thousands at a time."""
+        """Yields the rows of a batch from ``row`` on that are wanted, some thousands at a time."""
         for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
             stop = min(start + _ROWS_AT_ONCE, batch.num_rows)
             begin = max(start, row - first)
@@ -97,7 +97,7 @@ class ArrowFileGroups(_Mapped):
         self._starts: list[int] | None = None
 
     def _opened(self, columns: list[str]) -> Any:
-        """A reader that reads, and decompresses, these columns alone."""
+        """Returns a reader that reads, and decompresses, these columns alone."""
         fields = sorted(self.schema.get_field_index(name) for name in columns)
         self._source.seek(0)
         return pa.ipc.open_file(self._source, options=pa.ipc.IpcReadOptions(included_fields=fields))
@@ -114,7 +114,7 @@ class ArrowFileGroups(_Mapped):
         return self._starts
 
     def batches(self, row: int) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
-        """What is wanted of the rows from this one on."""
+        """Yields what is wanted of the rows from this one on."""
         if row:  # to count the rows, every record batch is opened
             check_reaches(self.path, len(self), row)
         number = bisect.bisect_right(self.starts, row) - 1 if row else 0
@@ -130,11 +130,11 @@ class ArrowFileGroups(_Mapped):
             return self._checked(self._reader.get_batch(number))
 
     def group(self, number: int) -> pa.RecordBatch:
-        """All rows of a record batch, of the wanted columns."""
+        """Returns all rows of a record batch, of the wanted columns."""
         return self._batch(number).select(self.selection.names)
 
     def behind(self, row: int) -> int | None:
-        """The first row of the record batch behind that in which a row is; None behind the last."""
+        """Returns the first row of the record batch behind that in which a row is; None behind the last."""
         if self._is_changed():
             return None
         following = bisect.bisect_right(self.starts, row)
@@ -153,7 +153,7 @@ class ArrowStreamGroups(_Mapped):
         self.selection = bound(selection, self.schema, path)
 
     def batches(self, row: int) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
-        """What is wanted of the rows from this one on."""
+        """Yields what is wanted of the rows from this one on."""
         fields = sorted(self.schema.get_field_index(name) for name in self.selection.read)
         self._source.seek(0)
         first = 0
@@ -184,12 +184,12 @@ class ArrowStreamGroups(_Mapped):
         )
 
     def behind(self, row: int) -> int | None:
-        """None: what stands behind a broken record batch cannot be found."""
+        """Returns None: what follows a broken record batch cannot be found."""
         return None
 
 
 def _is_wide(kind: pa.DataType) -> int:
-    """By how much a column costs to read."""
+    """Returns a measure of what a column costs to read."""
     try:
         return int(kind.bit_width)
     except ValueError:

@@ -41,7 +41,7 @@ class BoundSelection:
     spec: Mapping[str, Any]
 
     def wanted(self, batch: pa.RecordBatch, first: int) -> tuple[pa.RecordBatch, range | Array]:
-        """The rows of a batch that the filters let through, and their numbers; ``first`` is that of its first row."""
+        """Returns the rows of a batch that the filters let through, and their numbers; ``first`` is that of its first row."""
         chosen = batch.select(self.names)
         if self.expression is None:
             return chosen, range(first, first + batch.num_rows)
@@ -59,7 +59,7 @@ _last: tuple[Selection, pa.Schema, BoundSelection] | None = None
 
 
 def bound(selection: Selection, schema: pa.Schema, path: str) -> BoundSelection:
-    """What is wanted of a file with these columns.
+    """Returns what is wanted of a file with these columns.
 
     Raises:
         InvalidArgumentError: a column is not there, is not what it is in the first file, or is of a type that is no

@@ -45,7 +45,7 @@ TEMPORAL: Final = (
 
 
 def spec_of_type(kind: pa.DataType, column: str) -> Any:
-    """The structure of ``TensorSpec`` that one value of a column has.
+    """Returns the structure of ``TensorSpec`` that one value of a column has.
 
     Raises:
         InvalidArgumentError: there is nothing that its values could be in an element.
@@ -75,7 +75,7 @@ def _nested_spec(kind: pa.DataType, column: str) -> Any:
 
 
 def storage_of(kind: pa.DataType) -> pa.DataType:
-    """The type without what only says how its values are written."""
+    """Returns the type without what only says how its values are written."""
     if _types.is_dictionary(kind) or _types.is_run_end_encoded(kind):
         return storage_of(kind.value_type)
     if isinstance(kind, pa.BaseExtensionType) and not isinstance(kind, pa.FixedShapeTensorType):
@@ -84,7 +84,7 @@ def storage_of(kind: pa.DataType) -> pa.DataType:
 
 
 def dtype_of(kind: pa.DataType) -> np.dtype[Any] | type | None:
-    """The type of a leaf: a dtype, str, bytes or object; None for what has an axis or fields of its own."""
+    """Returns the type of a leaf: a dtype, str, bytes or object; None for what has an axis or fields of its own."""
     if kind in NUMBERS:
         return NUMBERS[kind]
     if _types.is_boolean(kind):
@@ -97,25 +97,25 @@ def dtype_of(kind: pa.DataType) -> np.dtype[Any] | type | None:
 
 
 def temporal_dtype(kind: pa.DataType) -> np.dtype[Any]:
-    """The dtype of points and spans of time."""
+    """Returns the dtype of points and spans of time."""
     if _types.is_date(kind):
         return np.dtype("datetime64[D]" if _types.is_date32(kind) else "datetime64[ms]")
     return np.dtype(f"{'datetime64' if _types.is_timestamp(kind) else 'timedelta64'}[{kind.unit}]")
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether it is a list whose length varies."""
+    """Returns whether it is a list whose length varies."""
     return any(belongs(kind) for belongs in _LISTS)
 
 
 def _logical_shape(kind: pa.FixedShapeTensorType) -> tuple[int, ...]:
-    """Its shape as it is meant; it lies in memory in an order of its own."""
+    """Returns its shape as it is meant; it lies in memory in an order of its own."""
     order = kind.permutation
     return tuple(kind.shape if order is None else (kind.shape[axis] for axis in order))
 
 
 def _depth(kind: pa.DataType) -> int:
-    """How many lists of varying length lie within each other."""
+    """Returns how many lists of varying length lie within each other."""
     inner = [_depth(kind.field(index).type) for index in range(kind.num_fields)]
     deepest = max(inner, default=0)
     if _types.is_map(kind) or is_list(kind):
@@ -124,7 +124,7 @@ def _depth(kind: pa.DataType) -> int:
 
 
 def _inside(spec: Any, size: int | None) -> Any:
-    """What a list of such values is; its leaves have an axis more."""
+    """Returns what a list of such values is; its leaves have an axis more."""
     leaves, treedef = flatten(spec)
     return unflatten(treedef, [_with_axis(leaf, size) for leaf in leaves])
 
@@ -137,7 +137,7 @@ def _with_axis(spec: TensorSpec, size: int | None) -> Any:
 
 
 def difference(spec: Mapping[str, Any], other: Mapping[str, Any]) -> str | None:
-    """The first column that is something else in the other; None where all are alike."""
+    """Returns the first column that is something else in the other; None where all are alike."""
     return next((name for name in spec if name in other and not _same(spec[name], other[name])), None)
 
 

@@ -50,11 +50,11 @@ class Ragged:
         return len(self.offsets) - 1
 
     def slice(self, start: int, stop: int) -> Ragged:
-        """Those from ``start`` to before ``stop``."""
+        """Returns those from ``start`` to before ``stop``."""
         return Ragged(self.values, self.offsets[start : stop + 1])
 
     def stacked(self) -> Array | None:
-        """One array with an axis more, if they are of one length."""
+        """Returns one array with an axis more, if they are of one length."""
         lengths = np.diff(self.offsets)
         if not len(lengths) or (lengths != lengths[0]).any():
             return None
@@ -62,7 +62,7 @@ class Ragged:
         return whole.reshape(len(lengths), int(lengths[0]), *whole.shape[1:])
 
     def objects(self) -> Array:
-        """An object array of them."""
+        """Returns an object array of them."""
         bounds = self.offsets.tolist()
         return object_array([self.values[a:b] for a, b in itertools.pairwise(bounds)])
 
@@ -85,7 +85,7 @@ class Values:
     faults: Mapping[int, str]
 
     def arrays(self, start: int, stop: int) -> list[Array] | None:
-        """The rows from ``start`` to before ``stop``, an array a leaf; None where arrays of several lengths are in them."""
+        """Returns the rows from ``start`` to before ``stop``, an array a leaf; None where arrays of several lengths are in them."""
         columns: list[Array] = []
         for leaf in self.leaves:
             array = leaf[start:stop] if isinstance(leaf, np.ndarray) else leaf.slice(start, stop).stacked()
@@ -95,7 +95,7 @@ class Values:
         return columns
 
     def rows(self, start: int, stop: int) -> list[Element]:
-        """The same rows, one by one."""
+        """Returns the same rows, one by one."""
         columns = [
             leaf[start:stop] if isinstance(leaf, np.ndarray) else leaf.slice(start, stop).objects()
             for leaf in self.leaves
@@ -122,12 +122,12 @@ class _Faults:
             self.found.setdefault(row, f"column '{column}' {reason}")
 
     def within(self, outer_of: Callable[[Array], Array]) -> _Faults:
-        """For the items of lists, whose positions belong to positions of the lists."""
+        """Returns the faults of lists whose items have these faults, by the positions of the lists."""
         return _Faults(self.found, self.defaults, lambda positions: self.row_of(outer_of(positions)))
 
 
 def values_of(batch: pa.RecordBatch, defaults: Mapping[str, Any]) -> Values:
-    """The rows of a record batch.
+    """Returns the rows of a record batch.
 
     Args:
         batch: columns that all have a place in elements.
@@ -144,7 +144,7 @@ def values_of(batch: pa.RecordBatch, defaults: Mapping[str, Any]) -> Values:
 
 
 def _converted(array: pa.Array, column: str, faults: _Faults) -> Any:
-    """A column, or a dict of the columns of its fields."""
+    """Returns a column, or a dict of the columns of its fields."""
     kind = array.type
     if kind in NUMBERS and not array.null_count:
         return _memory_of(array, NUMBERS[kind])
@@ -171,7 +171,7 @@ def _converted(array: pa.Array, column: str, faults: _Faults) -> Any:
 
 
 def _filled(array: pa.Array, column: str, defaults: Mapping[str, Any]) -> pa.Array:
-    """The array with its column's default in place of nulls: a list for lists, a value for those in them."""
+    """Returns the array with its column's default in place of nulls: a list for lists, a value for those in them."""
     default = defaults.get(column)
     if default is None or not array.null_count:
         return array
@@ -209,7 +209,7 @@ def _plain(array: pa.Array, column: str, faults: _Faults) -> Array:
 
 
 def _memory_of(array: pa.Array, dtype: np.dtype[Any]) -> Array:
-    """The array's own memory; whatever lies there in place of a null."""
+    """Returns the array's own memory; whatever lies there in place of a null."""
     buffer = array.buffers()[1]
     if buffer is None or not len(array):
         return np.zeros(len(array), dtype)
@@ -260,7 +260,7 @@ def _text_or_fault(item: bytes | None) -> Any:
 
 
 def _looked_up(array: pa.Array, column: str, faults: _Faults) -> Any:
-    """Each value of the dictionary converted once, and taken as often as it comes."""
+    """Returns each value of the dictionary converted once, and taken as often as it comes."""
     known = array.dictionary
     if array.null_count or known.null_count or dtype_of(known.type) is None:
         return _converted(array.dictionary_decode(), column, faults)

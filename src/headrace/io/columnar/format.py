@@ -26,7 +26,7 @@ class ColumnarFiles:
     selection: Selection
 
     def spec(self) -> Spec:
-        """What the first file says, where it was there when the dataset was made."""
+        """Returns what the first file says, where it was there when the dataset was made."""
         expected = self.selection.expected
         return None if expected is None else dict(expected.spec)
 

@@ -86,7 +86,7 @@ class ParquetGroups:
         return says_what_arrow_says(self.path, "Parquet")
 
     def _groups_that_may_fit(self) -> list[int]:
-        """The row groups whose statistics do not exclude that a row passes the filters."""
+        """Returns the row groups whose statistics do not exclude that a row passes the filters."""
         everything = list(range(len(self.starts) - 1))
         filters = self.selection.filters
         if filters is None:
@@ -100,7 +100,7 @@ class ParquetGroups:
         return [number for number in everything if may_fit(filters, self.schema, bounds[number])]
 
     def batches(self, row: int) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
-        """What is wanted of the rows from this one on."""
+        """Yields what is wanted of the rows from this one on."""
         check_reaches(self.path, len(self), row)
         for number in self._chosen:
             if self.starts[number + 1] > row:
@@ -124,7 +124,7 @@ class ParquetGroups:
             raise DataLossError(f"{self.path}: row group {number} ends before row {self.starts[number + 1]}")
 
     def group(self, number: int) -> pa.RecordBatch:
-        """All rows of a row group, of the wanted columns."""
+        """Returns all rows of a row group, of the wanted columns."""
         self._check_unchanged()
         with self._reading():
             read = self._file.read_row_group(number, columns=self.selection.read, use_threads=_fit_arrows_threads())
@@ -141,7 +141,7 @@ class ParquetGroups:
                 column.validate(full=True)
 
     def _batch_rows(self, number: int) -> tuple[int, bool]:
-        """How many rows of a row group are decoded at once, and whether by several threads."""
+        """Returns how many rows of a row group are decoded at once, and whether by several threads."""
         count = max(1, self.starts[number + 1] - self.starts[number])
         with self._reading():  # of the footer: names may be damaged
             each = max(1, self._nbytes(number) // count)
@@ -149,7 +149,7 @@ class ParquetGroups:
         return rows, len(self.selection.read) > 1 and rows * each >= _THREADED_BYTES and _fit_arrows_threads()
 
     def _nbytes(self, number: int) -> int:
-        """About how many bytes the wanted columns of a row group have when they are decoded, and no fewer.
+        """Returns about how many bytes the wanted columns of a row group have when they are decoded, and no fewer.
 
         The sizes of its columns are in the footer as well, but pyarrow aborts the process where they are corrupt.
         """
@@ -166,7 +166,7 @@ class ParquetGroups:
         return self._version is not None and version_of(self.path) != self._version
 
     def behind(self, row: int) -> int | None:
-        """The first row of the group behind that in which a row is; None behind the last."""
+        """Returns the first row of the group behind that in which a row is; None behind the last."""
         following = bisect.bisect_right(self.starts, row)
         return self.starts[following] if following < len(self.starts) - 1 and not self._is_changed() else None
 
@@ -180,7 +180,7 @@ class ParquetGroups:
 
 
 def _width(kind: pa.DataType) -> int:
-    """How many bytes a value takes; 0 where they differ."""
+    """Returns how many bytes a value takes; 0 where they differ."""
     try:
         return max(1, int(storage_of(kind).bit_width) // 8)
     except ValueError:
@@ -188,7 +188,7 @@ def _width(kind: pa.DataType) -> int:
 
 
 def _fit_arrows_threads() -> bool:
-    """Whether Arrow's pool, which belongs to the process, is within what this process may use.
+    """Returns whether Arrow's pool, which belongs to the process, is within what this process may use.
 
     Arrow counts the machine's cores. As many threads in a container with a small quota would all be held up together.
     """

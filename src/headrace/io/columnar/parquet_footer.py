@@ -41,7 +41,7 @@ class Bounds:
 
 
 def bounds_of(path: str, source: Any, names: Collection[str]) -> list[dict[str, Bounds]]:
-    """The bounds in each row group of those of the columns that have some and are no structs or lists.
+    """Returns the bounds in each row group of those of the columns that have some and are no structs or lists.
 
     Args:
         path: how messages call the file.
@@ -72,14 +72,14 @@ class _Thrift:
         self._at = 0
 
     def fields(self) -> Iterator[tuple[int, int]]:
-        """The number and the kind of each field of a struct; whoever asks reads its value before the next one."""
+        """Yields the number and the kind of each field of a struct; whoever asks reads its value before the next one."""
         field = 0
         while head := self._byte():
             field = field + (head >> 4) if head >> 4 else self._signed()
             yield field, head & 15
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """The fields of a struct by their numbers."""
+        """Returns the fields of a struct by their numbers."""
         if depth > _MOST_DEPTH:
             raise ValueError("it is nested too deep")
         # A field that is true or false has no bytes of its own.
@@ -89,7 +89,7 @@ class _Thrift:
         }
 
     def items(self) -> range:
-        """The head of a list of structs."""
+        """Returns the head of a list of structs."""
         head = self._byte()
         count = self._unsigned() if head >> 4 == 15 else head >> 4
         if count and head & 15 != _STRUCT:
@@ -97,7 +97,7 @@ class _Thrift:
         return self._counted(count)
 
     def value(self, kind: int, depth: int = 0) -> Any:
-        """A value of a kind."""
+        """Returns a value of a kind."""
         if kind in {_TRUE, _FALSE, _BYTE}:
             return self._byte()
         if kind < _DOUBLE:
@@ -187,13 +187,13 @@ class _Footer(_Thrift):
 
 
 def _unit(element: dict[int, Any]) -> str | None:
-    """The unit of a logical type that is a timestamp."""
+    """Returns the unit of a logical type that is a timestamp."""
     units = element.get(10, {}).get(8, {}).get(2, {})
     return next((_UNITS[number] for number in units if number in _UNITS), None)
 
 
 def _leaves(elements: list[dict[int, Any]], names: Collection[str]) -> dict[int, tuple[str, str | None]]:
-    """Those columns that are no structs or lists, by their numbers: the schema's elements stand as they are nested."""
+    """Returns those columns that are no structs or lists, by their numbers: the schema's elements stand as they are nested."""
     found: dict[int, tuple[str, str | None]] = {}
     leaf = 0
     open_children = [elements[0].get(5, 0)]

@@ -35,7 +35,7 @@ _TEXTS: Final = (pa.string(), pa.large_string(), pa.string_view())
 
 
 def may_fit(filters: Filters, schema: pa.Schema, bounds: Mapping[str, Bounds]) -> bool:
-    """Whether a row of a row group may pass the filters.
+    """Returns whether a row of a row group may pass the filters.
 
     Args:
         filters: alternatives of conditions that hold together.
@@ -74,7 +74,7 @@ def _read(kind: pa.DataType, bounds: Bounds, written: bytes) -> Any:
 
 
 def _meant(value: Any, kind: pa.DataType) -> list[Any]:
-    """What a filter's value may be compared as."""
+    """Returns what a filter's value may be compared as."""
     if kind in _TEXTS:
         return [value.encode()] if isinstance(value, str) else [None]  # of UTF-8, bytes are in the order of the text
     if kind == pa.date32():

@@ -159,11 +159,11 @@ class _Sink(io.RawIOBase):
         self._file = file
 
     def writable(self) -> bool:
-        """Always."""
+        """Returns True: it is open for writing."""
         return True
 
     def tell(self) -> int:
-        """How many bytes were written."""
+        """Returns how many bytes were written."""
         return self._file.tell()
 
     def write(self, data: Any) -> int:

@@ -76,7 +76,7 @@ class ColumnarReader:
         return RecordPosition(record=self._row, ended=self._failed)
 
     def read(self, max_records: int) -> Chunk | None:
-        """The next 1 to ``max_records`` rows, or None at the end of the file."""
+        """Returns the next 1 to ``max_records`` rows, or None at the end of the file."""
         if max_records < 1:
             raise InvalidArgumentError(f"max_records is at least 1, and not {max_records}")
         while self._values is None or self._at >= len(self._numbers):
@@ -106,7 +106,7 @@ class ColumnarReader:
         return True
 
     def _passed_over(self, error: HeadraceError) -> HeadraceError:
-        """The error; what follows of the file is behind the row group that caused it."""
+        """Returns the error; what follows of the file is behind the row group that caused it."""
         following = None if self._groups is None else self._groups.behind(self._row)
         origin = self._path if self._groups is None else f"{self._path}:{self._row}"
         self._values, self._numbers = None, range(0)
@@ -119,7 +119,7 @@ class ColumnarReader:
         return error.located(stage=None, origin=origin)
 
     def _good_until(self, values: Values, most: int) -> int:
-        """The first row from the present one on that has a fault, and no more than ``most``."""
+        """Returns the first row from the present one on that has a fault, and no more than ``most``."""
         stop = min(most, len(self._numbers))
         return min((row for row in values.faults if self._at <= row < stop), default=stop)
 

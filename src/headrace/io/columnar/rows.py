@@ -40,7 +40,7 @@ class _Groups(RowGroups, Protocol):
         ...
 
     def group(self, number: int) -> Any:
-        """All rows of a group, of the wanted columns."""
+        """Returns all rows of a group, of the wanted columns."""
         ...
 
 
@@ -103,7 +103,7 @@ class RaggedRows:
         return self.__getitems__([index])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[Element]:
-        """The rows of these numbers, in their order."""
+        """Returns the rows of these numbers, in their order."""
         numbers = np.asarray(indices, np.int64)
         rows: list[Element] = [None] * len(numbers)
         for values, places in self._parts(numbers):
@@ -115,7 +115,7 @@ class RaggedRows:
         return [self._paths, self._versions, self._selection]
 
     def _parts(self, numbers: Array) -> list[tuple[Values, Array]]:
-        """The rows by the groups that they are in, and whose places in ``numbers`` these are."""
+        """Returns the rows by the groups that they are in, and whose places in ``numbers`` these are."""
         if len(numbers) and (numbers.min() < 0 or numbers.max() >= len(self)):
             raise InvalidArgumentError(f"rows are numbered from 0 to {len(self) - 1}")
         whole = self._joined()
@@ -129,7 +129,7 @@ class RaggedRows:
         return parts
 
     def _values(self, batch: Any, first: int, numbers: Array) -> Values:
-        """The rows of these numbers out of a batch whose first row has the number ``first``."""
+        """Returns the rows of these numbers out of a batch whose first row has the number ``first``."""
         local = numbers - first
         is_run = (
             bool(len(local)) and int(local[-1]) - int(local[0]) + 1 == len(local) and bool((np.diff(local) == 1).all())
@@ -150,7 +150,7 @@ class RaggedRows:
         return f"{self._paths[file]}:{number - int(self._starts[first])}"
 
     def _joined(self) -> Any:
-        """All rows as one batch, once all groups are kept and there is room for two of each: to gather is one call then."""
+        """Returns all rows as one batch, once all groups are kept and there is room for two of each: to gather is one call then."""
         with self._lock:
             if (
                 self._whole is None
@@ -164,7 +164,7 @@ class RaggedRows:
             return self._whole
 
     def _batch(self, group: int) -> Any:
-        """A group's rows, read anew where they are not kept."""
+        """Returns a group's rows, read anew where they are not kept."""
         with self._lock:  # two that want one group must not both decode it
             batch = self._kept.get(group)
             if batch is not None:
@@ -204,7 +204,7 @@ class ColumnarRows(RaggedRows):
     """Rows by number, all of whose columns fit into arrays."""
 
     def columns(self, indices: Array) -> Any:
-        """The rows of these numbers as a structure of arrays with an axis more."""
+        """Returns the rows of these numbers as a structure of arrays with an axis more."""
         parts = self._parts(np.asarray(indices))
         if len(parts) == 1:
             return unflatten(parts[0][0].structure, parts[0][0].leaves)
@@ -234,7 +234,7 @@ def rows_by_number(
 
 
 def _version(path: str) -> Any:
-    """What changes when the file does; None where its file system does not tell."""
+    """Returns what changes when the file does; None where its file system does not tell."""
     try:
         return version_of(path)
     except InvalidArgumentError:

@@ -52,11 +52,11 @@ class RowGroups(Protocol):
     """A file of columns that is open: rows in groups, each of which can be read without those before it."""
 
     def batches(self, row: int) -> Iterator[tuple[Any, Any]]:
-        """What is wanted of the rows from this one on: record batches, and the number of each row in the file."""
+        """Returns what is wanted of the rows from this one on: record batches, and the number of each row in the file."""
         ...
 
     def behind(self, row: int) -> int | None:
-        """The first row of the group behind that in which a row is; None behind the last."""
+        """Returns the first row of the group behind that in which a row is; None behind the last."""
         ...
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ class RowGroups(Protocol):
 
 
 def checked_columns(columns: Sequence[str] | None) -> tuple[str, ...] | None:
-    """The names of columns, once each.
+    """Returns the names of columns, once each.
 
     Raises:
         TypeError: they are no sequence of names.
@@ -106,7 +106,7 @@ def _is_condition(part: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A value that stays as it is: of a set, the order is made one that another process would give as well."""
+    """Returns a value that stays as it is: of a set, the order is made one that another process would give as well."""
     if isinstance(value, (set, frozenset)):
         return tuple(sorted(value, key=repr))
     return tuple(value) if isinstance(value, list) else value

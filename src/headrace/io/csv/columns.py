@@ -70,7 +70,7 @@ def columns_of_layout(data: bytes, layout: Layout, fmt: CsvFormat) -> Columns:
 
 
 def _selected(layout: Layout, fmt: CsvFormat, fitting: Array) -> tuple[Array, Array]:
-    """Where the fields that are read start and end, a row for each record with a fitting number of fields."""
+    """Returns where the fields that are read start and end, a row for each record with a fitting number of fields."""
     width = len(fmt.positions)
     if fitting.all() and len(layout.starts) == len(layout) * width:
         return layout.starts.reshape(-1, width), layout.ends.reshape(-1, width)
@@ -79,7 +79,7 @@ def _selected(layout: Layout, fmt: CsvFormat, fitting: Array) -> tuple[Array, Ar
 
 
 def _spread(values: Array, fitting: Array) -> Array:
-    """The rows, with room for those that do not fit."""
+    """Returns the rows, with room for those that do not fit."""
     if len(values) == len(fitting):
         return values
     spread = np.zeros((len(fitting), values.shape[1]), values.dtype)
@@ -119,7 +119,7 @@ class _Block:
         return _Group(columns, values, unparsed)
 
     def _present(self, starts: Array, ends: Array) -> Array:
-        """Which fields are neither empty nor the text that means so."""
+        """Returns which fields are neither empty nor the text that means so."""
         present: Array = starts != ends
         na_value = self.fmt.na_value.encode()
         if na_value:
@@ -180,7 +180,7 @@ def _parser(data: bytes, dtype: DType, fmt: CsvFormat) -> _Parse:
 
 
 def _texts(text: pa.Buffer, starts: Array, ends: Array, present: Array) -> pa.Array:
-    """Field, gap, field, gap, …: the fields are texts, where present, and the gaps are missing."""
+    """Returns a column of field, gap, field, gap, …: the fields are texts, where present, and the gaps are missing."""
     import pyarrow as pa
 
     count = starts.size

@@ -40,7 +40,7 @@ class CsvComponents:
 
     @classmethod
     def of(cls, record_defaults: Any, **arguments: Any) -> CsvComponents:
-        """The components that ``record_defaults`` describes; the other arguments are those of ``CsvFormat``.
+        """Returns the components that ``record_defaults`` describes; the other arguments are those of ``CsvFormat``.
 
         What was made for equal arguments is used again: for records of many columns, making it takes as long as
         reading some dozens of them, and pipelines make it for each file or batch.
@@ -54,14 +54,14 @@ class CsvComponents:
             return _made(record_defaults, arguments)
 
     def spec(self) -> tuple[TensorSpec, ...]:
-        """The shape and type of each component of one record."""
+        """Returns the shape and type of each component of one record."""
         return tuple(
             TensorSpec(() if span is None else (span,), self.csv.dtypes[first])
             for first, span in zip(self._firsts(), self.spans, strict=True)
         )
 
     def arrays(self, columns: Sequence[Array], matrix: Array | None) -> list[Array]:
-        """The components of some records, as arrays with the records along the first axis.
+        """Returns the components of some records, as arrays with the records along the first axis.
 
         Args:
             columns: the records' columns; not looked at where there is a matrix.
@@ -72,7 +72,7 @@ class CsvComponents:
         ]
 
     def _firsts(self) -> Iterable[int]:
-        """The number of each component's first column."""
+        """Returns the number of each component's first column."""
         return accumulate((span or 1 for span in self.spans[:-1]), initial=0)
 
 

@@ -114,7 +114,7 @@ def _columns(texts: list[bytes], fmt: CsvFormat) -> _ArraysOrMatrix:
 
 
 def _bounds(texts: list[bytes]) -> Iterator[tuple[int, int]]:
-    """Where pieces of a good size begin and end; one of nothing, when there is nothing."""
+    """Yields where pieces of a good size begin and end; one of nothing, when there is nothing."""
     start = size = 0
     for index, text in enumerate(texts):
         if size >= _PIECE_BYTES:
@@ -132,7 +132,7 @@ def _parsed(texts: list[bytes], fmt: CsvFormat, first: int) -> _ArraysOrMatrix:
 
 
 def _parsed_fast(texts: list[bytes], fmt: CsvFormat, first: int) -> _ArraysOrMatrix | None:
-    """The columns of records that can be parsed as the lines of a file, None when they cannot.
+    """Returns the columns of records that can be parsed as the lines of a file, None when they cannot.
 
     A record in a string is not a line in all: it may not end in a line break, and an empty one has no field.
     """
@@ -156,7 +156,7 @@ def _row(text: bytes, fmt: CsvFormat, record: int) -> list[Any]:
 
 
 def _scalars(arrays: tuple[Array, ...], matrix: Array | None) -> list[Any]:
-    """The one value of each column: a Python number where NumPy has Python's own precision, else NumPy's scalar."""
+    """Returns the one value of each column: a Python number where NumPy has Python's own precision, else NumPy's scalar."""
     if matrix is not None:
         row = matrix[0]
         return list(row) if row.itemsize < _PYTHON_BYTES else row.tolist()

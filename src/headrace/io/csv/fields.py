@@ -60,7 +60,7 @@ def _patterns(delim: str) -> _Patterns:
 
 
 def records_of_file(data: bytes, delim: str, *, quotes: bool, last: bool) -> Iterator[RawRecord]:
-    """The complete records at the beginning of ``data``; with ``last``, what remains is one as well."""
+    """Yields the complete records at the beginning of ``data``; with ``last``, what remains is one as well."""
     start = 0
     while start < len(data) and (record := first_record(data, delim, quotes=quotes, last=last, start=start)):
         yield record
@@ -68,7 +68,7 @@ def records_of_file(data: bytes, delim: str, *, quotes: bool, last: bool) -> Ite
 
 
 def first_record(data: bytes, delim: str, *, quotes: bool, last: bool, start: int = 0) -> RawRecord | None:
-    """The record that begins at ``start``, or None when its end may lie behind ``data``."""
+    """Returns the record that begins at ``start``, or None when its end may lie behind ``data``."""
     fields: list[bytes] = []
     fault: InvalidArgumentError | None = None
     position = start
@@ -88,7 +88,7 @@ def first_record(data: bytes, delim: str, *, quotes: bool, last: bool, start: in
 def split_record(
     record: bytes, delim: str, *, quotes: bool, until: int | None = None, where: str = ""
 ) -> tuple[bytes, ...]:
-    """The fields of one record, the first ``until`` at least; what is behind them is not looked at.
+    """Returns the fields of one record, the first ``until`` at least; what is behind them is not looked at.
 
     ``where`` is what messages add to say which record it is.
 
@@ -112,7 +112,7 @@ def split_record(
 
 
 def count_line_breaks(data: bytes, start: int, end: int) -> int:
-    """How many lines end in a part of ``data``, as an editor counts."""
+    """Returns how many lines end in a part of ``data``, as an editor counts."""
     return sum(1 for _ in _LINE_BREAK.finditer(data, start, end))
 
 
@@ -159,14 +159,14 @@ def _unescaped(body: bytes, end: int) -> _Field:
 
 
 def _why_not_quoted(record: bytes, start: int) -> str:
-    """Which of the two mistakes keeps a quoted field from ending: a single quote inside it, or none at its end."""
+    """Returns which of the two mistakes keeps a quoted field from ending: a single quote inside it, or none at its end."""
     body = re.compile(rb'"(?:[^"]++|"")*+').match(record, start)
     assert body is not None  # the field begins with a quote
     return _QUOTE_FAULT if record.startswith(b'"', body.end()) else _OPEN_FAULT
 
 
 def _behind_line_break(data: bytes, position: int, *, last: bool) -> int | None:
-    """The byte behind the line break at ``position``; None when the line may go on behind ``data``."""
+    """Returns the byte behind the line break at ``position``; None when the line may go on behind ``data``."""
     line_break = _LINE_BREAK.match(data, position)
     if line_break is None or (line_break[0] == b"\r" and line_break.end() == len(data)):
         return len(data) if last else None

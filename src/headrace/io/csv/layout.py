@@ -51,7 +51,7 @@ class Layout:
 
 
 def layout_of(data: bytes, fmt: CsvFormat, *, last: bool) -> Layout | None:
-    """The layout of the complete records at the beginning of ``data``, or None when its quotes need a careful look.
+    """Returns the layout of the complete records at the beginning of ``data``, or None when its quotes need a careful look.
 
     Args:
         data: the bytes of a file from the beginning of a record on.
@@ -82,12 +82,12 @@ def layout_of(data: bytes, fmt: CsvFormat, *, last: bool) -> Layout | None:
 
 
 def _true(mask: Array) -> Array:
-    """The positions of what is true, as int32: what Arrow wants, and half the memory to move, of which there is a lot."""
+    """Returns the positions of what is true, as int32: what Arrow wants, and half the memory to move, of which there is a lot."""
     return np.flatnonzero(mask).astype(np.int32)
 
 
 def _line_breaks(buffer: Array, data: bytes, *, last: bool) -> Array:
-    """Where lines end: at a line feed, or at a carriage return, with which a line feed behind it is one."""
+    """Returns where lines end: at a line feed, or at a carriage return, with which a line feed behind it is one."""
     is_break: Array = buffer == _LINE_FEED
     if b"\r" in data:
         is_return = buffer == _CARRIAGE_RETURN
@@ -99,13 +99,13 @@ def _line_breaks(buffer: Array, data: bytes, *, last: bool) -> Array:
 
 
 def _outside(positions: Array, marks: Array) -> Array:
-    """Those of the positions that have an even number of quotes before them."""
+    """Returns those of the positions that have an even number of quotes before them."""
     outside: Array = positions[np.searchsorted(marks, positions) & 1 == 0]
     return outside
 
 
 def _behind(buffer: Array, breaks: Array) -> Array:
-    """The positions behind line breaks, or the end of the buffer."""
+    """Returns the positions behind line breaks, or the end of the buffer."""
     size = len(buffer)
     nexts: Array = np.minimum(breaks + 1, size)
     pairs = (buffer[np.minimum(breaks, size - 1)] == _CARRIAGE_RETURN) & (nexts < size)
@@ -115,7 +115,7 @@ def _behind(buffer: Array, breaks: Array) -> Array:
 
 
 def _well_formed(buffer: Array, marks: Array, delim: str, *, last: bool) -> bool:
-    """Whether each quote encloses a field or is one of a pair.
+    """Returns whether each quote encloses a field or is one of a pair.
 
     Quotes behind the last complete record count as well: one that is out of place there may be what hides its end.
     """

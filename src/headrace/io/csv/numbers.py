@@ -35,7 +35,7 @@ def _float64(text: bytes) -> float | None:
 
 
 def _float32(text: bytes) -> float | None:
-    """A float that rounds to the float32 nearest to the text.
+    """Returns a float that rounds to the float32 nearest to the text.
 
     float64's nearest would do, were it not for those that lie half-way between two float32: what the text has beyond
     float64 then decides, and rounding twice would lose it.
@@ -50,7 +50,7 @@ def _float32(text: bytes) -> float | None:
 
 
 def _decided(double: float, stripped: bytes) -> float:
-    """``double``, or the float32 beside it on whose side the text lies, if ``double`` is half-way between two."""
+    """Returns ``double``, or the float32 beside it on whose side the text lies, if ``double`` is half-way between two."""
     low, high = _around(double)
     if not low < double < high or double - low != high - double:
         return double
@@ -61,7 +61,7 @@ def _decided(double: float, stripped: bytes) -> float:
 
 
 def _around(double: float) -> tuple[float, float]:
-    """The float32 at or below, and the one above, as Python floats; beyond the largest, the next step."""
+    """Returns the float32 at or below, and the one above, as Python floats; beyond the largest, the next step."""
     with np.errstate(over="ignore"):
         nearest = np.float32(double)
         below = nearest if float(nearest) <= double else np.nextafter(nearest, np.float32(-np.inf))

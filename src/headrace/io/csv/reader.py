@@ -81,7 +81,7 @@ class CsvParser:
         return self._has_header
 
     def header(self, data: bytes, *, last: bool) -> Header | None:
-        """The first record, whatever is in its fields."""
+        """Returns the first record, whatever is in its fields."""
         if last and not data:
             return Header(0, 0, InvalidArgumentError("the file is empty, and should have a header"))
         found = first_record(data, self._fmt.field_delim, quotes=self._fmt.use_quote_delim, last=last) if data else None
@@ -91,7 +91,7 @@ class CsvParser:
         return Header(found.end, count_line_breaks(data, 0, found.end), fault)
 
     def parse(self, data: bytes, *, last: bool) -> Records:
-        """The complete records of ``data``: fast, and carefully where that does not do."""
+        """Returns the complete records of ``data``: fast, and carefully where that does not do."""
         fmt = self._fmt
         layout = layout_of(data, fmt, last=last)
         if layout is None:
@@ -103,7 +103,7 @@ class CsvParser:
         return Records(columns.arrays, columns.matrix, layout.record_ends, layout.lines, layout.line_breaks, faults)
 
     def parse_carefully(self, data: bytes, *, last: bool) -> Records:
-        """The same, a field at a time: the reference, and what words the errors."""
+        """Returns the same, a field at a time: the reference, and what words the errors."""
         fmt = self._fmt
         records = list(records_of_file(data, fmt.field_delim, quotes=fmt.use_quote_delim, last=last))
         rows: list[list[Any] | None] = []

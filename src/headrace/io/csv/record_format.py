@@ -49,7 +49,7 @@ class Column:
 
     @classmethod
     def of(cls, default: Any) -> Column:
-        """The column that an entry of ``record_defaults`` describes.
+        """Returns the column that an entry of ``record_defaults`` describes.
 
         Raises:
             InvalidArgumentError: when it is none of the forms that ``CsvFormat`` lists.
@@ -140,7 +140,7 @@ class CsvFormat:
         return None if len(self.groups) > 1 or isinstance(dtype, type) else dtype
 
     def count_fault(self, fields: int, where: str) -> InvalidArgumentError | None:
-        """What is wrong with a record of so many fields, None when nothing is."""
+        """Returns what is wrong with a record of so many fields, None when nothing is."""
         if self.min_fields <= fields and (self.max_fields is None or fields <= self.max_fields):
             return None
         exact = "" if self.max_fields == self.min_fields else "at least " if fields < self.min_fields else "at most "
@@ -163,7 +163,7 @@ def _columns(record_defaults: Any) -> tuple[Column, ...]:
 
 
 def _groups(columns: tuple[Column, ...]) -> tuple[tuple[DType, tuple[int, ...]], ...]:
-    """The dtypes, each with the indices of its columns."""
+    """Returns the dtypes, each with the indices of its columns."""
     indices: dict[DType, list[int]] = {}
     for index, column in enumerate(columns):
         indices.setdefault(column.dtype, []).append(index)
@@ -240,13 +240,13 @@ def _check_characters(field_delim: object, use_quote_delim: bool, na_value: obje
 
 
 def _others(excluded: tuple[int, ...], count: int) -> tuple[int, ...]:
-    """The first ``count`` column numbers that are not excluded."""
+    """Returns the first ``count`` column numbers that are not excluded."""
     barred = frozenset(excluded)
     return tuple(column for column in range(count + len(excluded)) if column not in barred)[:count]
 
 
 def _most_fields(positions: tuple[int, ...], excluded: tuple[int, ...]) -> int:
-    """How many fields a record may have: those read, and excluded ones before, between and right behind them."""
+    """Returns how many fields a record may have: those read, and excluded ones before, between and right behind them."""
     fields = positions[-1] + 1
     while fields in excluded:
         fields += 1

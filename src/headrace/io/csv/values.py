@@ -23,7 +23,7 @@ _SHOWN_BYTES: Final = 40
 
 
 def row_of_fields(fields: Sequence[bytes], fmt: CsvFormat, where: str = "") -> list[Any]:
-    """The values of one record, a Python object for each column that is read.
+    """Returns the values of one record, a Python object for each column that is read.
 
     Args:
         fields: all of its fields.
@@ -49,7 +49,7 @@ def row_of_fields(fields: Sequence[bytes], fmt: CsvFormat, where: str = "") -> l
 
 
 def columns_of_rows(rows: Sequence[Sequence[Any] | None], fmt: CsvFormat) -> tuple[tuple[Array, ...], Array | None]:
-    """The columns, and the matrix, that rows make, as in ``Chunk``. A row that is None is filled with anything."""
+    """Returns the columns, and the matrix, that rows make, as in ``Chunk``. A row that is None is filled with anything."""
     filler = [_filler(column) for column in fmt.columns]
     filled = [filler if row is None else row for row in rows]
     with np.errstate(over="ignore"):  # what is too large for a float32 is infinite

@@ -64,7 +64,7 @@ _ARRAYS: Final = (np.ndarray, np.memmap)  # an array in a file has the values of
 
 
 def kind_of_leaf(leaf: Any) -> Kind:
-    """The kind of column that a leaf belongs to.
+    """Returns the kind of column that a leaf belongs to.
 
     Raises:
         InvalidArgumentError: it is an object that cannot be stored.
@@ -108,12 +108,12 @@ def _kind_of_array(array: np.ndarray) -> str:
 
 
 def stored_array(array: np.ndarray, into: Buffers) -> dict[str, Any]:
-    """A column whose leaves have one shape: a leading axis, and theirs."""
+    """Returns a column whose leaves have one shape: a leading axis, and theirs."""
     return {"shape": list(array.shape[1:]), **_stored_values(array, _kind_of_array(array), into)}
 
 
 def stored_leaves(leaves: Sequence[Any], kind: Kind, into: Buffers) -> dict[str, Any]:
-    """A column of leaves of one kind and number of axes."""
+    """Returns a column of leaves of one kind and number of axes."""
     arrays = [_as_array(leaf, kind.values) for leaf in leaves]
     shapes = {array.shape for array in arrays}
     flat = np.concatenate([array.reshape(-1) for array in arrays])
@@ -170,7 +170,7 @@ class StoredColumn:
 
     @classmethod
     def of(cls, data: dict[str, Any], memory: memoryview) -> Self:
-        """The column that ``data`` describes, on these bytes."""
+        """Returns the column that ``data`` describes, on these bytes."""
 
         def array(where: dict[str, Any]) -> np.ndarray:
             return np.frombuffer(memory, np.dtype(where["dtype"]), count=where["count"], offset=where["at"])
@@ -188,7 +188,7 @@ class StoredColumn:
         return cls(values, data.get("text"), ends, shape, shapes, starts, data.get("form"))
 
     def column(self, count: int, indices: slice | np.ndarray) -> np.ndarray | None:
-        """The leaves at these places as one array; None where their shapes differ."""
+        """Returns the leaves at these places as one array; None where their shapes differ."""
         if self.shape is None:
             return None
         if self.ends is None:
@@ -200,7 +200,7 @@ class StoredColumn:
         return texts.reshape(len(chosen), *self.shape)
 
     def formed(self, column: np.ndarray) -> list[Any]:
-        """The leaves in an array of this column's, as what they were."""
+        """Returns the leaves in an array of this column's, as what they were."""
         match self.form:
             case "numpy":
                 return list(column)
@@ -212,7 +212,7 @@ class StoredColumn:
         return rows_of(LEAF, [column])
 
     def leaves(self, indices: Iterable[int]) -> list[Any]:
-        """The leaves at these places, one by one, where shapes differ."""
+        """Returns the leaves at these places, one by one, where shapes differ."""
         assert self.shapes is not None  # `column` does for the others
         assert self.starts is not None
         return [self._leaf(self.starts[at], self.starts[at + 1], tuple(self.shapes[at].tolist())) for at in indices]
@@ -222,7 +222,7 @@ class StoredColumn:
         return flat.reshape(shape)
 
     def _texts(self, spans: Iterable[tuple[int, int]]) -> np.ndarray:
-        """The texts of these runs of numbers."""
+        """Returns the texts of these runs of numbers."""
         assert self.ends is not None  # only texts have them
         found: list[Any] = []
         for start, stop in spans:

@@ -74,7 +74,7 @@ class Segment:
         return self._columns
 
     def specs(self) -> list[TensorSpec]:
-        """The shape and type of each leaf, None for sizes that differ; no element is read for it."""
+        """Returns the shape and type of each leaf, None for sizes that differ; no element is read for it."""
         return [_spec_of(column) for column in self._data["columns"]]
 
     @property
@@ -95,12 +95,12 @@ class Segment:
         return bool(columns) and not self.has_forms and all("shape" in column for column in columns)
 
     def columns(self, indices: slice | np.ndarray) -> list[np.ndarray] | None:
-        """The elements at these places as arrays; None where they do not fit into arrays."""
+        """Returns the elements at these places as arrays; None where they do not fit into arrays."""
         columns = [column.column(self.count, indices) for column in self.stored]
         return None if not columns or any(column is None for column in columns) else columns  # type: ignore[return-value]
 
     def rows(self, indices: slice | np.ndarray) -> list[Element]:
-        """The elements at these places."""
+        """Returns the elements at these places."""
         columns = self.columns(indices)
         if columns is not None and not self.has_forms:
             return rows_of(self.treedef, columns)
@@ -171,7 +171,7 @@ class ElementFile:
         return self.starts[-1]
 
     def origin(self, number: int) -> str:
-        """Where the element of this number came from when it was written, in words."""
+        """Returns where the element of this number came from when it was written, in words."""
         left = number
         for where in self._origins:
             if left < where["count"]:
@@ -196,7 +196,7 @@ class ElementFile:
         return kinds.pop() if len(kinds) == 1 else None if kinds else False
 
     def rows(self, indices: Any) -> list[Element]:
-        """The elements of these numbers."""
+        """Returns the elements of these numbers."""
         self._check_size()
         if isinstance(indices, range):
             return [row for segment, part in self._parts(indices) for row in segment.rows(part)]
@@ -207,7 +207,7 @@ class ElementFile:
         return found
 
     def arrays(self, indices: Any) -> tuple[TreeDef, list[np.ndarray]]:
-        """The elements of these numbers as arrays, one a leaf.
+        """Returns the elements of these numbers as arrays, one a leaf.
 
         Raises:
             InvalidArgumentError: they differ in structure, shape or dtype.
@@ -244,7 +244,7 @@ class ElementFile:
         return None if whole is None or treedef is None else (treedef, whole)
 
     def _parts(self, indices: range) -> Any:
-        """The segments that a run of numbers touches, and the slice of each."""
+        """Yields the segments that a run of numbers touches, and the slice of each."""
         if indices.step != 1:
             yield from (
                 (segment, part)
@@ -257,14 +257,14 @@ class ElementFile:
                 yield segment, slice(low - start, high - start)
 
     def _picked(self, indices: np.ndarray) -> Any:
-        """The segments that numbers lie in, which of their elements, and whose places these are."""
+        """Yields the segments that numbers lie in, which of their elements, and whose places these are."""
         which = np.searchsorted(self.starts, indices, side="right") - 1
         for number in np.unique(which).tolist():
             places = np.flatnonzero(which == number)
             yield self.segments[number], indices[places] - self.starts[number], places
 
     def spec(self) -> Any:
-        """The structure of ``TensorSpec`` that every element has; None where structures or dtypes differ."""
+        """Returns the structure of ``TensorSpec`` that every element has; None where structures or dtypes differ."""
         whole: list[TensorSpec] | None = None
         for segment in self.segments:
             specs = segment.specs()

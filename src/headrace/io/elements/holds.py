@@ -97,7 +97,7 @@ def remove_if_unheld(folder: Path, run: str, is_named: Callable[[], bool], *, wa
 
 
 def _remove_renamed(folder: Path, run: str, is_named: Callable[[], bool]) -> None:
-    """Where open files cannot be renamed: what can be, nobody has open."""
+    """Renames and removes what nobody has open, where open files cannot be renamed."""
     lock, aside = _lock_of(folder, run), folder / f"{run}.gone"
     lock.touch()
     os.replace(lock, aside)

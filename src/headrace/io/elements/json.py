@@ -16,7 +16,7 @@ __all__ = ["element_from_json", "element_to_json"]
 
 
 def element_to_json(element: Element) -> Any:
-    """The element as lists, dicts, numbers and texts.
+    """Returns the element as lists, dicts, numbers and texts.
 
     Raises:
         InvalidArgumentError: it has an object in it that is neither numbers nor texts; the component is named.
@@ -63,7 +63,7 @@ def _leaf_to_json(leaf: Any) -> Any:
 
 
 def element_from_json(data: Any, like: TreeDef | None = None) -> Element:
-    """The element that ``element_to_json`` wrote.
+    """Returns the element that ``element_to_json`` wrote.
 
     Args:
         data: what it wrote.

@@ -55,7 +55,7 @@ class StoredRun:
 
 
 def run_in(folder: Path) -> StoredRun:
-    """The complete run in a folder, held.
+    """Returns the complete run in a folder, held.
 
     Raises:
         NotFoundError: nothing was saved there, or not to its end.
@@ -74,7 +74,7 @@ def run_in(folder: Path) -> StoredRun:
 
 
 def _named_run(folder: Path) -> StoredRun:
-    """The run that the metadata name."""
+    """Returns the run that the metadata name."""
     try:
         text = (folder / _METADATA).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -94,7 +94,7 @@ def _named_run(folder: Path) -> StoredRun:
 
 
 def _named(pattern: re.Pattern[str], name: str) -> str:
-    """A name that this module gives files, so that no path leads out of the folder."""
+    """Returns a name that this module gives files, so that no path leads out of the folder."""
     if not pattern.fullmatch(name):
         raise ValueError(f"{name!r:.100} is no name of a run or a shard")
     return name
@@ -114,7 +114,7 @@ class WaitForFiles:
 
 
 def wait_for_run(folder: Path, waiting: WaitForFiles) -> StoredRun:
-    """The complete run in a folder, as soon as there is one.
+    """Returns the complete run in a folder, as soon as there is one.
 
     Raises:
         DataLossError: what says so is broken.
@@ -230,7 +230,7 @@ class ShardWriter:
 
 
 def _name_in(folder: Path) -> str | None:
-    """The run that the metadata name; None where they name none."""
+    """Returns the run that the metadata name; None where they name none."""
     try:
         return _named_run(folder).name
     except (NotFoundError, DataLossError):

@@ -34,7 +34,7 @@ _ADVICE: Final = "use tuples, dicts, named tuples, dataclasses or attrs classes"
 
 
 def structure_to_json(treedef: TreeDef, depth: int = 0) -> Any:
-    """The structure as lists, dicts and strings.
+    """Returns the structure as lists, dicts and strings.
 
     Raises:
         InvalidArgumentError: it has a class that a file cannot name, or a key of a dict that is no plain value.
@@ -82,7 +82,7 @@ def _place(kind: type, parts: int) -> str:
 
 
 def _unfit(kind: type) -> str | None:
-    """Why objects of a class cannot be made of fields alone; None where they can."""
+    """Returns why objects of a class cannot be made of fields alone; None where they can."""
     if not is_named_tuple_class(kind) and not (_has_fields(kind) and is_record_class(kind)):
         return _ADVICE
     if not issubclass(kind, tuple) and not is_apart_from_optree(kind, NAMESPACE):
@@ -95,12 +95,12 @@ def _unfit(kind: type) -> str | None:
 
 
 def _has_fields(kind: type) -> bool:
-    """Whether a class may be a record's; asks no metaclass."""
+    """Returns whether a class may be a record's; asks no metaclass."""
     return any(inspect.getattr_static(kind, name, None) for name in ("__dataclass_fields__", "__attrs_attrs__"))
 
 
 def _found(place: str) -> Any:
-    """What a program has under a name already; None where it has nothing. Runs no ``__getattr__`` and no property."""
+    """Returns what a program has under a name already; None where it has nothing. Runs no ``__getattr__`` and no property."""
     module, _, name = place.partition(":")
     value: Any = sys.modules.get(module)
     if not issubclass(type(value), types.ModuleType):
@@ -158,7 +158,7 @@ def _short(data: Any) -> str:
 
 
 def structure_from_json(data: Any) -> TreeDef:
-    """The structure that ``structure_to_json`` wrote down.
+    """Returns the structure that ``structure_to_json`` wrote down.
 
     Raises:
         FailedPreconditionError: the program has not imported the module of a class.
@@ -170,7 +170,7 @@ def structure_from_json(data: Any) -> TreeDef:
 
 
 def _built(data: Any) -> Any:
-    """An element of that structure; what its leaves are does not matter."""
+    """Returns an element of that structure; what its leaves are does not matter."""
     match data:
         case {"tuple": parts}:
             return tuple(_built(part) for part in parts)
@@ -182,7 +182,7 @@ def _built(data: Any) -> Any:
 
 
 def _class_at(place: str, fields: list[str]) -> type:
-    """The class of that name, if it is one that could have been written."""
+    """Returns the class of that name, if it is one that could have been written."""
     module, _, name = place.partition(":")
     if module not in sys.modules:
         shown = _short(place)

@@ -170,7 +170,7 @@ class ElementWriter:
 
 
 def _named(treedef: TreeDef, number: int, index: int, function: Callable[[], T]) -> T:
-    """What the function gives; its refusal with the element's number and the component's name."""
+    """Returns what the function gives; a refusal names the element's number and the component."""
     try:
         return function()
     except InvalidArgumentError as error:
@@ -180,7 +180,7 @@ def _named(treedef: TreeDef, number: int, index: int, function: Callable[[], T])
 
 
 def _runs(elements: Sequence[Element], index: int) -> list[tuple[Any, int, list[dict[str, Any]], Buffers]]:
-    """The elements as segments, each of one structure, and of one kind of leaf in each component."""
+    """Returns the elements as segments, each of one structure, and of one kind of leaf in each component."""
     runs: list[tuple[TreeDef, tuple[Kind, ...], list[list[Any]]]] = []
     orders: Any = None
     for number, element in enumerate(elements, index):
@@ -205,7 +205,7 @@ def _runs(elements: Sequence[Element], index: int) -> list[tuple[Any, int, list[
 
 
 def _orders_of_keys(element: Element) -> Any:
-    """In which order the dicts of an element have their keys, which is no part of a structure for optree."""
+    """Returns the order of the keys in each dict of an element, which optree leaves out of a structure."""
     kind = type(element)
     if kind is dict:
         return tuple(element), tuple(map(_orders_of_keys, element.values()))

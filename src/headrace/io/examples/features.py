@@ -48,7 +48,7 @@ def _checked_shape(shape: Any) -> tuple[int, ...]:
 
 
 def _default_array(value: Any, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """A default value, of the feature's shape."""
+    """Returns a default value, of the feature's shape."""
     if dtype in (bytes, str):
         given = value if isinstance(value, np.ndarray) else _flat_strings(value)
         array = object_array([_as_bytes(one) for one in np.ravel(given).tolist()])

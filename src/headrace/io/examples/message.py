@@ -21,7 +21,7 @@ _PACKAGE: Final = "headrace.io"
 
 @functools.cache
 def example_class() -> Any:
-    """The class of the message.
+    """Returns the class of the message.
 
     Raises:
         MissingExtraError: protobuf is not installed.
@@ -59,7 +59,7 @@ def example_class() -> Any:
 
 
 def serialize_example(features: Mapping[str, Any]) -> bytes:
-    """A ``tf.train.Example`` as bytes, for ``TFRecordWriter``: what ``parse_example`` reads, here and in TensorFlow.
+    """Returns a ``tf.train.Example`` as bytes, for ``TFRecordWriter``: what ``parse_example`` reads, here and in TensorFlow.
 
     The same features give the same bytes, in whatever order they are named.
 

@@ -154,7 +154,7 @@ class _Batch:
         return f"the record{name}" if self._single else f"record {index}{name}"
 
     def values(self, name: str, list_name: str) -> list[Any]:
-        """For each message the values of a feature; None where it lacks it.
+        """Returns the values of a feature in each message, None where a message lacks it.
 
         Raises:
             InvalidArgumentError: it has values of another type.
@@ -173,7 +173,7 @@ class _Batch:
         return found
 
     def fault(self, index: int, name: str, what: str) -> InvalidArgumentError:
-        """The error of a feature of a message."""
+        """Returns the error of a feature of a message."""
         return InvalidArgumentError(f"{self._place(index)}, feature {name!r} {what}")
 
     def array(self, index: int, name: str, values: Any, dtype: Any) -> np.ndarray:
@@ -193,7 +193,7 @@ class _Batch:
 
 
 def _fixed_values(batch: _Batch, name: str, feature: FixedLenFeature) -> list[Any]:
-    """The values of each message, as many as the shape has; None where the default stands for them."""
+    """Returns the values of each message, as many as the shape has; None where the default stands for them."""
     found = batch.values(name, feature.list_name)
     for index, values in enumerate(found):
         if values is None:
@@ -251,7 +251,7 @@ def _ragged_single(batch: _Batch, name: str, feature: VarLenFeature) -> np.ndarr
 
 
 def _sequences(batch: _Batch, name: str, feature: FixedLenSequenceFeature) -> list[np.ndarray]:
-    """The entries of each message, along the first axis."""
+    """Returns the entries of each message, along the first axis."""
     rows = _rows(batch, name, feature)
     for index, row in enumerate(rows):
         if len(row) % feature.size:

@@ -102,7 +102,7 @@ class FixedLengthParser:
         return self.header_bytes + self.footer_bytes > 0
 
     def header(self, data: bytes, *, last: bool) -> Header | None:
-        """The header; a file that is too short for header and footer is told here."""
+        """Returns the header; a file that is too short for header and footer is told here."""
         wanted = self.header_bytes + self.footer_bytes
         if len(data) >= wanted:
             return Header(self.header_bytes, 0)
@@ -112,7 +112,7 @@ class FixedLengthParser:
         return Header(len(data), 0, fault)
 
     def parse(self, data: bytes, *, last: bool) -> Records:
-        """The records that end before what may be the footer."""
+        """Returns the records that end before what may be the footer."""
         count = self._complete(len(data), last=last)
         starts = range(0, count * self.hop_bytes, self.hop_bytes)
         records = [data[start : start + self.record_bytes] for start in starts]
@@ -128,7 +128,7 @@ class FixedLengthParser:
         return Records((object_array(records),), None, ends, range(len(records)), len(records), faults)
 
     def _complete(self, size: int, *, last: bool) -> int:
-        """How many records are complete in ``size`` bytes; where more may follow, with the gap behind them."""
+        """Returns how many records are complete in ``size`` bytes; where more may follow, with the gap behind them."""
         body = size - self.footer_bytes
         complete = max(0, (body - self.record_bytes) // self.hop_bytes + 1)
         return complete if last else min(complete, size // self.hop_bytes)

@@ -49,7 +49,7 @@ class ImageHeader:
 
 
 def image_bytes(contents: Any) -> bytes:
-    """The bytes to decode.
+    """Returns the bytes to decode.
 
     Raises:
         InvalidArgumentError: they are no bytes, or empty.
@@ -64,7 +64,7 @@ def image_bytes(contents: Any) -> bytes:
 
 
 def image_format(contents: bytes) -> str:
-    """JPEG, PNG, GIF or BMP, by the first bytes.
+    """Returns JPEG, PNG, GIF or BMP, by the first bytes.
 
     Raises:
         InvalidArgumentError: it is none of them.
@@ -93,7 +93,7 @@ def checked_size(name: str, height: int, width: int, frames: int, max_pixels: in
 
 
 def image_header(contents: bytes) -> ImageHeader:
-    """The header of a PNG, GIF or BMP.
+    """Returns the header of a PNG, GIF or BMP.
 
     Raises:
         InvalidArgumentError: it is another format.
@@ -116,7 +116,7 @@ _SEQUENTIAL: Final = frozenset({0xC0, 0xC1, 0xC9})
 
 
 def jpeg_scans(contents: bytes) -> int:
-    """At most so many passes over a JPEG's pixels will be made: 1, or as many as there are marks of a scan."""
+    """Returns the most passes that decoding makes over a JPEG's pixels: 1, or as many as there are marks of a scan."""
     place, components = 2, 0
     # Segments are followed to the first scan: marks before it may belong to a thumbnail within a segment.
     while contents[place : place + 1] == b"\xff" and len(contents) > place + 9:
@@ -151,7 +151,7 @@ def _png(contents: bytes) -> ImageHeader:
 
 
 def _png_chunks(contents: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The chunks of some bytes. All of them are followed: OpenCV would allocate what a chunk's length claims."""
+    """Yields the chunks of some bytes. All of them are followed: OpenCV would allocate what a chunk's length claims."""
     place, kind = 8, b""
     while kind != b"IEND":
         size, kind = struct.unpack_from(">I4s", contents, place)
@@ -172,7 +172,7 @@ def _gif(contents: bytes) -> ImageHeader:
 
 
 def _gif_frames(contents: bytes, place: int) -> int:
-    """How many pictures there are up to the trailer; IndexError where the file ends before it."""
+    """Returns how many pictures there are up to the trailer; IndexError where the file ends before it."""
     frames = 0
     while (kind := contents[place]) != 0x3B:  # the trailer
         if kind == 0x2C:  # a picture: its place and size, a table of colours, a code size, then blocks

@@ -53,7 +53,7 @@ class JpegSettings:
 
 
 def decode_jpeg_pixels(contents: bytes, settings: JpegSettings) -> Pixels:
-    """The pixels, uint8 of shape (height, width, channels).
+    """Returns the pixels, uint8 of shape (height, width, channels).
 
     Raises:
         DataLossError: truncated or corrupt.
@@ -126,7 +126,7 @@ _ADOBE: Final = re.compile(rb"\xff\xee..Adobe", re.DOTALL)
 
 
 def _from_cmyk(pixels: Pixels, channels: int, *, inverted: bool) -> Pixels:
-    """Ink to light. Adobe's programs store the inks inverted, and mark the file."""
+    """Converts ink to light. Adobe's programs store the inks inverted, and mark the file."""
     light = pixels if inverted else np.bitwise_not(pixels)
     rgb = (light[..., :3].astype(np.uint16) * light[..., 3:] // 255).astype(np.uint8)
     if channels == 3:

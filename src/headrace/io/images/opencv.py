@@ -22,7 +22,7 @@ _GRAY: Final = np.array([9797, 19234, 3737], np.uint32)
 
 
 def opencv(what: str) -> Any:
-    """The library.
+    """Returns the library.
 
     Raises:
         MissingExtraError: it is not installed.
@@ -36,7 +36,7 @@ def opencv(what: str) -> Any:
 
 
 def decode_still(contents: bytes, channels: int, wide: bool, max_pixels: int) -> Pixels:
-    """One picture: (height, width, channels), uint16 if ``wide`` and uint8 if not; the first one of an animation.
+    """Returns one picture: (height, width, channels), uint16 if ``wide`` and uint8 if not; the first one of an animation.
 
     Args:
         contents: a PNG, GIF or BMP.
@@ -56,7 +56,7 @@ def decode_still(contents: bytes, channels: int, wide: bool, max_pixels: int) ->
 
 
 def decode_animation(contents: bytes, channels: int, max_pixels: int) -> Pixels:
-    """All pictures of a GIF, each as it is shown: uint8 (frames, height, width, 3)."""
+    """Returns all pictures of a GIF, each as it is shown: uint8 (frames, height, width, 3)."""
     header = image_header(contents)
     checked_size("GIF", header.height, header.width, header.frames, max_pixels)
     return np.stack(_frames(contents, header, channels))
@@ -126,7 +126,7 @@ def _gray(pixels: Pixels) -> Pixels:
 
 
 def _with_transparent(pixels: Pixels, header: ImageHeader) -> Pixels:
-    """A gray PNG as RGBA, where one shade is transparent."""
+    """Returns a gray PNG as RGBA, where one shade is transparent."""
     assert header.transparent_gray is not None
     top = np.iinfo(pixels.dtype).max
     shade = header.transparent_gray * (top // ((1 << header.bits) - 1))

@@ -73,7 +73,7 @@ class RecordIndex:
 
 
 def index_of(path: str, kind: str, scan: Scan) -> RecordIndex:
-    """The index of a file; built, where none fits.
+    """Returns the index of a file; built, where none fits.
 
     Args:
         path: the file, local or with ``://``.
@@ -111,7 +111,7 @@ def _sidecars(path: str, kind: str) -> list[str]:
 
 
 def _is_foreign(sidecar: str) -> bool:
-    """Whether a file of this name is no index of ours."""
+    """Returns whether a file of this name is no index of ours."""
     try:
         with open(sidecar, "rb") as file:
             return file.read(len(_MARK)) != _MARK
@@ -143,7 +143,7 @@ def _found(sidecar: str, path: str, kind: str, version: tuple[int, str]) -> Reco
 
 
 def _description(sidecar: str) -> tuple[dict[str, Any], int]:
-    """What an index says of itself, and how many records it has."""
+    """Returns what an index says of itself, and how many records it has."""
     with open(sidecar, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _TAIL.size))
@@ -226,7 +226,7 @@ def _write(file: AtomicFile, path: str, kind: str, version: tuple[int, str], sca
 
 
 def _runs(scanned: Iterable[Any]) -> Iterable[Array]:
-    """What a scan gives as arrays of some length, so that pairs are not written one by one."""
+    """Yields what a scan gives as arrays of some length, so that pairs are not written one by one."""
     pairs: list[Any] = []
     fault: DataLossError | None = None
     try:

@@ -183,7 +183,7 @@ class IndexedRecords:
         return self.__getitems__([number + len(self) if number < 0 else number])[0]
 
     def __getitems__(self, indices: Sequence[int] | Array) -> list[Any]:
-        """The records of these numbers, in this order.
+        """Returns the records of these numbers, in this order.
 
         Raises:
             IndexError: a number that is not one of a record.
@@ -202,7 +202,7 @@ class IndexedRecords:
         return records
 
     def columns(self, indices: Array) -> Array:
-        """The records of these numbers, as one array."""
+        """Returns the records of these numbers, as one array."""
         return object_array(self.__getitems__(indices))
 
     @property
@@ -228,7 +228,7 @@ class IndexedRecords:
         return records
 
     def _read(self, file: _File, rows: Array) -> Iterable[bytes]:
-        """The bytes of records of a file."""
+        """Returns the bytes of records of a file."""
         if file.fault is not None and rows.max() >= len(file.spans):
             raise file.fault.located(stage=self._stage, origin=file.path)
         begins, lengths = file.spans[rows].T
@@ -255,7 +255,7 @@ class _File:
 
     @classmethod
     def of(cls, path: str, record_format: IndexedFormat) -> _File:
-        """A file that cannot be read has no records but its error."""
+        """Returns a file that cannot be read has no records but its error."""
         try:
             index = index_of(path, record_format.kind, record_format.scan)
         except (NotFoundError, FailedPreconditionError, DataLossError) as error:
@@ -269,7 +269,7 @@ class _File:
 def _reopened(
     paths: list[str], record_format: IndexedFormat, stage: str | None, versions: list[tuple[int, str] | None]
 ) -> IndexedRecords:
-    """The same records in another process.
+    """Returns the same records in another process.
 
     Raises:
         DataLossError: a file changed in between, so that numbers mean something else.
@@ -289,7 +289,7 @@ def _changed(path: str) -> HeadraceError:
 
 
 def _read_together(reader: _Local | _Remote, begins: Array, ends: Array) -> Iterator[bytes]:
-    """The bytes between these offsets, in this order; those that are near each other are read at once."""
+    """Returns the bytes between these offsets, in this order; those that are near each other are read at once."""
     order = np.argsort(begins, kind="stable")
     highest = np.maximum.accumulate(ends[order])
     starts_run = np.concatenate([[True], begins[order][1:] > highest[:-1] + _GAP_BYTES])
@@ -314,7 +314,7 @@ class _OpenFiles:
         self._readers: dict[str, _Local | _Remote] = {}
 
     def reader(self, file: _File) -> _Local | _Remote:
-        """A reader of the file as it was when its records were counted.
+        """Returns a reader of the file as it was when its records were counted.
 
         Raises:
             DataLossError: it changed.
@@ -348,7 +348,7 @@ class _Local:
         return found.st_size, str(found.st_mtime_ns)
 
     def read(self, begins: list[int], ends: list[int]) -> list[bytes]:
-        """The bytes between these offsets."""
+        """Returns the bytes between these offsets."""
         with says_which_file(self._path):
             data = self._read_at(begins, ends)
         wanted = [end - begin for begin, end in zip(begins, ends, strict=True)]
@@ -365,7 +365,7 @@ class _Local:
             return [self._file.read(end - begin) or b"" for begin, end in places if self._file.seek(begin) >= 0]
 
     def _rest(self, data: bytes, begin: int, end: int) -> bytes:
-        """All that was asked for: the system gives two gigabytes at once, at most."""
+        """Returns all that was asked for: the system gives two gigabytes at once, at most."""
         while len(data) < end - begin:
             with says_which_file(self._path):
                 (more,) = self._read_at([begin + len(data)], [end])
@@ -386,7 +386,7 @@ class _Remote:
         return self._version
 
     def read(self, begins: list[int], ends: list[int]) -> list[bytes]:
-        """The bytes between these offsets."""
+        """Returns the bytes between these offsets."""
         return [self._read(begin, end) for begin, end in zip(begins, ends, strict=True)]
 
     def _read(self, begin: int, end: int) -> bytes:

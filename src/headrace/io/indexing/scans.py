@@ -31,7 +31,7 @@ _RETURN: Final = ord("\r")
 
 
 def scan_lines(path: str) -> Iterator[Array]:
-    """The lines of a text file, without their line ends.
+    """Yields the lines of a text file, without their line ends.
 
     Yields:
         For each line its offset and its length, in runs of shape (lines, 2).
@@ -56,7 +56,7 @@ def scan_lines(path: str) -> Iterator[Array]:
 
 
 def scan_frames(path: str) -> Iterator[Array]:
-    """The records of a TFRecord file, without what stands around them.
+    """Yields the records of a TFRecord file, without what stands around them.
 
     Yields:
         For each record its offset and its length, in runs of shape (records, 2).
@@ -101,7 +101,7 @@ class _Lengths(dict[bytes, int]):
 
 
 def _walk(data: bytes, known: _Lengths) -> tuple[list[tuple[int, int]], int, bool]:
-    """The records that begin in the data, where the next one does, and whether its length is corrupt.
+    """Returns the records that begin in the data, where the next one does, and whether its length is corrupt.
 
     The last record may end behind the data.
     """

@@ -30,7 +30,7 @@ _LINE_FEED, _CARRIAGE_RETURN, _BRACKET, _BRACE, _CLOSING_BRACE = b"\n\r[{}"
 
 
 def columns_of_lines(body: bytes, ends: Array, fields: JsonFields) -> list[Array] | None:
-    """The columns of the objects on these lines, an array for each field; None where the careful way is to be gone.
+    """Returns the columns of the objects on these lines, an array for each field; None where the careful way is to be gone.
 
     Args:
         body: whole lines.
@@ -60,7 +60,7 @@ def columns_of_lines(body: bytes, ends: Array, fields: JsonFields) -> list[Array
 
 
 def _is_flat(field: JsonField) -> bool:
-    """Whether a field is of a kind that is read here: a value, or a list of numbers, in no inner object."""
+    """Returns whether a field is of a kind that is read here: a value, or a list of numbers, in no inner object."""
     if len(field.path) > 1 or field.dtype == np.uint64:
         return False
     return not field.shape or (len(field.shape) == 1 and not isinstance(field.dtype, type) and field.dtype.kind != "b")
@@ -70,7 +70,7 @@ def _is_flat(field: JsonField) -> bool:
 
 
 def _is_one_object_a_line(text: Array, ends: Array) -> bool:
-    """Whether each line begins with ``{`` and ends with ``}``.
+    """Returns whether each line begins with ``{`` and ends with ``}``.
 
     So many objects as lines are then one a line. For where an object does not end at the end of a line, the next one
     begins with a comma or a bracket that closes; and where it does, each line has at least one.
@@ -96,7 +96,7 @@ def _is_utf8(body: bytes) -> bool:
 
 
 def _may_be_deep(text: Array, ends: Array) -> bool:
-    """Whether some line has more brackets than may be nested."""
+    """Returns whether some line has more brackets than may be nested."""
     opening = np.flatnonzero((text == _BRACKET) | (text == _BRACE))
     if len(opening) <= len(ends) + MAX_DEPTH - 1:  # each line has one
         return False
@@ -104,7 +104,7 @@ def _may_be_deep(text: Array, ends: Array) -> bool:
 
 
 def _has_word(text: Array) -> bool:
-    """Whether ``In`` or ``Na`` stands somewhere; four times as fast as to look for the words themselves."""
+    """Returns whether ``In`` or ``Na`` stands somewhere; four times as fast as to look for the words themselves."""
     at = np.flatnonzero((text[:-1] == ord("I")) | (text[:-1] == ord("N")))
     return bool(np.isin(text[at + 1], _SECOND_LETTERS).any())
 
@@ -140,7 +140,7 @@ def _type_of(field: JsonField) -> pa.DataType:
 
 
 def _column(column: Any, field: JsonField) -> Array | None:
-    """The values of one field with defaults for what is missing; None where one does not fit."""
+    """Returns the values of one field with defaults for what is missing; None where one does not fit."""
     if column.null_count and field.default is None:
         return None
     if field.shape:
@@ -164,7 +164,7 @@ def _nulls(column: Any) -> Array:
 
 
 def _narrowed(wide: Array, dtype: np.dtype[Any]) -> Array | None:
-    """The numbers in their own dtype, as an array that nobody else has; None where one does not fit."""
+    """Returns the numbers in their own dtype, as an array that nobody else has; None where one does not fit."""
     if dtype.kind == "f":
         if not _are_pythons(wide, dtype):
             return None
@@ -177,7 +177,7 @@ def _narrowed(wide: Array, dtype: np.dtype[Any]) -> Array | None:
 
 
 def _are_pythons(wide: Array, dtype: np.dtype[Any]) -> bool:
-    """Whether Python has the same floats: pyarrow takes -0 for a float, and a long whole number for infinity."""
+    """Returns whether Python has the same floats: pyarrow takes -0 for a float, and a long whole number for infinity."""
     odd = np.isinf(wide) | (np.signbit(wide) & (wide == 0))
     return not odd.any() and fits_float(wide, dtype)
 
@@ -206,7 +206,7 @@ def _lists(column: Any, field: JsonField) -> Array | None:
 
 
 def _of_several_lengths(numbers: Array, sizes: Array, missing: Array, field: JsonField) -> Array:
-    """Each list as an array of its own: who keeps one does not keep the block."""
+    """Returns each list as an array of its own: who keeps one does not keep the block."""
     ends = np.cumsum(sizes)
     arrays = [
         field.default.copy() if absent else numbers[start:end].copy()

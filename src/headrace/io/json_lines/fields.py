@@ -69,7 +69,7 @@ class JsonField:
         return None in self.shape
 
     def described(self) -> dict[str, Any]:
-        """It as plain data."""
+        """Returns the field as plain data."""
         default = self.default.tolist() if isinstance(self.default, np.ndarray | np.generic) else self.default
         return {"field": list(self.path), "dtype": self.type_name, "shape": list(self.shape), "default": default}
 
@@ -89,7 +89,7 @@ class JsonFields:
 
     @classmethod
     def of(cls, record_defaults: Any) -> JsonFields:
-        """The fields that ``record_defaults`` names.
+        """Returns the fields that ``record_defaults`` names.
 
         Raises:
             InvalidArgumentError: it names none, or has an entry that is none of the forms.
@@ -112,7 +112,7 @@ class JsonFields:
         return any(field.varies for field in self.fields)
 
     def spec(self) -> Any:
-        """The structure of ``TensorSpec`` of an element."""
+        """Returns the structure of ``TensorSpec`` of an element."""
         return unflatten(self.treedef, [TensorSpec(field.shape, field.dtype) for field in self.fields])
 
     def __iter__(self) -> Iterator[JsonField]:
@@ -123,7 +123,7 @@ class JsonFields:
 
 
 def _tree(entry: Any, path: tuple[str, ...]) -> Any:
-    """The entry with a field for each leaf."""
+    """Returns the entry with a field for each leaf."""
     if not isinstance(entry, Mapping):
         return _field(entry, path)
     for key in entry:
@@ -172,7 +172,7 @@ def _content(array: Array) -> Any:
 
 
 def _stored(array: Array) -> Array:
-    """The array as elements carry it, and nobody changes it."""
+    """Returns the array as elements carry it, and nobody changes it."""
     stored = object_array(array.ravel().tolist()).reshape(array.shape) if array.dtype.kind in "UO" else array.copy()
     stored.flags.writeable = False
     return stored

@@ -33,7 +33,7 @@ _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def object_of_line(line: str) -> dict[str, Any]:
-    """The object that a line holds.
+    """Returns the object that a line holds.
 
     Raises:
         InvalidArgumentError: it is no JSON, which column is told; or no object, or nested too deep.

@@ -88,11 +88,11 @@ class JsonLinesParser:
         self._fields = fields
 
     def header(self, data: bytes, *, last: bool) -> Header | None:
-        """Nothing stands before the first line."""
+        """Returns an empty header: nothing comes before the first line."""
         return Header(0, 0)
 
     def parse(self, data: bytes, *, last: bool) -> Records:
-        """The records of the complete lines: fast, and carefully where that does not do."""
+        """Returns the records of the complete lines: fast, and carefully where that does not do."""
         body = whole_lines(data, last=last)
         if not body:
             return NO_RECORDS
@@ -104,7 +104,7 @@ class JsonLinesParser:
         return self.parse_carefully(body)
 
     def parse_carefully(self, body: bytes) -> Records:
-        """The same of whole lines, a record at a time: the reference, and what words the errors."""
+        """Returns the same of whole lines, a record at a time: the reference, and what words the errors."""
         text = LineParser().parse(body, last=True)
         lines: list[str] = text.arrays[0].tolist()
         kept = [index for index, line in enumerate(lines) if index in text.faults or line.strip(_WHITESPACE)]
@@ -133,7 +133,7 @@ class JsonLinesParser:
         return Records(tuple(columns), None, ends, lines, line_breaks, faults)
 
     def _columns(self, lines: list[str], faults: dict[int, HeadraceError]) -> list[Array]:
-        """The columns of these lines; what is wrong with those that are not known to be bad is added to ``faults``."""
+        """Returns the columns of these lines; what is wrong with those that are not known to be bad is added to ``faults``."""
         fields = self._fields
         if fields is None:
             objects = _parsed(lines, object_of_line, dict, faults)

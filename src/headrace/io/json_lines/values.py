@@ -25,7 +25,7 @@ _SHOWN_CHARACTERS: Final = 60
 
 
 def row_of_object(record: Mapping[str, Any], fields: JsonFields) -> list[Any]:
-    """The fields of one record: a value as Python has it, or an array, for each.
+    """Returns the fields of one record: a value as Python has it, or an array, for each.
 
     Raises:
         InvalidArgumentError: a field is missing and required, or does not fit; named.
@@ -34,7 +34,7 @@ def row_of_object(record: Mapping[str, Any], fields: JsonFields) -> list[Any]:
 
 
 def column_of_values(values: Sequence[Any], field: JsonField) -> Array:
-    """The values of one field as an array, records along the first axis; an object array where they vary in shape."""
+    """Returns the values of one field as an array, records along the first axis; an object array where they vary in shape."""
     if field.varies or (isinstance(field.dtype, type) and not field.shape):
         return object_array(list(values))
     if field.shape:
@@ -43,7 +43,7 @@ def column_of_values(values: Sequence[Any], field: JsonField) -> Array:
 
 
 def placeholder(field: JsonField) -> Any:
-    """Anything that fits, for a record that is told to be bad."""
+    """Returns anything that fits, for a record that is told to be bad."""
     if field.shape:
         dtype = np.dtype(object) if isinstance(field.dtype, type) else field.dtype
         return np.zeros(tuple(size or 0 for size in field.shape), dtype)
@@ -51,7 +51,7 @@ def placeholder(field: JsonField) -> Any:
 
 
 def fits_float(exact: Array, dtype: np.dtype[Any]) -> bool:
-    """Whether all finite numbers among some of float64 stay finite."""
+    """Returns whether all finite numbers among some of float64 stay finite."""
     if dtype.itemsize == exact.itemsize:
         return True
     with np.errstate(over="ignore"):
@@ -84,7 +84,7 @@ def _default(field: JsonField) -> Any:
 
 
 def _flattened(value: Any, shape: tuple[int | None, ...], field: JsonField) -> tuple[tuple[int, ...], list[Any]]:
-    """The sizes of nested lists, and what is in the innermost."""
+    """Returns the sizes of nested lists, and what is in the innermost."""
     if not shape:
         return (), [value]
     if type(value) is not list or shape[0] not in (None, len(value)):
@@ -100,7 +100,7 @@ def _flattened(value: Any, shape: tuple[int | None, ...], field: JsonField) -> t
 
 
 def _fit(items: list[Any], field: JsonField) -> bool:
-    """Whether these are of the field's type, and stay what they are in it."""
+    """Returns whether these are of the field's type, and stay what they are in it."""
     kinds = set(map(type, items))
     if isinstance(field.dtype, type):
         return kinds <= {str}

@@ -31,7 +31,7 @@ _OBJECTS: Final = "holds Python objects, which only a pickle could bring back; s
 
 
 def arrays_of_file(path: str) -> Array | dict[str, Array]:
-    """The array of an ``.npy`` file, or those of an ``.npz`` archive by name, read-only.
+    """Returns the array of an ``.npy`` file, or those of an ``.npz`` archive by name, read-only.
 
     Args:
         path: local files are mapped into memory; others, and compressed members, are read whole.
@@ -55,7 +55,7 @@ def arrays_of_file(path: str) -> Array | dict[str, Array]:
 
 
 def array_of_bytes(content: bytes, where: str) -> Array:
-    """The array that is the content of an ``.npy`` file, a copy.
+    """Returns the array that is the content of an ``.npy`` file, a copy.
 
     Args:
         content: header and all.
@@ -122,7 +122,7 @@ def _check_sizes(path: str, members: list[zipfile.ZipInfo], size: int) -> None:
 
 
 def _mapped_member(path: str, file: Any, member: zipfile.ZipInfo) -> Array | None:
-    """A member that lies in the archive as it is; None for one that does not."""
+    """Returns a member that lies in the archive as it is; None for one that does not."""
     if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 1:
         return None
     file.seek(member.header_offset)
@@ -135,7 +135,7 @@ def _mapped_member(path: str, file: Any, member: zipfile.ZipInfo) -> Array | Non
 
 
 def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str) -> Array:
-    """A member's array; of what is decompressed, no more is kept than its header asks for."""
+    """Returns a member's array; of what is decompressed, no more is kept than its header asks for."""
     if member.compress_type not in _PACKED:  # of the others, a few bytes become gigabytes at once
         raise InvalidArgumentError(f"{where} is compressed in a way that is not NumPy's; save it with savez_compressed")
     with archive.open(member) as stream:
@@ -152,7 +152,7 @@ def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str) -> 
 
 
 def _mapped(path: str, file: Any, end: int | None = None) -> Array:
-    """The array whose header the file stands at, in the file's memory, which must not reach beyond ``end``."""
+    """Returns the array whose header the file stands at, in the file's memory, which must not reach beyond ``end``."""
     header = _header(file, path)
     begin = file.tell()
     end = file.seek(0, os.SEEK_END) if end is None else min(end, file.seek(0, os.SEEK_END))
@@ -164,7 +164,7 @@ def _mapped(path: str, file: Any, end: int | None = None) -> Array:
 
 
 def _parsed(content: bytes, path: str) -> Array:
-    """The array that these bytes are, header and all."""
+    """Returns the array that these bytes are, header and all."""
     stream = io.BytesIO(content)
     header = _header(stream, path)
     _check_reaches(path, stream.tell(), header.nbytes, len(content))
@@ -179,7 +179,7 @@ def _check_reaches(path: str, begin: int, nbytes: int, end: int) -> None:
 
 
 def _array(header: Header, content: Any) -> Array:
-    """These bytes as an array, which is no copy."""
+    """Returns these bytes as an array, which is no copy."""
     # Of texts without a character, np.zeros would make texts of one.
     return np.ndarray(header.shape, header.dtype, content or b"\0", order="F" if header.is_fortran else "C")
 

@@ -83,12 +83,12 @@ class NumpyRows:
         return self.__getitems__([index])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[Element]:
-        """The rows of these numbers, in their order."""
+        """Returns the rows of these numbers, in their order."""
         assert self._structure is not None  # without a file, there is no row to ask for
         return rows_of(self._structure, self._leaves(np.asarray(indices, np.int64)))
 
     def columns(self, indices: Array) -> Any:
-        """The rows of these numbers as a structure of arrays with an axis more; read-only where nothing was copied."""
+        """Returns the rows of these numbers as a structure of arrays with an axis more; read-only where nothing was copied."""
         assert self._structure is not None  # without a file, there is no row to ask for
         return unflatten(self._structure, self._leaves(np.asarray(indices)))
 
@@ -124,7 +124,7 @@ class NumpyRows:
 
 
 def _by_field(arrays: Any) -> Any:
-    """The same with a dict of its fields in place of each array of structured dtype."""
+    """Returns the same with a dict of its fields in place of each array of structured dtype."""
     if isinstance(arrays, dict):
         return {name: _by_field(array) for name, array in arrays.items()}
     if arrays.dtype.names is None:
@@ -133,7 +133,7 @@ def _by_field(arrays: Any) -> Any:
 
 
 def _rows_without_characters(texts: Array) -> Array:
-    """The rows in which a text has a number behind the last of Unicode's, of which Python makes no ``str``."""
+    """Returns the rows in which a text has a number behind the last of Unicode's, of which Python makes no ``str``."""
     if not texts.size or not texts.dtype.itemsize:
         return np.zeros(0, np.int64)
     numbers = np.ascontiguousarray(texts).view(np.dtype(np.uint32).newbyteorder(texts.dtype.byteorder))
@@ -141,7 +141,7 @@ def _rows_without_characters(texts: Array) -> Array:
 
 
 def _delivered(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype in an element: texts are objects, and numbers in this machine's order of bytes."""
+    """Returns the dtype in an element: texts are objects, and numbers in this machine's order of bytes."""
     return np.dtype(object) if dtype.kind in "US" else dtype.newbyteorder("=")
 
 
@@ -150,5 +150,5 @@ def _shown(array: Array) -> str:
 
 
 def _version(path: str) -> Any:
-    """What changes when a local file does; another is read whole, and stays."""
+    """Returns what changes when a local file does; another is read whole, and stays."""
     return None if "://" in path else version_of(path)

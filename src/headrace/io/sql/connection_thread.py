@@ -58,7 +58,7 @@ class ConnectionThread:
         self._stopped = False
 
     def call(self, function: Callable[[], T]) -> T:
-        """What the function returns.
+        """Returns what the function returns.
 
         Raises:
             CancelledError: ``stop`` was called, before or meanwhile.

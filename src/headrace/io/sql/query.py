@@ -49,7 +49,7 @@ class Query:
             raise InvalidArgumentError(f"arraysize must be at least 1, not {self.arraysize}")
 
     def __headrace_fingerprint__(self) -> Any:
-        """What the rows depend on; not how many come at once, nor through which cursor."""
+        """Returns what the rows depend on; not how many come at once, nor through which cursor."""
         return self.statement, self.connect, self.form
 
 
@@ -88,7 +88,7 @@ class OpenQuery:
             self.key_index = _index_of(query.statement.key_name, names)
 
     def fetch(self, most: int | None = None) -> list[Row]:
-        """The next rows, none at the end: ``arraysize`` of them, or at most so many."""
+        """Returns the next rows, none at the end: ``arraysize`` of them, or at most so many."""
         if self._held:
             held, self._held = self._held, []
             return held
@@ -123,7 +123,7 @@ class OpenQuery:
 
 
 def _as_tuple(row: Any) -> Row:
-    """A row of a driver that was told to give dicts, or objects of its own."""
+    """Returns a row of a driver that was told to give dicts, or objects of its own."""
     return tuple(row.values()) if isinstance(row, Mapping) else tuple(row)
 
 

@@ -117,7 +117,7 @@ class RowReader:
         return self._position
 
     def read(self, max_rows: int) -> RowChunk | None:
-        """The next 1 to ``max_rows`` rows, or None at the end.
+        """Returns the next 1 to ``max_rows`` rows, or None at the end.
 
         Raises:
             CancelledError: ``stop`` was called; the next call returns None.
@@ -146,7 +146,7 @@ class RowReader:
     # --- giving -------------------------------------------------------------------------------------------------
 
     def _given(self, count: int) -> RowChunk:
-        """The chunk of the next rows, as far as they are good.
+        """Returns the chunk of the next rows, as far as they are good.
 
         Raises:
             InvalidArgumentError: the next row fits no element.
@@ -201,7 +201,7 @@ class RowReader:
             self._take_keys()
 
     def _fetched(self) -> list[Row]:
-        """The next rows of the cursor; where it fails among them, those before come one by one."""
+        """Returns the next rows of the cursor; where it fails among them, those before come one by one."""
         if self._open is None and (rows := self._executed()):
             return rows
         try:
@@ -337,7 +337,7 @@ def _twice(key: Any, statement: Statement) -> InvalidArgumentError:
 
 
 def _good_rows(reading: RowReading, rows: list[Row]) -> int:
-    """How many rows come before the first bad one."""
+    """Returns how many rows come before the first bad one."""
     return next(index for index, row in enumerate(rows) if _fault_of(reading, row) is not None)
 
 

@@ -53,7 +53,7 @@ class RowForm:
         self.spec()  # refuses what is no type
 
     def spec(self) -> Any:
-        """The structure of ``TensorSpec`` of an element; None where types are not stated."""
+        """Returns the structure of ``TensorSpec`` of an element; None where types are not stated."""
         types = self.output_types
         if types is None:
             return None
@@ -62,7 +62,7 @@ class RowForm:
         return tuple(TensorSpec((), kind) for kind in types)
 
     def reading(self, names: Sequence[str]) -> RowReading:
-        """The form of the rows of a query with these columns.
+        """Returns the form of the rows of a query with these columns.
 
         Raises:
             InvalidArgumentError: columns that are named are not there, or their number is another.
@@ -98,7 +98,7 @@ class RowReading:
         ]
 
     def elements(self, rows: Sequence[Row]) -> list[Element]:
-        """The elements of these rows, as the driver's values.
+        """Returns the elements of these rows, as the driver's values.
 
         Raises:
             InvalidArgumentError: a value fits no element.
@@ -110,7 +110,7 @@ class RowReading:
         return normalize_rows([dict(zip(self._names, row, strict=True)) for row in table], {dict})
 
     def arrays(self, rows: Sequence[Row]) -> Any:
-        """A structure of arrays with the rows along their first axis; None where types are not stated.
+        """Returns a structure of arrays with the rows along their first axis; None where types are not stated.
 
         Raises:
             InvalidArgumentError: a value is not of its column's type, or NULL without a default.
@@ -144,7 +144,7 @@ class RowReading:
 
 
 def _by_place(given: Sequence[Any] | Mapping[str, Any] | None, names: Sequence[str], argument: str) -> list[Any]:
-    """What is given for each column, None where nothing is."""
+    """Returns what is given for each column, None where nothing is."""
     if given is None:
         return [None] * len(names)
     if isinstance(given, Mapping):
@@ -158,7 +158,7 @@ def _by_place(given: Sequence[Any] | Mapping[str, Any] | None, names: Sequence[s
 
 
 def _array(values: Sequence[Any], kind: Any) -> np.ndarray:
-    """The values as an array of a type that holds each of them."""
+    """Returns the values as an array of a type that holds each of them."""
     if kind is object:
         return object_array(values)
     if kind in (str, bytes):
@@ -196,7 +196,7 @@ def _numbers(values: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def _are_exact(values: Sequence[Any], converted: np.ndarray) -> np.ndarray:
-    """Which of the values are the same as floats, if they are whole numbers; of the others, any float is right."""
+    """Returns which of the values are the same as floats, if they are whole numbers; of the others, any float is right."""
     if (np.abs(converted) < 2.0 ** (np.finfo(converted.dtype).nmant + 1)).all():  # so many bits hold every whole number
         return np.ones(len(values), bool)
     return np.array(

@@ -62,7 +62,7 @@ class Statement:
     def executed(
         self, connection: Any, since: Any, compared: str = ">="
     ) -> tuple[str, Sequence[Any] | Mapping[str, Any]]:
-        """What is executed, and with which parameters.
+        """Returns what is executed, and with which parameters.
 
         Args:
             connection: to the database, which says how it writes parameters.
@@ -91,7 +91,7 @@ class Statement:
 
 
 def paramstyle_of(connection: Any) -> str:
-    """How the driver of a connection writes parameters.
+    """Returns how the driver of a connection writes parameters.
 
     Raises:
         InvalidArgumentError: its module does not say.

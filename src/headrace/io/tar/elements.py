@@ -60,7 +60,7 @@ class ElementRun:
         return self.members.offset if self._file is None else self._file.member.offset
 
     def next(self) -> dict[str, Any] | HeadraceError | None:
-        """The next element, or what is wrong with it; None at the end.
+        """Returns the next element, or what is wrong with it; None at the end.
 
         The header behind an element is read as well, since nothing else says that it has no further file.
 
@@ -108,7 +108,7 @@ def _next_file(members: TarMembers) -> _File | None:
 
 
 def reaches(path: str, compression_type: str, offset: int) -> bool:
-    """Whether an archive that ends, or has zeros, at an offset has its end there, and not before.
+    """Returns whether an archive that ends, or has zeros, at an offset has its end there, and not before.
 
     Raises:
         DataLossError: it is cut short or corrupt.
@@ -124,7 +124,7 @@ def reaches(path: str, compression_type: str, offset: int) -> bool:
 
 
 def scan_elements(path: str) -> Iterator[tuple[int, int]]:
-    """Where the elements of an uncompressed archive lie: for each its offset and its length.
+    """Yields where the elements of an uncompressed archive lie: for each its offset and its length.
 
     Raises:
         DataLossError: behind the last whole one, where the archive is cut short or corrupt.
@@ -145,7 +145,7 @@ def scan_elements(path: str) -> Iterator[tuple[int, int]]:
 
 
 def decode_element(data: bytes, path: str) -> dict[str, Any]:
-    """The element that these bytes of an archive are.
+    """Returns the element that these bytes of an archive are.
 
     Raises:
         InvalidArgumentError: it has a file that cannot be read.

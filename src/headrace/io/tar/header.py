@@ -72,12 +72,12 @@ class TarHeader:
 
 
 def padded(nbytes: int) -> int:
-    """How many bytes of an archive a content of so many bytes fills: whole blocks."""
+    """Returns how many bytes of an archive a content of so many bytes fills: whole blocks."""
     return -(-nbytes // BLOCK_BYTES) * BLOCK_BYTES
 
 
 def parsed_header(block: bytes) -> TarHeader:
-    """What a block of 512 bytes says, which is not ``END_BLOCK``.
+    """Returns what a block of 512 bytes says, which is not ``END_BLOCK``.
 
     Raises:
         DataLossError: its checksum is wrong, or a number in it is none.
@@ -97,7 +97,7 @@ def parsed_header(block: bytes) -> TarHeader:
 
 
 def named_by_pax(header: TarHeader, records: bytes) -> TarHeader:
-    """The header with what an extended header (pax) before it says.
+    """Returns the header with what an extended header (pax) before it says.
 
     Raises:
         DataLossError: the extended header is malformed.
@@ -115,7 +115,7 @@ def named_by_pax(header: TarHeader, records: bytes) -> TarHeader:
 
 
 def text_of(field: bytes) -> str:
-    """A name as a header or a long name holds it: up to a NUL. What is not UTF-8 is kept as Python keeps it in paths."""
+    """Returns a name as a header or a long name holds it: up to a NUL. What is not UTF-8 is kept as Python keeps it in paths."""
     return field.partition(b"\0")[0].decode("utf-8", "surrogateescape")
 
 
@@ -130,13 +130,13 @@ def _is_intact(block: bytes, checksum: bytes) -> bool:
 
 
 def _signed_sum(block: bytes) -> int:
-    """As some old programs add the bytes up."""
+    """Returns the sum of the bytes as signed numbers, as some old programs add them up."""
     rest = block[: _CHECKSUM.start] + b" " * 8 + block[_CHECKSUM.stop :]
     return sum(struct.unpack(f"{BLOCK_BYTES}b", rest))
 
 
 def _number(field: bytes) -> int:
-    """A number in octal, or for large ones as GNU tar writes it: in base 256, marked by the first bit."""
+    """Returns a number in octal, or for large ones as GNU tar writes it: in base 256, marked by the first bit."""
     if field[0] < 0x80:
         return _octal(field)
     number = int.from_bytes(bytes([field[0] & 0x7F]) + field[1:], "big")
@@ -160,7 +160,7 @@ def _decimal(digits: bytes) -> int:
 
 
 def _pax_fields(records: bytes) -> dict[bytes, bytes]:
-    """The fields of an extended header: ``length keyword=value``, a line each; the length counts all of it."""
+    """Returns the fields of an extended header: ``length keyword=value``, a line each; the length counts all of it."""
     fields: dict[bytes, bytes] = {}
     at = 0
     while at < len(records) and records[at] != 0:

@@ -50,7 +50,7 @@ class Member:
 
 
 def split_name(name: str) -> tuple[str, str] | None:
-    """A member's key and extension: the name up to, and behind, the first dot behind the last slash; None without."""
+    """Returns a member's key and extension: the name up to, and behind, the first dot behind the last slash; None without."""
     folder, slash, base = name.rpartition("/")
     stem, _, extension = base.partition(".")
     # As WebDataset's: small letters, whatever the camera wrote.
@@ -84,7 +84,7 @@ class TarMembers:
         self._content = 0  # how many bytes of content come before the next header, padding included
 
     def next(self) -> Member | None:
-        """The next member; what is left of the content of the one before is passed over. None at the end.
+        """Returns the next member; what is left of the content of the one before is passed over. None at the end.
 
         Raises:
             DataLossError: the archive is cut short or corrupt; nothing behind it can be read.
@@ -106,7 +106,7 @@ class TarMembers:
         return None
 
     def content(self, member: Member) -> bytes:
-        """The content of the member that ``next`` gave last.
+        """Returns the content of the member that ``next`` gave last.
 
         Raises:
             DataLossError: the archive ends before.
@@ -165,7 +165,7 @@ class TarMembers:
     # --- bytes --------------------------------------------------------------------------------------------------
 
     def _exactly(self, nbytes: int) -> bytes:
-        """The next so many bytes."""
+        """Returns the next so many bytes."""
         self.offset += nbytes
         end = self._at + nbytes
         if end <= len(self._data):

@@ -97,7 +97,7 @@ class TarReader(StreamReader):
     # --- one element --------------------------------------------------------------------------------------------
 
     def _element(self) -> dict[str, Any] | None:
-        """The next element; None at the end, or where ``_fault`` says what is wrong with it."""
+        """Returns the next element; None at the end, or where ``_fault`` says what is wrong with it."""
         if self._closed or self._fault is not None:
             return None
         position = self._position

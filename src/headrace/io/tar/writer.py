@@ -94,7 +94,7 @@ class TarWriter:
 
 
 def _files_of(element: Mapping[str, Any]) -> dict[str, bytes]:
-    """The contents of an element's files by their names."""
+    """Returns the contents of an element's files by their names."""
     key = element.get("__key__")
     if not isinstance(key, str):
         raise InvalidArgumentError(f"an element needs a str under '__key__', and has {key!r}")

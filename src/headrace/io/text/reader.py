@@ -65,11 +65,11 @@ class LineParser:
     has_header = False
 
     def header(self, data: bytes, *, last: bool) -> Header | None:
-        """Nothing stands before the first line."""
+        """Returns an empty header: nothing comes before the first line."""
         return Header(0, 0)
 
     def parse(self, data: bytes, *, last: bool) -> Records:
-        """The lines, all decoded at once; one by one only where that fails."""
+        """Returns the lines, all decoded at once; one by one only where that fails."""
         body = whole_lines(data, last=last)
         if not body:
             return NO_RECORDS
@@ -85,12 +85,12 @@ class LineParser:
 
 
 def whole_lines(data: bytes, *, last: bool) -> bytes:
-    """The lines that are complete; all of it when nothing follows."""
+    """Returns the lines that are complete; all of it when nothing follows."""
     return data if last else data[: data.rfind(b"\n") + 1]
 
 
 def not_utf8(error: UnicodeDecodeError) -> InvalidArgumentError:
-    """The error of text that is not UTF-8, which says what to do."""
+    """Returns the error of text that is not UTF-8, which says what to do."""
     byte = error.object[error.start]
     reason = f"not UTF-8 ({error.reason}: byte 0x{byte:02x}); convert the file, or read it as bytes"
     fault = InvalidArgumentError(reason)
@@ -123,6 +123,6 @@ def _decodable_lines(body: bytes, faults: dict[int, InvalidArgumentError]) -> li
 
 
 def line_ends(body: bytes) -> Array:
-    """Where each line ends, line break included."""
+    """Returns where each line ends, line break included."""
     ends = np.flatnonzero(np.frombuffer(body, np.uint8) == _LINE_FEED) + 1
     return ends if body.endswith(b"\n") else np.append(ends, len(body))

@@ -57,7 +57,7 @@ _CRC_OFFSETS: Final = np.arange(_CRC.size)
 
 
 def crc32c_function() -> Callable[[bytes], int]:
-    """What computes a CRC32C.
+    """Returns the function that computes a CRC32C.
 
     Raises:
         MissingExtraError: google-crc32c is not installed.
@@ -71,12 +71,12 @@ def crc32c_function() -> Callable[[bytes], int]:
 
 
 def masked(crc: int) -> bytes:
-    """A checksum as it stands in the file."""
+    """Returns a checksum as it stands in the file."""
     return _CRC.pack(((crc >> 15 | crc << 17) + _MASK) & 0xFFFFFFFF)
 
 
 def length_in(head: bytes, crc32c: Callable[[bytes], int]) -> int:
-    """The length that stands in the twelve bytes before a record, or -1 where they are fewer or corrupt."""
+    """Returns the length that stands in the twelve bytes before a record, or -1 where they are fewer or corrupt."""
     length = head[: _LENGTH.size]
     if len(head) < HEAD_BYTES or head[_LENGTH.size :] != masked(crc32c(length)):
         return -1
@@ -85,7 +85,7 @@ def length_in(head: bytes, crc32c: Callable[[bytes], int]) -> int:
 
 
 def _count_of_good(data: bytes, ends: list[int], crcs: list[int]) -> int:
-    """How many records have the checksum that stands behind them, up to the first that has not."""
+    """Returns how many records have the checksum that stands behind them, up to the first that has not."""
     if not ends:
         return 0
     stored = np.frombuffer(data, np.uint8)[np.add.outer(ends, _CRC_OFFSETS)].view("<u4")[:, 0]
@@ -171,7 +171,7 @@ class FrameReader(BufferedReader):
     # --- cutting the buffer into records ------------------------------------------------------------------------
 
     def _good_run(self, most: int) -> list[bytes]:
-        """The good records that are complete in the buffer, up to ``most``; stepped over.
+        """Returns the good records that are complete in the buffer, up to ``most``; stepped over.
 
         What is done for each of them is done in as few calls as can be: a length that was seen before is not checked
         again, and all checksums are compared at once.
@@ -196,7 +196,7 @@ class FrameReader(BufferedReader):
         return payloads[:good] if good < len(payloads) else payloads
 
     def _length_of(self, head: bytes) -> int:
-        """The length that stands before a record, or -1 where it is corrupt, incomplete or above the limit."""
+        """Returns the length that stands before a record, or -1 where it is corrupt, incomplete or above the limit."""
         length = length_in(head, self._crc32c)
         if not 0 <= length <= self._max_record_bytes:
             return -1
@@ -206,7 +206,7 @@ class FrameReader(BufferedReader):
         return length
 
     def _next_frame(self) -> _Frame | None:
-        """The next record, for which as much is read as is needed; None at the end of the file."""
+        """Returns the next record, for which as much is read as is needed; None at the end of the file."""
         while (frame := self._frame()) is None:
             left = len(self._data) - self._at
             if self._failure is not None:
@@ -217,7 +217,7 @@ class FrameReader(BufferedReader):
         return frame
 
     def _frame(self) -> _Frame | None:
-        """The record that begins at ``_at``, or None where it is not complete."""
+        """Returns the record that begins at ``_at``, or None where it is not complete."""
         body = self._at + HEAD_BYTES
         if len(self._data) < body:
             return None
@@ -267,17 +267,17 @@ class FrameReader(BufferedReader):
 
 
 def wrong_checksum() -> HeadraceError:
-    """The error of a record whose checksum is wrong."""
+    """Returns the error of a record whose checksum is wrong."""
     return DataLossError("the record is corrupt: its checksum is wrong")
 
 
 def cut_off(left: int) -> HeadraceError:
-    """The error of a record of which so many bytes are there."""
+    """Returns the error of a record of which so many bytes are there."""
     return DataLossError(f"the file ends {left} bytes into a record; it was cut short")
 
 
 def corrupt_length() -> HeadraceError:
-    """The error of a length whose checksum is wrong."""
+    """Returns the error of a length whose checksum is wrong."""
     return DataLossError(
         "the length of a record is corrupt, so that the rest cannot be read; is it a TFRecord file, and is "
         "compression_type right?"
