@@ -23,6 +23,7 @@ from headrace.observe.stalls import Stall, Vigil
 from headrace.observe.watch import WATCH
 from headrace.optimize.add_final_prefetch import has_parallel_work
 from headrace.optimize.rules import optimized
+from headrace.physical.budget import Budget
 from headrace.physical.context import StageContext
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages import lower
@@ -37,8 +38,8 @@ from headrace.plan.options import STALL_WARNING_S, Options
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
 from headrace.plan.shuffling import Shuffle
 from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
-from headrace.semantics.budget import Budget, owner_of
 from headrace.semantics.cache_fillings import Fillings
+from headrace.semantics.held_bytes import owner_of
 from headrace.semantics.meters import Meters
 from headrace.semantics.run_context import Seeds
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import headrace as hr
 from headrace.optimize import rules
+from headrace.physical.budget import Budget
 from headrace.physical.stage import Pace
 from headrace.physical.workers.parallel_stage import ParallelStage
 from headrace.plan.node import Node
-from headrace.semantics.budget import Budget
 from headrace.testing.restoring import delivered, same
 
 # Enough for every plan that ends; of an endless one so much is compared.

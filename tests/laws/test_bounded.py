@@ -19,9 +19,10 @@ from tests.laws.running import in_blocks_of
 import headrace as hr
 from headrace import engine
 from headrace.machine import Share
+from headrace.physical.budget import Budget
 from headrace.physical.stage import Stage
 from headrace.physical.workers.prefetch import PrefetchStage
-from headrace.semantics import budget as budgets
+from headrace.semantics import held_bytes
 
 LIMIT_S = 30.0
 
@@ -309,8 +310,11 @@ def test_one_element_that_is_larger_than_most_is_no_false_alarm() -> None:
 def test_above_the_default_budget_is_one_warning_and_above_all_memory_an_error(executor: str) -> None:
     share = Share(cores=1, memory_bytes=400 * ELEMENT_BYTES)
     options = hr.Options(executor=executor)
-    with mock.patch.object(engine, "current_share", return_value=share), mock.patch.object(budgets, "_warned", set()):
-        with mock.patch.object(budgets._log, "warning") as warning:
+    with (
+        mock.patch.object(engine, "current_share", return_value=share),
+        mock.patch.object(held_bytes, "_warned", set()),
+    ):
+        with mock.patch.object(held_bytes._log, "warning") as warning:
             for _ in range(2):
                 assert sum(1 for _ in arrays(Flow(), 300).shuffle(200).with_options(options)) == 300
         assert warning.call_count == 1
@@ -321,7 +325,7 @@ def test_above_the_default_budget_is_one_warning_and_above_all_memory_an_error(e
 
 
 def test_what_is_above_the_default_budget_leaves_a_part_of_it_to_what_reads_ahead() -> None:
-    budget = budgets.Budget(800, parts=2, most_bytes=3_200)
+    budget = Budget(800, parts=2, most_bytes=3_200)
     holding = budget.holding("shuffle", "")
     holding.hold(2_000, tuple, count=1)
     assert budget.share_bytes == 50
@@ -330,7 +334,7 @@ def test_what_is_above_the_default_budget_leaves_a_part_of_it_to_what_reads_ahea
 
 
 def test_what_is_held_no_more_is_there_again_for_what_reads_ahead() -> None:
-    budget = budgets.Budget(1_000)
+    budget = Budget(1_000)
     holding = budget.holding("shuffle", "")
     holding.hold(900, tuple, count=9)
     assert budget.share_bytes == 100

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from headrace.arguments import AUTOTUNE, check_int
 from headrace.caching.memory import MemoryCache
 from headrace.dataset.fingerprinting import key_of_dataset
-from headrace.dataset.part import Part
+from headrace.dataset.mixin import DatasetMixin
 from headrace.errors import InvalidArgumentError
 from headrace.plan.buffering import Cache, Prefetch, WithOptions, options_of
 from headrace.plan.options import Options
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Buffering"]
 
 
-class Buffering(Part):
+class Buffering(DatasetMixin):
     """Operations that hold elements, and settings: the elements stay the same."""
 
     __slots__ = ()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.dataset.part import Part, plan_of_argument
+from headrace.dataset.mixin import DatasetMixin, plan_from
 from headrace.plan.combining import Zip
 from headrace.structure import flatten, normalize
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Combining"]
 
 
-class Combining(Part):
+class Combining(DatasetMixin):
     """The operation that puts the elements of several datasets together."""
 
     __slots__ = ()
@@ -50,7 +50,7 @@ class Combining(Part):
         leaves, treedef = flatten(normalize(datasets))
         if any(isinstance(leaf, np.ndarray) for leaf in leaves):  # which is what normalize makes of a list
             raise TypeError("zip: a list is no structure of datasets; pass a tuple")
-        plans = tuple(plan_of_argument(leaf, stage="zip") for leaf in leaves)
+        plans = tuple(plan_from(leaf, stage="zip") for leaf in leaves)
         if treedef.is_leaf():
             return cls._of(plans[0])
         return cls._of(Zip(treedef=treedef, datasets=plans, name=name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
-from headrace.dataset.part import Part
+from headrace.dataset.mixin import DatasetMixin
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.ownership import copied
 from headrace.plan.buffering import options_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Consuming"]
 
 
-class Consuming(Part):
+class Consuming(DatasetMixin):
     """What is asked of a dataset: its elements, their number and kind, its plan."""
 
     __slots__ = ()
@@ -42,7 +42,7 @@ class Consuming(Part):
             [0, 2, 4]
         """
         result = transformation_func(cast("Dataset", self))
-        if not isinstance(result, Part):
+        if not isinstance(result, DatasetMixin):
             raise TypeError(f"apply: the function must return a Dataset, but returned {type(result).__name__}")
         return result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headrace.dataset.part import Part
+from headrace.dataset.mixin import DatasetMixin
 from headrace.errors import HeadraceError
 from headrace.plan.buffering import Prefetch
 from headrace.plan.elementwise import Enumerate, Filter, Map, RandomMap
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Elementwise"]
 
 
-class Elementwise(Part):
+class Elementwise(DatasetMixin):
     """Operations that look at one element at a time."""
 
     __slots__ = ()

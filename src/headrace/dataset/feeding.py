@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.arguments import check_int
-from headrace.dataset.part import Part
+from headrace.dataset.mixin import DatasetMixin
 from headrace.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Feeding"]
 
 
-class Feeding(Part):
+class Feeding(DatasetMixin):
     """Operations that hand elements to a framework, on its device."""
 
     __slots__ = ()

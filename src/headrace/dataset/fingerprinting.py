@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headrace.dataset.part import plan_of_argument
+from headrace.dataset.mixin import plan_from
 
 if TYPE_CHECKING:
     from headrace.caching.proof import Proof
@@ -65,7 +65,7 @@ def fingerprint(dataset: object, *, explain: bool = False) -> str:
     """
     from headrace.plan.content_fingerprint import contents_of
 
-    contents = contents_of(plan_of_argument(dataset, stage="fingerprint"))
+    contents = contents_of(plan_from(dataset, stage="fingerprint"))
     return contents.explain() if explain else contents.fingerprint
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.dataset.part import Part
+from headrace.dataset.mixin import DatasetMixin
 from headrace.plan.grouping import Batch, CyclingBatch, PaddedBatch, RaggedBatch, Unbatch
 from headrace.plan.padding import Padding
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Grouping"]
 
 
-class Grouping(Part):
+class Grouping(DatasetMixin):
     """Operations that put elements together, or take them apart."""
 
     __slots__ = ()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.dataset.part import Part, plan_of_argument
+from headrace.dataset.mixin import DatasetMixin, plan_from
 from headrace.errors import InvalidArgumentError
 from headrace.plan.mixing import ChooseFromDatasets, RejectionResample, SampleFromDatasets, checked_weights
 from headrace.plan.node import Node
@@ -23,7 +23,7 @@ __all__ = ["Mixing"]
 Repeats = bool | int
 
 
-class Mixing(Part):
+class Mixing(DatasetMixin):
     """Operations that choose which dataset, or which copy of an element, comes next."""
 
     __slots__ = ()
@@ -74,7 +74,7 @@ class Mixing(Part):
         """
         stage = SampleFromDatasets.op
         plans = _plans(datasets, repeat, stage=stage)
-        varying = plan_of_argument(weights, stage=stage) if isinstance(weights, Part) else None
+        varying = plan_from(weights, stage=stage) if isinstance(weights, DatasetMixin) else None
         chances: list[float] = []
         if varying is None:
             chances = [1.0] * len(plans) if weights is None else checked_weights(weights, len(plans), stage=stage)
@@ -128,7 +128,7 @@ class Mixing(Part):
         return cls._of(
             ChooseFromDatasets(
                 datasets=tuple(_plans(datasets, False, stage=stage)),
-                choice_dataset=plan_of_argument(choice_dataset, stage=stage),
+                choice_dataset=plan_from(choice_dataset, stage=stage),
                 stop_on_empty_dataset=bool(stop_on_empty_dataset),
                 name=name,
             )
@@ -181,11 +181,11 @@ class Mixing(Part):
 
 def _plans(datasets: Any, repeat: Repeats | Sequence[Repeats], *, stage: str) -> list[Node]:
     """The plans of the datasets, each repeated as it shall be."""
-    if isinstance(datasets, Part) or not isinstance(datasets, Sequence):
+    if isinstance(datasets, DatasetMixin) or not isinstance(datasets, Sequence):
         raise TypeError(f"{stage}: expected a list of datasets, not {type(datasets).__name__}")
     if not datasets:
         raise InvalidArgumentError("there is no dataset to choose from", stage=stage)
-    plans = [plan_of_argument(dataset, stage=stage) for dataset in datasets]
+    plans = [plan_from(dataset, stage=stage) for dataset in datasets]
     counts = list(repeat) if isinstance(repeat, Sequence) else [repeat] * len(plans)
     if len(counts) != len(plans):
         message = f"repeat must have one value for each of the {len(plans)} datasets, not {len(counts)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headrace.dataset.part import Part
+from headrace.dataset.mixin import DatasetMixin
 from headrace.plan.nesting import FlatMap, Interleave
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Nesting"]
 
 
-class Nesting(Part):
+class Nesting(DatasetMixin):
     """Operations whose function makes a dataset of each element."""
 
     __slots__ = ()

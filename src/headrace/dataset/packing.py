@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from headrace.dataset.part import Part
+from headrace.dataset.mixin import DatasetMixin
 from headrace.plan.packing import Pack
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["Packing"]
 
 
-class Packing(Part):
+class Packing(DatasetMixin):
     """The operation that packs sequences into rows of one length."""
 
     __slots__ = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.dataset.part import Part, plan_of_argument
+from headrace.dataset.mixin import DatasetMixin, plan_from
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["Sequencing"]
 
 
-class Sequencing(Part):
+class Sequencing(DatasetMixin):
     """Operations that choose which elements come: some of them, all of them again, and then others."""
 
     __slots__ = ()
@@ -96,4 +96,4 @@ class Sequencing(Part):
             >>> list(hr.Dataset.range(2).concatenate(hr.Dataset.range(5, 7)))
             [0, 1, 5, 6]
         """
-        return self._of(Concatenate(first=self._plan, second=plan_of_argument(dataset, stage="concatenate"), name=name))
+        return self._of(Concatenate(first=self._plan, second=plan_from(dataset, stage="concatenate"), name=name))

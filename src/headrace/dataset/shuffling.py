@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.dataset.part import Part
+from headrace.dataset.mixin import DatasetMixin
 from headrace.plan.randomness import Randomness
 from headrace.plan.shuffling import Shuffle
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Shuffling"]
 
 
-class Shuffling(Part):
+class Shuffling(DatasetMixin):
     """The operation that puts elements in random order."""
 
     __slots__ = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.dataset.part import Part
+from headrace.dataset.mixin import DatasetMixin
 from headrace.plan.skipping import IgnoreErrors
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["Skipping"]
 
 
-class Skipping(Part):
+class Skipping(DatasetMixin):
     """Operations that leave out elements that failed."""
 
     __slots__ = ()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.dataset.part import Part
+from headrace.dataset.mixin import DatasetMixin
 from headrace.errors import InvalidArgumentError
 from headrace.io.files import FilePaths, match_files
 from headrace.plan.by_number import Source
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Sources"]
 
 
-class Sources(Part):
+class Sources(DatasetMixin):
     """The sources that are functions of Dataset: from memory, from generators, numbers, names of files."""
 
     __slots__ = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headrace.dataset.part import Part
+from headrace.dataset.mixin import DatasetMixin
 from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile, Unique
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Stateful"]
 
 
-class Stateful(Part):
+class Stateful(DatasetMixin):
     """Operations that go through elements in order, with something in mind."""
 
     __slots__ = ()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.dataset.fingerprinting import key_of_plan
-from headrace.dataset.part import Part
+from headrace.dataset.mixin import DatasetMixin
 from headrace.dataset.storing_functions import placed, reading, sharding
 from headrace.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from headrace.known_as import known_as
@@ -28,7 +28,7 @@ __all__ = ["Storing"]
 _COMPRESSIONS = {None: None, "": None, "NONE": None, "GZIP": "GZIP"}
 
 
-class Storing(Part):
+class Storing(DatasetMixin):
     """Operations that write elements to a folder, and read them from there."""
 
     __slots__ = ()

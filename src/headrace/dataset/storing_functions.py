@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.arguments import check_function
-from headrace.dataset.part import Part
+from headrace.dataset.mixin import DatasetMixin
 from headrace.errors import HeadraceError, InvalidArgumentError, said
 from headrace.ownership import read_only
 from headrace.plan.node import function_label
@@ -67,7 +67,7 @@ def reading(reader_func: Callable[[Any], Any], *, stage: str) -> Callable[[Any],
 
     def read(datasets: Any) -> Any:
         made = reader_func(datasets)
-        if not isinstance(made, Part):
+        if not isinstance(made, DatasetMixin):
             raise TypeError(f"{label}: reader_func must return a Dataset, but returned {type(made).__name__}")
         return made
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace.dataset.part import Part
+from headrace.dataset.mixin import DatasetMixin
 from headrace.known_as import known_as
 from headrace.plan.bucketing import Buckets, boundary_shapes
 from headrace.plan.windowing import GroupByWindow, Window, WindowContents
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Windowing"]
 
 
-class Windowing(Part):
+class Windowing(DatasetMixin):
     """Operations that make datasets of runs and of groups of elements."""
 
     __slots__ = ()

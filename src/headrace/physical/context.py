@@ -6,6 +6,7 @@ import dataclasses
 from typing import Self
 
 from headrace.caching.kept import Filled
+from headrace.physical.budget import Budget
 from headrace.physical.workers.gates import Gate, Gates
 from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, parallel_calls_of
@@ -19,12 +20,14 @@ class StageContext(RunContext):
     """Where a stage stands in a run.
 
     Attributes:
+        budget: the bytes that the run may hold, who holds them, and how much is left to what reads ahead.
         gates: the way to the run's workers, one for each parallel operation; None inside a task, where nothing may wait for another task.
         deterministic: what stages that were not told do about the order of parallel work.
         replayed: True upstream of an operation that reads its input again when it is restored, so that the input must
             come in the same order again.
     """
 
+    budget: Budget
     gates: Gates | None
     deterministic: bool = True
     replayed: bool = False

@@ -13,8 +13,8 @@ from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, nodes_of
 from headrace.plan.randomness import Randomness, randomness_of
 from headrace.plan.sequencing import Shard
-from headrace.semantics.budget import Budget, Holding
 from headrace.semantics.cache_fillings import Fillings, Pin
+from headrace.semantics.held_bytes import HeldBytes, Holding
 from headrace.semantics.meters import Meters
 from headrace.semantics.random_streams import Key, derived_seed
 from headrace.semantics.shared_order import warn_of_own_order
@@ -104,7 +104,7 @@ class RunContext:
 
     seeds: Seeds
     meters: Meters
-    budget: Budget
+    budget: HeldBytes
     epoch: tuple[int, ...] = (0,)
     within: tuple[object, ...] = ()
     downstream_maps: int = 0

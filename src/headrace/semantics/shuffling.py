@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from headrace.plan.shuffling import WHOLE_DATASET, Shuffle
-from headrace.semantics.budget import in_words
+from headrace.semantics.held_bytes import in_words
 from headrace.semantics.random_streams import Key, permutation, random_indices
 from headrace.semantics.run_context import RunContext
 

@@ -220,7 +220,8 @@ def test_a_rule_changes_neither_cardinality_nor_specification_and_is_done_at_onc
     plan = recipe.build().__headrace_plan__()
     better = rule(plan)
     assert better.cardinality() == plan.cardinality()
-    assert better.spec() == plan.spec() or plan.spec() is None
+    # As texts: the specification of a ragged component equals only itself.
+    assert plan.spec() is None or str(better.spec()) == str(plan.spec())
     assert rule(better) is better
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from headrace.backends.access.dispatch import Access, access_of
 from headrace.plan.buffering import options_of
 from headrace.plan.node import Node
-from headrace.semantics.budget import Budget
 from headrace.semantics.cache_keys import with_keys_of_run
+from headrace.semantics.held_bytes import HeldBytes
 from headrace.semantics.meters import Meters
 from headrace.semantics.run_context import RunContext, Seeds
 
@@ -24,5 +24,5 @@ def element_access(plan: Node) -> Access:
     )  # functions that draw from it make plans, and have no access
     return access_of(
         with_keys_of_run(plan, seeds, options_of(plan)),
-        RunContext(seeds=seeds, meters=Meters(), budget=Budget(1)),
+        RunContext(seeds=seeds, meters=Meters(), budget=HeldBytes(1)),
     )

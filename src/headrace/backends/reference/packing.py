@@ -14,7 +14,7 @@ from headrace.blocks.cursor import State, input_state
 from headrace.blocks.origin import grouped
 from headrace.errors import HeadraceError
 from headrace.plan.packing import Pack
-from headrace.semantics.budget import Holding
+from headrace.semantics.held_bytes import Holding
 from headrace.semantics.packing import PACK_REMEDY, TokenSequence, pack_state, sequence_of, sequences_lost
 from headrace.semantics.run_context import RunContext
 from headrace.structure import Element

@@ -9,7 +9,7 @@ from headrace.backends.reference.stream import Given, Stream
 from headrace.blocks.cursor import State, input_state
 from headrace.errors import HeadraceError
 from headrace.plan.shuffling import Shuffle
-from headrace.semantics.budget import Holding
+from headrace.semantics.held_bytes import Holding
 from headrace.semantics.random_streams import Key
 from headrace.semantics.run_context import RunContext
 from headrace.semantics.shuffling import (

@@ -10,8 +10,8 @@ from headrace.backends.reference.stream import Given, Stream, Unary, called
 from headrace.blocks.cursor import State, input_state
 from headrace.errors import HeadraceError
 from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile, Unique
-from headrace.semantics.budget import Holding
 from headrace.semantics.failures import as_element_error
+from headrace.semantics.held_bytes import Holding
 from headrace.semantics.run_context import RunContext
 from headrace.semantics.stateful import (
     DROPPED,

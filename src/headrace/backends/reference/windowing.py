@@ -14,9 +14,9 @@ from headrace.errors import HeadraceError
 from headrace.observe import frames
 from headrace.ownership import read_only
 from headrace.plan.windowing import GroupByWindow, Window, WindowContents
-from headrace.semantics.budget import Holding
 from headrace.semantics.calls import call_on
 from headrace.semantics.failures import inside_element
+from headrace.semantics.held_bytes import Holding
 from headrace.semantics.run_context import RunContext
 from headrace.semantics.window_contents import WindowRows
 from headrace.semantics.windowing import GROUPS_REMEDY, group_lost, group_state, reduced_plan, window_element

@@ -31,9 +31,9 @@ from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.workers.prefetch import PrefetchStage
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
-from headrace.semantics.budget import Holding
 from headrace.semantics.buffering import CACHE_REMEDY, cache_state, located_in_cache
 from headrace.semantics.cache_fillings import Pin
+from headrace.semantics.held_bytes import Holding
 from headrace.semantics.sources import StoredSource
 
 __all__ = ["CacheStage"]

@@ -21,8 +21,8 @@ from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.packing_bins import open_bins
 from headrace.plan.packing import Pack
-from headrace.semantics.budget import Holding
 from headrace.semantics.failures import as_element_error
+from headrace.semantics.held_bytes import Holding
 from headrace.semantics.packing import (
     PACK_REMEDY,
     BinContents,

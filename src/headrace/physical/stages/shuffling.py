@@ -28,7 +28,7 @@ from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.plan.shuffling import Shuffle
-from headrace.semantics.budget import Holding
+from headrace.semantics.held_bytes import Holding
 from headrace.semantics.random_streams import Key
 from headrace.semantics.shuffling import (
     SHUFFLE_REMEDY,

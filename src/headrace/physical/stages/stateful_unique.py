@@ -20,8 +20,8 @@ from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.stateful import Unique
-from headrace.semantics.budget import Holding
 from headrace.semantics.failures import as_element_error
+from headrace.semantics.held_bytes import Holding
 from headrace.semantics.stateful import DROPPED, UNIQUE_REMEDY, UniqueOp
 
 __all__ = ["UniqueStage"]

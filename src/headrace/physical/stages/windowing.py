@@ -24,8 +24,8 @@ from headrace.physical.input_history import GroupOrigin, InputHistory
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.windowing import Window, WindowContents, WindowElements
-from headrace.semantics.budget import Holding
 from headrace.semantics.failures import as_element_error
+from headrace.semantics.held_bytes import Holding
 from headrace.semantics.window_contents import WindowBlock
 from headrace.semantics.windowing import window_element
 from headrace.structure import Element

@@ -35,9 +35,9 @@ from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.workers.subplan_reader import SubplanReader
 from headrace.plan.windowing import GroupByWindow
-from headrace.semantics.budget import Holding
 from headrace.semantics.calls import call_on
 from headrace.semantics.failures import as_element_error, inside_element
+from headrace.semantics.held_bytes import Holding
 from headrace.semantics.window_contents import WindowBlock
 from headrace.semantics.windowing import GROUPS_REMEDY, group_lost, group_state, reduced_plan
 from headrace.structure import Element

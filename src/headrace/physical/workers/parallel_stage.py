@@ -20,12 +20,12 @@ from headrace.blocks.cursor import Cursor, JoinedCursor, State
 from headrace.errors import DeadlineExceededError
 from headrace.observe.frames import since, waits
 from headrace.observe.meter import Meter
+from headrace.physical.budget import Budget
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
 from headrace.physical.workers.gates import Gate
 from headrace.queues.channel import EMPTY, Channel
-from headrace.semantics.budget import Budget
 from headrace.semantics.elementwise import DeliveredRuns
 
 __all__ = ["ParallelStage", "UndeliveredStage"]

@@ -11,9 +11,9 @@ from headrace.coordination.closing import close_all
 from headrace.errors import CancelledError, OutOfRangeError
 from headrace.observe.frames import waits
 from headrace.observe.meter import Meter
+from headrace.physical.budget import Budget
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.queues.channel import Channel
-from headrace.semantics.budget import Budget
 
 __all__ = ["PrefetchStage"]
 

@@ -14,13 +14,13 @@ from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.origin import IndexOrigin
 from headrace.blocks.payload import Rows
 from headrace.observe.meter import Meter
+from headrace.physical.budget import Budget
 from headrace.physical.stage import Item, Stage
 from headrace.physical.workers import parallel_stage as parallel
 from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.parallel_stage import ParallelStage
 from headrace.queues.channel import EMPTY, Channel
-from headrace.semantics.budget import Budget
 
 CALLS = 4
 

@@ -2,7 +2,7 @@
 
 Two kinds of stages hold elements. A shuffle's buffer, an open group, a cache in memory must hold what they hold: they have
 a ``Holding`` and say how much it is, a block at a time. What reads ahead (prefetch, the windows of parallel maps, a feed)
-can do with less: each has an equal part of what the others leave, ``Budget.share_bytes``, and asks again for each block.
+can do with less: each has an equal part of what the others leave (``physical.budget``), and asks again for each block.
 
 What counts. An element weighs what its leaves hold, taken from three elements of each block, as to look at all of them would
 cost more than a cheap pipeline does. Only where that says too much is each element looked at, and memory that several share
@@ -24,49 +24,38 @@ import numpy as np
 from headrace.errors import ResourceExhaustedError
 from headrace.structure import Element, flatten
 
-__all__ = ["Budget", "Holding", "in_words", "owner_of"]
+__all__ = ["HeldBytes", "Holding", "in_words", "owner_of"]
 
 _log: Final = logging.getLogger("headrace")
 
-# Where nobody stated a budget, what reads ahead keeps this part of the default one, however much must be held.
-_LEAST_PART: Final = 8
 # Elements are looked at again when there are so many more bytes than the last time.
 _AGAIN_AT: Final = 1.05
 # Stages that were warned of in this process: an epoch is a run, and tells nothing new.
 _warned: Final[set[str]] = set()
 
 
-class Budget:
-    """How much one run may hold.
+class HeldBytes:
+    """How much one run holds that cannot be less, and how much it may.
 
     Args:
         total_bytes: the budget.
-        parts: how many stages read ahead, at least 1.
         most_bytes: how much must be held before that is an error: the budget itself where it was stated, else all that the
             process may take.
         present: the ids of the arrays that are there anyway.
     """
 
     def __init__(
-        self, total_bytes: int, *, parts: int = 1, most_bytes: int | None = None, present: frozenset[int] = frozenset()
+        self, total_bytes: int, *, most_bytes: int | None = None, present: frozenset[int] = frozenset()
     ) -> None:
         self.total_bytes: Final = total_bytes
         self.most_bytes: Final = total_bytes if most_bytes is None else most_bytes
-        self._parts = max(1, parts)
         self._present = present
-        self._least = total_bytes // _LEAST_PART if self.most_bytes > total_bytes else 0
         self._holdings: tuple[Holding, ...] = ()  # another tuple for each change: it is read in all threads
 
     @property
     def held_bytes(self) -> int:
         """How much is held that cannot be less."""
         return sum(holding.nbytes for holding in self._holdings)
-
-    @property
-    def share_bytes(self) -> int:
-        """How much each stage that reads ahead may hold now."""
-        left = self.total_bytes - self.held_bytes if self._holdings else self.total_bytes
-        return max(1, max(left, self._least) // self._parts)
 
     def holding(self, stage: str, remedy: str) -> Holding:
         """For a stage that must hold what it holds.
@@ -138,7 +127,7 @@ class Holding:
 
     __slots__ = ("_budget", "_looked_at", "_scale", "nbytes", "remedy", "stage")
 
-    def __init__(self, budget: Budget, stage: str, remedy: str) -> None:
+    def __init__(self, budget: HeldBytes, stage: str, remedy: str) -> None:
         self._budget = budget
         self.stage = stage
         self.remedy = remedy

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from headrace.backends.access import Access
     from headrace.dataset.dataset import Dataset
 
-__all__ = ["Part", "plan_of_argument"]
+__all__ = ["DatasetMixin", "plan_from"]
 
 
-class Part:
+class DatasetMixin:
     """The base of the parts."""
 
     __slots__ = ("_access", "_plan")
@@ -35,12 +35,12 @@ class Part:
         return self._plan
 
 
-def plan_of_argument(dataset: object, *, stage: str) -> Node:
+def plan_from(dataset: object, *, stage: str) -> Node:
     """The plan of a dataset that the user gave as an argument.
 
     Raises:
         TypeError: it is no dataset.
     """
-    if not isinstance(dataset, Part):
+    if not isinstance(dataset, DatasetMixin):
         raise TypeError(f"{stage}: expected a Dataset, not {type(dataset).__name__}")
     return dataset.__headrace_plan__()
