@@ -33,7 +33,8 @@ def described(value: Any, like: Any = None) -> str:
 
 def _is_number(value: Any) -> bool:
     jax = sys.modules.get("jax")
-    is_weak = jax is not None and isinstance(value, jax.Array) and value.ndim == 0 and value.weak_type
+    is_array = jax is not None and isinstance(value, jax.Array)
+    is_weak = is_array and value.ndim == 0 and getattr(value, "weak_type", False)  # a typed random key has none
     return is_weak or type(value) in (bool, int, float, complex)
 
 

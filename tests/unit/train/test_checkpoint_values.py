@@ -183,6 +183,26 @@ def test_a_number_that_became_an_array_goes_into_a_number() -> None:
         trainer.load_state_dict({"leaves": {"['step']": 0.5}})
 
 
+@pytest.mark.parametrize("kind", ["threefry2x32", "rbg"])
+@pytest.mark.parametrize("count", [0, 3])
+def test_typed_keys_in_a_train_state_go_on(kind: str, count: int, tmp_path: Path) -> None:
+    jax = pytest.importorskip("jax")
+
+    def trainer(seed: int) -> JaxTrainer:
+        key = jax.random.key(seed, impl=kind)
+        return JaxTrainer({"key": jax.random.split(key, count) if count else key}, lambda *a: (a[0], {}), lambda *a: {})
+
+    first, second = trainer(1), trainer(2)
+    second.load_state_dict(again(first.state_dict(), tmp_path))
+    assert second.state["key"].dtype == first.state["key"].dtype
+    assert (jax.random.key_data(second.state["key"]) == jax.random.key_data(first.state["key"])).all()
+    other = "rbg" if kind != "rbg" else "threefry2x32"
+    with pytest.raises(FailedPreconditionError, match=r"\['key'\]"):
+        JaxTrainer({"key": jax.random.key(1, impl=other)}, lambda *a: (a[0], {}), lambda *a: {}).load_state_dict(
+            first.state_dict()
+        )
+
+
 def test_a_checkpoint_of_another_model_of_pytorchs_is_refused_by_what_differs() -> None:
     torch = pytest.importorskip("torch")
 
