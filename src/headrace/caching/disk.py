@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import re
 import secrets
 from pathlib import Path
@@ -18,7 +19,8 @@ from typing import Any, Final
 
 from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Columns, Payload
-from headrace.caching.kept import Filled, KeptEpoch
+from headrace.caching.bounds import add_storable, rows_within, too_large
+from headrace.caching.kept import CannotKeep, Filled, KeptEpoch
 from headrace.caching.proof import Proof, is_disproved
 from headrace.errors import (
     DataLossError,
@@ -28,10 +30,12 @@ from headrace.errors import (
     ResourceExhaustedError,
 )
 from headrace.io.elements.file import ElementFile
-from headrace.io.elements.writer import SEGMENT_BYTES, ElementWriter
+from headrace.io.elements.writer import SEGMENT_BYTES, ElementWriter, StorableRows
 from headrace.io.no_room import told_as_ours
 
 __all__ = ["SUFFIX", "DiskCache", "entries_of", "is_being_filled", "key_of"]
+
+_log = logging.getLogger("headrace")
 
 SUFFIX: Final = ".elements"
 # Fewer bytes in columns are written with their neighbours, row by row: a segment for each would be mostly table.
@@ -46,13 +50,22 @@ class DiskCache:
         folder: where the files are; made when it is filled.
         key: what the file is called; whatever is no plain file name is hashed.
         plan: a digest of the pipeline, kept in the file: another pipeline's elements are refused.
-        max_bytes: how large the file may become; None is without a bound.
+        max_bytes: how many bytes the elements may hold, and how large their file may become; None is without a bound.
         proof: whether the key still stands for the pipeline when an epoch is whole; None where nobody made it of one.
+        stage: what the user called for.
     """
 
     def __init__(
-        self, folder: Path, key: str, plan: str, *, max_bytes: int | None = None, proof: Proof | None = None
+        self,
+        folder: Path,
+        key: str,
+        plan: str,
+        *,
+        max_bytes: int | None = None,
+        proof: Proof | None = None,
+        stage: str = "cache",
     ) -> None:
+        self.stage = stage
         self.folder = folder
         self._proof = proof
         self.key = key
@@ -73,7 +86,7 @@ class DiskCache:
             DataLossError: the file is broken.
         """
         try:
-            with told_as_ours(self.path, stage="cache"):
+            with told_as_ours(self.path, stage=self.stage):
                 found = self.path.stat()
         except FailedPreconditionError as error:
             if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):  # told where it is filled
@@ -94,17 +107,17 @@ class DiskCache:
             kept = KeptEpoch((), Filled.of(meta), file, str(meta["content"]))
             is_mine = meta["plan"] == self._plan
         except FailedPreconditionError as error:
-            raise FailedPreconditionError(error.reason, stage="cache") from None
+            raise FailedPreconditionError(error.reason, stage=self.stage) from None
         except (DataLossError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             reason = error.reason if isinstance(error, DataLossError) else f"{self.path}: this is no cache"
             raise DataLossError(
-                f"{reason}; remove it with: headrace cache clear {self.folder}", stage="cache"
+                f"{reason}; remove it with: headrace cache clear {self.folder}", stage=self.stage
             ) from None
         if not is_mine:
             raise InvalidArgumentError(
                 f"{self.path} holds the elements of another pipeline. Give each pipeline a folder of its own, or "
                 f"key=hr.fingerprint; remove this one with: headrace cache clear {self.folder}",
-                stage="cache",
+                stage=self.stage,
             )
         return kept
 
@@ -115,11 +128,11 @@ class DiskCache:
             FailedPreconditionError: nothing can be written there.
             ResourceExhaustedError: there is no room.
         """
-        with told_as_ours(self.path, stage="cache"):
+        with told_as_ours(self.path, stage=self.stage):
             try:
                 return self._filling(filled, content)
             except (FailedPreconditionError, ResourceExhaustedError) as error:
-                raise error.located(stage="cache", origin=None) from error.__cause__
+                raise error.located(stage=self.stage, origin=None) from error.__cause__
 
     def _filling(self, filled: Filled, content: str | None) -> _Written | None:
         if self.path.exists():
@@ -136,7 +149,7 @@ class DiskCache:
             writer = ElementWriter(self.path, max_bytes=self.max_bytes)
             held.pop_all()
         meta = {"key": self.key, "plan": self._plan, **filled.state(), "content": content or secrets.token_hex(8)}
-        return _Written(writer, lock, meta, self._proof)
+        return _Written(self, writer, lock, meta, self._proof)
 
     def keyed(self, run: str) -> DiskCache:
         """The cache of runs with other options that decide what the elements are; itself where the key is the user's own word."""
@@ -144,7 +157,9 @@ class DiskCache:
             return self
         if run not in self._of_runs:
             key = f"{self.key}-{run}"
-            self._of_runs[run] = DiskCache(self.folder, key, self._plan, max_bytes=self.max_bytes, proof=self._proof)
+            self._of_runs[run] = DiskCache(
+                self.folder, key, self._plan, max_bytes=self.max_bytes, proof=self._proof, stage=self.stage
+            )
         return self._of_runs[run]
 
     def _lock(self) -> Any:
@@ -166,13 +181,17 @@ class _Written:
 
     one_by_one = False
 
-    def __init__(self, writer: ElementWriter, lock: Any, meta: dict[str, Any], proof: Proof | None) -> None:
+    def __init__(
+        self, cache: DiskCache, writer: ElementWriter, lock: Any, meta: dict[str, Any], proof: Proof | None
+    ) -> None:
+        self._cache = cache
         self._writer = writer
         self._proof = proof
         self._lock = lock
         self._meta = meta
-        self._waiting: list[Any] = []
+        self._waiting = StorableRows()
         self._waiting_bytes = 0
+        self._count = self._nbytes = 0
 
     @property
     def content(self) -> str:
@@ -180,26 +199,52 @@ class _Written:
         return content
 
     def add(self, elements: Payload, origin: Origin) -> None:
+        limit, fitting = self._cache.max_bytes, len(elements)
+        if limit is not None:
+            fitting, nbytes = rows_within(elements, limit - self._nbytes)
+            self._nbytes += nbytes
+        self._keep(elements if fitting == len(elements) else elements.subset(range(fitting)), origin)
+        self._count += fitting
+        if limit is not None and fitting < len(elements):
+            error = too_large(limit, self._count)
+            raise CannotKeep(error.located(stage=None, origin=origin.describe(fitting)), fitting)
+
+    def _keep(self, elements: Payload, origin: Origin) -> None:
+        if not self._write_columns(elements):
+            add_storable(elements, origin, self._waiting.append)
+            self._waiting_bytes += elements.nbytes
+            if self._waiting_bytes >= SEGMENT_BYTES:
+                self._write_waiting()
         self._writer.add_origins([origin.describe(index) for index in range(len(elements))])
-        if isinstance(elements, Columns) and elements.arrays and elements.nbytes >= _SMALL_BYTES:
-            self._write_waiting()
+
+    def _write_columns(self, elements: Payload) -> bool:
+        if not isinstance(elements, Columns) or not elements.arrays or elements.nbytes < _SMALL_BYTES:
+            return False
+        self._write_waiting()
+        try:
             self._writer.add_columns(elements.treedef, elements.arrays)
-            return
-        self._waiting += elements.rows()
-        self._waiting_bytes += elements.nbytes
-        if self._waiting_bytes >= SEGMENT_BYTES:
-            self._write_waiting()
+        except InvalidArgumentError:
+            return False  # row by row it is found which of them it is
+        return True
 
     def _write_waiting(self) -> None:
-        if self._waiting:
-            self._writer.add(self._waiting)
-        self._waiting, self._waiting_bytes = [], 0
+        self._writer.add_rows(self._waiting)
+        self._waiting, self._waiting_bytes = StorableRows(), 0
 
     def complete(self) -> None:
-        if is_disproved(self._proof):
+        if is_disproved(self._proof, stage=self._cache.stage):
             self.abandon()
             return
         self._write_waiting()
+        if self._writer.is_full:
+            _log.warning(
+                "%s: the elements have less than max_bytes=%d, but with what describes them their file would have more, so "
+                "nothing is kept; give a larger max_bytes",
+                self._cache.stage,
+                self._cache.max_bytes,
+            )
+            self.abandon()
+            return
         self._writer.complete({"cache": self._meta})
         self._lock.release()
 

@@ -19,7 +19,7 @@ from headrace.errors import HeadraceError, said
 if TYPE_CHECKING:
     from headrace.io.elements.file import ElementFile
 
-__all__ = ["Filled", "Filling", "KeptEpoch", "RefusedElement", "Store"]
+__all__ = ["CannotKeep", "Filled", "Filling", "KeptEpoch", "RefusedElement", "Store"]
 
 
 class RefusedElement(Exception):  # noqa: N818 - it carries an error, to the place where the element stands
@@ -28,6 +28,20 @@ class RefusedElement(Exception):  # noqa: N818 - it carries an error, to the pla
     def __init__(self, error: HeadraceError) -> None:
         super().__init__(said(error))
         self.error = error
+
+
+class CannotKeep(Exception):  # noqa: N818 - it carries an error, to the place where the element stands
+    """An element cannot be kept, so the epoch cannot: the error takes the element's place, and the filling is over.
+
+    Attributes:
+        error: what the user sees.
+        taken: how many of the elements that were added stand before that one.
+    """
+
+    def __init__(self, error: HeadraceError, taken: int) -> None:
+        super().__init__(said(error))
+        self.error = error
+        self.taken = taken
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -106,8 +120,8 @@ class Filling(Protocol):
 
         Raises:
             RefusedElement: the only element of them is not taken in; the epoch will not be whole.
-            ResourceExhaustedError: the cache would exceed its ``max_bytes``.
-            InvalidArgumentError: an element cannot be stored; it is named.
+            CannotKeep: one of them cannot be stored, or the cache would exceed its ``max_bytes`` with it.
+            HeadraceError: nothing more can be written.
         """
         ...
 
@@ -122,6 +136,11 @@ class Filling(Protocol):
 
 class Store(Protocol):
     """A cache, shared by every iterator over one cached dataset."""
+
+    @property
+    def stage(self) -> str:
+        """What the user called for: ``cache`` or ``snapshot``."""
+        ...
 
     @property
     def kept(self) -> KeptEpoch | None:

@@ -6,8 +6,8 @@ from typing import Final
 
 from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Payload
-from headrace.caching.kept import Filled, KeptEpoch
-from headrace.errors import ResourceExhaustedError
+from headrace.caching.bounds import rows_within, too_large
+from headrace.caching.kept import CannotKeep, Filled, KeptEpoch
 
 __all__ = ["MemoryCache"]
 
@@ -20,6 +20,8 @@ class MemoryCache:
     """
 
     __slots__ = ("__weakref__", "_kept", "max_bytes")
+
+    stage: Final = "cache"
 
     def __init__(self, max_bytes: int | None = None) -> None:
         self._kept: KeptEpoch | None = None
@@ -53,11 +55,13 @@ class _Collected:
         self._count = self._nbytes = 0
 
     def add(self, elements: Payload, origin: Origin) -> None:
-        self._nbytes += elements.nbytes
         limit = self._cache.max_bytes
-        if limit is not None and self._nbytes > limit:
-            message = f"its elements need more than max_bytes={limit:,}; {self._count} were kept"
-            raise ResourceExhaustedError(message, stage="cache")
+        if limit is not None:
+            taken, nbytes = rows_within(elements, limit - self._nbytes)
+            self._nbytes += nbytes
+            if taken < len(elements):
+                error = too_large(limit, self._count + taken)
+                raise CannotKeep(error.located(stage=None, origin=origin.describe(taken)), taken)
         self._count += len(elements)
         self._pieces.append((elements, origin))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, said
 
 __all__ = ["Proof", "is_disproved"]
 
@@ -25,6 +25,8 @@ def is_disproved(proof: Proof | None, *, stage: str = "cache") -> bool:
         changed = None if proof is None else proof()
     except HeadraceError as error:
         changed = error.reason
+    except Exception as error:  # noqa: BLE001 - the user's own function, which raised nothing when the dataset was built
+        changed = f"the function that makes the key raised {type(error).__name__}: {said(error)}"
     if changed is None:
         return False
     _log.warning(

@@ -9,11 +9,13 @@ from typing import Any
 
 from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Payload
+from headrace.caching.bounds import add_storable
 from headrace.caching.kept import Filled, RefusedElement
 from headrace.caching.proof import Proof, is_disproved
 from headrace.errors import HeadraceError
 from headrace.io.elements.shards import ShardWriter
 from headrace.io.no_room import told_as_ours
+from headrace.structure import Element
 
 __all__ = ["SnapshotRun"]
 
@@ -26,6 +28,7 @@ class SnapshotRun:
     """
 
     kept = None
+    stage = "snapshot"
 
     def __init__(
         self, folder: Path, shard_func: Callable[[Any], int] | None, compression: str | None, proof: Proof | None = None
@@ -74,15 +77,18 @@ class _Run:
         return self._shard_func is not None
 
     def add(self, elements: Payload, origin: Origin) -> None:
+        def add(element: Element) -> None:
+            self._writer.add_one(element, self._shard_of(element, origin))
+
+        add_storable(elements, origin, add)
+
+    def _shard_of(self, element: Element, origin: Origin) -> int:
         if self._shard_func is None:
-            self._writer.add(elements.rows())
-            return
-        (element,) = elements.rows()
+            return 0
         try:
-            shard = self._shard_func(element)
+            return self._shard_func(element)
         except HeadraceError as error:
-            raise RefusedElement(error.located(stage=None, origin=origin.describe(0))) from None
-        self._writer.add([element], shard)
+            raise RefusedElement(error.located(stage=None, origin=origin.describe(0))) from None  # one by one
 
     def complete(self) -> None:
         if is_disproved(self._proof, stage="snapshot"):

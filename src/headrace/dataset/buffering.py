@@ -38,7 +38,8 @@ class Buffering(DatasetMixin):
 
         It is kept when an epoch was read to its end, or as far as its known number of elements; an epoch that was
         left before keeps nothing and says so in the log. An epoch in which an element failed is not whole (tf.data
-        keeps its other elements, which hides the failure from the next epoch).
+        keeps its other elements, which hides the failure from the next epoch). An element that cannot be kept has the error
+        in its place; the others come all the same, and nothing of that epoch is kept.
 
         On disk, arrays are mapped into memory and read by index. One process fills a cache while others read through;
         a process that is killed leaves nothing that counts. ``key=hr.fingerprint`` finds the cache again when the same
@@ -52,12 +53,14 @@ class Buffering(DatasetMixin):
             name: how messages and statistics call the operation.
             key: names the cache within the folder: a text, which is taken at its word, or a function of the dataset such as
                 ``hr.fingerprint``.
-            max_bytes: how much the cache may hold; None is without a bound.
+            max_bytes: how many bytes the elements may hold; None is without a bound. Where only their file on disk would be
+                larger, nothing is kept, and a warning says so.
 
         Raises:
             InvalidArgumentError: a key without a folder; a folder that holds another pipeline's elements; while
-                iterating, an element on its way to the disk that is neither numbers nor texts.
-            ResourceExhaustedError: while iterating, there are more than ``max_bytes``, or the disk is full.
+                iterating, in place of an element on its way to the disk that is neither numbers nor texts.
+            ResourceExhaustedError: while iterating, in place of the first element for which ``max_bytes`` has no room, or
+                where the disk is full.
             DataLossError: a file of the cache is broken.
 
         Example:

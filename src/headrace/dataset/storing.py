@@ -204,7 +204,9 @@ class Storing(DatasetMixin):
         besides = {} if shard_func is None else {"shard_func": shard_func}
         key, proof = key_of_plan(self._plan, **besides)
         if reader_func is None and shard_func is None and written is None:
-            return self._of(Cache(input=self._plan, store=DiskCache(Path(path), key, "", proof=proof), name=name))
+            return self._of(
+                Cache(input=self._plan, store=DiskCache(Path(path), key, "", proof=proof, stage="snapshot"), name=name)
+            )
         folder = Path(path) / key
         try:
             return self._of_run(run_in(folder), reader)

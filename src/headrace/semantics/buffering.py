@@ -7,29 +7,50 @@ from collections.abc import Iterator
 from typing import Final
 
 from headrace.blocks.cursor import State
-from headrace.caching.kept import Filling
+from headrace.caching.kept import CannotKeep, Filling
 from headrace.errors import HeadraceError, ResourceExhaustedError
 from headrace.semantics.cache_fillings import Pin
 
-__all__ = ["CACHE_REMEDY", "cache_state", "located_in_cache"]
+__all__ = ["CACHE_REMEDY", "cache_state", "keeping"]
 
 
 CACHE_REMEDY: Final = "Cache in a folder, cache(folder), or before what makes the elements large"
 
 
-def cache_state(index: int, pin: Pin, failures: int) -> State:
-    """The state of a cache."""
-    return {"index": index, "failures": failures, **pin.state()}
+def cache_state(index: int, pin: Pin, failures: int, *, is_unkept: bool = False) -> State:
+    """The state of a cache.
+
+    Args:
+        index: how many elements were handed on, or had the error in their place that they cannot be kept.
+        pin: which filling it reads or makes.
+        failures: how many errors of what is above were handed on.
+        is_unkept: whether the error that an element cannot be kept was handed on.
+    """
+    return {"index": index, "failures": failures, **pin.state(), **({"unkept": True} if is_unkept else {})}
 
 
 @contextlib.contextmanager
-def located_in_cache(filling: Filling) -> Iterator[None]:
-    """What goes wrong while a cache is filled is the cache's, and leaves nothing of the filling."""
+def keeping(filling: Filling, stage: str, taken: int = 0) -> Iterator[None]:
+    """What goes wrong while a cache is filled is the cache's, and leaves nothing of the filling.
+
+    Args:
+        filling: it.
+        stage: how errors call it.
+        taken: how many of the elements that are added stand before the one whose place an error takes, unless it says so.
+
+    Raises:
+        CannotKeep: the error, and whose place it takes.
+    """
     try:
         yield
+    except CannotKeep as cannot:
+        filling.abandon()
+        raise CannotKeep(cannot.error.located(stage=stage, origin=None), cannot.taken) from None
     except HeadraceError as error:
         filling.abandon()
-        raise error.with_place(stage="cache", origin=None) from error.__cause__
+        raise CannotKeep(error.with_place(stage=stage, origin=None), taken) from None
     except OSError as error:
         filling.abandon()
-        raise ResourceExhaustedError(f"the cache could not be written: {error}", stage="cache") from error
+        told = ResourceExhaustedError(f"the elements could not be written: {error}", stage=stage)
+        told.__cause__ = error
+        raise CannotKeep(told, taken) from None

@@ -115,7 +115,7 @@ def test_a_key_may_be_any_text_and_needs_a_folder(tmp_path: Path) -> None:
 def test_what_exceeds_max_bytes_is_a_clear_error(tmp_path: Path, executor: str, folder: str) -> None:
     place = tmp_path / folder if folder else ""
     dataset = hr.Dataset.range(100).map(lambda x: np.zeros(10_000)).cache(place, max_bytes=1_000_000)
-    with pytest.raises(ResourceExhaustedError, match=r"cache: .*max_bytes=1,000,000"):
+    with pytest.raises(ResourceExhaustedError, match=r"cache, element 12: .*max_bytes=1,000,000"):
         list(dataset.with_options(hr.Options(executor=executor)))
     assert not folder or left_in(tmp_path / folder) == []
     with pytest.raises(InvalidArgumentError, match="max_bytes must be at least 1"):
@@ -125,7 +125,7 @@ def test_what_exceeds_max_bytes_is_a_clear_error(tmp_path: Path, executor: str, 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_an_element_without_bytes_is_refused_by_name(tmp_path: Path, executor: str) -> None:
     dataset = hr.Dataset.range(3).map(lambda x: (x, {x} if x == 2 else x)).cache(tmp_path)
-    with pytest.raises(InvalidArgumentError, match=r"cache: element 2, component \[1\]: an object of type set"):
+    with pytest.raises(InvalidArgumentError, match=r"cache, element 2: component \[1\]: an object of type set"):
         list(dataset.with_options(hr.Options(executor=executor)))
     assert left_in(tmp_path) == []
 

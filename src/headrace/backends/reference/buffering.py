@@ -9,13 +9,13 @@ from headrace.backends.reference.stream import Given, Stream, log
 from headrace.blocks.cursor import State
 from headrace.blocks.origin import WordedOrigin
 from headrace.blocks.payload import Rows
-from headrace.caching.kept import Filled, KeptEpoch, RefusedElement
+from headrace.caching.kept import CannotKeep, Filled, KeptEpoch, RefusedElement
 from headrace.caching.memory import MemoryCache
 from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.ownership import read_only
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
-from headrace.semantics.buffering import CACHE_REMEDY, cache_state, located_in_cache
+from headrace.semantics.buffering import CACHE_REMEDY, cache_state, keeping
 from headrace.semantics.run_context import RunContext
 from headrace.structure import Element, nbytes_of
 
@@ -36,11 +36,14 @@ class CacheStream:
         self.rows: list[Element] = []
         self.origins: list[str] = []
         self.input = None
+        self.count = 0  # of the elements that were read
         kept = self.pin.kept_in(node.store)
+        self.is_unkept = kept is None and state is not None and bool(state.get("unkept"))
         if kept is not None:
             self.recall(kept)
         else:
-            self.filling = node.store.filling(self.pin.filled, self.pin.content)
+            # What could not be kept before cannot be kept now, and was told then.
+            self.filling = None if self.is_unkept else node.store.filling(self.pin.filled, self.pin.content)
             if self.filling is not None:
                 self.pin.content = self.filling.content
             self.input = build(self.pin.filled)
@@ -65,70 +68,86 @@ class CacheStream:
 
     def next(self) -> Given:
         if self.input is None:
-            if self.index == len(self.rows):
+            if self.index >= len(self.rows):
                 raise StopIteration
             self.index += 1
             return read_only(self.rows[self.index - 1]), self.origins[self.index - 1]
         while True:
             taken = self.taken(self.input)
-            if len(self.rows) == self.node.whole_at():
-                self.complete()
-            if taken is not None and len(self.rows) > self.index:
+            if taken is not None and self.count > self.index:
                 self.index += 1
-                return read_only(self.rows[-1]), taken[1]
+                return read_only(taken[0]), taken[1]
 
     def taken(self, stream: Stream) -> Given | None:
         """The next element, taken in; None for a failure that was delivered before the state was saved."""
         try:
             element, origin = stream.next()
         except StopIteration:
-            self.complete()
+            self.keep(self.complete)
             raise
         except HeadraceError as error:
-            failure = error
-        else:
-            refusal = self.refusal(read_only(element), origin)
-            if refusal is None:
-                return element, origin
-            failure = refusal
+            self.fail(error)
+            return None
+        self.count += 1
+        try:
+            self.keep(lambda: self.add(read_only(element), origin))
+        except RefusedElement as refused:
+            self.count -= 1
+            self.fail(refused.error)
+            return None
+        return element, origin
+
+    def fail(self, error: HeadraceError) -> None:
+        """Raises an error of what is above, unless it was delivered before the state was saved."""
         self.failed += 1
         if self.failed > self.failures:
             self.failures = self.failed
-            raise failure
-        return None
+            raise error
 
-    def refusal(self, element: Element, origin: str) -> HeadraceError | None:
-        """Takes the element in; or the error that a function of the user's raised for it."""
-        if self.filling is not None:
-            try:
-                with located_in_cache(self.filling):
-                    self.filling.add(Rows([element]), WordedOrigin([origin]))
-            except RefusedElement as refused:
-                return refused.error
+    def keep(self, act: Callable[[], None]) -> None:
+        """Does something to the filling; where it cannot be done, the error takes the place of the element."""
+        if self.filling is None:
+            return
+        try:
+            with keeping(self.filling, self.node.store.stage):
+                act()
+        except CannotKeep as cannot:
+            self.filling = None
+            self.rows, self.origins, self.held_bytes = [], [], 0
+            self.hold()
+            self.is_unkept = True
+            self.index = max(self.index, self.count)  # that of an element which was delivered before stays delivered
+            raise cannot.error from cannot.error.__cause__
+
+    def add(self, element: Element, origin: str) -> None:
+        """Takes the element in."""
+        assert self.filling is not None  # it is asked before
+        self.filling.add(Rows([element]), WordedOrigin([origin]))
         self.rows.append(element)
+        self.origins.append(origin)
         self.held_bytes += nbytes_of(element)
         self.hold()
-        self.origins.append(origin)
-        return None
+        if self.count == self.node.whole_at():
+            self.complete()
 
     def complete(self) -> None:
-        filling, self.filling = self.filling, None
-        if filling is None:
-            return
-        with located_in_cache(filling):
-            if self.failed:
-                filling.abandon()
-            else:
-                self.pin.own = filling.complete()
+        """Keeps a whole epoch; one with failures is not whole."""
+        assert self.filling is not None  # it is asked before
+        if self.failed:
+            self.filling.abandon()
+        else:
+            self.pin.own = self.filling.complete()
+        self.filling = None
 
     def state(self) -> State:
-        return cache_state(self.index, self.pin, self.failures)
+        return cache_state(self.index, self.pin, self.failures, is_unkept=self.is_unkept)
 
     def close(self) -> None:
         self.holding.release()
         filling, self.filling = self.filling, None
         if filling is not None and self.rows:
-            log.warning("cache: an epoch was left after %d elements, so nothing is kept", len(self.rows))
+            stage = self.node.store.stage
+            log.warning("%s: an epoch was left after %d elements, so nothing is kept", stage, len(self.rows))
         closing = [one.close for one in (self.input,) if one is not None]
         close_all([*([] if filling is None else [filling.abandon]), *closing])
 

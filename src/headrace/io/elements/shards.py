@@ -28,7 +28,7 @@ from typing import Final, Self
 
 from headrace.errors import DataLossError, NotFoundError
 from headrace.io.elements.holds import Hold, held_run, hold_new_run, remove_if_unheld
-from headrace.io.elements.writer import SEGMENT_BYTES, ElementWriter
+from headrace.io.elements.writer import SEGMENT_BYTES, ElementWriter, StorableRows
 from headrace.io.no_room import told_as_ours
 from headrace.structure import Element, nbytes_of
 
@@ -143,8 +143,8 @@ class ShardWriter:
         self._compression = compression
         self._run = f"run-{os.getpid()}-{secrets.token_hex(4)}"
         self._writers: dict[int, ElementWriter] = {}
-        self._waiting: dict[int, list[Element]] = {}
-        self._waiting_bytes = 0
+        self._waiting: dict[int, StorableRows] = {}
+        self._waiting_bytes = self._count = 0
         with told_as_ours(self._folder):
             folder.mkdir(parents=True, exist_ok=True)
             self._hold = hold_new_run(folder, self._run)
@@ -169,18 +169,21 @@ class ShardWriter:
 
     def add(self, elements: Sequence[Element], shard: int = 0) -> None:
         """Takes in the next elements, which go to that shard."""
-        waiting = self._waiting.setdefault(shard, [])
         for element in elements:
-            waiting.append(element)
-            self._waiting_bytes += nbytes_of(element)
-            if self._waiting_bytes >= SEGMENT_BYTES:
-                self._write_waiting()
-                waiting = self._waiting.setdefault(shard, [])
+            self.add_one(element, shard, number=self._count)
+
+    def add_one(self, element: Element, shard: int = 0, *, number: int | None = None) -> None:
+        """Takes in the next element; an error calls it by the number, if there is one."""
+        self._waiting.setdefault(shard, StorableRows()).append(element, number)
+        self._count += 1
+        self._waiting_bytes += nbytes_of(element)
+        if self._waiting_bytes >= SEGMENT_BYTES:
+            self._write_waiting()
 
     def _write_waiting(self) -> None:
         with told_as_ours(self._folder):
-            for shard, elements in self._waiting.items():
-                self._writer(shard).add(elements)
+            for shard, rows in self._waiting.items():
+                self._writer(shard).add_rows(rows)
         self._waiting, self._waiting_bytes = {}, 0
 
     def _writer(self, shard: int) -> ElementWriter:

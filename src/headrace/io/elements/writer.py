@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import os
@@ -22,7 +23,7 @@ from headrace.io.no_room import told_as_ours
 from headrace.record_classes import is_record_class, names_of_fields
 from headrace.structure import Element, TreeDef, flatten, normalize, paths_of, rows_of
 
-__all__ = ["ElementWriter"]
+__all__ = ["SEGMENT_BYTES", "ElementWriter", "StorableRows"]
 
 T = TypeVar("T")
 # So many bytes of elements become a segment: large enough to read columns at full speed, small enough to hold two.
@@ -37,11 +38,14 @@ class ElementWriter:
     Args:
         path: where it will stand. Its folder is made.
         compression: None, or "GZIP" for smaller files that cannot be used in place.
-        max_bytes: how large it may become; None is without a bound.
+        max_bytes: how large it may become; None is without a bound. What is more is not written.
+
+    Attributes:
+        is_full: whether it would have become larger, so that it cannot be completed.
 
     Raises:
         FailedPreconditionError: nothing can be written there.
-        ResourceExhaustedError: from ``add``, when the file would exceed ``max_bytes``; or there is no room left.
+        ResourceExhaustedError: there is no room left; or, from ``complete``, the file would exceed ``max_bytes``.
         InvalidArgumentError: from ``add``, for an element that has an object in it; its number and component are named.
 
     Example:
@@ -58,6 +62,7 @@ class ElementWriter:
     def __init__(self, path: Path, *, compression: str | None = None, max_bytes: int | None = None) -> None:
         self.path = path
         self.count = 0
+        self.is_full = False
         self._compression = compression
         self._max_bytes = max_bytes
         self._segments: list[dict[str, Any]] = []
@@ -84,11 +89,17 @@ class ElementWriter:
 
     def add(self, elements: Sequence[Element]) -> None:
         """Writes elements, in order."""
-        runs = _runs(elements, self.count)
+        rows = StorableRows()
+        for number, element in enumerate(elements, self.count):
+            rows.append(element, number)
+        self.add_rows(rows)
+
+    def add_rows(self, rows: StorableRows) -> None:
+        """Writes elements that were found to be storable."""
         with told_as_ours(self.path):
-            for run in runs:
-                self._write(*run)
-        self.count += len(elements)
+            for segment in rows.segments():
+                self._write(*segment)
+        self.count += rows.count
 
     def add_origins(self, words: Sequence[str]) -> None:
         """Notes where the next elements came from, for the errors of those who read them. Either all have it or none."""
@@ -126,9 +137,9 @@ class ElementWriter:
         if self._compression == "GZIP":
             data = [zlib.compress(b"".join(buffers.parts), 1)]
         at, crc, nbytes = self._aligned(), 0, 0
-        if self._max_bytes is not None and at + sum(map(len, data)) > self._max_bytes:
-            message = f"its elements need more than max_bytes={self._max_bytes:,}; {self.count} were written"
-            raise ResourceExhaustedError(f"{self.path}: {message}")
+        self.is_full |= self._max_bytes is not None and at + sum(map(len, data)) > self._max_bytes
+        if self.is_full:
+            return
         for part in data:
             self._file.write(part)
             crc, nbytes = zlib.crc32(part, crc), nbytes + len(part)
@@ -146,6 +157,8 @@ class ElementWriter:
             self._complete(meta or {})
 
     def _complete(self, meta: dict[str, Any]) -> None:
+        if self.is_full:
+            raise ResourceExhaustedError(f"{self.path} would be larger than max_bytes={self._max_bytes:,}")
         self._write_origins()
         table = {
             "segments": self._segments,
@@ -169,39 +182,76 @@ class ElementWriter:
             self._beside.unlink(missing_ok=True)
 
 
-def _named(treedef: TreeDef, number: int, index: int, function: Callable[[], T]) -> T:
+def _named(treedef: TreeDef, number: int, index: int | None, function: Callable[[], T]) -> T:
     """Returns what the function gives; a refusal names the element's number and the component."""
     try:
         return function()
     except InvalidArgumentError as error:
         component = paths_of(treedef)[number]
-        place = f"element {index}" + (f", component {component}" if component else "")
-        raise InvalidArgumentError(f"{place}: {error.reason}") from None
+        places = [*([] if index is None else [f"element {index}"]), *([f"component {component}"] if component else [])]
+        place = f"{', '.join(places)}: " if places else ""
+        raise InvalidArgumentError(f"{place}{error.reason}") from None
 
 
-def _runs(elements: Sequence[Element], index: int) -> list[tuple[Any, int, list[dict[str, Any]], Buffers]]:
-    """Returns the elements as segments, each of one structure, and of one kind of leaf in each component."""
-    runs: list[tuple[TreeDef, tuple[Kind, ...], list[list[Any]]]] = []
-    orders: Any = None
-    for number, element in enumerate(elements, index):
+@dataclasses.dataclass(slots=True)
+class _Run:
+    """Elements that may lie in one segment: of one structure, and of one kind of leaf in each component."""
+
+    treedef: TreeDef
+    kinds: tuple[Kind, ...]
+    orders: Any
+    structure: Any
+    columns: list[list[Any]]
+    count: int = 0
+
+
+class StorableRows:
+    """Elements that a file can keep, and has not got yet."""
+
+    __slots__ = ("_runs", "count")
+
+    def __init__(self) -> None:
+        self._runs: list[_Run] = []
+        self.count = 0
+
+    def append(self, element: Element, number: int | None = None) -> None:
+        """Takes in the next element.
+
+        Args:
+            element: it.
+            number: how the error calls it; None where it says elsewhere which element it is.
+
+        Raises:
+            InvalidArgumentError: it has an object in it, or its structure cannot be made again; the component is named.
+        """
         normal = normalize(element)
         leaves, treedef = flatten(normal)
-        kinds = tuple(
-            _named(treedef, place, number, functools.partial(kind_of_leaf, leaf)) for place, leaf in enumerate(leaves)
-        )
-        order = _orders_of_keys(normal)
-        if not runs or runs[-1][:2] != (treedef, kinds) or order != orders:
-            runs.append((treedef, kinds, []))
-            orders = order
-        runs[-1][2].append(leaves)
-    segments = []
-    for treedef, kinds, table in runs:
-        buffers = Buffers()
-        columns = [
-            stored_leaves(column, kind, buffers) for column, kind in zip(zip(*table, strict=True), kinds, strict=True)
-        ]
-        segments.append((structure_to_json(treedef), len(table), columns, buffers))
-    return segments
+        try:
+            kinds = tuple(map(kind_of_leaf, leaves))
+        except InvalidArgumentError:
+            for place, leaf in enumerate(leaves):
+                _named(treedef, place, number, functools.partial(kind_of_leaf, leaf))
+            raise
+        orders = _orders_of_keys(normal)
+        run = self._runs[-1] if self._runs else None
+        if run is None or (run.treedef, run.kinds) != (treedef, kinds) or run.orders != orders:
+            run = _Run(treedef, kinds, orders, structure_to_json(treedef), [[] for _ in leaves])
+            self._runs.append(run)
+        for column, leaf in zip(run.columns, leaves, strict=True):
+            column.append(leaf)
+        run.count += 1
+        self.count += 1
+
+    def segments(self) -> list[tuple[Any, int, list[dict[str, Any]], Buffers]]:
+        """The elements as they are written, run after run."""
+        segments = []
+        for run in self._runs:
+            buffers = Buffers()
+            columns = [
+                stored_leaves(leaves, kind, buffers) for leaves, kind in zip(run.columns, run.kinds, strict=True)
+            ]
+            segments.append((run.structure, run.count, columns, buffers))
+        return segments
 
 
 def _orders_of_keys(element: Element) -> Any:

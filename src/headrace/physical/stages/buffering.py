@@ -2,7 +2,8 @@
 
 Its state is the number of the next element, and which filling was kept (``filling``): a cache that is not there any more,
 or was filled in another order, is filled again from that very epoch and those seeds, so a shuffle upstream comes in the
-order that was kept. A cache on disk has a name for its content besides, so that a state never goes on in another one's
+order that was kept. Where an element could not be kept the state says so too (``unkept``), and the rest of the epoch passes
+through. A cache on disk has a name for its content besides, so that a state never goes on in another one's
 elements.
 """
 
@@ -20,10 +21,10 @@ from headrace.blocks.cursor import State
 from headrace.blocks.handing_out import handed_out, protected
 from headrace.blocks.origin import Indices, Origin, subset
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
-from headrace.caching.kept import Filled, Filling, KeptEpoch, RefusedElement, Store
+from headrace.caching.kept import CannotKeep, Filled, Filling, KeptEpoch, RefusedElement, Store
 from headrace.caching.memory import MemoryCache
 from headrace.coordination.closing import close_all
-from headrace.errors import CancelledError
+from headrace.errors import CancelledError, HeadraceError
 from headrace.io.elements.file import ElementFile
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
@@ -31,7 +32,7 @@ from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.workers.prefetch import PrefetchStage
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
-from headrace.semantics.buffering import CACHE_REMEDY, cache_state, located_in_cache
+from headrace.semantics.buffering import CACHE_REMEDY, cache_state, keeping
 from headrace.semantics.cache_fillings import Pin
 from headrace.semantics.held_bytes import Holding
 from headrace.semantics.sources import StoredSource
@@ -52,12 +53,24 @@ class _CacheCursor:
     index: int
     pin: Pin
     failures: int = 0
+    is_unkept: bool = False
 
     def advance(self, count: int) -> _CacheCursor:
-        return _CacheCursor(self.index + count, self.pin, self.failures)
+        return _CacheCursor(self.index + count, self.pin, self.failures, self.is_unkept)
 
     def state(self) -> State:
-        return cache_state(self.index, self.pin, self.failures)
+        return cache_state(self.index, self.pin, self.failures, is_unkept=self.is_unkept)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Untold:
+    """An error that is to be handed on, and in place of how many elements."""
+
+    error: HeadraceError
+    passed: int
+
+
+_Waiting = tuple[Payload, Origin] | _Untold
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -98,11 +111,14 @@ class CacheStage(Stage):
         self._pieces: Sequence[tuple[Payload, Origin]] | None = None
         self._filling: Filling | None = None
         self._pin = pin
+        self._stage = store.stage
         kept = pin.kept_in(store)
+        self._is_unkept = kept is None and state is not None and bool(state.get("unkept"))
         if kept is not None:
             self._pieces = _pieces_of(kept)
         else:
-            self._filling = store.filling(pin.filled, pin.content)
+            # What could not be kept before cannot be kept now, and was told then.
+            self._filling = None if self._is_unkept else store.filling(pin.filled, pin.content)
             if self._filling is not None:
                 pin.content = self._filling.content
         inputs = () if kept is not None else (build(pin.filled),)
@@ -111,33 +127,37 @@ class CacheStage(Stage):
         self._starts = [0, *accumulate(len(payload) for payload, _ in self._pieces or ())]
         self._count = 0
         self._failed = 0  # failures met in this filling
+        self._waiting: list[_Waiting] = []
         self._stopped = False
         for payload, _ in self._pieces or ():
             self._hold(payload)
 
     def _position(self) -> _CacheCursor:
-        return _CacheCursor(self._index, self._pin, self._failures)
+        return _CacheCursor(self._index, self._pin, self._failures, self._is_unkept)
 
     def _pull(self, limit: int) -> Item:
         if self._pieces is not None:
             return self._given(self._pieces, limit)
         while True:
+            if self._waiting:
+                return self._next_waiting()
             lacking = self._index - self._count
             item = self._read(self.inputs[0], self._wanted(lacking, limit))
             if item is None:
                 if self._stopped:  # the end may be none: what was kept as whole would be cut short for ever
                     raise CancelledError("the run was closed")
-                self._complete()
-                return None
-            payload = self._collect(item) if isinstance(item, Block) else item
+                if not self._ended_whole():
+                    return None
+                continue
+            payload = self._collect(item, is_lacking=lacking > 0) if isinstance(item, Block) else item
             if isinstance(payload, Failure):
                 self._failed += 1
                 if self._failed <= self._failures:
                     continue  # it was delivered before the state was saved
                 self._failures = self._failed
                 return Failure(payload.error, self.cursor, self._position())
-            if lacking <= 0 and isinstance(item, Block):
-                return self._block(payload, item)
+            if payload is not None and lacking <= 0 and isinstance(item, Block):
+                return self._block(payload, item.origin)
 
     def _wanted(self, lacking: int, limit: int) -> int:
         """How many elements are read at once; ``lacking`` of them are only kept."""
@@ -145,24 +165,33 @@ class CacheStage(Stage):
             return 1
         return min(lacking, _KEPT_AT_ONCE) if lacking > 0 else limit
 
-    def _collect(self, block: Block) -> Payload | Failure:
-        """What is kept of the block; a failure where its one element is refused."""
+    def _collect(self, block: Block, *, is_lacking: bool) -> Payload | Failure | None:
+        """What is handed on of the block; a failure where its one element is refused, None where it waits."""
         kept = _frozen(block.payload)
-        if self._filling is not None:
-            try:
-                with located_in_cache(self._filling):
-                    self._filling.add(kept, block.origin)
-            except RefusedElement as refused:
-                return Failure(refused.error, block.cursor, block.after)
+        try:
+            self._keep(kept, block.origin)
+        except RefusedElement as refused:
+            return Failure(refused.error, block.cursor, block.after)
+        except CannotKeep as cannot:
+            self._give_up()
+            self._count += len(kept)
+            self._waiting = _in_turn(kept, block.origin, cannot, is_lacking=is_lacking)
+            return None
         self._count += len(kept)
-        self._hold(kept)
-        if self._count == self._whole_at:
-            self._complete()
         return kept
+
+    def _keep(self, kept: Payload, origin: Origin) -> None:
+        if self._filling is None:
+            return
+        with keeping(self._filling, self._stage):
+            self._filling.add(kept, origin)
+            self._hold(kept)
+        if self._count + len(kept) == self._whole_at:
+            self._complete(last=len(kept) - 1)
 
     def _hold(self, kept: Payload) -> None:
         """Says how much more lies in memory."""
-        if self._in_memory and (self._filling is not None or self._pieces is not None):
+        if self._in_memory:
             self._held.append(kept)
             self._held_bytes += kept.nbytes
             self._held_count += len(kept)
@@ -170,21 +199,44 @@ class CacheStage(Stage):
                 self._held_bytes, lambda: (row for part in self._held for row in part.rows()), count=self._held_count
             )
 
-    def _complete(self) -> None:
+    def _ended_whole(self) -> bool:
+        """Completes the filling at the end; whether an error waits that says why it cannot be."""
+        try:
+            self._complete(last=0)
+        except CannotKeep as cannot:
+            self._give_up()
+            self._waiting = [_Untold(cannot.error, 0)]
+        return bool(self._waiting)
+
+    def _complete(self, last: int) -> None:
         """Keeps a whole epoch; one with failures is not whole, and would hide them from the next."""
         filling, self._filling = self._filling, None
         if filling is None:
             return
-        with located_in_cache(filling):
+        with keeping(filling, self._stage, last):
             if self._failed:
                 filling.abandon()
             else:
                 self._pin.own = filling.complete()
 
-    def _block(self, payload: Payload, item: Block) -> Block:
+    def _give_up(self) -> None:
+        """Nothing of this epoch is kept."""
+        self._filling = None
+        self._held, self._held_bytes, self._held_count = [], 0, 0
+        self._holding.hold(0, lambda: (), count=0)
+
+    def _next_waiting(self) -> Item:
+        item = self._waiting.pop(0)
+        if not isinstance(item, _Untold):
+            return self._block(*item)
+        self._is_unkept = True
+        self._index += item.passed
+        return Failure(item.error, self.cursor, self._position())
+
+    def _block(self, payload: Payload, origin: Origin) -> Block:
         cursor = self._position()
         self._index += len(payload)
-        return Block(handed_out(payload), cursor, item.origin)
+        return Block(handed_out(payload), cursor, origin)
 
     def _given(self, pieces: Sequence[tuple[Payload, Origin]], limit: int) -> Item:
         if self._index >= self._starts[-1]:
@@ -206,11 +258,28 @@ class CacheStage(Stage):
         filling, self._filling = self._filling, None
         if filling is not None and self._count:
             _log.warning(
-                "cache: an epoch was left after %d elements, so nothing is kept; "
+                "%s: an epoch was left after %d elements, so nothing is kept; "
                 "to keep a part of a dataset, write take(k).cache() instead of cache().take(k)",
+                self._stage,
                 self._count,
             )
         close_all([*([] if filling is None else [filling.abandon]), super().close])
+
+
+def _in_turn(kept: Payload, origin: Origin, cannot: CannotKeep, *, is_lacking: bool) -> list[_Waiting]:
+    """The elements of a block, and the error in place of the one that cannot be kept.
+
+    Where they were handed on before the state was saved, by a run that kept nothing, only the error is new.
+    """
+    if is_lacking:
+        return [_Untold(cannot.error, 0)]
+    waiting: list[_Waiting] = []
+    for part in (range(cannot.taken), range(cannot.taken + 1, len(kept))):
+        if part:
+            waiting.append((kept.subset(part), origin.subset(part)))
+        if part.start == 0:
+            waiting.append(_Untold(cannot.error, 1))
+    return waiting
 
 
 def _pieces_of(kept: KeptEpoch) -> Sequence[tuple[Payload, Origin]]:

@@ -1,0 +1,68 @@
+"""Which element is the first that a cache cannot keep: found one by one, so that it is the same one however they come.
+
+``max_bytes`` is compared with what the elements hold, not with the size of a file, which depends on how they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from headrace.blocks.origin import Origin
+from headrace.blocks.payload import Columns, Payload
+from headrace.caching.kept import CannotKeep
+from headrace.errors import InvalidArgumentError, ResourceExhaustedError
+from headrace.structure import Element, nbytes_of
+
+__all__ = ["add_storable", "rows_within", "too_large"]
+
+# Of objects, texts and records each may hold another number of bytes.
+_ALIKE: Final = frozenset("biufcmM")
+
+
+def rows_within(elements: Payload, room: int) -> tuple[int, int]:
+    """How many of the elements, from the first on, have room in so many bytes, and how many bytes they hold.
+
+    Example:
+        >>> from headrace.blocks.payload import Rows
+        >>> from headrace.caching.bounds import rows_within
+        >>> rows_within(Rows([b"ab", b"cde", b"f"]), 5)
+        (2, 5)
+    """
+    if isinstance(elements, Columns) and all(array.dtype.kind in _ALIKE for array in elements.arrays):
+        each = nbytes_of(elements.subset(range(1)).rows()[0])
+        count = min(len(elements), room // each) if each else len(elements)
+        return count, count * each
+    nbytes = 0
+    for number, element in enumerate(elements.rows()):
+        size = nbytes_of(element)
+        if nbytes + size > room:
+            return number, nbytes
+        nbytes += size
+    return len(elements), nbytes
+
+
+def add_storable(elements: Payload, origin: Origin, add: Callable[[Element], None]) -> None:
+    """Adds elements one by one to what a file will keep.
+
+    Raises:
+        CannotKeep: the first of them that cannot be stored.
+    """
+    for number, element in enumerate(elements.rows()):
+        try:
+            add(element)
+        except InvalidArgumentError as error:
+            raise CannotKeep(error.located(stage=None, origin=origin.describe(number)), number) from None
+
+
+def too_large(limit: int, count: int) -> ResourceExhaustedError:
+    """The error of the first element for which there is no room.
+
+    Args:
+        limit: ``max_bytes``.
+        count: how many elements stand before it.
+    """
+    return ResourceExhaustedError(
+        f"with it the elements need more than max_bytes={limit:,} (there is room for the first {count:,}), so nothing is "
+        "kept in this epoch; give a larger max_bytes, or cache a part: take(k).cache()"
+    )
