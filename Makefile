@@ -36,7 +36,7 @@ unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 CODE := src tests $(wildcard benchmarks examples docs/building)
 
-.PHONY: help setup demo wav alexnet test check format lint types layers doctest docs thorough stress exits fuzz conformance bench handoff import-time clean
+.PHONY: help setup demo wav alexnet test check format lint types layers schemas doctest docs thorough stress exits fuzz conformance bench handoff import-time dist clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -69,7 +69,7 @@ exits: $(DEV_READY)  ## programs that end while threads of theirs are anywhere i
 fuzz: $(DEV_READY)  ## damaged files of every format: ten minutes each
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
-check: format lint types layers doctest  ## formatting, lint, types, layers, docstring examples
+check: format lint types layers schemas doctest  ## formatting, lint, types, layers, docstring examples
 
 format: $(DEV_READY)
 	$(BIN)/ruff format --check .
@@ -82,6 +82,12 @@ types: $(DEV_READY)
 
 layers: $(DEV_READY)
 	$(BIN)/lint-imports --no-logo
+
+# The files that only the project's host reads, against the schemas that its makers publish; no network is needed.
+schemas: $(DEV_READY)
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
 
 # A module that belongs to an extra is skipped where the extra is not installed (.ci/run has them).
 doctest: $(DEV_READY)
@@ -108,6 +114,15 @@ import-time: $(RUN_READY)  ## the median of ten fresh imports of headrace
 	@for i in 1 2 3 4 5 6 7 8 9 10; do \
 	    $(BIN)/python -c 'import time; start = time.perf_counter(); import headrace; print((time.perf_counter() - start) * 1000)'; \
 	done | sort -n | awk '{ ms[NR] = $$1 } END { printf "import headrace: median %.0f ms of %d (%.0f to %.0f)\n", (ms[5] + ms[6]) / 2, NR, ms[1], ms[NR] }'
+
+# In an environment of its own, with the newest tools: an index refuses what older ones made. The wheel is installed and used there.
+dist: | build/release/bin/python  ## what a release uploads: an sdist and a wheel in dist/, checked
+	rm -rf dist
+	@build/release/bin/python -m pip install --quiet --disable-pip-version-check --upgrade build twine
+	build/release/bin/python -m build --quiet
+	build/release/bin/python -m twine check --strict dist/*
+	@build/release/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall dist/*.whl
+	cd build && release/bin/headrace --version
 
 # data/ stays: beside the demo's files there may be some of your own.
 clean:  ## remove environments, caches and reports; data/ stays

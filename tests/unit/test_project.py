@@ -79,6 +79,20 @@ def test_what_is_run_before_a_change_is_taken_begins_with_the_commands_of_the_re
     assert re.match(r"exec make check docs test VENV=\S+ EXTRAS=", script[-1])
 
 
+def test_git_runs_what_make_check_runs() -> None:
+    checks = re.findall(r"^check: ([\w ]+?) +##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    hooks = re.findall(r"entry: make (\w+)", (ROOT / ".pre-commit-config.yaml").read_text())
+    assert sorted(hooks) == sorted(checks[0].split())
+
+
+def test_every_change_is_run_as_here_and_on_every_python_that_the_package_names() -> None:
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text()
+    assert "- run: .ci/run\n" in workflow
+    named = set(re.findall(r'"Programming Language :: Python :: (3\.\d+)"', (ROOT / "pyproject.toml").read_text()))
+    assert named
+    assert named <= set(re.findall(r'"(3\.\d+)"', workflow))
+
+
 def test_what_the_callers_environment_says_of_packages_does_not_reach_a_target(tmp_path: Path) -> None:
     make = shutil.which("make")
     if make is None:
