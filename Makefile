@@ -34,7 +34,7 @@ PINNED := PIP_CONSTRAINT=constraints-dev.txt PIP_BUILD_CONSTRAINT=constraints-de
 # Each would put other packages before those of the environment, or beside it.
 unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
-CODE := src tests $(wildcard benchmarks examples docs/building)
+CODE := src tests conftest.py $(wildcard benchmarks examples docs/building)
 
 .PHONY: help setup demo wav alexnet test check format lint types layers schemas doctest docs thorough stress exits fuzz conformance bench handoff import-time dist clean
 .DEFAULT_GOAL := help
@@ -89,7 +89,7 @@ schemas: $(DEV_READY)
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
 
-# A module that belongs to an extra is skipped where the extra is not installed (.ci/run has them).
+# What belongs to an extra is skipped where the extra is not installed (conftest.py; .ci/run has them).
 doctest: $(DEV_READY)
 	$(BIN)/pytest --doctest-modules --doctest-ignore-import-errors src
 
