@@ -111,7 +111,7 @@ def test_parts_are_read_beside_each_other(connect: Connect, address: str) -> Non
 
 def test_an_error_of_the_server_names_query_and_row(connect: Connect, address: str) -> None:
     with pytest.raises(
-        DataError, match=r"element 0: UndefinedTable: .*nothing.*, behind row 0 of the query SELECT \* FROM nothing"
+        DataError, match=r"element 0: UndefinedTable: .*nothing.*, after row 0 of the query SELECT \* FROM nothing"
     ):
         list(hr.SqlDataset("SELECT * FROM nothing", connect))
     # Row by row on the server, the error stands at its row, however many are fetched at once.
@@ -123,7 +123,7 @@ def test_an_error_of_the_server_names_query_and_row(connect: Connect, address: s
             arraysize=arraysize,
         )
         came: list[Any] = []
-        with pytest.raises(DataError, match="DivisionByZero: division by zero, behind row 5"):
+        with pytest.raises(DataError, match="DivisionByZero: division by zero, after row 5"):
             came.extend(named)
         assert came == [(0,), (0,), (0,), (0,), (1,)]
     assert open_connections(address) == 0
@@ -145,7 +145,7 @@ def test_a_server_that_goes_away_is_told(connect: Connect, address: str) -> None
         with psycopg.connect(address) as connection:
             connection.execute("SELECT pg_terminate_backend(%s, 10000)", pids)
         came: list[Any] = [(0,)]
-        with pytest.raises(DataError, match="the server is gone, behind row"):
+        with pytest.raises(DataError, match="the server is gone, after row"):
             came.extend(iterator)
     assert came == [(number,) for number in range(len(came))]
 

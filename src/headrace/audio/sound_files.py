@@ -37,8 +37,8 @@ def decode(
 
     Args:
         contents: the bytes of the file.
-        desired_channels: so many channels: the first ones, or the last one repeated. -1 for all.
-        desired_samples: so many samples: the first ones, no more of which are decoded, or zeros behind. -1 for all.
+        desired_channels: how many channels are wanted: the first ones, or the last one repeated. -1 for all.
+        desired_samples: how many samples are wanted: the first ones, no more of which are decoded, or zeros appended. -1 for all.
         max_samples: of all channels together; a file that has more is refused.
         name: accepted, as ``decode_wav`` accepts it.
 
@@ -106,7 +106,7 @@ _ENDLESS: Final = 1 << 62
 
 
 def _parts(file: Any, wanted: int) -> Iterator[Samples]:
-    """Decodes until so many samples are there, or the file ends."""
+    """Decodes until that many samples are there, or the file ends."""
     at_once = max(_AT_ONCE // int(file.channels), 1)
     while wanted > 0:
         part: Samples = file.read(min(at_once, wanted), dtype="float32", always_2d=True)

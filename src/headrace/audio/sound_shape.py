@@ -42,7 +42,7 @@ def as_sound(audio: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def fitted(samples: Samples, desired_channels: int, desired_samples: int) -> Samples:
-    """Returns the first samples and channels, or zeros behind and the last channel repeated; -1 leaves them as they are.
+    """Returns the first samples and channels, or zeros appended and the last channel repeated; -1 leaves them as they are.
 
     Raises:
         InvalidArgumentError: a number is 0, or below -1.

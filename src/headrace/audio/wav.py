@@ -37,8 +37,8 @@ def decode_wav(
 
     Args:
         contents: the bytes of the file.
-        desired_channels: so many channels: the first ones, or the last one repeated. -1 for all.
-        desired_samples: so many samples: the first ones, or zeros behind. -1 for all.
+        desired_channels: how many channels are wanted: the first ones, or the last one repeated. -1 for all.
+        desired_samples: how many samples are wanted: the first ones, or zeros appended. -1 for all.
         name: accepted for the sake of ported programs.
 
     Returns:

@@ -6,7 +6,7 @@ What always holds:
 - The first request to stop is the one that counts: its failure is what ``join`` raises, and when it had none, later
   failures are not raised, because threads that are stopped fail in many ways.
 - When ``request_stop`` returns, everything that was registered with ``on_stop`` or ``closes`` has been called, once:
-  whoever waits on a registered queue is awake.
+  every thread that waits on a registered queue is awake.
 - ``request_stop`` waits for no lock, so it may be called from ``__del__``, a weakref callback or a signal handler.
 - ``join`` ends: every thread has ended, or the grace period is over.
 
@@ -78,7 +78,7 @@ class Coordinator:
         self._clean_stop_exception_types = clean
         self._clock = clock
         self._registered: list[threading.Thread] = []
-        # Taken from the left one by one, which is atomic: so each is called once, whoever requests a stop.
+        # Taken from the left one by one, which is atomic: so each is called once, whichever thread requests a stop.
         self._callbacks: deque[Callable[[], object]] = deque()
         self._joined = False
         self._begin()

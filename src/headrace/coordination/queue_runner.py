@@ -3,12 +3,12 @@
     an enqueue op raises …               the thread …                              when it was the last …
     a queue-closed type (OutOfRange)     ends cleanly                              close_op (what is inside stays)
     anything else, with a coordinator    requests a stop with it                   the queue is closed
-    anything else, without one           keeps it in exceptions_raised, raises it  whoever waits on the queue is told
+    anything else, without one           keeps it in exceptions_raised, raises it  raised where the queue is waited on
     nothing, but a stop was requested    ends                                      the queue is closed
 
 The names, arguments and rules are those of TensorFlow's ``tf.compat.v1.train.QueueRunner``; an enqueue op is a callable.
 Different from it: when a thread has failed without a coordinator, the last to end does not close the queue as if all
-were well, because whoever takes from it must not mistake a failure for the end; and the thread that closes the queue on
+were well, because its consumers must not mistake a failure for the end; and the thread that closes the queue on
 a stop ends with the others, so that ``join`` needs no stop where all has come to its end.
 """
 
@@ -185,7 +185,7 @@ class QueueRunner:
             return
         failed = self._exceptions_raised[0] if self._exceptions_raised else None
         if coord is not None and coord.should_stop():
-            # Closed before this runner counts as ended: whoever takes from it sees the end that a stop makes, also when
+            # Closed before this runner counts as ended: its consumers see the end that a stop makes, also when
             # the thread that calls cancel_op has not come to it yet.
             self._queue.close(cancel_pending_enqueues=True)
         elif failed is None:

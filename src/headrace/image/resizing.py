@@ -7,7 +7,7 @@ Two ways. Bilinear without antialias is OpenCV's, which gives the same within fl
 rows, then of columns (``kernel_spans``), because OpenCV's cubic is another one (a = -3/4) and none of its filters
 widens with the scale.
 
-OpenCV runs one parallel loop at a time in a process, and whoever comes second runs its own in its own thread. So a pool
+OpenCV runs one parallel loop at a time in a process, and the second caller runs its own in its own thread. So a pool
 of workers is not multiplied by OpenCV's threads, and its setting, which belongs to the process, stays as it is.
 """
 
@@ -32,7 +32,7 @@ __all__ = ["ResizeMethod", "resize"]
 _Floats = npt.NDArray[np.float32]
 # Photographs of training sets, as float32, fit. What is larger is not worth keeping memory for.
 _SCRATCH_VALUES: Final = 1 << 21
-# OpenCV takes images of up to so many channels.
+# OpenCV takes images of up to this many channels.
 _OPENCV_CHANNELS: Final = 4
 
 

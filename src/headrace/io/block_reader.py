@@ -280,7 +280,7 @@ class BlockReader(BufferedReader):
         return self._told(failure, line)
 
     def _passed_over(self) -> HeadraceError:
-        """Returns the error of a record that is too long; reading goes on behind the first line feed after the limit."""
+        """Returns the error of a record that is too long; reading goes on after the first line feed after the limit."""
         error = ResourceExhaustedError(
             f"a record is longer than the limit of {self._max_record_bytes} bytes; is a quote never closed, or the "
             "file no text?",

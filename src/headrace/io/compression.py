@@ -60,7 +60,7 @@ def compression_of(path: str) -> str:
 
 def _path_on_server(address: str) -> str:
     without_query = address.partition("#")[0].partition("?")[0]
-    return "/".join(without_query.split("/")[3:])  # behind "https:", "" and the host
+    return "/".join(without_query.split("/")[3:])  # after "https:", "" and the host
 
 
 def open_stream(path: str, compression_type: str = "", offset: int = 0) -> ByteStream:

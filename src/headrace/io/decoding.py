@@ -132,7 +132,7 @@ class _Member(Protocol):
 
     @property
     def unused_data(self) -> bytes:
-        """What was found behind its end."""
+        """What was found after its end."""
         ...
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
@@ -220,7 +220,7 @@ class _ByArrow:
         import pyarrow as pa
 
         self._inner: Any = pa.CompressedInputStream(pa.PythonFile(_AsFile(raw), "r"), kind.lower())
-        self._fault: Exception | None = None  # behind what was handed out
+        self._fault: Exception | None = None  # after what was handed out
         self.errors = (OSError, pa.ArrowException)
 
     def next(self) -> bytes:

@@ -184,7 +184,7 @@ def match_files(patterns: FilePaths) -> list[str]:
 
     Args:
         patterns: one glob pattern or several: ``*``, ``?``, ``[…]``, ``[^…]`` or ``[!…]`` for any other character, a
-            backslash for the character behind it as it is, and ``**`` for any depth of folders (in TensorFlow it is
+            backslash for the character after it as it is, and ``**`` for any depth of folders (in TensorFlow it is
             ``*``). Names that begin with a dot are matched only by a pattern that says so (TensorFlow's ``*`` matches
             them, too).
 

@@ -1,7 +1,7 @@
 r"""Patterns of file names, as TensorFlow reads them, for Python's ``glob``.
 
 They differ in two things: ``[^a]`` is any character but ``a`` (Python knows ``[!a]`` alone), and a backslash takes the
-character behind it as it is, also within brackets. On Windows, a backslash is between folders, there as here.
+character after it as it is, also within brackets. On Windows, a backslash is between folders, there as here.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The promise. ``read`` returns consecutive records of one file, and None at the end. A bad record does not hide the
 good ones: those before it come first, as a run of their own; then one ``read`` raises, with ``path:line`` as the
-error's origin; the next goes on behind it. A failure of the file itself (missing, truncated, corrupt) is raised once,
+error's origin; the next goes on after it. A failure of the file itself (missing, truncated, corrupt) is raised once,
 and the file is then at its end. So no ``read`` raises for ever, and memory is bounded by the buffer or by the longest
 record, for which there is a stated limit.
 
@@ -78,9 +78,9 @@ class Chunk:
         lines: the line at which each record begins, from 1; a range where they are consecutive.
         structure: of each record, where the file itself says it and not the format.
         rows: the records one by one, where no arrays hold them.
-        positions: the position of each of these records by its index, and behind the last, where the format tells it; None where a
+        positions: the position of each of these records by its index, and after the last, where the format tells it; None where a
             position is found only by reading on.
-        at_hand: how many records behind these the reader holds already, so that to read as many takes no time.
+        at_hand: how many records after these the reader holds already, so that to read as many takes no time.
     """
 
     arrays: tuple[Array, ...]

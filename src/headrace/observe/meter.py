@@ -1,7 +1,7 @@
 """Counters of stages, and the snapshots that are taken of them.
 
 What always holds: a stage counts once a block, never once an element, so watching costs next to nothing. Live
-meters stay inside; whoever looks gets a frozen snapshot.
+meters stay inside; readers get a frozen snapshot.
 """
 
 from __future__ import annotations

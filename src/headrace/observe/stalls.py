@@ -21,7 +21,7 @@ __all__ = ["Stall", "Vigil"]
 
 _log: Final = logging.getLogger("headrace")
 
-# Of many workers that hang, so many are shown; mostly they hang in the same line.
+# Of many workers that hang, this many are shown; mostly they hang in the same line.
 _MOST_SHOWN: Final = 4
 
 

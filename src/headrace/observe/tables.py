@@ -31,7 +31,7 @@ def screen_width() -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """Returns the text in at most so many columns, with an ellipsis for the end that was left out."""
+    """Returns the text in at most ``width`` columns, with an ellipsis for the end that was left out."""
     if _columns(text) <= width:
         return text
     while _columns(text) >= width:
@@ -67,7 +67,7 @@ class Table:
     rows: Sequence[Sequence[str]]
 
     def lines(self, width: int) -> list[str]:
-        """Returns the table in so many columns."""
+        """Returns the table in ``width`` columns."""
         rows = [self.titles, *self.rows]
         widths = [max(_columns(row[column]) for row in rows) for column in range(len(self.titles))]
         room = width - sum(widths[1:]) - len(_GAP) * (len(widths) - 1)

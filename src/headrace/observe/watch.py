@@ -5,7 +5,7 @@ until the first wait could be too long: with half a minute's patience it wakes u
 
 A run may be closed by a garbage collection in the middle of anything, also of ``add``, and must wait for nobody then. So who
 is watched stands in a dict, changed by single atomic operations, and the change of threads that follows from it is marked as
-due: whoever finds the lock free carries it out, and whoever holds it looks at the mark after letting go. Under the lock
+due: a thread that finds the lock free carries it out, and one that holds it looks at the mark after it let go. Under the lock
 nothing is made that a garbage collection could come with.
 """
 
@@ -105,7 +105,7 @@ class _Looker(threading.Thread):
 
     def run(self) -> None:
         while not self._over.is_set:
-            self.due_s = math.inf  # whoever is added from here on may be missed, and sees to another look
+            self.due_s = math.inf  # a run that is added from here on may be missed, and sees to another look
             self.due_s = self._looked()
             left_s = self.due_s - self._clock.now_s()
             self._over.wait(None if math.isinf(left_s) else max(0.0, left_s))

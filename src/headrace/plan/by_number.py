@@ -1,6 +1,6 @@
-"""A source that gives elements by number, and the operations behind it that choose among the numbers.
+"""A source that gives elements by number, and the operations after it that choose among the numbers.
 
-``take``, ``skip``, ``shard`` and ``shuffle`` behind such a source are about its numbers: what they leave out is never
+``take``, ``skip``, ``shard`` and ``shuffle`` after such a source are about its numbers: what they leave out is never
 fetched, and an element that cannot be fetched has its number like any other. So ``take(5)`` is the numbers 0 to 4, whatever
 becomes of them. This is the meaning and no optimization: every backend runs the plan that ``numbers_first`` gives.
 
@@ -74,7 +74,7 @@ def _sunk(node: Node) -> Node:
 def _in_source(node: Take | Skip | Shard | Shuffle) -> Node | None:
     """Returns the operation, and every repeat between it and the source that it reads, before that source fetches."""
     moved: list[Node] = [node]
-    kept: list[Node] = []  # what changes no element stays behind the source
+    kept: list[Node] = []  # what changes no element stays after the source
     below = node.input
     while isinstance(below, (Repeat, Prefetch, WithOptions)):
         (moved if isinstance(below, Repeat) else kept).append(below)
@@ -106,7 +106,7 @@ def _in_branches(node: Take | Skip | Shard, plan: Node) -> Node | None:
         return None if branch is None else _enumerated(node, plan, branch)
     if isinstance(plan, Concatenate):
         before = plan.first.cardinality()
-        branches = [_in_branches(node, plan.first), _in_branches(_behind(node, before), plan.second)]
+        branches = [_in_branches(node, plan.first), _in_branches(_after(node, before), plan.second)]
         return None if before < 0 else _with_all(plan, branches)
     if all(isinstance(read, (*_INDEXED, *_MOVING)) for read in nodes_of(plan)):
         return node.with_inputs((plan,))
@@ -120,8 +120,8 @@ def _with_all(plan: Node, branches: list[Node | None]) -> Node | None:
     return plan.with_inputs(found) if len(found) == len(branches) else None
 
 
-def _behind(node: Take | Skip | Shard, before: int) -> Take | Skip | Shard:
-    """Returns the operation on what comes behind so many elements."""
+def _after(node: Take | Skip | Shard, before: int) -> Take | Skip | Shard:
+    """Returns the operation on what comes after the first ``before`` elements."""
     if isinstance(node, Shard):
         return dataclasses.replace(node, index=(node.index - before) % node.num_shards)
     return node if node.count < 0 else dataclasses.replace(node, count=max(0, node.count - before))

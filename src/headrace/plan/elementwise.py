@@ -32,7 +32,7 @@ class Map(UnaryNode):
     num_parallel_calls: int | None = None
     deterministic: bool | None = None
     on_error: str | Callable[[HeadraceError], Any] = "raise"
-    stacked: int | None = None  # how many a batch behind it stacks, where its workers may do so; the optimizer says it
+    stacked: int | None = None  # how many a batch after it stacks, where its workers may do so; the optimizer says it
 
     def __post_init__(self) -> None:
         check_function(self.function, stage=self.op)

@@ -19,7 +19,7 @@ def explain_plan(plan: Node) -> str:
 
 
 def abridged_plan(plan: Node, lines: int) -> list[str]:
-    """Returns the lines of ``explain_plan``, or so many of them: those of both ends, and between them how many are left out.
+    """Returns the lines of ``explain_plan``, or ``lines`` of them: those of both ends, and between them how many are left out.
 
     It looks at no more of a plan than it shows, and is not stopped by one that is very deep.
 

@@ -55,7 +55,7 @@ class Batch(UnaryNode):
             return None
         leaves, treedef = flatten(inner)
         size = self.batch_size if self.drop_remainder or self._divides() else None
-        return unflatten(treedef, [leaf.with_shape(_behind(size, leaf)) for leaf in leaves])
+        return unflatten(treedef, [leaf.with_shape(_batched_shape(size, leaf)) for leaf in leaves])
 
     def _divides(self) -> bool:
         """Returns whether it batches anew what came in batches of a known size, a multiple of its own: then no rest is left."""
@@ -107,7 +107,7 @@ class PaddedBatch(Batch):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RaggedBatch(Batch):
-    """Runs of consecutive elements, rows of different lengths one behind the other."""
+    """Runs of consecutive elements, rows of different lengths one after the other."""
 
     op: ClassVar[str] = "ragged_batch"
     row_splits_dtype: np.dtype[Any] = _INT64
@@ -173,7 +173,7 @@ class CyclingBatch(UnaryNode):
         (first, *others), (leaves, treedef) = self.batch_sizes, flatten(inner)
         alike = all(size == first for size in others)
         size = first if alike and (self.drop_remainder or self._divides(first)) else None
-        return unflatten(treedef, [leaf.with_shape(_behind(size, leaf)) for leaf in leaves])
+        return unflatten(treedef, [leaf.with_shape(_batched_shape(size, leaf)) for leaf in leaves])
 
     def _divides(self, size: int) -> bool:
         return isinstance(self.input, Unbatch) and _divide(size, self.input.input.spec())
@@ -189,7 +189,7 @@ def _divide(size: int, batches: Spec) -> bool:
     return bool(shapes) and all(shape and shape[0] is not None and shape[0] % size == 0 for shape in shapes)
 
 
-def _behind(size: int | None, leaf: TensorSpec) -> tuple[int | None, ...] | None:
+def _batched_shape(size: int | None, leaf: TensorSpec) -> tuple[int | None, ...] | None:
     return None if leaf.shape is None else (size, *leaf.shape)
 
 

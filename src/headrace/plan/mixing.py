@@ -63,7 +63,7 @@ class Mixture(Node):
 
     @property
     def inputs(self) -> tuple[Node, ...]:
-        """The datasets, and behind them the one that decides."""
+        """The datasets, and after them the one that decides."""
         return self.datasets if self.selector is None else (*self.datasets, self.selector)
 
     @property

@@ -11,7 +11,7 @@ from headrace.errors import InvalidArgumentError
 __all__ = ["EXECUTORS", "STALL_WARNING_S", "Options"]
 
 EXECUTORS = ("thread", "inline")
-# What is slow answers sooner, and whoever sits before a screen has not given up yet.
+# What is slow answers sooner, and a person at a screen has not given up yet.
 STALL_WARNING_S: Final = 30.0
 
 

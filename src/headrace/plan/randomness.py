@@ -66,7 +66,7 @@ def claim_epoch(plan: Node) -> int:
 
 
 def continue_after_epoch(plan: Node, epoch: int) -> None:
-    """Iterators that are made from now on are epochs behind this one, which was resumed."""
+    """Iterators that are made from now on are epochs after this one, which was resumed."""
     with _claiming:
         for counter in _counters(plan):
             counter.upcoming = max(counter.upcoming, epoch + 1)

@@ -10,7 +10,7 @@ What always holds:
 - ``fail`` is a close whose end is an error. The first failure is the one that everybody is told of.
 
 How it works. An ``Exchange`` is the state; this file adds the lock around it and the waiting. Who finds room, or an
-item, goes on at once: that is the whole common path. Otherwise a ``Waiter`` lines up, and whoever changes the state
+item, goes on at once: that is the whole common path. Otherwise a ``Waiter`` lines up, and the thread that changes the state
 serves it. Items are given to waiters directly, so a woken thread never finds that another was quicker.
 
 Why ``close`` and ``fail`` never wait for the lock. They are called from ``__del__``, from weakref callbacks and from

@@ -3,7 +3,7 @@
 What always holds:
 - What is inside weighs at most ``capacity`` elements and ``capacity_bytes`` bytes, or is one item that alone is
   heavier. Only what an unfinished ``get_many`` gives back can pass the bound.
-- Nobody stands in line who could be served: whoever changes the state calls ``settle``, which serves the heads of
+- Nobody stands in line who could be served: the thread that changes the state calls ``settle``, which serves the heads of
   both lines until nothing moves. So a newcomer who finds no line, and what it wants, may go on at once.
 - A head that cannot be served yet holds its line.
 

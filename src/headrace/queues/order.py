@@ -75,7 +75,7 @@ class PriorityOrder:
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Entry[Any]]] = []
-        # What comes in stands behind all others of its priority; what is taken back stands before them.
+        # What comes in stands after all others of its priority; what is taken back stands before them.
         self._back = 0
         self._front = -1
 

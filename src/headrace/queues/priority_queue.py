@@ -25,8 +25,8 @@ class PriorityQueue(QueueBase):
 
     Args:
         capacity: how many elements may be inside, at least 1.
-        types: the dtypes of the components behind the priority, or None for tuples that begin with an int.
-        shapes: the shapes of the components behind the priority, as for ``FIFOQueue``.
+        types: the dtypes of the components after the priority, or None for tuples that begin with an int.
+        shapes: the shapes of the components after the priority, as for ``FIFOQueue``.
         names: the names of all components, the priority's first.
         name: how messages call the queue.
         capacity_bytes: as for ``FIFOQueue``.
@@ -74,7 +74,7 @@ class PriorityQueue(QueueBase):
 
 
 class _PrioritizedAny(AnyElements):
-    """Elements of any structure behind a priority."""
+    """Elements of any structure after a priority."""
 
     __slots__ = ()
 

@@ -6,7 +6,7 @@ out). Each kind of queue only chooses these three. Where TensorFlow is kept, and
 - A call that cannot go on waits. ``enqueue`` on a closed queue raises CancelledError; ``dequeue`` takes out what is
   left and then raises OutOfRangeError; ``dequeue_many`` of more than is left raises it and takes nothing.
 - ``close`` does not wait for producers that still wait for room (it does there): they are served, and the end comes
-  after them, but whoever closes goes on.
+  after them, but the thread that closes goes on.
 - The capacity is a bound: negative means "none" there, and is refused here. 0 hangs for ever there, and is refused.
 - Here a queue may be made without dtypes: then elements of any structure go through as they are. Arrays are copied, as there.
 """
@@ -154,7 +154,7 @@ class QueueBase:
     # ---- taking out
 
     def dequeue(self, *, timeout_s: float | None = None) -> Element:
-        """Takes one element out, waiting while there is none to be had.
+        """Takes one element out, waiting while there is none.
 
         Args:
             timeout_s: seconds to wait at most; None waits as long as it takes.

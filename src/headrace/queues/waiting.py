@@ -1,4 +1,4 @@
-"""How a thread waits for its turn: one gate for each wait, opened by whoever serves it.
+"""How a thread waits for its turn: one gate for each wait, opened by the thread that serves it.
 
 A ``Waiter`` stands in a line (a ``collections.deque``) that is guarded by the lock of the thing waited for. Whoever
 serves it fills in the outcome *under that lock* and then opens the gate; the waiting thread needs no lock to go on.

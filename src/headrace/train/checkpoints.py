@@ -5,7 +5,7 @@
 
 What always holds: a folder under its name is whole, because it was written beside and renamed, and loses its name before
 it is deleted; the newest is where a job goes on; and a checkpoint whose evaluation was due says so, so that a job that died
-before the evaluation's end makes it up, and one that died behind it does not.
+before the evaluation's end makes it up, and one that died after it does not.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Evaluated:
 
     Attributes:
         metrics: what came out.
-        watchers: the states of hooks and exporters behind it.
+        watchers: the states of hooks and exporters after it.
         is_final: whether it was the job's last, with its final exports.
     """
 
@@ -145,11 +145,11 @@ class Checkpoints:
 
     def path(self, step: int) -> Path:
         """Returns where the checkpoint of a step lies."""
-        assert self._folder is not None  # whoever asks writes
+        assert self._folder is not None  # only a run that writes asks
         return self._folder / f"checkpoint-{step:09}"
 
     def _found(self) -> list[tuple[int, Path]]:
-        assert self._folder is not None  # whoever asks has looked
+        assert self._folder is not None  # callers have looked
         if not self._folder.is_dir():
             return []
         matches = [(match, path) for path in self._folder.iterdir() if (match := _NAME.fullmatch(path.name))]

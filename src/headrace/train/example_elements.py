@@ -3,7 +3,7 @@
 TensorFlow knows dtypes and shapes before anything runs; here a callable is asked only when a runner starts. So the first
 example that comes in says what all others must be: their structure, dtypes and shapes. One that differs is refused
 where it is put in, in the runner's thread, whose failure names the component and reaches ``join``; not later, where a
-batch is made of it and nobody knows whence it came.
+batch is made of it and nobody knows where it came from.
 """
 
 from __future__ import annotations

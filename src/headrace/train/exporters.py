@@ -117,7 +117,7 @@ class LatestExporter(_FolderExporter):
         """Writes the model into a folder with the number of the step."""
         step = int(eval_result["global_step"])
         path = export_path / f"{step:09}"
-        if self._latest == step and path.exists():  # the end came to be known behind the evaluation
+        if self._latest == step and path.exists():  # the end came to be known after the evaluation
             return path
         self._write(trainer, path)
         self._latest = step

@@ -79,7 +79,7 @@ class EarlyStopping(Hook):
 
     Args:
         metric: the name of the metric that counts.
-        patience: after so many evaluations without a better one.
+        patience: how many evaluations without a better one end the training.
         mode: whether smaller (``"min"``) or larger (``"max"``) is better.
         min_delta: a change that is smaller is none.
 

@@ -1,4 +1,4 @@
-"""Which record a thread has read last: so that a failure in what is made of it can say whence it came.
+"""Which record a thread has read last: so that a failure in what is made of it can say where it came from.
 
 A reader gives its records to a function of the user's, and knows nothing of what that does with them; the runner's
 thread calls that function, and knows nothing of the reader. They meet here, in the thread.

@@ -79,7 +79,7 @@ def undisturbed() -> Iterator[RandomState]:
 
 @contextlib.contextmanager
 def drawing_from(stream: RandomState) -> Iterator[None]:
-    """Draws from a stream within, and goes on as before behind it."""
+    """Draws from a stream within, and goes on as before after it."""
     with undisturbed():
         put_back(stream)
         yield

@@ -2,9 +2,9 @@
 
 What always holds:
 - A reader may be read by many threads; records come in the order of the files and, within one, of the file. While one
-  thread waits for the next file name the others wait behind it, as in TensorFlow, and whoever closes the queue wakes
+  thread waits for the next file name the others wait behind it, as in TensorFlow, and the thread that closes the queue wakes
   them all.
-- A bad record, or file, is one error, with its file and line as the origin; the next ``read`` goes on behind it.
+- A bad record, or file, is one error, with its file and line as the origin; the next ``read`` goes on after it.
 - ``serialize_state`` says where the next record is; it is plain JSON text, and every reader has it (in TensorFlow only
   those that read whole files).
 - The counts may be read at any time; they never wait.
@@ -70,7 +70,7 @@ class ReaderBase(ABC):
         self._work_units_completed = 0
         self._file: RecordReader | None = None
         self._run = _Run()
-        self._fault: HeadraceError | None = None  # of the record behind the run
+        self._fault: HeadraceError | None = None  # of the record after the run
 
     @abstractmethod
     def _open(self, path: str, position: RecordPosition | None) -> RecordReader:
@@ -94,7 +94,7 @@ class ReaderBase(ABC):
 
         Raises:
             OutOfRangeError: the queue is closed and empty, and the last file is at its end.
-            HeadraceError: the next record or file is bad; the call after this one goes on behind it.
+            HeadraceError: the next record or file is bad; the call after this one goes on after it.
         """
         with self._lock:
             while not self._run.left:

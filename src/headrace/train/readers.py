@@ -3,7 +3,7 @@
 reader                     a record is     its key
 TextLineReader             a line          file:line, from 1, header lines counted
 WholeFileReader            a file          file
-FixedLengthRecordReader    so many bytes   file:number, from 0
+FixedLengthRecordReader    n bytes         file:number, from 0
 TFRecordReader             a byte string   file:offset, of its frame in the (decompressed) file
 """
 
@@ -101,7 +101,7 @@ class FixedLengthRecordReader(ReaderBase):
     Args:
         record_bytes: the length of a record.
         header_bytes: what stands before the first record of each file.
-        footer_bytes: what stands behind the last one.
+        footer_bytes: what stands after the last one.
         hop_bytes: from one record's beginning to the next one's; None or 0 for ``record_bytes``.
         name: how messages call it.
         encoding: how the files are compressed: None, or a name as ``TextLineDataset`` takes it.
@@ -185,7 +185,7 @@ class _WholeFile:
         self.position = RecordPosition()
 
     def read(self, max_records: int) -> Chunk | None:
-        """Returns the record, or None behind it. A file that cannot be read is at its end."""
+        """Returns the record, or None after it. A file that cannot be read is at its end."""
         if self.position.ended or self.position.record:
             return None
         position, self.position = self.position, RecordPosition(ended=True)

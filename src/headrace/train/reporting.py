@@ -24,7 +24,7 @@ def _words(metrics: Mapping[str, Any]) -> str:
 
 
 class LogHook(Hook):
-    """A line in the log every so many steps: metrics, and what steps waited for their batches."""
+    """A line in the log every few steps: metrics, and what steps waited for their batches."""
 
     def __init__(self, every: int) -> None:
         self._every = every

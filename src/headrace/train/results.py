@@ -1,7 +1,7 @@
 """``results.jsonl``: a line of JSON for each evaluation of a job, in the order of its steps.
 
 What always holds: the file is replaced whole, so nobody ever reads half a line; and it has one line a step: a job that goes
-on from a step makes the lines behind it anew.
+on from a step makes the lines after it anew.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def shuffle_batch(
         batch_size: how many examples a batch has, at least 1.
         capacity: how many examples may wait. A rule of thumb is ``min_after_dequeue`` and, for each thread and once
             more, a batch.
-        min_after_dequeue: how many examples stay behind, to be mixed with those that come; less than ``capacity``.
+        min_after_dequeue: how many examples stay inside, to be mixed with those that come; less than ``capacity``.
             At the end none do.
         num_threads: how many threads pull examples, at least 1.
         seed: of the order, which is not TensorFlow's; None gives another one each time.

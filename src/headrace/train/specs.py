@@ -120,10 +120,10 @@ class RunConfig:
     Args:
         model_dir: the folder of checkpoints, results and exports, for one job at a time; None keeps nothing, and the job cannot be
             resumed.
-        save_checkpoints_steps: a checkpoint every so many steps; None goes by time alone.
-        save_checkpoints_secs: a checkpoint every so many seconds; None goes by steps alone. With both, either makes one.
+        save_checkpoints_steps: how many steps lie between checkpoints; None goes by time alone.
+        save_checkpoints_secs: how many seconds lie between checkpoints; None goes by steps alone. With both, either makes one.
         keep_checkpoint_max: how many checkpoints stay; None keeps all.
-        log_step_count_steps: a line in the log every so many steps; None writes none.
+        log_step_count_steps: how many steps lie between lines in the log; None writes none.
         ram_budget: bytes that both inputs together may hold ready, if they are datasets or feeds; three parts of four are
             training's. None leaves it to each dataset's own options.
         tensorboard: whether metrics are written as TensorBoard's event files into ``model_dir``.

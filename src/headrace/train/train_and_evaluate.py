@@ -2,7 +2,7 @@
 
 Theory of operation. The training input is opened once and stays open: an evaluation in between does not close it, empty
 its buffers, or start its epoch over. The evaluation's dataset is built once and started anew each time. A checkpoint holds
-the trainer's state and the place in the input behind the last batch that was trained on, so the batches that come after it
+the trainer's state and the place in the input after the last batch that was trained on, so the batches that come after it
 are those that would have come.
 
 The order after a step: hooks; a checkpoint when one is due; an evaluation with its exports when one is due and a checkpoint
@@ -10,7 +10,7 @@ was just written; a note in the checkpoint of what these changed. At the end, wh
 none of this step; the final evaluation, if this step has had none; the final exports.
 
 What always holds, wherever a process died.
-- A checkpoint says whether an evaluation was due behind it. If so, and the note is missing, the evaluation and its exports are
+- A checkpoint says whether an evaluation was due after it. If so, and the note is missing, the evaluation and its exports are
   made up before anything else; if it is there, they are not made again. So the last step is evaluated once.
 - Hooks and exporters go on with what they knew at the checkpoint, or at the note.
 - Training draws the random numbers that it would have drawn: what inputs, evaluations and exports draw is put back.
@@ -53,7 +53,7 @@ def train_and_evaluate(
     *,
     clock: Clock = MONOTONIC,
 ) -> tuple[dict[str, float] | None, list[Any]]:
-    """Trains up to ``max_steps``, keeps checkpoints, evaluates behind them, and exports; goes on where a checkpoint is.
+    """Trains up to ``max_steps``, keeps checkpoints, evaluates after them, and exports; goes on where a checkpoint is.
 
     Args:
         trainer: what is trained: see ``hr.train.Trainer``; ``TorchTrainer`` and ``JaxTrainer`` make one.
@@ -189,10 +189,10 @@ class _Job:
                 exporter.recover(self._export_path(exporter))
 
     def _take_up(self, checkpoint: Checkpoint) -> None:
-        """Stands where a checkpoint was made, or behind the evaluation that followed it."""
+        """Stands where a checkpoint was made, or after the evaluation that followed it."""
         self.step = self._saved_at = checkpoint.step
         self._saved_path = self._checkpoints.path(checkpoint.step)
-        # Also where nothing is left to do: whoever started a job again wants what it has learned.
+        # Also where nothing is left to do: a job that is started again wants what it has learned.
         self.trainer.load_state_dict(checkpoint.trainer)
         evaluated = checkpoint.evaluated
         watchers = checkpoint.watchers if evaluated is None else evaluated.watchers
@@ -252,7 +252,7 @@ class _Job:
         for hook in self._hooks:
             try:
                 hook.end(self)
-            except BaseException as error:  # noqa: BLE001 - the hooks behind it have an end as well
+            except BaseException as error:  # noqa: BLE001 - the hooks after it have an end as well
                 errors.append(error)
         return errors
 
@@ -348,7 +348,7 @@ class _Job:
         self._judged = _Judged(self.step, metrics, exports, is_final)
 
     def _export_path(self, exporter: Any) -> Path:
-        assert self._config.folder is not None  # whoever asks has looked
+        assert self._config.folder is not None  # callers have looked
         path: Path = self._config.folder / "export" / exporter.name
         return path
 

@@ -31,7 +31,7 @@ class Recipe:
         files: how many.
         rows: rows in each file.
         features: numbers in each row before the label.
-        seed: whence all the numbers.
+        seed: of all the numbers.
 
     Example:
         >>> Recipe(files=2, rows=3, features=4, seed=0).names()

@@ -193,7 +193,7 @@ class LiveProgress(SilentProgress):
         self._bars.refresh()
 
     def _fit(self, steps: int) -> None:
-        """Chooses what a line of so many steps has room for: all, or shorter figures, or none, and a bar where one is left."""
+        """Chooses what a line of that many steps has room for: all, or shorter figures, or none, and a bar where one is left."""
         self._steps = max(self._steps, steps)
         counts = 2 * len(str(self._steps)) + 1
         room = self._bars.console.width - _NAME - 1 - counts

@@ -1,7 +1,7 @@
 """The kinds of files that are known: how each is recognised, and how its elements are read.
 
 A file is what its suffix says, or else what its first bytes say; text that is neither is taken for lines, or for lines of
-JSON. A suffix of a compression stands behind that of the format.
+JSON. A suffix of a compression stands after that of the format.
 """
 
 from __future__ import annotations

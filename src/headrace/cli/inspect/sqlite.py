@@ -15,7 +15,7 @@ __all__ = ["rows_of_tables"]
 
 
 def rows_of_tables(path: str) -> tuple[Dataset, dict[str, Any]]:
-    """Returns the rows of every table, each behind its table's name; and for each table its columns and how many rows it has."""
+    """Returns the rows of every table, each after its table's name; and for each table its columns and how many rows it has."""
     try:
         with closing(_opened(path)) as connection:
             tables = _tables(connection)

@@ -25,7 +25,7 @@ __all__ = ["ArrowFileGroups", "ArrowStreamGroups", "open_arrow"]
 
 _FILE_MARK: Final = b"ARROW1"
 _FIRST_FEATHER: Final = b"FEA1"
-# Of a record batch so many rows are converted at once; those of text become Python objects then.
+# This many rows of a record batch are converted at once; those of text become Python objects then.
 _ROWS_AT_ONCE: Final = 1 << 14
 
 
@@ -133,8 +133,8 @@ class ArrowFileGroups(_Mapped):
         """Returns all rows of a record batch, of the wanted columns."""
         return self._batch(number).select(self.selection.names)
 
-    def behind(self, row: int) -> int | None:
-        """Returns the first row of the record batch behind that in which a row is; None behind the last."""
+    def after(self, row: int) -> int | None:
+        """Returns the first row of the record batch after that in which a row is; None after the last."""
         if self._is_changed():
             return None
         following = bisect.bisect_right(self.starts, row)
@@ -183,7 +183,7 @@ class ArrowStreamGroups(_Mapped):
             f"{self.path} is a stream, which does not say where a row stands; write it anew with pyarrow.ipc.new_file"
         )
 
-    def behind(self, row: int) -> int | None:
+    def after(self, row: int) -> int | None:
         """Returns None: what follows a broken record batch cannot be found."""
         return None
 

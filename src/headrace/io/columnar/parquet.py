@@ -1,7 +1,7 @@
 """Parquet files: row groups, of which those are read that the filters cannot rule out, a few megabytes at a time.
 
 What always holds. A row group is decoded from its start, as its encodings ask for, and in batches whose size depends
-on the file alone: so a failure is at the same row whoever reads. The numbers of rows are the file's.
+on the file alone: so a failure is at the same row in every reader. The numbers of rows are the file's.
 """
 
 from __future__ import annotations
@@ -165,8 +165,8 @@ class ParquetGroups:
     def _is_changed(self) -> bool:
         return self._version is not None and version_of(self.path) != self._version
 
-    def behind(self, row: int) -> int | None:
-        """Returns the first row of the group behind that in which a row is; None behind the last."""
+    def after(self, row: int) -> int | None:
+        """Returns the first row of the group after that in which a row is; None after the last."""
         following = bisect.bisect_right(self.starts, row)
         return self.starts[following] if following < len(self.starts) - 1 and not self._is_changed() else None
 

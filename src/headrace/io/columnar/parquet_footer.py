@@ -72,7 +72,7 @@ class _Thrift:
         self._at = 0
 
     def fields(self) -> Iterator[tuple[int, int]]:
-        """Yields the number and the kind of each field of a struct; whoever asks reads its value before the next one."""
+        """Yields the number and the kind of each field of a struct; the caller reads its value before the next one."""
         field = 0
         while head := self._byte():
             field = field + (head >> 4) if head >> 4 else self._signed()

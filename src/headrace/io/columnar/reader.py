@@ -1,7 +1,7 @@
 """Reads the rows of one file of columns, whatever its format: a ``RecordReader`` over ``RowGroups``.
 
 A position is the number of a row in its file. A row group that cannot be read is one failure, told at the row up to which
-it was read; reading goes on with the group behind it.
+it was read; reading goes on with the group after it.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ class ColumnarReader:
         return True
 
     def _passed_over(self, error: HeadraceError) -> HeadraceError:
-        """Returns the error; what follows of the file is behind the row group that caused it."""
-        following = None if self._groups is None else self._groups.behind(self._row)
+        """Returns the error; what follows of the file is after the row group that caused it."""
+        following = None if self._groups is None else self._groups.after(self._row)
         origin = self._path if self._groups is None else f"{self._path}:{self._row}"
         self._values, self._numbers = None, range(0)
         if following is None or self._groups is None:
@@ -154,5 +154,5 @@ class ColumnarReader:
 
 
 def _position_of(numbers: range | Array, index: int) -> RecordPosition:
-    """Returns the position of one of these rows; behind the last, that of the row that follows it in the file."""
+    """Returns the position of one of these rows; after the last, that of the row that follows it in the file."""
     return RecordPosition(record=int(numbers[index]) if index < len(numbers) else int(numbers[-1]) + 1)

@@ -55,8 +55,8 @@ class RowGroups(Protocol):
         """Returns what is wanted of the rows from this one on: record batches, and the number of each row in the file."""
         ...
 
-    def behind(self, row: int) -> int | None:
-        """Returns the first row of the group behind that in which a row is; None behind the last."""
+    def after(self, row: int) -> int | None:
+        """Returns the first row of the group after that in which a row is; None after the last."""
         ...
 
     def close(self) -> None:

@@ -68,7 +68,7 @@ def records_of_file(data: bytes, delim: str, *, quotes: bool, last: bool) -> Ite
 
 
 def first_record(data: bytes, delim: str, *, quotes: bool, last: bool, start: int = 0) -> RawRecord | None:
-    """Returns the record that begins at ``start``, or None when its end may lie behind ``data``."""
+    """Returns the record that begins at ``start``, or None when its end may lie after ``data``."""
     fields: list[bytes] = []
     fault: InvalidArgumentError | None = None
     position = start
@@ -81,14 +81,14 @@ def first_record(data: bytes, delim: str, *, quotes: bool, last: bool, start: in
         if data[position : position + 1] != delim.encode():
             break
         position += 1
-    end = _behind_line_break(data, position, last=last)
+    end = _after_line_break(data, position, last=last)
     return None if end is None else RawRecord(end, tuple(fields), fault)
 
 
 def split_record(
     record: bytes, delim: str, *, quotes: bool, until: int | None = None, where: str = ""
 ) -> tuple[bytes, ...]:
-    """Returns the fields of one record, the first ``until`` at least; what is behind them is not looked at.
+    """Returns the fields of one record, the first ``until`` at least; what is after them is not looked at.
 
     ``where`` is what messages add to say which record it is.
 
@@ -165,8 +165,8 @@ def _why_not_quoted(record: bytes, start: int) -> str:
     return _QUOTE_FAULT if record.startswith(b'"', body.end()) else _OPEN_FAULT
 
 
-def _behind_line_break(data: bytes, position: int, *, last: bool) -> int | None:
-    """Returns the byte behind the line break at ``position``; None when the line may go on behind ``data``."""
+def _after_line_break(data: bytes, position: int, *, last: bool) -> int | None:
+    """Returns the byte after the line break at ``position``; None when the line may go on after ``data``."""
     line_break = _LINE_BREAK.match(data, position)
     if line_break is None or (line_break[0] == b"\r" and line_break.end() == len(data)):
         return len(data) if last else None

@@ -4,7 +4,7 @@ The idea. A field ends at a delimiter or line break that is not inside quotes; a
 number of them, if every quote either encloses a field or is one of a pair. So separators are the positions of
 delimiters and line breaks with an even number of quotes before them: a few passes over the buffer by NumPy, which
 lets other threads run. Whether the quotes are as they should be, their neighbours tell: before an opening one stands
-a separator, behind a closing one, too, or else both belong to a pair. If not, there is no layout, and ``csv.fields``
+a separator, after a closing one, too, or else both belong to a pair. If not, there is no layout, and ``csv.fields``
 finds out what is wrong.
 """
 
@@ -71,11 +71,11 @@ def layout_of(data: bytes, fmt: CsvFormat, *, last: bool) -> Layout | None:
     if marks is not None:
         separators = _outside(separators, marks)
         record_breaks = _outside(breaks, marks)
-    end = _behind(buffer, record_breaks[-1:])
+    end = _after(buffer, record_breaks[-1:])
     if last and (not len(end) or end[0] < len(data)):
         # The last record has no line break: the end of the file ends its last field.
-        behind_all = np.int32(len(data))
-        separators, record_breaks = (np.append(found, behind_all) for found in (separators, record_breaks))
+        after_all = np.int32(len(data))
+        separators, record_breaks = (np.append(found, after_all) for found in (separators, record_breaks))
     if marks is not None and not _well_formed(buffer, marks, fmt.field_delim, last=last):
         return None
     return _layout(buffer, separators, record_breaks, breaks, quoted=quoted)
@@ -87,7 +87,7 @@ def _true(mask: Array) -> Array:
 
 
 def _line_breaks(buffer: Array, data: bytes, *, last: bool) -> Array:
-    """Returns where lines end: at a line feed, or at a carriage return, with which a line feed behind it is one."""
+    """Returns where lines end: at a line feed, or at a carriage return, with which a line feed after it is one."""
     is_break: Array = buffer == _LINE_FEED
     if b"\r" in data:
         is_return = buffer == _CARRIAGE_RETURN
@@ -104,8 +104,8 @@ def _outside(positions: Array, marks: Array) -> Array:
     return outside
 
 
-def _behind(buffer: Array, breaks: Array) -> Array:
-    """Returns the positions behind line breaks, or the end of the buffer."""
+def _after(buffer: Array, breaks: Array) -> Array:
+    """Returns the positions after line breaks, or the end of the buffer."""
     size = len(buffer)
     nexts: Array = np.minimum(breaks + 1, size)
     pairs = (buffer[np.minimum(breaks, size - 1)] == _CARRIAGE_RETURN) & (nexts < size)
@@ -117,7 +117,7 @@ def _behind(buffer: Array, breaks: Array) -> Array:
 def _well_formed(buffer: Array, marks: Array, delim: str, *, last: bool) -> bool:
     """Returns whether each quote encloses a field or is one of a pair.
 
-    Quotes behind the last complete record count as well: one that is out of place there may be what hides its end.
+    Quotes after the last complete record count as well: one that is out of place there may be what hides its end.
     """
     if last and len(marks) % 2:
         return False  # the file ends inside quotes
@@ -125,15 +125,15 @@ def _well_formed(buffer: Array, marks: Array, delim: str, *, last: bool) -> bool
     neighbours[[ord(delim), _LINE_FEED, _CARRIAGE_RETURN, _QUOTE]] = True
     opening, closing = marks[::2], marks[1::2]
     before = neighbours[buffer[opening - 1]] | (opening == 0)
-    behind = neighbours[buffer[np.minimum(closing + 1, len(buffer) - 1)]] | (closing + 1 == len(buffer))
-    return bool(before.all() and behind.all())
+    after = neighbours[buffer[np.minimum(closing + 1, len(buffer) - 1)]] | (closing + 1 == len(buffer))
+    return bool(before.all() and after.all())
 
 
 def _layout(buffer: Array, separators: Array, record_breaks: Array, breaks: Array, *, quoted: bool) -> Layout:
     last_fields = np.searchsorted(separators, record_breaks)
     field_counts = np.diff(last_fields, prepend=-1)
     ends = separators[: last_fields[-1] + 1] if len(record_breaks) else separators[:0]
-    record_ends = _behind(buffer, record_breaks)
+    record_ends = _after(buffer, record_breaks)
     first_field = last_fields + 1 - field_counts
     starts = np.empty_like(ends)
     np.add(ends[:-1], 1, out=starts[1:])

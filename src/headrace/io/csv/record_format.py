@@ -140,7 +140,7 @@ class CsvFormat:
         return None if len(self.groups) > 1 or isinstance(dtype, type) else dtype
 
     def count_fault(self, fields: int, where: str) -> InvalidArgumentError | None:
-        """Returns what is wrong with a record of so many fields, None when nothing is."""
+        """Returns what is wrong with a record of that many fields, None when nothing is."""
         if self.min_fields <= fields and (self.max_fields is None or fields <= self.max_fields):
             return None
         exact = "" if self.max_fields == self.min_fields else "at least " if fields < self.min_fields else "at most "
@@ -246,7 +246,7 @@ def _others(excluded: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 
 def _most_fields(positions: tuple[int, ...], excluded: tuple[int, ...]) -> int:
-    """Returns how many fields a record may have: those read, and excluded ones before, between and right behind them."""
+    """Returns how many fields a record may have: those read, and excluded ones before, between and right after them."""
     fields = positions[-1] + 1
     while fields in excluded:
         fields += 1

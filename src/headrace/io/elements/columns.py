@@ -1,4 +1,4 @@
-"""One leaf of many elements as bytes, and back: numbers as they lie in memory, texts behind their ends, shapes before both.
+"""One leaf of many elements as bytes, and back: numbers as they lie in memory, texts after their ends, shapes before both.
 
 A column whose leaves have one shape is an array, and reading it copies nothing. Where shapes differ they are stored as
 well, and each leaf is cut out by itself.
@@ -31,7 +31,7 @@ _NATIVE: Final = frozenset(PYTHON_NUMBERS.values())
 
 
 class Buffers:
-    """Bytes that are to be written one behind the other, each aligned."""
+    """Bytes that are to be written one after the other, each aligned."""
 
     def __init__(self) -> None:
         self.parts: list[memoryview] = []
@@ -242,13 +242,13 @@ def _decoded(pieces: Iterable[bytes]) -> list[str]:
 
 
 def _check_ends(ends: np.ndarray, size: int) -> None:
-    """Refuses ends that are not of texts which lie one behind the other in so many bytes."""
+    """Refuses ends that are not of texts which lie one after the other in that many bytes."""
     if ends[0] != 0 or ends[-1] != size or (ends[1:] < ends[:-1]).any():
         raise DataLossError("stored texts do not end where they are said to")
 
 
 def _check_shapes(shapes: np.ndarray, found: int, size: int) -> None:
-    """Refuses shapes that are not of leaves which lie one behind the other in so many values."""
+    """Refuses shapes that are not of leaves which lie one after the other in that many values."""
     if shapes.size and (shapes.min() < 0 or np.where(shapes, shapes, 1).prod(axis=1, dtype=float).max() > 1 << 60):
         raise DataLossError("stored arrays do not have the shapes that they are said to have")
     if found != size:

@@ -64,7 +64,7 @@ def run_in(folder: Path) -> StoredRun:
     found = _named_run(folder)
     while True:
         hold = held_run(folder, found.name)
-        # Only what the metadata do not name is removed: a run that they name behind the hold will stay.
+        # Only what the metadata do not name is removed: a run that they name after the hold will stay.
         again = _named_run(folder)
         if again.name == found.name:
             return dataclasses.replace(found, hold=hold)

@@ -20,7 +20,7 @@ from headrace.structure import object_array
 
 __all__ = ["parse_example", "parse_single_example"]
 
-# From so many numbers on, asking protobuf for its buffer is faster than taking them one by one.
+# From this many numbers on, asking protobuf for its buffer is faster than taking them one by one.
 _MANY: Final = 48
 _KINDS: Final = {"bytes_list": "bytes", "float_list": "float32", "int64_list": "int64"}
 

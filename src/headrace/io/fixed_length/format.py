@@ -15,7 +15,7 @@ __all__ = ["FixedLengthFiles"]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FixedLengthFiles(StreamedFiles):
-    """Bytes, a record so many of them."""
+    """Bytes, a record of a fixed number of them."""
 
     op: ClassVar[str] = "FixedLengthRecordDataset"
     layout: FixedLengthParser

@@ -3,7 +3,7 @@
     header_bytes | record | record | … | footer_bytes
 
 A record begins every ``hop_bytes``: a longer hop than the record leaves gaps, a shorter one makes records overlap. What
-is left behind the last record is a cut-off record and an error, as in tf.data (TensorFlow's old reader drops it in
+is left after the last record is a cut-off record and an error, as in tf.data (TensorFlow's old reader drops it in
 silence), unless records overlap: then there is always something left. A file too short for its header and footer is an
 error (for the old reader it is the end of all files). The "line" of a record is its number, from 1.
 """
@@ -34,7 +34,7 @@ class FixedLengthReader(BlockReader):
         path: the file, local or with ``://``.
         record_bytes: the length of a record, at least 1.
         header_bytes: what stands before the first record.
-        footer_bytes: what stands behind the last record.
+        footer_bytes: what stands after the last record.
         hop_bytes: from one record's beginning to the next one's; 0 for ``record_bytes``.
         compression_type: how the file is compressed, one of ``compression.COMPRESSION_TYPES``; None is none.
         buffer_size: bytes to read at once, or None for a good size.
@@ -79,7 +79,7 @@ class FixedLengthReader(BlockReader):
 @known_as("format of fixed-length records")
 @dataclass(frozen=True, slots=True)
 class FixedLengthParser:
-    """A record is so many bytes. The arguments are those of ``FixedLengthReader``; ``hop_bytes`` is not 0."""
+    """A record is a fixed number of bytes. The arguments are those of ``FixedLengthReader``; ``hop_bytes`` is not 0."""
 
     record_bytes: int
     header_bytes: int
@@ -128,7 +128,7 @@ class FixedLengthParser:
         return Records((object_array(records),), None, ends, range(len(records)), len(records), faults)
 
     def _complete(self, size: int, *, last: bool) -> int:
-        """Returns how many records are complete in ``size`` bytes; where more may follow, with the gap behind them."""
+        """Returns how many records are complete in ``size`` bytes; where more may follow, with the gap after them."""
         body = size - self.footer_bytes
         complete = max(0, (body - self.record_bytes) // self.hop_bytes + 1)
         return complete if last else min(complete, size // self.hop_bytes)

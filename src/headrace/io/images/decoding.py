@@ -189,7 +189,7 @@ def _plain(channels: int, max_pixels: int) -> JpegSettings:
 # --- arguments -----------------------------------------------------------------------------------------------------
 
 
-# Kept, because behind a decoder's work all of this is out of the processor's cache, and takes five times as long.
+# Kept, because after a decoder's work all of this is out of the processor's cache, and takes five times as long.
 @lru_cache(maxsize=64)
 def _settings(
     channels: int, ratio: int, fancy: bool, recover: bool, dct_method: str, min_size: Any, max_pixels: int

@@ -38,7 +38,7 @@ __all__ = ["RecordIndex", "Scan", "index_of"]
 _log = logging.getLogger("headrace")
 
 # Runs of records, in order: for each its offset and its length, as an array of two columns or as pairs. What is wrong
-# with the file behind the last one is raised as a DataLossError, and becomes a part of the index.
+# with the file after the last one is raised as a DataLossError, and becomes a part of the index.
 Scan = Callable[[str], Iterable[Any]]
 
 _MARK: Final = b"headrace record index 1\n".ljust(64, b"\0")

@@ -58,13 +58,13 @@ class IndexedFormat:
         kind: its name in an index.
         scan: where the records of a file lie.
         decode: what the bytes of a record in a file are; raises what is wrong with them.
-        behind_bytes: how many bytes behind a record ``decode`` needs beside it.
+        after_bytes: how many bytes after a record ``decode`` needs, too.
     """
 
     kind: str
     scan: Scan
     decode: Callable[[bytes, str], Any]
-    behind_bytes: int = 0
+    after_bytes: int = 0
 
 
 def _decoded_line(data: bytes, _: str) -> str:
@@ -87,7 +87,7 @@ def _checked_record(data: bytes, _: str) -> bytes:
 INDEXED_FORMATS: Final = {
     "tar": IndexedFormat("tar", scan_elements, decode_element),
     "text": IndexedFormat("text", scan_lines, _decoded_line),
-    "tfrecord": IndexedFormat("tfrecord", scan_frames, _checked_record, behind_bytes=4),
+    "tfrecord": IndexedFormat("tfrecord", scan_frames, _checked_record, after_bytes=4),
 }
 
 
@@ -236,7 +236,7 @@ class IndexedRecords:
             row = int(rows[lengths.argmax()])
             message = f"the record has {lengths.max()} bytes, and the limit is {MAX_RECORD_BYTES}"
             raise ResourceExhaustedError(message, stage=self._stage, origin=f"{file.path}:{row + 1}")
-        ends = begins + lengths + self._format.behind_bytes
+        ends = begins + lengths + self._format.after_bytes
         reader = self._open.reader(file)
         try:
             return _read_together(reader, begins, ends)
@@ -246,7 +246,7 @@ class IndexedRecords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _File:
-    """What is known of a file: where its records lie, and what is wrong behind them."""
+    """What is known of a file: where its records lie, and what is wrong after them."""
 
     path: str
     version: tuple[int, str] | None
@@ -307,7 +307,7 @@ def _read_together(reader: _Local | _Remote, begins: Array, ends: Array) -> Iter
 
 
 class _OpenFiles:
-    """The files that were used last. One that is dropped stays open until whoever reads from it is done."""
+    """The files that were used last. One that is dropped stays open until the thread that reads from it is done."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -323,7 +323,7 @@ class _OpenFiles:
             reader = self._readers.pop(file.path, None)
             if reader is None:
                 reader = _Remote(file.path) if "://" in file.path else _Local(file.path)
-            self._readers[file.path] = reader  # behind the others: the first one is the one not used for longest
+            self._readers[file.path] = reader  # after the others: the first one is the one not used for longest
             if len(self._readers) > _OPEN_FILES:
                 self._readers.pop(next(iter(self._readers)))
         if reader.version() != file.version:

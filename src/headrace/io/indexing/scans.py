@@ -24,7 +24,7 @@ __all__ = ["scan_frames", "scan_lines"]
 _PORTION_BYTES: Final = 1 << 20
 # Of a file of long records, only what stands before each is of interest: a page of it.
 _HEADS_BYTES: Final = 1 << 12
-# Lengths whose checksums were compared: so many that most files have no more.
+# Lengths whose checksums were compared: most files have no more.
 _KNOWN_LENGTHS: Final = 4096
 _LINE_FEED: Final = ord("\n")
 _RETURN: Final = ord("\r")
@@ -63,7 +63,7 @@ def scan_frames(path: str) -> Iterator[Array]:
 
     Raises:
         MissingExtraError: google-crc32c is not installed.
-        DataLossError: behind the last good record, where a length is corrupt or the file is cut short.
+        DataLossError: after the last good record, where a length is corrupt or the file is cut short.
     """
     known = _Lengths()
     data, at, wanted = b"", 0, _PORTION_BYTES
@@ -103,7 +103,7 @@ class _Lengths(dict[bytes, int]):
 def _walk(data: bytes, known: _Lengths) -> tuple[list[tuple[int, int]], int, bool]:
     """Returns the records that begin in the data, where the next one does, and whether its length is corrupt.
 
-    The last record may end behind the data.
+    The last record may end after the data.
     """
     spans: list[tuple[int, int]] = []
     begin, last_begin = 0, len(data) - HEAD_BYTES

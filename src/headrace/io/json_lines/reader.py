@@ -43,7 +43,7 @@ class JsonLinesReader(BlockReader):
         compression_type: how the file is compressed, one of ``compression.COMPRESSION_TYPES``; None is none.
         buffer_size: bytes to read at once, or None for a good size.
         position: where to begin.
-        max_record_bytes: the longest line that is read, with blank lines behind it.
+        max_record_bytes: the longest line that is read, with blank lines after it.
 
     Raises:
         InvalidArgumentError: when an argument does not fit; from ``read``, for a line that does not.

@@ -26,7 +26,7 @@ _LONG_OF_PYTHON_2: Final = re.compile(r"(?<=\d)L(?=\s*[,)])")
 
 
 class Header(NamedTuple):
-    """What the bytes behind it are.
+    """What the bytes after it are.
 
     Attributes:
         shape: of the array.

@@ -133,7 +133,7 @@ def _by_field(arrays: Any) -> Any:
 
 
 def _rows_without_characters(texts: Array) -> Array:
-    """Returns the rows in which a text has a number behind the last of Unicode's, of which Python makes no ``str``."""
+    """Returns the rows in which a text has a number beyond the last of Unicode's, of which Python makes no ``str``."""
     if not texts.size or not texts.dtype.itemsize:
         return np.zeros(0, np.int64)
     numbers = np.ascontiguousarray(texts).view(np.dtype(np.uint32).newbyteorder(texts.dtype.byteorder))

@@ -2,7 +2,7 @@
 
 What always holds.
 - Calls run one after the other in the same thread, whichever threads ask.
-- ``stop`` ends the wait of whoever asked, at once and for ever; what runs goes on until it is done or cancelled.
+- ``stop`` ends the wait of every caller, at once and for ever; what runs goes on until it is done or cancelled.
 - ``end`` returns when the thread has ended; at the interpreter's exit every thread is ended that was not, or given up
   after some seconds.
 """
@@ -106,7 +106,7 @@ class ConnectionThread:
             function, answer = asked
             try:
                 answer.put((function(), None))
-            except BaseException as error:  # noqa: BLE001 - whoever asked is told, whatever it is
+            except BaseException as error:  # noqa: BLE001 - the caller gets it, whatever it is
                 answer.put((None, error))
         if self._last is not None:
             self._last()
@@ -119,7 +119,7 @@ _starting: Final = threading.Lock()
 def _end_at_exit(thread: ConnectionThread) -> None:
     with _starting:
         if not _started:
-            # Not at the import: what is registered later is called earlier, and whoever waits for threads comes then.
+            # Not at the import: what is registered later is called earlier, and threads are waited for then.
             atexit.unregister(_end_all)
             atexit.register(_end_all)
         _started.add(thread)

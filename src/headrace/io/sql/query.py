@@ -88,7 +88,7 @@ class OpenQuery:
             self.key_index = _index_of(query.statement.key_name, names)
 
     def fetch(self, most: int | None = None) -> list[Row]:
-        """Returns the next rows, none at the end: ``arraysize`` of them, or at most so many."""
+        """Returns the next rows, none at the end: ``arraysize`` of them, or at most ``most``."""
         if self._held:
             held, self._held = self._held, []
             return held

@@ -2,15 +2,15 @@
 
 The promise of ``RecordReader`` holds for rows as it does for records, with two differences. A position is the number of a
 row, and, where the query has an ``order_key``, the value of that key in the row before: reading then goes on with a query
-for what comes behind it. Keys are compared by the database, whose texts may be equal where Python's are not. Without a key the query is executed again, and as many rows are passed over, which is right as long
+for what comes after it. Keys are compared by the database, whose texts may be equal where Python's are not. Without a key the query is executed again, and as many rows are passed over, which is right as long
 as it gives the same rows in the same order.
 
 What always holds, beside it.
 - Connection and cursor are made, used and closed in one thread of the reader's own, since most drivers' belong to the
-  thread that made them; they are closed at the end of the rows, behind an error, and by ``close``, and nothing is
+  thread that made them; they are closed at the end of the rows, after an error, and by ``close``, and nothing is
   committed.
-- An error of the driver ends the reading: what a cursor gives behind one, no driver says. It stands at its own row: where
-  fetching fails, the query is executed once more behind the rows that were given, and then fetched row by row.
+- An error of the driver ends the reading: what a cursor gives after one, no driver says. It stands at its own row: where
+  fetching fails, the query is executed once more after the rows that were given, and then fetched row by row.
 - So much is held as ``arraysize`` rows need, and what the driver itself holds.
 """
 
@@ -108,7 +108,7 @@ class RowReader:
         self._ended = position.ended
         self._rows: list[Row] = []  # fetched, and not given yet
         self._keys: list[Any] | None = None  # theirs
-        self._failure: HeadraceError | None = None  # what is behind them
+        self._failure: HeadraceError | None = None  # what is after them
         self._one_by_one = query.arraysize == 1
 
     @property
@@ -121,7 +121,7 @@ class RowReader:
 
         Raises:
             CancelledError: ``stop`` was called; the next call returns None.
-            HeadraceError: for the next row, or the query; the next call goes on behind it.
+            HeadraceError: for the next row, or the query; the next call goes on after it.
         """
         if not self._rows and not self._ended:
             self._fetch()
@@ -159,7 +159,7 @@ class RowReader:
             good = 0 if count == 1 else _good_rows(reading, rows)
             if good == 0:
                 fault = error if count == 1 else _fault_of(reading, rows[0])
-                self._position = self._behind(1)
+                self._position = self._after(1)
                 self._drop(1)
                 raise fault.located(stage=None, origin=f"element {self._position.row - 1}") from None
             count = good
@@ -174,7 +174,7 @@ class RowReader:
         keys = None if self._keys is None else self._keys[: len(rows)]
         return RowChunk(self._position, len(rows), keys, elements, arrays)
 
-    def _behind(self, count: int) -> RowPosition:
+    def _after(self, count: int) -> RowPosition:
         return RowPosition(self._position.row + count, None if self._keys is None else self._keys[count - 1])
 
     def _drop(self, count: int) -> None:
@@ -217,9 +217,9 @@ class RowReader:
         return self._executed() or self._call_fetch(1)
 
     def _executed(self) -> list[Row]:
-        """Executes the query behind the last row; the first row, where it was fetched to see whether it is that one."""
+        """Executes the query after the last row; the first row, where it was fetched to see whether it is that one."""
         if isinstance(self._position.key, str):
-            self._execute_behind_text(self._position.key)
+            self._execute_after_text(self._position.key)
             return []
         self._execute(self._position.key)
         if self._position.row == 0:
@@ -229,7 +229,7 @@ class RowReader:
                 "the query is executed again, and its first %d rows are passed over; with an order_key it would go on there: %s"
             )
             return []
-        # From the last key on, and not behind it: a row that shares it is an error, and should not be lost in silence.
+        # From the last key on, and not after it: a row that shares it is an error, and should not be lost in silence.
         first = self._call_fetch(1)
         return first if first and first[0][self._opened().key_index] != self._position.key else []
 
@@ -239,8 +239,8 @@ class RowReader:
         self._open = OpenQuery(self._query)
         self._thread.call(functools.partial(self._open.execute, since, compared))
 
-    def _execute_behind_text(self, key: str) -> None:
-        """Executes the query behind a text, which the database may take for equal to others: 'a' and 'A', 'e' and 'é'."""
+    def _execute_after_text(self, key: str) -> None:
+        """Executes the query after a text, which the database may take for equal to others: 'a' and 'A', 'e' and 'é'."""
         self._execute(key, "=")
         equal: list[Any] = []
         while len(equal) < 2 and (rows := self._call_fetch(1)):
@@ -258,7 +258,7 @@ class RowReader:
         if last[self._opened().key_index] != key:
             reason = f"row {self._position.row} had the key {key!r}, which the database takes for equal to others, and has another now"
             raise DataLossError(
-                f"{reason}: the data has changed, and no key leads behind it; choose a column that tells rows apart "
+                f"{reason}: the data has changed, and no key leads after it; choose a column that tells rows apart "
                 f"for the database, or add COLLATE to the query {self._query.statement.shown}"
             )
 
@@ -270,13 +270,13 @@ class RowReader:
         return self._open
 
     def _pass_over(self, message: str) -> Row:
-        """Passes the rows over that were read before, where no key leads behind them; the last of them."""
+        """Passes the rows over that were read before, where no key leads after them; the last of them."""
         left, last = self._position.row, ()
         _log.warning(message, left, self._query.statement.shown)
         while left:
             rows = self._call_fetch(left)
             if not rows:
-                reason = f"the query gave {self._position.row - left} rows, and reading is to go on behind row {self._position.row}"
+                reason = f"the query gave {self._position.row - left} rows, and reading is to go on after row {self._position.row}"
                 raise DataLossError(f"{reason}: the data has changed; the query is {self._query.statement.shown}")
             left, last = left - len(rows), rows[-1]
         return last
@@ -301,7 +301,7 @@ class RowReader:
             return
         shown = f"{type(error).__name__}: {' '.join(str(error).split())}"
         # Not "at the next row": SQLite's driver steps ahead, and fails with the row before in its hands.
-        reason = f"{shown}, behind row {self._position.row} of the query {self._query.statement.shown}"
+        reason = f"{shown}, after row {self._position.row} of the query {self._query.statement.shown}"
         self._failure = DataError(reason, origin=f"element {self._position.row}")
         self._failure.__cause__ = error
 

@@ -197,7 +197,7 @@ def _numbers(values: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray:
 
 def _are_exact(values: Sequence[Any], converted: np.ndarray) -> np.ndarray:
     """Returns which of the values are the same as floats, if they are whole numbers; of the others, any float is right."""
-    if (np.abs(converted) < 2.0 ** (np.finfo(converted.dtype).nmant + 1)).all():  # so many bits hold every whole number
+    if (np.abs(converted) < 2.0 ** (np.finfo(converted.dtype).nmant + 1)).all():  # these bits hold every whole number
         return np.ones(len(values), bool)
     return np.array(
         [type(value) is not int or value == one for value, one in zip(values, converted.tolist(), strict=True)]

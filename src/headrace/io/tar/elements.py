@@ -2,7 +2,7 @@
 
     0001.jpg 0001.cls | 0002.jpg 0002.cls | …      → {"__key__": "0001", "__url__": "shard.tar", "jpg": b"…", "cls": b"3"}
 
-A key is a file's path up to the first dot of its base name, and what is behind that dot, in small letters, is its name in
+A key is a file's path up to the first dot of its base name, and what is after that dot, in small letters, is its name in
 the element. Folders, and files that have no such dot, are passed over.
 
 What always holds: an element is whole. A key with a file that cannot be read (a link, a sparse file, one extension twice)
@@ -62,10 +62,10 @@ class ElementRun:
     def next(self) -> dict[str, Any] | HeadraceError | None:
         """Returns the next element, or what is wrong with it; None at the end.
 
-        The header behind an element is read as well, since nothing else says that it has no further file.
+        The header after an element is read as well, since nothing else says that it has no further file.
 
         Raises:
-            DataLossError: the archive is cut short or corrupt; nothing behind can be read.
+            DataLossError: the archive is cut short or corrupt; nothing after can be read.
         """
         if self._file is None:
             return None
@@ -127,7 +127,7 @@ def scan_elements(path: str) -> Iterator[tuple[int, int]]:
     """Yields where the elements of an uncompressed archive lie: for each its offset and its length.
 
     Raises:
-        DataLossError: behind the last whole one, where the archive is cut short or corrupt.
+        DataLossError: after the last whole one, where the archive is cut short or corrupt.
     """
     members = TarMembers(path, "", _HEADER_BUFFER_BYTES)
     try:

@@ -72,7 +72,7 @@ class TarHeader:
 
 
 def padded(nbytes: int) -> int:
-    """Returns how many bytes of an archive a content of so many bytes fills: whole blocks."""
+    """Returns how many bytes of an archive a content of that many bytes fills: whole blocks."""
     return -(-nbytes // BLOCK_BYTES) * BLOCK_BYTES
 
 
@@ -153,7 +153,7 @@ def _octal(field: bytes) -> int:
 
 
 def _decimal(digits: bytes) -> int:
-    # More digits than any size has are an attack on whoever converts them.
+    # More digits than any size has are an attack on the program that converts them.
     if not digits.isdigit() or len(digits) > 20:
         raise DataLossError(f"an extended header states the size {digits[:30]!r}")
     return int(digits)

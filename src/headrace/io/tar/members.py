@@ -1,8 +1,8 @@
-"""The members of one tar archive, in order: their headers, and the bytes behind them.
+"""The members of one tar archive, in order: their headers, and the bytes after them.
 
 What always holds.
 - What is held grows with the bytes that are there, never with those that a header claims.
-- An archive ends with a block of zeros. One that ends without was cut short, also where it ends behind a whole member:
+- An archive ends with a block of zeros. One that ends without was cut short, also where it ends after a whole member:
   who knows what should have followed?
 - Every error says at which byte of the (decompressed) archive.
 """
@@ -28,9 +28,9 @@ from headrace.io.tar.header import (
 
 __all__ = ["Member", "TarMembers", "split_name"]
 
-# A name, or the fields of an extended header: whoever claims more wants something else.
+# A name, or the fields of an extended header: a header that claims more wants something else.
 _LONGEST_NAME_BYTES: Final = 1 << 20
-# So much is not read but passed over by opening the file anew behind it, which costs as much as reading some of it.
+# So much is not read but passed over by opening the file anew after it, which costs as much as reading some of it.
 _WORTH_A_SEEK_BYTES: Final = 1 << 18
 _LONG_NAME, _LONG_LINK = b"L", b"K"
 _FIELDS, _FIELDS_OF_SOLARIS, _FIELDS_OF_ALL = b"x", b"X", b"g"
@@ -50,7 +50,7 @@ class Member:
 
 
 def split_name(name: str) -> tuple[str, str] | None:
-    """Returns a member's key and extension: the name up to, and behind, the first dot behind the last slash; None without."""
+    """Returns a member's key and extension: the name up to, and after, the first dot after the last slash; None without."""
     folder, slash, base = name.rpartition("/")
     stem, _, extension = base.partition(".")
     # As WebDataset's: small letters, whatever the camera wrote.
@@ -87,7 +87,7 @@ class TarMembers:
         """Returns the next member; what is left of the content of the one before is passed over. None at the end.
 
         Raises:
-            DataLossError: the archive is cut short or corrupt; nothing behind it can be read.
+            DataLossError: the archive is cut short or corrupt; nothing after it can be read.
         """
         self._pass_over(self._content)
         offset, name, fields = self.offset, None, None
@@ -117,7 +117,7 @@ class TarMembers:
         return content
 
     def drain(self) -> None:
-        """Reads what is behind the end, so that a compressed stream is compared with its checksum.
+        """Reads what is after the end, so that a compressed stream is compared with its checksum.
 
         Raises:
             DataLossError: it is not as it was written.
@@ -158,14 +158,14 @@ class TarMembers:
     def _corrupt(self, error: DataLossError) -> DataLossError:
         at = self.offset - BLOCK_BYTES
         return DataLossError(
-            f"the archive is corrupt at byte {at}, and nothing behind can be read: {error.reason}; is it a tar file, "
+            f"the archive is corrupt at byte {at}, and nothing after it can be read: {error.reason}; is it a tar file, "
             "is compression_type right, and was it written while it was read?"
         )
 
     # --- bytes --------------------------------------------------------------------------------------------------
 
     def _exactly(self, nbytes: int) -> bytes:
-        """Returns the next so many bytes."""
+        """Returns the next ``nbytes`` bytes."""
         self.offset += nbytes
         end = self._at + nbytes
         if end <= len(self._data):

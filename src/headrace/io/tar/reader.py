@@ -105,7 +105,7 @@ class TarReader(StreamReader):
             run = self._opened()
             given = run.next()
             if given is None:
-                # Where reading went on, zeros may also be what stands behind an end that was before.
+                # Where reading went on, zeros may also be what stands after an end that was before.
                 if (
                     position == self._began
                     and position.offset

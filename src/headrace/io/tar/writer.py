@@ -105,7 +105,7 @@ def _files_of(element: Mapping[str, Any]) -> dict[str, bytes]:
         name = f"{key}.{extension}"
         if split_name(name) != (key, extension) or "\0" in name:
             raise InvalidArgumentError(
-                f"{name!r} would not be read back as key {key!r} and {extension!r}: behind its last slash a key is not "
+                f"{name!r} would not be read back as key {key!r} and {extension!r}: after its last slash a key is not "
                 "empty and has no dot, and an extension is not empty, in small letters, without a slash"
             )
         files[name] = _content(value, name)

@@ -51,7 +51,7 @@ HEAD_BYTES: Final = _LENGTH.size + _CRC.size
 FRAME_BYTES: Final = HEAD_BYTES + _CRC.size
 # A checksum of data that holds checksums is weak, so the format rotates it and adds this.
 _MASK: Final = 0xA282EAD8
-# Lengths whose checksums were found right: so many that most files have no more, and of no size to speak of.
+# Lengths whose checksums were found right: most files have no more, and their size does not matter.
 _KNOWN_LENGTHS: Final = 4096
 _CRC_OFFSETS: Final = np.arange(_CRC.size)
 
@@ -85,7 +85,7 @@ def length_in(head: bytes, crc32c: Callable[[bytes], int]) -> int:
 
 
 def _count_of_good(data: bytes, ends: list[int], crcs: list[int]) -> int:
-    """Returns how many records have the checksum that stands behind them, up to the first that has not."""
+    """Returns how many records have the checksum that stands after them, up to the first that has not."""
     if not ends:
         return 0
     stored = np.frombuffer(data, np.uint8)[np.add.outer(ends, _CRC_OFFSETS)].view("<u4")[:, 0]
@@ -101,7 +101,7 @@ class _Frame:
     Attributes:
         nbytes: how long it is with its checksums, as far as its length is known.
         fault: what is wrong with it.
-        is_last: whether nothing behind it can be read.
+        is_last: whether nothing after it can be read.
     """
 
     nbytes: int
@@ -239,9 +239,9 @@ class FrameReader(BufferedReader):
         self._position = RecordPosition(position.offset + nbytes, position.line + count, position.record + count)
 
     def _extend(self) -> None:
-        behind = max(0, self._at - len(self._data))  # of a record that is passed over
+        after = max(0, self._at - len(self._data))  # of a record that is passed over
         self._read_on(self._data[self._at :], self._position.offset)
-        self._at = behind
+        self._at = after
 
     # --- what goes wrong ----------------------------------------------------------------------------------------
 
@@ -272,7 +272,7 @@ def wrong_checksum() -> HeadraceError:
 
 
 def cut_off(left: int) -> HeadraceError:
-    """Returns the error of a record of which so many bytes are there."""
+    """Returns the error of a record of which only these bytes are there."""
     return DataLossError(f"the file ends {left} bytes into a record; it was cut short")
 
 

@@ -252,7 +252,7 @@ def test_rows_that_are_gone_since_do_not_matter_to_a_key_and_are_noticed_without
         assert list(iterator) == [(6,), (7,), (8,)]
     with iter(by_number) as iterator:
         iterator.load_state_dict(states[1])
-        with pytest.raises(DataLossError, match="the query gave 4 rows, and reading is to go on behind row 6"):
+        with pytest.raises(DataLossError, match="the query gave 4 rows, and reading is to go on after row 6"):
             next(iterator)
         assert list(iterator) == []
 
@@ -289,7 +289,7 @@ def test_the_error_of_a_driver_names_query_and_row(tmp_path: Path, executor: str
             with pytest.raises(DataError) as caught:
                 next(iterator)
             assert list(iterator) == []
-        text = "SqlDataset, element 4: OperationalError: integer overflow, behind row 4 of the query SELECT CASE"
+        text = "SqlDataset, element 4: OperationalError: integer overflow, after row 4 of the query SELECT CASE"
         assert str(caught.value).startswith(text)
         assert caught.value.__cause__ is not None
 
@@ -303,7 +303,7 @@ def test_a_connection_that_breaks_is_told_behind_the_last_row_that_came(
     connect.fail_after = 6  # rows of a cursor
     dataset = hr.SqlDataset("SELECT id FROM numbers", connect, arraysize=4, **options)
     came: list[Any] = []
-    with pytest.raises(DataError, match=f"ConnectionResetError: the server went away, behind row {count} of the query"):
+    with pytest.raises(DataError, match=f"ConnectionResetError: the server went away, after row {count} of the query"):
         came.extend(dataset.with_options(hr.Options(executor=executor)))
     # Asked once more, from behind row 4: without a key the rows before count as well.
     assert came == [(n,) for n in range(count)]
@@ -315,7 +315,7 @@ def test_what_cannot_be_connected_to_is_told(tmp_path: Path) -> None:
         list(hr.SqlDataset("SELECT 1", tmp_path / "absent.sqlite"))
     path = tmp_path / "text.sqlite"
     path.write_text("this is no database, however much of it is read")
-    with pytest.raises(DataError, match="file is not a database, behind row 0 of the query SELECT 1"):
+    with pytest.raises(DataError, match="file is not a database, after row 0 of the query SELECT 1"):
         list(hr.SqlDataset("SELECT 1 FROM t", path))
 
     def connect() -> None:

@@ -204,7 +204,7 @@ def test_a_header_with_a_wrong_checksum_ends_the_file(tmp_path: Path) -> None:
     first, (error, text) = read(path)
     assert first["__key__"] == "0"
     assert error is DataLossError
-    assert text.startswith(f"{path}:2: the archive is corrupt at byte 2048, and nothing behind can be read")
+    assert text.startswith(f"{path}:2: the archive is corrupt at byte 2048, and nothing after it can be read")
 
 
 @pytest.mark.parametrize("size", [b"77777777777\0", b"\x80" + b"\xff" * 11, b"\x80" + bytes(4) + b"\x7f" * 7])
