@@ -1,4 +1,4 @@
-"""The reference is complete: whatever is public has a page, an example, and a line among the names of other libraries."""
+"""The reference pages are complete: whatever is public has a page, an example, and a line among the names of other libraries."""
 
 from __future__ import annotations
 
