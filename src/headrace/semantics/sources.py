@@ -9,24 +9,16 @@ import numpy as np
 from headrace.blocks.origin import Indices, as_array
 from headrace.blocks.payload import Columns, Rows
 from headrace.errors import DataLossError, InternalError
-from headrace.io.elements.file import ElementFile
-from headrace.ownership import has_fixed_contents, read_only, read_only_array, read_only_rows
+from headrace.ownership import has_fixed_contents, read_only, read_only_array
 from headrace.plan.node import Node
 from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.plan.storing import Stored
 from headrace.semantics.random_streams import Key, random_int64
 from headrace.semantics.run_context import RunContext
+from headrace.semantics.storing import StoredSource
 from headrace.structure import LEAF, Element, TreeDef, needs_rows, normalize, rows_of
 
-__all__ = [
-    "ArraysSource",
-    "OneSource",
-    "RandomNumbers",
-    "RangeSource",
-    "StoredSource",
-    "fewer_elements",
-    "index_source",
-]
+__all__ = ["ArraysSource", "OneSource", "RandomNumbers", "RangeSource", "fewer_elements", "index_source"]
 
 
 class ArraysSource:
@@ -176,26 +168,3 @@ def index_source(node: Node, context: RunContext) -> tuple[Any, int | None]:
         case Stored():
             return StoredSource(node.file), len(node.file)
     raise InternalError(f"{type(node).__name__} is not read by index")
-
-
-class StoredSource:
-    """Elements in a file, by number."""
-
-    __slots__ = ("file",)
-
-    def __init__(self, file: ElementFile) -> None:
-        self.file = file
-
-    @property
-    def has_tuples(self) -> bool | None:
-        return self.file.has_tuples
-
-    @property
-    def is_columnar(self) -> bool:
-        return self.file.is_columnar
-
-    def rows(self, indices: Indices) -> list[Element]:
-        return read_only_rows(self.file.rows(indices))
-
-    def columns(self, indices: Indices) -> Columns:
-        return Columns(*self.file.arrays(indices))

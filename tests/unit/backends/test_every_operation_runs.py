@@ -1,4 +1,7 @@
-"""Every plan node has a stage and a reference: a module of cases that nobody imports would be found only by who needs it."""
+"""Every plan node has a stage and a reference, and they are found under one word.
+
+A module of cases that nobody imports would be missed only by who needs it.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import headrace as hr
 import headrace.optimize
 import headrace.plan
 from headrace.backends.reference import stream_of
@@ -32,3 +36,21 @@ def test_every_operation_has_a_stage_and_a_reference(kind: type[Node]) -> None:
     assert lower.dispatch(kind) is not lower.dispatch(object)
     if kind is not MapChain:  # which only the optimizer makes: the reference runs plans as they were written
         assert stream_of.dispatch(kind) is not stream_of.dispatch(object)
+
+
+def family_of(thing: object) -> str:
+    """The family word of a module's name: ``stateful`` of ``physical.stages.stateful_unique``."""
+    return thing.__module__.rpartition(".")[2].partition("_")[0]
+
+
+# Maps of a source or of a format are made where those are described; the family of what runs them is elementwise.
+FAMILIES = [kind for kind in nodes() if kind.__module__.rpartition(".")[2] not in ("by_number", "tar_handlers")]
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_an_operation_has_one_family_word_on_every_floor(kind: type[Node]) -> None:
+    words = {family_of(kind), family_of(lower.dispatch(kind))}
+    if kind is not MapChain:
+        words |= {family_of(stream_of.dispatch(kind))}
+    words |= {family_of(part) for part in hr.Dataset.__mro__ if kind.op in vars(part)}
+    assert len(words) == 1

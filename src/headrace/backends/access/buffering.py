@@ -13,7 +13,7 @@ from headrace.ownership import read_only
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.plan.stateful import AssertCardinality
 from headrace.semantics.run_context import RunContext
-from headrace.semantics.sources import StoredSource
+from headrace.semantics.storing import StoredSource
 
 __all__: list[str] = []
 

@@ -23,6 +23,7 @@ from headrace.backends.reference import (
     skipping,
     sources,
     stateful,
+    storing,
     windowing,
 )
 from headrace.backends.reference.dispatch import stream_of
@@ -43,6 +44,7 @@ __all__ = [
     "skipping",
     "sources",
     "stateful",
+    "storing",
     "stream_of",
     "windowing",
 ]

@@ -9,7 +9,6 @@ from headrace.backends.reference.stream import Given, Stream
 from headrace.blocks.cursor import State
 from headrace.plan.node import Node
 from headrace.plan.sources import FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
-from headrace.plan.storing import Stored
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.generator_runs import GeneratorRun
 from headrace.semantics.run_context import RunContext
@@ -72,7 +71,6 @@ class GeneratorStream:
 @stream_of.register(FromTensorSlices)
 @stream_of.register(Range)
 @stream_of.register(RandomSource)
-@stream_of.register(Stored)
 def _indexed(node: Node, state: State | None, context: RunContext) -> Stream:
     return IndexedStream(node, state, context)
 

@@ -21,6 +21,7 @@ from headrace.physical.stages import (
     sources,
     stateful,
     stateful_unique,
+    storing,
     windowing,
     windowing_groups,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "sources",
     "stateful",
     "stateful_unique",
+    "storing",
     "windowing",
     "windowing_groups",
 ]

@@ -35,7 +35,7 @@ from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.semantics.buffering import CACHE_REMEDY, cache_state, keeping
 from headrace.semantics.cache_fillings import Pin
 from headrace.semantics.held_bytes import Holding
-from headrace.semantics.sources import StoredSource
+from headrace.semantics.storing import StoredSource
 
 __all__ = ["CacheStage"]
 

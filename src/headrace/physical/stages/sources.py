@@ -15,7 +15,6 @@ from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.node import Node
 from headrace.plan.sources import FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
-from headrace.plan.storing import Stored
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.generator_runs import GeneratorRun
 from headrace.semantics.sources import fewer_elements, index_source
@@ -100,7 +99,6 @@ class IndexedStage(Stage):
 @lower.register(FromTensorSlices)
 @lower.register(Range)
 @lower.register(RandomSource)
-@lower.register(Stored)
 def _indexed(node: Node, state: State | None, context: StageContext) -> Stage:
     source, length = index_source(node, context)
     return IndexedStage(source, length, context.meter(node), state)

@@ -1,0 +1,34 @@
+"""Elements that headrace saved, read by number."""
+
+from __future__ import annotations
+
+from headrace.blocks.origin import Indices
+from headrace.blocks.payload import Columns
+from headrace.io.elements.file import ElementFile
+from headrace.ownership import read_only_rows
+from headrace.structure import Element
+
+__all__ = ["StoredSource"]
+
+
+class StoredSource:
+    """Elements in a file, by number."""
+
+    __slots__ = ("file",)
+
+    def __init__(self, file: ElementFile) -> None:
+        self.file = file
+
+    @property
+    def has_tuples(self) -> bool | None:
+        return self.file.has_tuples
+
+    @property
+    def is_columnar(self) -> bool:
+        return self.file.is_columnar
+
+    def rows(self, indices: Indices) -> list[Element]:
+        return read_only_rows(self.file.rows(indices))
+
+    def columns(self, indices: Indices) -> Columns:
+        return Columns(*self.file.arrays(indices))
