@@ -75,12 +75,17 @@ class Signed:
     def _one_by_one(self, raw: list[Any]) -> tuple[list[Element], InvalidArgumentError | None]:
         rows: list[Element] = []
         try:
-            rows.extend(map(self._fitted, raw))
+            rows.extend(map(self.fitted, raw))
         except InvalidArgumentError as unfit:
             return rows, unfit
         return rows, None
 
-    def _fitted(self, element: Any) -> Element:
+    def fitted(self, element: Any) -> Element:
+        """The element in the form of the signature.
+
+        Raises:
+            InvalidArgumentError: it does not fit.
+        """
         try:
             parts = self._treedef.flatten_up_to(element)
         except (ValueError, TypeError):

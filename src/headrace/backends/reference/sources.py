@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any, Final
+
 import numpy as np
 
 from headrace.backends.reference.dispatch import stream_of
-from headrace.backends.reference.stream import Given, Stream
+from headrace.backends.reference.stream import Given, Stream, called
 from headrace.blocks.cursor import State
+from headrace.errors import HeadraceError
+from headrace.ownership import copied
 from headrace.plan.node import Node
 from headrace.plan.sources import FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
-from headrace.semantics.failures import as_element_error
-from headrace.semantics.generator_runs import GeneratorRun
+from headrace.semantics.generator_runs import own_state_of, started_generator
 from headrace.semantics.run_context import RunContext
+from headrace.semantics.signed import Signed
 from headrace.semantics.sources import fewer_elements, index_source
+from headrace.structure import normalize
 
 __all__: list[str] = []
+
+END: Final = object()
 
 
 class IndexedStream:
@@ -43,28 +51,53 @@ class IndexedStream:
 
 
 class GeneratorStream:
-    """What a user's generator yields."""
+    """What a user's generator yields, one element after the other; an error ends it."""
 
     def __init__(self, node: FromGenerator, state: State | None) -> None:
         self.node = node
-        self.run = GeneratorRun(node, state)
+        self.label = node.label
+        self.saved = state or {"index": 0}
+        self.index = self.saved["index"]
+        self.iterator: Iterator[Any] | None = None  # not before the first element is asked for
+        self.closed = False
+        self.fitted = normalize if node.signature is None else Signed(node.signature).fitted
 
     def next(self) -> Given:
+        origin = f"element {self.index}"
         try:
-            element = self.run.next()
-        except StopIteration:
+            yielded = called(self.label, origin, self.read)
+        except HeadraceError:
+            self.index += 1
+            self.iterator = iter(())
             raise
-        except Exception as error:  # noqa: BLE001 - a user's generator may raise anything
-            origin = f"element {self.run.index - 1}"
-            placed = as_element_error(error, stage=self.node.label, origin=origin)
-            raise placed from placed.__cause__
-        return element, f"element {self.run.index - 1}"
+        if yielded is END:
+            raise StopIteration
+        self.index += 1
+        # The generator may hold what it yielded, and fill it again for the next element.
+        return called(self.label, origin, lambda: self.fitted(copied(yielded))), origin
+
+    def read(self) -> Any:
+        """What comes next, or END."""
+        if self.iterator is None:
+            self.iterator = started_generator(self.node, self.saved)
+        return next(self.iterator, END)
 
     def state(self) -> State:
-        return self.run.state()
+        if self.iterator is None or self.closed:
+            return self.saved
+        own = own_state_of(self.iterator, self.label)
+        return {"index": self.index} if own is None else {"index": self.index, "own": own}
 
     def close(self) -> None:
-        self.run.close()
+        """Ends the generator, so that its ``finally`` runs."""
+        if not self.closed and self.iterator is not None:
+            self.saved = self.state()  # which an iterator that is gone cannot say
+            self.closed = True
+        closing = getattr(self.iterator, "close", None)
+        if closing is not None:
+            closing()
+        if self.closed:  # only now: Ctrl-C may have cut it short, and it is closed again
+            self.iterator = iter(())
 
 
 @stream_of.register(FromTensors)

@@ -1,0 +1,175 @@
+"""The stage of from_generator: a run of elements at a time, each as it would be alone."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import State
+from headrace.blocks.origin import IndexOrigin
+from headrace.blocks.payload import Rows
+from headrace.observe.frames import holds, since
+from headrace.observe.meter import Meter
+from headrace.ownership import FIXED, owned
+from headrace.physical.context import StageContext
+from headrace.physical.lower import lower
+from headrace.physical.stage import Item, Stage
+from headrace.plan.sources import FromGenerator
+from headrace.semantics.failures import as_element_error
+from headrace.semantics.generator_runs import OwnState, own_state_of, started_generator
+from headrace.semantics.signed import Signed
+from headrace.structure import Element, normalize, normalize_rows
+
+__all__ = ["GeneratorStage"]
+
+
+class GeneratorRun:
+    """One run of a user's generator, from its start or from a state: many elements at a time."""
+
+    def __init__(self, node: FromGenerator, state: State | None) -> None:
+        self._node = node
+        self.label = node.label
+        self._saved: State = state or {"index": 0}
+        self._signed = None if node.signature is None else Signed(node.signature)
+        self._iterator: Iterator[Any] | None = None
+        self._closed = False
+        self.index: int = self._saved["index"]
+
+    def _begun(self) -> Iterator[Any]:
+        if self._iterator is None:
+            self._iterator = iter(())  # where the generator raises at once, it has ended
+            self._iterator = started_generator(self._node, self._saved)
+        return self._iterator
+
+    @holds(lambda at, _: (at["self"].label, f"element {at['self'].index + len(at['raw'])}"))
+    @since("_since_s")
+    def next_rows(self, limit: int) -> tuple[list[Element], Exception | None]:
+        """Up to ``limit`` elements, and the error behind them; fewer without an error are the last."""
+        _since_s = time.perf_counter()  # for whoever asks what is held up
+        raw: list[Any] = []
+        kinds: set[type] = set()
+        fixed: type | None = None  # the type of the last element that nobody can change
+        error: Exception | None = None
+        try:
+            for element in itertools.islice(self._begun(), limit):  # what came before an error stays
+                if type(element) is not fixed:
+                    kinds.add(kind := type(element))
+                    if kind in FIXED:
+                        fixed = kind
+                    else:  # the generator may hold it, and fill it again for the next
+                        element = owned(element)  # noqa: PLW2901 - it comes in place of what was yielded
+                raw.append(element)
+        except Exception as raised:  # noqa: BLE001 - a user's generator may raise anything
+            error, self._iterator = raised, iter(())
+        rows, unfit = self._checked(raw, kinds)
+        if unfit is not None:
+            self._iterator = _resumed(raw[len(rows) + 1 :], error, self._begun())
+            error = unfit
+        self.index += len(rows) + (error is not None)
+        return rows, error
+
+    def _checked(self, raw: list[Any], kinds: set[type]) -> tuple[list[Element], Exception | None]:
+        """The elements in the form that they should have, as far as the first that does not fit."""
+        if self._signed is not None:
+            return self._signed.rows(raw)
+        with contextlib.suppress(Exception):  # a class of the user's may raise anything; found one by one below
+            return normalize_rows(raw, kinds), None
+        rows: list[Element] = []
+        try:
+            rows.extend(normalize(element) for element in raw)
+        except Exception as unfit:  # noqa: BLE001 - as above
+            return rows, unfit
+        return rows, None
+
+    def own_state(self) -> OwnState | None:
+        """The state that the generator's iterator has of its own as it is now, or None."""
+        try:
+            iterator: Any = self._begun()
+        except Exception as error:  # noqa: BLE001 - the user's function may raise anything; it is told at its turn
+            self._iterator = iterator = _resumed([], error, iter(()))
+        return own_state_of(iterator, self.label)
+
+    def state(self) -> State:
+        """The place of the next element."""
+        if self._iterator is None or self._closed:
+            return self._saved
+        own = self.own_state()
+        return {"index": self.index} if own is None else {"index": self.index, "own": own}
+
+    def close(self) -> None:
+        """Ends the generator, so that its ``finally`` runs, and lets go of an iterator, which may hold a file."""
+        if not self._closed and self._iterator is not None:
+            self._saved = self.state()  # which an iterator that is gone cannot say
+            self._closed = True
+        closing = getattr(self._iterator, "close", None)
+        if closing is not None:
+            closing()
+        if self._closed:  # only now: Ctrl-C may have cut it short, and it is closed again
+            self._iterator = iter(())
+
+
+def _resumed(rest: list[Any], error: Exception | None, iterator: Iterator[Any]) -> Iterator[Any]:
+    """What was read and not given yet, then what comes behind it."""
+    yield from rest
+    if error is not None:
+        raise error
+    yield from iterator
+
+
+class GeneratorStage(Stage):
+    """What a user's generator yields."""
+
+    def __init__(self, node: FromGenerator, meter: Meter, state: State | None) -> None:
+        saved = state or {"index": 0}
+        super().__init__(meter, (), _GeneratorCursor(saved["index"], saved.get("own"), saved.get("skip", 0)))
+        self._run = GeneratorRun(node, state)
+        self._node = node
+        self._ended = False
+        self._raised: Exception | None = None
+
+    def _pull(self, limit: int) -> Item:
+        if self._raised is None and not self._ended:
+            cursor = _GeneratorCursor(self._run.index, self._run.own_state())
+            rows, self._raised = self._run.next_rows(limit)
+            self._ended = self._raised is None and len(rows) < limit
+            if rows:
+                numbers = range(cursor.index, cursor.index + len(rows))
+                return Block(Rows(rows), cursor, IndexOrigin(numbers))
+        return None if self._raised is None else self._failure(self._raised)
+
+    def _failure(self, error: Exception) -> Failure:
+        self._raised = None
+        number = self._run.index - 1
+        placed = as_element_error(error, stage=self._node.label, origin=f"element {number}")
+        own = self._run.own_state()
+        return Failure(placed, self.cursor, _GeneratorCursor(number + 1, own))
+
+    def close(self) -> None:
+        self._run.close()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _GeneratorCursor:
+    """In a generator: a number, and its own state at the start of the block where it offers one."""
+
+    index: int
+    own: Any  # an OwnState, or what was loaded
+    skip: int = 0
+
+    def advance(self, count: int) -> _GeneratorCursor:
+        return _GeneratorCursor(self.index + count, self.own, self.skip + count)
+
+    def state(self) -> State:
+        if self.own is None:
+            return {"index": self.index}
+        return {"index": self.index, "own": self.own, "skip": self.skip}
+
+
+@lower.register
+def _generator(node: FromGenerator, state: State | None, context: StageContext) -> Stage:
+    return GeneratorStage(node, context.meter(node), state)
