@@ -11,7 +11,7 @@ from headrace.ownership import copied
 from headrace.plan.buffering import options_of
 from headrace.plan.explain import explain_plan
 from headrace.plan.node import INFINITE_CARDINALITY
-from headrace.structure import flatten, normalize, paths_of, spec_of
+from headrace.structure import normalize, spec_of
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
@@ -65,13 +65,14 @@ class Consuming(DatasetMixin):
             10
         """
         from headrace.semantics.calls import packed
+        from headrace.semantics.stateful import check_scan_state
 
         state = copied(normalize(initial_state))  # the function may change its state in place
         spec = spec_of(state)
         with iter(self) as iterator:
             for element in iterator:
                 state = packed(reduce_func(state, element))
-                _check_state(spec, state, name or "reduce")
+                check_scan_state(spec, state, stage=name or "reduce")
         return state
 
     def get_single_element(self, name: str | None = None) -> Any:
@@ -238,13 +239,3 @@ def _number(index: object) -> int:
     if isinstance(index, bool) or not hasattr(index, "__index__"):
         raise TypeError(f"the number of an element must be an int, not {index!r}")
     return int(index.__index__())
-
-
-def _check_state(wanted: Any, state: Any, stage: str) -> None:
-    (specs, treedef), (leaves, other) = flatten(wanted), flatten(spec_of(state))
-    if treedef != other:
-        raise TypeError(f"{stage}: the function changed the structure of the state")
-    for path, spec, leaf in zip(paths_of(treedef), specs, leaves, strict=True):
-        if spec.dtype != leaf.dtype:
-            place = f" component {path}" if path else ""
-            raise TypeError(f"{stage}: the function changed the state's{place} dtype from {spec} to {leaf}")

@@ -1,83 +1,128 @@
-"""The reference of operations that go through elements with something in mind."""
+"""The reference of operations that remember something from element to element.
+
+What take_while, scan, unique and assert_cardinality mean is written here once more, without a look at the stages: only
+the words of errors, the check of a scan's state and the keys of saved states are shared (``semantics.stateful``).
+"""
 
 from __future__ import annotations
 
 import contextlib
-import functools
+from typing import Any
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, called
 from headrace.blocks.cursor import State, input_state
 from headrace.errors import HeadraceError
+from headrace.ownership import copied, read_only
 from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile, Unique
+from headrace.semantics.calls import call_on, is_true, packed
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.held_bytes import Holding
 from headrace.semantics.run_context import RunContext
 from headrace.semantics.stateful import (
-    DROPPED,
-    END,
     UNIQUE_REMEDY,
-    AssertCardinalityOp,
-    ScanOp,
-    StatefulOp,
-    TakeWhileOp,
-    UniqueOp,
+    check_distinguishable,
+    check_pair,
+    check_scan_state,
+    restored_scan_state,
+    saved_scan_state,
+    too_few_elements,
+    too_many_elements,
 )
-from headrace.structure import nbytes_of
+from headrace.structure import Element, nbytes_of, spec_of
 
 __all__: list[str] = []
 
 
-class StatefulStream(Unary):
-    """Elements one after the other."""
+class TakeWhileStream(Unary):
+    """The elements before the first for which the predicate is false."""
 
-    def __init__(self, steps: StatefulOp, label: str, input_stream: Stream, *, ended: bool = False) -> None:
+    def __init__(self, node: TakeWhile, input_stream: Stream, state: State | None) -> None:
         super().__init__(input_stream)
-        self.steps = steps
-        self.label = label
-        self.ended = ended
+        self.node = node
+        self.ended = state["ended"] if state else False
 
     def next(self) -> Given:
-        while not self.ended:
-            try:
-                element, origin = self.input.next()
-            except StopIteration:
-                self.ended = True
-                self.finish()
-                raise
-            output = called(self.label, origin, functools.partial(self.steps.step, element))
-            if output is END:
-                self.ended = True
-            elif output is not DROPPED:
-                return output, origin
+        if self.ended:
+            raise StopIteration
+        element, origin = self.input.next()
+        answer = called(self.node.label, origin, lambda: is_true(call_on(self.node.predicate, read_only(element))))
+        if answer:
+            return element, origin
+        self.ended = True
         raise StopIteration
 
-    def finish(self) -> None:
-        try:
-            self.steps.end()
-        except HeadraceError as error:
-            raise as_element_error(error, stage=self.label, origin=None) from error
-
     def state(self) -> State:
-        return {**self.steps.state_of(self.steps.snapshot()), "input": self.input.state()}
+        return {"ended": self.ended, "input": self.input.state()}
 
 
 @stream_of.register
 def _take_while(node: TakeWhile, state: State | None, context: RunContext) -> Stream:
-    steps = TakeWhileOp(node, state)
-    return StatefulStream(steps, node.label, stream_of(node.input, input_state(state), context), ended=steps.ended)
+    return TakeWhileStream(node, stream_of(node.input, input_state(state), context), state)
+
+
+class ScanStream(Unary):
+    """What the function makes of each element and of the state that it made of the elements before."""
+
+    def __init__(self, node: Scan, input_stream: Stream, state: State | None) -> None:
+        super().__init__(input_stream)
+        self.node = node
+        self.spec = spec_of(node.initial_state)
+        self.held = restored_scan_state(node, state)
+
+    def next(self) -> Given:
+        element, origin = self.input.next()
+        new_state, output = called(self.node.label, origin, lambda: self.step(element))
+        self.held = new_state
+        return output, origin
+
+    def step(self, element: Element) -> tuple[Element, Element]:
+        result = self.node.function(read_only(self.held), element)
+        check_pair(result)
+        new_state, output = (packed(copied(part)) for part in result)
+        check_scan_state(self.spec, new_state)
+        return new_state, output
+
+    def state(self) -> State:
+        return {"state": saved_scan_state(self.held), "input": self.input.state()}
 
 
 @stream_of.register
 def _scan(node: Scan, state: State | None, context: RunContext) -> Stream:
-    return StatefulStream(ScanOp(node, state), node.label, stream_of(node.input, input_state(state), context))
+    return ScanStream(node, stream_of(node.input, input_state(state), context), state)
+
+
+class AssertCardinalityStream(Unary):
+    """The elements as they come; an error for each beyond the number that was said, and one at an end before it."""
+
+    def __init__(self, node: AssertCardinality, input_stream: Stream, state: State | None) -> None:
+        super().__init__(input_stream)
+        self.label = node.label
+        self.wanted = node.wanted
+        self.seen = state["seen"] if state else 0
+        self.told = state["told"] if state else False  # that there are too few
+
+    def next(self) -> Given:
+        try:
+            element, origin = self.input.next()
+        except StopIteration:
+            if self.wanted is not None and self.seen < self.wanted and not self.told:
+                self.told = True
+                error = too_few_elements(self.wanted, self.seen)
+                raise as_element_error(error, stage=self.label, origin=None) from error
+            raise
+        self.seen += 1
+        if self.wanted is not None and self.seen > self.wanted:
+            raise as_element_error(too_many_elements(self.wanted, self.seen), stage=self.label, origin=origin)
+        return element, origin
+
+    def state(self) -> State:
+        return {"seen": self.seen, "told": self.told, "input": self.input.state()}
 
 
 @stream_of.register
 def _assert_cardinality(node: AssertCardinality, state: State | None, context: RunContext) -> Stream:
-    return StatefulStream(
-        AssertCardinalityOp(node, state), node.label, stream_of(node.input, input_state(state), context)
-    )
+    return AssertCardinalityStream(node, stream_of(node.input, input_state(state), context), state)
 
 
 class UniqueStream(Unary):
@@ -85,15 +130,15 @@ class UniqueStream(Unary):
 
     def __init__(self, node: Unique, input_stream: Stream, state: State | None, holding: Holding) -> None:
         super().__init__(input_stream)
-        self.holding = holding
-        self.seen_bytes = 0
         self.label = node.label
-        self.steps = UniqueOp()
+        self.holding = holding
+        self.seen: set[Any] = set()
+        self.seen_bytes = 0
         self.start = input_stream.state()
         self.read = 0
         for _ in range(state["read"] if state else 0):
-            with contextlib.suppress(HeadraceError, StopIteration, TypeError):
-                self.steps.step(self.input.next()[0])
+            with contextlib.suppress(HeadraceError, StopIteration):
+                self.is_new(*self.input.next())
             self.read += 1
 
     def next(self) -> Given:
@@ -104,15 +149,18 @@ class UniqueStream(Unary):
                 self.read += 1
                 raise
             self.read += 1
-            output = called(self.label, origin, functools.partial(self.steps.step, element))
-            if output is not DROPPED:
-                self.seen_bytes += nbytes_of(output)
-                self.hold()
-                return output, origin
+            if self.is_new(element, origin):
+                return element, origin
 
-    def hold(self) -> None:
-        """Says how much is kept in mind."""
-        self.holding.hold(self.seen_bytes, lambda: self.steps.seen, count=len(self.steps.seen))
+    def is_new(self, element: Element, origin: str) -> bool:
+        """Whether no element that is equal came before; it is remembered."""
+        called(self.label, origin, lambda: check_distinguishable(element))
+        if element in self.seen:
+            return False
+        self.seen.add(element)
+        self.seen_bytes += nbytes_of(element)
+        self.holding.hold(self.seen_bytes, lambda: self.seen, count=len(self.seen))
+        return True
 
     def state(self) -> State:
         return {"read": self.read, "input": self.start}

@@ -49,7 +49,7 @@ class GeneratorRun:
     @holds(lambda at, _: (at["self"].label, f"element {at['self'].index + len(at['raw'])}"))
     @since("_since_s")
     def next_rows(self, limit: int) -> tuple[list[Element], Exception | None]:
-        """Up to ``limit`` elements, and the error behind them; fewer without an error are the last."""
+        """Up to ``limit`` elements, and the error after them; fewer without an error are the last."""
         _since_s = time.perf_counter()  # for whoever asks what is held up
         raw: list[Any] = []
         kinds: set[type] = set()
@@ -95,7 +95,7 @@ class GeneratorRun:
         return own_state_of(iterator, self.label)
 
     def state(self) -> State:
-        """The place of the next element."""
+        """The position of the next element."""
         if self._iterator is None or self._closed:
             return self._saved
         own = self.own_state()
@@ -114,7 +114,7 @@ class GeneratorRun:
 
 
 def _resumed(rest: list[Any], error: Exception | None, iterator: Iterator[Any]) -> Iterator[Any]:
-    """What was read and not given yet, then what comes behind it."""
+    """What was read and not given yet, then what comes after it."""
     yield from rest
     if error is not None:
         raise error

@@ -1,4 +1,4 @@
-"""The stage of operations that go through elements one after the other, with something in mind (``semantics.stateful``).
+"""The stage of operations that go through elements one after the other, with something in mind (``physical.stages.stateful_ops``).
 
 Each block carries what was in mind before each of its elements, so its cursor can be written down anywhere in it.
 """
@@ -20,9 +20,9 @@ from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
+from headrace.physical.stages.stateful_ops import END, AssertCardinalityOp, ScanOp, StatefulOp, TakeWhileOp
 from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile
 from headrace.semantics.failures import as_element_error
-from headrace.semantics.stateful import DROPPED, END, AssertCardinalityOp, ScanOp, StatefulOp, TakeWhileOp
 from headrace.structure import Element, nbytes_of
 
 __all__ = ["StatefulStage"]
@@ -114,10 +114,9 @@ class StatefulStage(Stage):
             if output is END:
                 self._ended = True
                 return self._made(block, outputs, [*offsets, offset + 1], [*snapshots, self._steps.snapshot()])
-            if output is not DROPPED:
-                outputs.append(output)
-                offsets.append(offset)
-                snapshots.append(snapshot)
+            outputs.append(output)
+            offsets.append(offset)
+            snapshots.append(snapshot)
         self._block = rest
         return self._made(block, outputs, [*offsets, count], [*snapshots, self._steps.snapshot()])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from headrace.physical.stage import Item, Stage
 from headrace.plan.stateful import Unique
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.held_bytes import Holding
-from headrace.semantics.stateful import DROPPED, UNIQUE_REMEDY, UniqueOp
+from headrace.semantics.stateful import UNIQUE_REMEDY, check_distinguishable
 
 __all__ = ["UniqueStage"]
 
@@ -52,12 +52,12 @@ class UniqueStage(Stage):
 
     def __init__(self, label: str, input_stage: Stage, meter: Meter, state: State | None, *, holding: Holding) -> None:
         self._holding = holding
-        self._seen = self._seen_bytes = 0  # elements that are kept in mind, and about what they weigh
+        self._seen: set[Any] = set()
+        self._counted = self._seen_bytes = 0  # how many of them were told to the budget, and about what they weigh
         self._start = input_stage.cursor
         self._recall: int = state["read"] if state else 0
         super().__init__(meter, (input_stage,), _RecallCursor(self._start, self._recall))
         self._label = label
-        self._steps = UniqueOp()
         self._read_before = 0
         self._block: Block | None = None
         self._failure: Failure | None = None
@@ -87,8 +87,8 @@ class UniqueStage(Stage):
 
     def _hold(self, block: Block) -> None:
         """Says how much is kept in mind, now that a block was looked at."""
-        seen = self._steps.seen
-        fresh, self._seen = len(seen) - self._seen, len(seen)
+        seen = self._seen
+        fresh, self._counted = len(seen) - self._counted, len(seen)
         self._seen_bytes += fresh * block.payload.nbytes // len(block)
         self._holding.hold(self._seen_bytes, lambda: seen, count=len(seen))
 
@@ -100,9 +100,10 @@ class UniqueStage(Stage):
         """Goes through elements that were judged before the state was saved."""
         for row in block.payload.rows():
             try:
-                self._steps.step(row)
+                check_distinguishable(row)
             except TypeError:
                 continue  # it was an error then, too
+            self._seen.add(row)
 
     def _passed(self, failure: Failure) -> Failure:
         before = _RecallCursor(self._start, self._read_before)
@@ -111,13 +112,12 @@ class UniqueStage(Stage):
 
     def _new_ones(self, block: Block) -> Block | None:
         """The elements of a block that are new, as far as one that is none of those that can be told apart."""
-        rows = block.payload.rows()
+        rows, seen = block.payload.rows(), self._seen
         kept: list[int] = []
         judged = 0
         for row in rows:
             try:
-                if self._steps.step(row) is not DROPPED:
-                    kept.append(judged)
+                check_distinguishable(row)
             except TypeError as error:
                 origin = block.origin.describe(judged)
                 placed = as_element_error(error, stage=self._label, origin=origin)
@@ -125,6 +125,9 @@ class UniqueStage(Stage):
                 self._failure = Failure(placed, before, after)
                 self._block = block.slice(judged + 1, len(block)) if judged + 1 < len(block) else None
                 break
+            if row not in seen:
+                seen.add(row)
+                kept.append(judged)
             judged += 1
         self._hold(block)
         cursor = _RecallCursor(self._start, self._read_before, [*kept, judged])
