@@ -10,7 +10,7 @@ from typing import Final
 
 from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Columns, Payload
-from headrace.caching.kept import CannotKeep
+from headrace.caching.store import CannotKeep
 from headrace.errors import InvalidArgumentError, ResourceExhaustedError
 from headrace.structure import Element, nbytes_of
 

@@ -20,8 +20,8 @@ from typing import Any, Final
 from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Columns, Payload
 from headrace.caching.bounds import add_storable, rows_within, too_large
-from headrace.caching.kept import CannotKeep, Filled, KeptEpoch
 from headrace.caching.proof import Proof, is_disproved
+from headrace.caching.store import CachedEpoch, CannotKeep, Filled
 from headrace.errors import (
     DataLossError,
     FailedPreconditionError,
@@ -74,10 +74,10 @@ class DiskCache:
         name = key if _PLAIN_NAME.fullmatch(key) else hashlib.sha256(key.encode()).hexdigest()[:32]
         self.path = folder / f"{name}{SUFFIX}"
         self._of_runs: dict[str, DiskCache] = {}
-        self._opened: tuple[tuple[int, int], KeptEpoch] | None = None
+        self._opened: tuple[tuple[int, int], CachedEpoch] | None = None
 
     @property
-    def kept(self) -> KeptEpoch | None:
+    def cached(self) -> CachedEpoch | None:
         """The epoch in the file; None where there is no file.
 
         Raises:
@@ -100,11 +100,11 @@ class DiskCache:
                 return None
         return self._opened[1]
 
-    def _read(self) -> KeptEpoch:
+    def _read(self) -> CachedEpoch:
         try:
             file = ElementFile(self.path)
             meta = file.meta["cache"]
-            kept = KeptEpoch((), Filled.of(meta), file, str(meta["content"]))
+            kept = CachedEpoch((), Filled.of(meta), file, str(meta["content"]))
             is_mine = meta["plan"] == self._plan
         except FailedPreconditionError as error:
             raise FailedPreconditionError(error.reason, stage=self.stage) from None
@@ -121,7 +121,7 @@ class DiskCache:
             )
         return kept
 
-    def filling(self, filled: Filled, content: str | None) -> _Written | None:
+    def begin_write(self, filled: Filled, content: str | None) -> _FileWriter | None:
         """Writes the file, unless it is there or is being written.
 
         Raises:
@@ -130,11 +130,11 @@ class DiskCache:
         """
         with told_as_ours(self.path, stage=self.stage):
             try:
-                return self._filling(filled, content)
+                return self._begin_write(filled, content)
             except (FailedPreconditionError, ResourceExhaustedError) as error:
                 raise error.located(stage=self.stage, origin=None) from error.__cause__
 
-    def _filling(self, filled: Filled, content: str | None) -> _Written | None:
+    def _begin_write(self, filled: Filled, content: str | None) -> _FileWriter | None:
         if self.path.exists():
             return None
         lock = self._lock()
@@ -149,7 +149,7 @@ class DiskCache:
             writer = ElementWriter(self.path, max_bytes=self.max_bytes)
             held.pop_all()
         meta = {"key": self.key, "plan": self._plan, **filled.state(), "content": content or secrets.token_hex(8)}
-        return _Written(self, writer, lock, meta, self._proof)
+        return _FileWriter(self, writer, lock, meta, self._proof)
 
     def keyed(self, run: str) -> DiskCache:
         """The cache of runs with other options that decide what the elements are; itself where the key is the user's own word."""
@@ -176,7 +176,7 @@ class DiskCache:
         return lock
 
 
-class _Written:
+class _FileWriter:
     """A file of elements on its way."""
 
     one_by_one = False

@@ -7,7 +7,7 @@ from typing import Final
 from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Payload
 from headrace.caching.bounds import rows_within, too_large
-from headrace.caching.kept import CannotKeep, Filled, KeptEpoch
+from headrace.caching.store import CachedEpoch, CannotKeep, Filled
 
 __all__ = ["MemoryCache"]
 
@@ -24,25 +24,25 @@ class MemoryCache:
     stage: Final = "cache"
 
     def __init__(self, max_bytes: int | None = None) -> None:
-        self._kept: KeptEpoch | None = None
+        self._kept: CachedEpoch | None = None
         self.max_bytes: Final = max_bytes
 
     @property
-    def kept(self) -> KeptEpoch | None:
+    def cached(self) -> CachedEpoch | None:
         """The epoch that is kept, once one was complete."""
         return self._kept
 
-    def keep(self, kept: KeptEpoch) -> None:
+    def keep(self, kept: CachedEpoch) -> None:
         """Keeps an epoch; the first one wins, so that every later epoch is the same."""
         if self._kept is None:
             self._kept = kept
 
-    def filling(self, filled: Filled, content: str | None) -> _Collected:
+    def begin_write(self, filled: Filled, content: str | None) -> _MemoryWriter:
         """Collects an epoch; several may be collected at once."""
-        return _Collected(self, filled)
+        return _MemoryWriter(self, filled)
 
 
-class _Collected:
+class _MemoryWriter:
     """What one iterator has collected."""
 
     content = None
@@ -65,8 +65,8 @@ class _Collected:
         self._count += len(elements)
         self._pieces.append((elements, origin))
 
-    def complete(self) -> KeptEpoch:
-        kept = KeptEpoch(tuple(self._pieces), self._filled)
+    def complete(self) -> CachedEpoch:
+        kept = CachedEpoch(tuple(self._pieces), self._filled)
         self._cache.keep(kept)
         return kept
 

@@ -10,8 +10,8 @@ from typing import Any
 from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Payload
 from headrace.caching.bounds import add_storable
-from headrace.caching.kept import Filled, RefusedElement
 from headrace.caching.proof import Proof, is_disproved
+from headrace.caching.store import Filled, RefusedElement
 from headrace.errors import HeadraceError
 from headrace.io.elements.shards import ShardWriter
 from headrace.io.no_room import told_as_ours
@@ -27,7 +27,7 @@ class SnapshotRun:
     raises one of headrace's errors, which takes the element's place.
     """
 
-    kept = None
+    cached = None
     stage = "snapshot"
 
     def __init__(
@@ -38,7 +38,7 @@ class SnapshotRun:
         self._shard_func = shard_func
         self._compression = compression
 
-    def filling(self, filled: Filled, content: str | None) -> _Run | None:
+    def begin_write(self, filled: Filled, content: str | None) -> _SnapshotWriter | None:
         """Writes a run, unless one is there or is being written."""
         from filelock import FileLock, Timeout
 
@@ -57,10 +57,10 @@ class SnapshotRun:
                 return None
             writer = ShardWriter(self._folder, self._compression)
             held.pop_all()
-        return _Run(writer, self._shard_func, lock, self._proof)
+        return _SnapshotWriter(writer, self._shard_func, lock, self._proof)
 
 
-class _Run:
+class _SnapshotWriter:
     content = None
 
     def __init__(

@@ -86,7 +86,7 @@ class _Look:
         inputs = tuple(self._tapped(child) for child in node.inputs)
         noted = self._noted.setdefault(id(node), Noted(tuple(tap.noted for tap in inputs)))
         inner = node.with_inputs(inputs) if inputs else node
-        if isinstance(inner, Cache) and inner.store.kept is None:  # which would begin to fill it
+        if isinstance(inner, Cache) and inner.store.cached is None:  # which would begin to fill it
             inner = inputs[0]
         elif isinstance(inner, FlatMap):
             inner = dataclasses.replace(inner, function=noted.noting(inner.function))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Self
 
-from headrace.caching.kept import Filled
+from headrace.caching.store import Filled
 from headrace.physical.budget import Budget
 from headrace.physical.workers.gates import Gate, Gates
 from headrace.plan.buffering import Cache

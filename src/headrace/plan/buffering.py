@@ -6,8 +6,8 @@ import dataclasses
 from typing import Any, ClassVar
 
 from headrace.arguments import AUTOTUNE, check_int
-from headrace.caching.kept import Store
 from headrace.caching.memory import MemoryCache
+from headrace.caching.store import Store
 from headrace.errors import InvalidArgumentError
 from headrace.plan.node import UNKNOWN_CARDINALITY, Node, UnaryNode, nodes_of
 from headrace.plan.options import Options

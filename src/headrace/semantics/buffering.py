@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from headrace.blocks.cursor import State
-from headrace.caching.kept import CannotKeep, Filling
+from headrace.caching.store import CacheWriter, CannotKeep
 from headrace.errors import HeadraceError, ResourceExhaustedError
 from headrace.semantics.cache_fillings import Pin
 
@@ -30,11 +30,11 @@ def cache_state(index: int, pin: Pin, failures: int, *, is_unkept: bool = False)
 
 
 @contextlib.contextmanager
-def keeping(filling: Filling, stage: str, taken: int = 0) -> Iterator[None]:
+def keeping(writer: CacheWriter, stage: str, taken: int = 0) -> Iterator[None]:
     """What goes wrong while a cache is filled is the cache's, and leaves nothing of the filling.
 
     Args:
-        filling: it.
+        writer: what it is filled by.
         stage: how errors call it.
         taken: how many of the elements that are added stand before the one whose place an error takes, unless it says so.
 
@@ -44,13 +44,13 @@ def keeping(filling: Filling, stage: str, taken: int = 0) -> Iterator[None]:
     try:
         yield
     except CannotKeep as cannot:
-        filling.abandon()
+        writer.abandon()
         raise CannotKeep(cannot.error.located(stage=stage, origin=None), cannot.taken) from None
     except HeadraceError as error:
-        filling.abandon()
+        writer.abandon()
         raise CannotKeep(error.with_place(stage=stage, origin=None), taken) from None
     except OSError as error:
-        filling.abandon()
+        writer.abandon()
         told = ResourceExhaustedError(f"the elements could not be written: {error}", stage=stage)
         told.__cause__ = error
         raise CannotKeep(told, taken) from None

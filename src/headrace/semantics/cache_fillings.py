@@ -14,8 +14,8 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from headrace.caching.kept import Filled, KeptEpoch, Store
 from headrace.caching.memory import MemoryCache
+from headrace.caching.store import CachedEpoch, Filled, Store
 from headrace.errors import HeadraceError
 from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, nodes_of
@@ -51,13 +51,13 @@ class Pin:
 
     filled: Filled
     content: str | None
-    own: KeptEpoch | None = None
+    own: CachedEpoch | None = None
 
-    def kept_in(self, store: Store) -> KeptEpoch | None:
+    def kept_in(self, store: Store) -> CachedEpoch | None:
         """The filling, where it is there to be read."""
         if self.own is not None:
             return self.own
-        kept = store.kept
+        kept = store.cached
         return kept if kept is not None and (kept.content, kept.filled) == (self.content, self.filled) else None
 
     def state(self) -> State:
@@ -118,7 +118,7 @@ class Fillings:
             # What the run that was saved had read there; before that, what it would have filled.
             found = self._inside.get(name)
             return Pin(found.filled, found.content) if found else Pin(self._filled(node, seeds, epoch), None)
-        kept = node.store.kept
+        kept = node.store.cached
         pin = Pin(kept.filled, kept.content) if kept is not None else Pin(self._filled(node, seeds, epoch), None)
         if within:
             self._inside.setdefault(name, pin)
@@ -139,7 +139,7 @@ class Fillings:
                 return self
         again = Fillings()
         for store, one in wanted.items():
-            kept = store.kept
+            kept = store.cached
             again._pins[store] = Pin(one, kept.content if kept is not None and kept.filled == one else None)
         return again
 

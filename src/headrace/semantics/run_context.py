@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Self, TypeVar
 
 from headrace.blocks.cursor import State
-from headrace.caching.kept import Filled
+from headrace.caching.store import Filled
 from headrace.observe.meter import Meter
 from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, nodes_of

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from headrace.backends.access.dispatch import Access, access_of, no_access
 from headrace.backends.reference.stream import Given
-from headrace.caching.kept import KeptEpoch, Store
+from headrace.caching.store import CachedEpoch, Store
 from headrace.ownership import read_only
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.plan.stateful import AssertCardinality
@@ -28,7 +28,7 @@ class CacheAccess:
         self.kept: KeptAccess | None = None
 
     def at(self, number: int) -> Given:
-        if self.kept is None and (kept := self.store.kept) is not None:
+        if self.kept is None and (kept := self.store.cached) is not None:
             self.kept = KeptAccess(kept)
         return (self.kept or self.input).at(number)
 
@@ -36,7 +36,7 @@ class CacheAccess:
 class KeptAccess:
     """The elements of an epoch that is kept."""
 
-    def __init__(self, kept: KeptEpoch) -> None:
+    def __init__(self, kept: CachedEpoch) -> None:
         self.kept = kept
         self.ends = list(accumulate(len(payload) for payload, _ in kept.pieces))
         self.length = self.ends[-1] if self.ends else 0

@@ -9,8 +9,8 @@ from headrace.backends.reference.stream import Given, Stream, log
 from headrace.blocks.cursor import State
 from headrace.blocks.origin import WordedOrigin
 from headrace.blocks.payload import Rows
-from headrace.caching.kept import CannotKeep, Filled, KeptEpoch, RefusedElement
 from headrace.caching.memory import MemoryCache
+from headrace.caching.store import CachedEpoch, CannotKeep, Filled, RefusedElement
 from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.ownership import read_only
@@ -32,7 +32,7 @@ class CacheStream:
         self.index = state["index"] if state else 0
         self.failures = state["failures"] if state else 0
         self.pin = context.pin(node, state)
-        self.filling = None
+        self.writer = None
         self.rows: list[Element] = []
         self.origins: list[str] = []
         self.input = None
@@ -43,9 +43,9 @@ class CacheStream:
             self.recall(kept)
         else:
             # What could not be kept before cannot be kept now, and was told then.
-            self.filling = None if self.is_unkept else node.store.filling(self.pin.filled, self.pin.content)
-            if self.filling is not None:
-                self.pin.content = self.filling.content
+            self.writer = None if self.is_unkept else node.store.begin_write(self.pin.filled, self.pin.content)
+            if self.writer is not None:
+                self.pin.content = self.writer.content
             self.input = build(self.pin.filled)
         self.failed = 0
         self.holding = context.holding(node, CACHE_REMEDY)
@@ -57,7 +57,7 @@ class CacheStream:
         if isinstance(self.node.store, MemoryCache):
             self.holding.hold(self.held_bytes, lambda: self.rows, count=len(self.rows))
 
-    def recall(self, kept: KeptEpoch) -> None:
+    def recall(self, kept: CachedEpoch) -> None:
         """The elements that are kept, and where they came from."""
         if kept.file is not None:
             self.rows = kept.file.rows(range(len(kept.file)))
@@ -105,14 +105,14 @@ class CacheStream:
             raise error
 
     def keep(self, act: Callable[[], None]) -> None:
-        """Does something to the filling; where it cannot be done, the error takes the place of the element."""
-        if self.filling is None:
+        """Does something to what is written; where it cannot be done, the error takes the place of the element."""
+        if self.writer is None:
             return
         try:
-            with keeping(self.filling, self.node.store.stage):
+            with keeping(self.writer, self.node.store.stage):
                 act()
         except CannotKeep as cannot:
-            self.filling = None
+            self.writer = None
             self.rows, self.origins, self.held_bytes = [], [], 0
             self.hold()
             self.is_unkept = True
@@ -121,8 +121,8 @@ class CacheStream:
 
     def add(self, element: Element, origin: str) -> None:
         """Takes the element in."""
-        assert self.filling is not None  # it is asked before
-        self.filling.add(Rows([element]), WordedOrigin([origin]))
+        assert self.writer is not None  # it is asked before
+        self.writer.add(Rows([element]), WordedOrigin([origin]))
         self.rows.append(element)
         self.origins.append(origin)
         self.held_bytes += nbytes_of(element)
@@ -132,24 +132,24 @@ class CacheStream:
 
     def complete(self) -> None:
         """Keeps a whole epoch; one with failures is not whole."""
-        assert self.filling is not None  # it is asked before
+        assert self.writer is not None  # it is asked before
         if self.failed:
-            self.filling.abandon()
+            self.writer.abandon()
         else:
-            self.pin.own = self.filling.complete()
-        self.filling = None
+            self.pin.own = self.writer.complete()
+        self.writer = None
 
     def state(self) -> State:
         return cache_state(self.index, self.pin, self.failures, is_unkept=self.is_unkept)
 
     def close(self) -> None:
         self.holding.release()
-        filling, self.filling = self.filling, None
-        if filling is not None and self.rows:
+        writer, self.writer = self.writer, None
+        if writer is not None and self.rows:
             stage = self.node.store.stage
             log.warning("%s: an epoch was left after %d elements, so nothing is kept", stage, len(self.rows))
         closing = [one.close for one in (self.input,) if one is not None]
-        close_all([*([] if filling is None else [filling.abandon]), *closing])
+        close_all([*([] if writer is None else [writer.abandon]), *closing])
 
 
 @stream_of.register

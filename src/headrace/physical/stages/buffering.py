@@ -21,8 +21,8 @@ from headrace.blocks.cursor import State
 from headrace.blocks.handing_out import handed_out, protected
 from headrace.blocks.origin import Indices, Origin, subset
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
-from headrace.caching.kept import CannotKeep, Filled, Filling, KeptEpoch, RefusedElement, Store
 from headrace.caching.memory import MemoryCache
+from headrace.caching.store import CachedEpoch, CacheWriter, CannotKeep, Filled, RefusedElement, Store
 from headrace.coordination.closing import close_all
 from headrace.errors import CancelledError, HeadraceError
 from headrace.io.elements.file import ElementFile
@@ -109,7 +109,7 @@ class CacheStage(Stage):
         self._index: int = state["index"] if state else 0
         self._failures: int = state["failures"] if state else 0  # how many were delivered
         self._pieces: Sequence[tuple[Payload, Origin]] | None = None
-        self._filling: Filling | None = None
+        self._writer: CacheWriter | None = None
         self._pin = pin
         self._stage = store.stage
         kept = pin.kept_in(store)
@@ -118,9 +118,9 @@ class CacheStage(Stage):
             self._pieces = _pieces_of(kept)
         else:
             # What could not be kept before cannot be kept now, and was told then.
-            self._filling = None if self._is_unkept else store.filling(pin.filled, pin.content)
-            if self._filling is not None:
-                pin.content = self._filling.content
+            self._writer = None if self._is_unkept else store.begin_write(pin.filled, pin.content)
+            if self._writer is not None:
+                pin.content = self._writer.content
         inputs = () if kept is not None else (build(pin.filled),)
         super().__init__(meter, inputs, self._position())
         self._whole_at = whole_at
@@ -161,7 +161,7 @@ class CacheStage(Stage):
 
     def _wanted(self, lacking: int, limit: int) -> int:
         """How many elements are read at once; ``lacking`` of them are only kept."""
-        if self._filling is not None and self._filling.one_by_one:
+        if self._writer is not None and self._writer.one_by_one:
             return 1
         return min(lacking, _KEPT_AT_ONCE) if lacking > 0 else limit
 
@@ -181,10 +181,10 @@ class CacheStage(Stage):
         return kept
 
     def _keep(self, kept: Payload, origin: Origin) -> None:
-        if self._filling is None:
+        if self._writer is None:
             return
-        with keeping(self._filling, self._stage):
-            self._filling.add(kept, origin)
+        with keeping(self._writer, self._stage):
+            self._writer.add(kept, origin)
             self._hold(kept)
         if self._count + len(kept) == self._whole_at:
             self._complete(last=len(kept) - 1)
@@ -200,7 +200,7 @@ class CacheStage(Stage):
             )
 
     def _ended_whole(self) -> bool:
-        """Completes the filling at the end; whether an error waits that says why it cannot be."""
+        """Completes what is written at the end; returns whether an error waits that says why it cannot be."""
         try:
             self._complete(last=0)
         except CannotKeep as cannot:
@@ -210,18 +210,18 @@ class CacheStage(Stage):
 
     def _complete(self, last: int) -> None:
         """Keeps a whole epoch; one with failures is not whole, and would hide them from the next."""
-        filling, self._filling = self._filling, None
-        if filling is None:
+        writer, self._writer = self._writer, None
+        if writer is None:
             return
-        with keeping(filling, self._stage, last):
+        with keeping(writer, self._stage, last):
             if self._failed:
-                filling.abandon()
+                writer.abandon()
             else:
-                self._pin.own = filling.complete()
+                self._pin.own = writer.complete()
 
     def _give_up(self) -> None:
         """Nothing of this epoch is kept."""
-        self._filling = None
+        self._writer = None
         self._held, self._held_bytes, self._held_count = [], 0, 0
         self._holding.hold(0, lambda: (), count=0)
 
@@ -255,15 +255,15 @@ class CacheStage(Stage):
 
     def close(self) -> None:
         self._holding.release()
-        filling, self._filling = self._filling, None
-        if filling is not None and self._count:
+        writer, self._writer = self._writer, None
+        if writer is not None and self._count:
             _log.warning(
                 "%s: an epoch was left after %d elements, so nothing is kept; "
                 "to keep a part of a dataset, write take(k).cache() instead of cache().take(k)",
                 self._stage,
                 self._count,
             )
-        close_all([*([] if filling is None else [filling.abandon]), super().close])
+        close_all([*([] if writer is None else [writer.abandon]), super().close])
 
 
 def _in_turn(kept: Payload, origin: Origin, cannot: CannotKeep, *, is_lacking: bool) -> list[_Waiting]:
@@ -282,7 +282,7 @@ def _in_turn(kept: Payload, origin: Origin, cannot: CannotKeep, *, is_lacking: b
     return waiting
 
 
-def _pieces_of(kept: KeptEpoch) -> Sequence[tuple[Payload, Origin]]:
+def _pieces_of(kept: CachedEpoch) -> Sequence[tuple[Payload, Origin]]:
     """What is kept as payloads; what is in a file is read by number when it is needed."""
     if kept.file is None:
         return kept.pieces

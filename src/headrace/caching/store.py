@@ -19,7 +19,7 @@ from headrace.errors import HeadraceError, said
 if TYPE_CHECKING:
     from headrace.io.elements.file import ElementFile
 
-__all__ = ["CannotKeep", "Filled", "Filling", "KeptEpoch", "RefusedElement", "Store"]
+__all__ = ["CacheWriter", "CachedEpoch", "CannotKeep", "Filled", "RefusedElement", "Store"]
 
 
 class RefusedElement(Exception):  # noqa: N818 - it carries an error, to the place where the element stands
@@ -86,7 +86,7 @@ class Filled:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class KeptEpoch:
+class CachedEpoch:
     """All elements of one epoch, and which epoch it was.
 
     Attributes:
@@ -102,8 +102,8 @@ class KeptEpoch:
     content: str | None = None
 
 
-class Filling(Protocol):
-    """One iterator's attempt to fill a cache."""
+class CacheWriter(Protocol):
+    """Writes an epoch into a cache, for one iterator."""
 
     @property
     def content(self) -> str | None:
@@ -125,7 +125,7 @@ class Filling(Protocol):
         """
         ...
 
-    def complete(self) -> KeptEpoch | None:
+    def complete(self) -> CachedEpoch | None:
         """The epoch is whole: the cache has it from now on. Returns it where it lies in memory."""
         ...
 
@@ -143,12 +143,12 @@ class Store(Protocol):
         ...
 
     @property
-    def kept(self) -> KeptEpoch | None:
-        """The epoch that is kept, once one was complete."""
+    def cached(self) -> CachedEpoch | None:
+        """The epoch in the cache, once one was complete."""
         ...
 
-    def filling(self, filled: Filled, content: str | None) -> Filling | None:
-        """A filling of the empty cache; None where another one has begun, and this epoch is only read.
+    def begin_write(self, filled: Filled, content: str | None) -> CacheWriter | None:
+        """Returns a writer of the empty cache; None where another one has begun, and this epoch is only read.
 
         Args:
             filled: what decides which elements will come.
