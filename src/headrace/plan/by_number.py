@@ -22,6 +22,7 @@ from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
 from headrace.plan.shuffling import Shuffle
 from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.structure import flatten
+from headrace.tensor_spec import Spec
 
 __all__ = ["Source", "numbers_first"]
 
@@ -31,6 +32,8 @@ class Source(Map):
     """The elements of an object that gives them by number; its input is the numbers."""
 
     op: ClassVar[str] = "source"
+    tuning: ClassVar[frozenset[str]] = Map.tuning | {"known_spec"}  # which follows from what it reads
+    known_spec: Spec = None
 
     @classmethod
     def of(
@@ -39,9 +42,10 @@ class Source(Map):
         *,
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
+        known_spec: Spec = None,
         name: str | None = None,
     ) -> Source:
-        """Returns the node for an object.
+        """Returns the node for an object; ``known_spec`` is what its elements are, where it is known without reading one.
 
         Raises:
             TypeError: it has no length, or nothing to be got by number.
@@ -51,8 +55,13 @@ class Source(Map):
             function=fetch_of(source),
             num_parallel_calls=num_parallel_calls,
             deterministic=deterministic,
+            known_spec=known_spec,
             name=name,
         )
+
+    def spec(self) -> Spec:
+        """Returns what is known of its elements."""
+        return self.known_spec
 
 
 def numbers_first(plan: Node) -> Node:

@@ -248,3 +248,28 @@ def test_what_a_module_imports_when_it_is_first_asked_for_it_counts_before_and_a
         "before = hr.fingerprint(ds)\nlist(ds)\nassert hr.fingerprint(ds) == before\n"
     )
     subprocess.run([sys.executable, str(program)], check=True)
+
+
+def test_a_variable_of_a_closure_that_is_not_set_yet_counts_as_such() -> None:
+    def unset_and_set(value: int) -> tuple[str, str]:
+        def add(x: int) -> int:
+            return x + later
+
+        before = hr.fingerprint(mapped(add))
+        later = value
+        return before, hr.fingerprint(mapped(add))
+
+    (empty, one), (again, two) = unset_and_set(1), unset_and_set(2)
+    assert empty == again
+    assert len({empty, one, two}) == 3
+
+
+def test_variables_of_tensorflow_count_by_value_and_what_has_none_is_named() -> None:
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+    variable = tf.Variable([1.0, 2.0])
+    before = hr.fingerprint(using(variable))
+    assert hr.fingerprint(using(tf.Variable([1.0, 2.0]))) == before
+    variable.assign([3.0, 4.0])
+    assert hr.fingerprint(using(variable)) == hr.fingerprint(using(tf.Variable([3.0, 4.0]))) != before
+    with pytest.raises(InvalidArgumentError, match=r"closure 'value' .*values cannot be read .*pass key="):
+        hr.fingerprint(using(variable.handle))

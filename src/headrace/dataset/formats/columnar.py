@@ -51,12 +51,12 @@ def of_columns(
     else:
         paths = tuple(paths_of_files(filenames, stage=file_format(selection=selection).op))
         selection = _expecting(paths, selection, open_groups)
+    files = file_format(selection=selection)
     if random_access:
         rows = _by_number(paths, selection, open_groups, on_error=on_error, cache_bytes=cache_bytes)
-        return Source.of(rows, num_parallel_calls=num_parallel_reads, name=name or file_format(selection=selection).op)
+        return Source.of(rows, num_parallel_calls=num_parallel_reads, known_spec=files.spec(), name=name or files.op)
     if cache_bytes is not None:
         raise InvalidArgumentError("cache_bytes is for random_access=True: what is read in order is not kept")
-    files = file_format(selection=selection)
     return of_files(paths, files, num_parallel_reads=num_parallel_reads, on_error=on_error, name=name)
 
 

@@ -51,8 +51,9 @@ def add_tensor(value: Any, digest: ValueDigest) -> bool:
     elif jax is not None and isinstance(value, getattr(jax, "Array", ())):
         _add_jax(jax, value, digest)
     elif _is_tensorflow(type(value)) and callable(getattr(value, "numpy", None)):
-        digest.word(value.dtype.name)
-        digest.add(value.numpy())
+        _add_tensorflow(value, digest)
+        if callable(getattr(value, "assign", None)):
+            return True  # of a variable the handle is left, which is one of this process
     else:
         return False
     add_state(value, digest)
@@ -80,3 +81,13 @@ def _add_jax(jax: Any, value: Any, digest: ValueDigest) -> None:
         digest.add(np.asarray(value))
     except Exception as error:  # noqa: BLE001 - traced, deleted, or on another machine
         digest.refuse(f"is an array of JAX's whose values cannot be read ({error}), which has no fingerprint")
+
+
+def _add_tensorflow(value: Any, digest: ValueDigest) -> None:
+    try:
+        values = value.numpy()
+    except Exception as error:  # noqa: BLE001 - a handle, a value of a graph, or on a device that is gone
+        message = f"is a {type(value).__name__} of TensorFlow's whose values cannot be read ({error}), which has no fingerprint"
+        digest.refuse(message)
+    digest.word(value.dtype.name)
+    digest.add(values)

@@ -202,3 +202,11 @@ def test_numpy_files_are_read_by_number(tmp_path: Path) -> None:
     before = hr.fingerprint(ds)
     np.savez(tmp_path / "1.npz", x=np.arange(6), y=np.ones((6, 2), np.float32))
     assert before != hr.fingerprint(hr.NumpyDataset(sorted(tmp_path.iterdir())))
+
+
+def test_rows_by_number_have_the_spec_of_rows_in_order(tmp_path: Path, form: str, make: Make) -> None:
+    path = written(tmp_path, form, 0, 3, rows=[[1], [2, 3], []], nested=[{"a": [1.0]}, {"a": []}, {"a": [2.0, 3.0]}])
+    found = make(path, random_access=True).element_spec
+    assert found == make(path).element_spec
+    assert found["rows"] == hr.TensorSpec((None,), np.int64)
+    assert make(path, random_access=True).batch(1).element_spec["rows"] == hr.TensorSpec((None, None), np.int64)
