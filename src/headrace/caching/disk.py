@@ -32,6 +32,7 @@ from headrace.errors import (
 from headrace.io.elements.file import ElementFile
 from headrace.io.elements.writer import SEGMENT_BYTES, ElementWriter, StorableRows
 from headrace.io.no_room import told_as_ours
+from headrace.io.write_state import WritePhase, WriteState
 
 __all__ = ["SUFFIX", "DiskCache", "entries_of", "is_being_filled", "key_of"]
 
@@ -192,6 +193,7 @@ class _FileWriter:
         self._waiting = StorableRows()
         self._waiting_bytes = 0
         self._count = self._nbytes = 0
+        self._state = WriteState()
 
     @property
     def content(self) -> str:
@@ -199,6 +201,7 @@ class _FileWriter:
         return content
 
     def add(self, elements: Payload, origin: Origin) -> None:
+        assert self._state.is_open  # nothing is added after the end
         limit, fitting = self._cache.max_bytes, len(elements)
         if limit is not None:
             fitting, nbytes = rows_within(elements, limit - self._nbytes)
@@ -247,10 +250,13 @@ class _FileWriter:
             return
         self._writer.complete({"cache": self._meta})
         self._lock.release()
+        self._state.end(WritePhase.COMPLETE)
 
     def abandon(self) -> None:
-        self._writer.abandon()
-        self._lock.release()
+        if self._state.is_open:
+            self._writer.abandon()
+            self._lock.release()
+            self._state.end(WritePhase.ABANDONED)
 
 
 def entries_of(folder: Path) -> list[tuple[Path, ElementFile | DataLossError]]:

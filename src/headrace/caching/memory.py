@@ -8,6 +8,7 @@ from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Payload
 from headrace.caching.bounds import rows_within, too_large
 from headrace.caching.store import CachedEpoch, CannotKeep, Filled
+from headrace.io.write_state import WritePhase, WriteState
 
 __all__ = ["MemoryCache"]
 
@@ -53,8 +54,10 @@ class _MemoryWriter:
         self._filled = filled
         self._pieces: list[tuple[Payload, Origin]] = []
         self._count = self._nbytes = 0
+        self._state = WriteState()
 
     def add(self, elements: Payload, origin: Origin) -> None:
+        assert self._state.is_open  # nothing is added after the end
         limit = self._cache.max_bytes
         if limit is not None:
             taken, nbytes = rows_within(elements, limit - self._nbytes)
@@ -68,7 +71,10 @@ class _MemoryWriter:
     def complete(self) -> CachedEpoch:
         kept = CachedEpoch(tuple(self._pieces), self._filled)
         self._cache.keep(kept)
+        self._state.end(WritePhase.COMPLETE)
         return kept
 
     def abandon(self) -> None:
-        self._pieces.clear()
+        if self._state.is_open:
+            self._pieces.clear()
+            self._state.end(WritePhase.ABANDONED)

@@ -15,6 +15,7 @@ from headrace.caching.store import Filled, RefusedElement
 from headrace.errors import HeadraceError
 from headrace.io.elements.shards import ShardWriter
 from headrace.io.no_room import told_as_ours
+from headrace.io.write_state import WritePhase, WriteState
 from headrace.structure import Element
 
 __all__ = ["SnapshotRun"]
@@ -70,13 +71,15 @@ class _SnapshotWriter:
         self._writer = writer
         self._shard_func = shard_func
         self._lock = lock
-        self._done = False
+        self._state = WriteState()
 
     @property
     def one_by_one(self) -> bool:
         return self._shard_func is not None
 
     def add(self, elements: Payload, origin: Origin) -> None:
+        assert self._state.is_open  # nothing is added after the end
+
         def add(element: Element) -> None:
             self._writer.add_one(element, self._shard_of(element, origin))
 
@@ -95,10 +98,11 @@ class _SnapshotWriter:
             self.abandon()
             return
         self._writer.complete()
-        self._done = True
         self._lock.release()
+        self._state.end(WritePhase.COMPLETE)
 
     def abandon(self) -> None:
-        if not self._done:
+        if self._state.is_open:
             self._writer.abandon()
-        self._lock.release()
+            self._lock.release()
+            self._state.end(WritePhase.ABANDONED)

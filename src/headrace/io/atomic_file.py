@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Self, cast
 
 from headrace.io.files import path_of
 from headrace.io.no_room import told_as_ours
+from headrace.io.write_state import WritePhase, WriteState
 
 __all__ = ["AtomicFile"]
 
@@ -49,7 +50,8 @@ class AtomicFile:
         with told_as_ours(self.path):
             self._part: _Local | _Remote = _Remote(name) if "://" in name else _Local(name)
         self._file = self._part.file
-        self._end = weakref.finalize(self, _remove, self._part)
+        self._state = WriteState()
+        self._removal = weakref.finalize(self, _remove, self._part)
 
     def __enter__(self) -> Self:
         return self
@@ -63,7 +65,7 @@ class AtomicFile:
     @property
     def is_open(self) -> bool:
         """Whether it is neither complete nor abandoned."""
-        return self._end.alive
+        return self._state.is_open
 
     def write(self, data: Any) -> None:
         """Writes bytes, or anything that holds some."""
@@ -84,11 +86,14 @@ class AtomicFile:
         except BaseException:
             self.abandon()
             raise
-        self._end.detach()
+        self._removal.detach()
+        self._state.end(WritePhase.COMPLETE)
 
     def abandon(self) -> None:
-        """Leaves nothing behind."""
-        self._end()
+        """Leaves nothing behind, unless the file is complete."""
+        if self.is_open:
+            self._removal()
+            self._state.end(WritePhase.ABANDONED)
 
 
 class _Local:

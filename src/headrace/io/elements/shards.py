@@ -30,6 +30,7 @@ from headrace.errors import DataLossError, NotFoundError
 from headrace.io.elements.holds import Hold, held_run, hold_new_run, remove_if_unheld
 from headrace.io.elements.writer import SEGMENT_BYTES, ElementWriter, StorableRows
 from headrace.io.no_room import told_as_ours
+from headrace.io.write_state import WritePhase, WriteState
 from headrace.structure import Element, nbytes_of
 
 __all__ = ["ShardWriter", "StoredRun", "WaitForFiles", "run_in", "wait_for_run"]
@@ -145,6 +146,7 @@ class ShardWriter:
         self._writers: dict[int, ElementWriter] = {}
         self._waiting: dict[int, StorableRows] = {}
         self._waiting_bytes = self._count = 0
+        self._state = WriteState()
         with told_as_ours(self._folder):
             folder.mkdir(parents=True, exist_ok=True)
             self._hold = hold_new_run(folder, self._run)
@@ -174,6 +176,7 @@ class ShardWriter:
 
     def add_one(self, element: Element, shard: int = 0, *, number: int | None = None) -> None:
         """Takes in the next element; an error calls it by the number, if there is one."""
+        assert self._state.is_open, self._run  # nothing is added after the end
         self._waiting.setdefault(shard, StorableRows()).append(element, number)
         self._count += 1
         self._waiting_bytes += nbytes_of(element)
@@ -193,7 +196,9 @@ class ShardWriter:
         return self._writers[shard]
 
     def complete(self) -> None:
-        """Gives the shards their names, and says in one step that they are there."""
+        """Gives the shards their names, and says in one step that they are there; does nothing after an end."""
+        if not self._state.is_open:
+            return
         self._write_waiting()
         with told_as_ours(self._folder):
             if not self._writers:
@@ -203,6 +208,7 @@ class ShardWriter:
             replaced = _name_in(self._folder)
             self._write_metadata()
         self._hold.release()
+        self._state.end(WritePhase.COMPLETE)
         runs = {path.name.partition(".")[0] for path in self._folder.glob("run-*")}
         for run in filter(_RUN.fullmatch, runs):
             if run != _name_in(self._folder):
@@ -225,11 +231,14 @@ class ShardWriter:
 
     def abandon(self) -> None:
         """Leaves nothing behind, unless the folder names the run already."""
+        if not self._state.is_open:
+            return
         for writer in self._writers.values():
             writer.abandon()
         self._hold.release()
         # Also whatever stopped ``complete`` in the middle: what the folder names is complete, and stays.
         remove_if_unheld(self._folder, self._run, functools.partial(self._is_named, self._run), was_replaced=True)
+        self._state.end(WritePhase.ABANDONED)
 
 
 def _name_in(folder: Path) -> str | None:

@@ -5,21 +5,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import os
-import secrets
 import zlib
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 import numpy as np
 
 from headrace.errors import InvalidArgumentError, ResourceExhaustedError
+from headrace.io.atomic_file import AtomicFile
 from headrace.io.elements.columns import Buffers, Kind, kind_of_leaf, stored_array, stored_leaves
 from headrace.io.elements.file import MAGIC, TAIL
 from headrace.io.elements.structure import structure_to_json
-from headrace.io.no_room import told_as_ours
 from headrace.record_classes import is_record_class, names_of_fields
 from headrace.structure import Element, TreeDef, flatten, normalize, paths_of, rows_of
 
@@ -68,11 +65,8 @@ class ElementWriter:
         self._segments: list[dict[str, Any]] = []
         self._origins: list[dict[str, Any]] = []
         self._words: list[str] = []
-        self._beside = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
-        with told_as_ours(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._beside.open("xb")
-            self._file.write(MAGIC)
+        self._file = AtomicFile(path)
+        self._file.write(MAGIC)
 
     def __enter__(self) -> Self:
         return self
@@ -96,17 +90,15 @@ class ElementWriter:
 
     def add_rows(self, rows: StorableRows) -> None:
         """Writes elements that were found to be storable."""
-        with told_as_ours(self.path):
-            for segment in rows.segments():
-                self._write(*segment)
+        for segment in rows.segments():
+            self._write(*segment)
         self.count += rows.count
 
     def add_origins(self, words: Sequence[str]) -> None:
         """Notes where the next elements came from, for the errors of those who read them. Either all have it or none."""
         self._words += words
         if len(self._words) >= _ORIGINS_AT_ONCE:
-            with told_as_ours(self.path):
-                self._write_origins()
+            self._write_origins()
 
     def _write_origins(self) -> None:
         if not self._words:
@@ -128,11 +120,11 @@ class ElementWriter:
             for number, array in enumerate(columns)
         ]
         structure = structure_to_json(treedef)
-        with told_as_ours(self.path):
-            self._write(structure, len(columns[0]), stored, buffers)
+        self._write(structure, len(columns[0]), stored, buffers)
         self.count += len(columns[0])
 
     def _write(self, structure: Any, count: int, columns: list[dict[str, Any]], buffers: Buffers) -> None:
+        assert self._file.is_open, self.path  # nothing is added after the end
         data: Any = buffers.parts
         if self._compression == "GZIP":
             data = [zlib.compress(b"".join(buffers.parts), 1)]
@@ -152,34 +144,30 @@ class ElementWriter:
         return self._file.tell()
 
     def complete(self, meta: dict[str, Any] | None = None) -> None:
-        """Writes the table of contents, and gives the file its name."""
-        with told_as_ours(self.path):
-            self._complete(meta or {})
+        """Writes the table of contents, and gives the file its name; does nothing after an end.
 
-    def _complete(self, meta: dict[str, Any]) -> None:
+        Raises:
+            ResourceExhaustedError: the file would exceed ``max_bytes``, or the disk is full.
+        """
+        if not self._file.is_open:
+            return
         if self.is_full:
             raise ResourceExhaustedError(f"{self.path} would be larger than max_bytes={self._max_bytes:,}")
         self._write_origins()
         table = {
             "segments": self._segments,
             "compression": self._compression,
-            "meta": meta,
+            "meta": meta or {},
             "origins": self._origins,
         }
         text = json.dumps(table).encode()
         self._file.write(text)
         self._file.write(TAIL.pack(len(text), zlib.crc32(text), MAGIC))
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        self._beside.replace(self.path)
+        self._file.complete()
 
     def abandon(self) -> None:
-        """Leaves nothing behind."""
-        with suppress(OSError):  # what is not written yet does not fit on a full disk either
-            self._file.close()
-        with suppress(OSError):
-            self._beside.unlink(missing_ok=True)
+        """Leaves nothing behind, unless the file is complete."""
+        self._file.abandon()
 
 
 def _named(treedef: TreeDef, number: int, index: int | None, function: Callable[[], T]) -> T:
