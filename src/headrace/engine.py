@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import enum
 import logging
 import threading
 import time
@@ -102,6 +103,44 @@ def _join_ours(end_s: float) -> list[str]:
     return []
 
 
+class _Phase(enum.IntEnum):
+    """Where a run is in its life."""
+
+    OPEN = enum.auto()  # its stages are made and read
+    STOPPED = enum.auto()  # every wait ends, and nothing new begins
+    CLOSING = enum.auto()  # the same, and a thread joins what works for it
+    CLOSED = enum.auto()  # what its stages held is given back, or is being given back
+
+
+class _Event(enum.IntEnum):
+    """What happens to a run."""
+
+    STOP = enum.auto()
+    CLOSE = enum.auto()
+    GIVE_BACK = enum.auto()  # no thread is within its stages: they are closed
+    KEEP = enum.auto()  # Ctrl-C came meanwhile, or a stage could not be closed: close() may try again
+
+
+OPEN, STOPPED, CLOSING, CLOSED = _Phase
+STOP, CLOSE, GIVE_BACK, KEEP = _Event
+
+# What is not here does not happen. A phase changes in a line of its own under the lock, for stop() and close() come from any
+# thread, and not in a method, at whose beginning Ctrl-C may come; for the same reason phases are ints, whose hash is C's.
+_NEXT: Final = {
+    (OPEN, STOP): STOPPED,
+    (STOPPED, STOP): STOPPED,
+    (CLOSING, STOP): CLOSING,
+    (CLOSED, STOP): CLOSED,
+    (OPEN, CLOSE): CLOSING,
+    (STOPPED, CLOSE): CLOSING,
+    (CLOSING, CLOSE): CLOSING,  # once more, by the thread that Ctrl-C cut short
+    (CLOSED, CLOSE): CLOSED,
+    (CLOSING, GIVE_BACK): CLOSED,
+    (CLOSING, KEEP): CLOSING,
+    (CLOSED, KEEP): CLOSING,
+}
+
+
 class Run:
     """One run of a plan: its stages, and the threads that serve them.
 
@@ -121,13 +160,11 @@ class Run:
         self._plan = running = physical_plan(plan, options)
         self._meters = Meters(node for node in nodes_of(running) if not isinstance(node, WithOptions))
         self._pool: WorkerPool | None = None
-        self._closing = threading.Lock()
-        self._stopped = threading.Event()
-        self._closed = threading.Event()
+        self._phase = OPEN
+        self._turning = threading.RLock()  # a garbage collection may close it in the very thread that does
         self._closer: int | None = None  # the thread that closes it
         self._pulling = threading.RLock()  # held while the plan is read, and while what it holds is given back
         self._puller: int | None = None
-        self._given_back = False
         patience_s = STALL_WARNING_S if options.stall_warning_s is None else options.stall_warning_s
         self._vigil = Vigil(self, self._threads, patience_s or None)
         self._inline = options.executor == "inline"
@@ -157,8 +194,11 @@ class Run:
         self._root = make(self._plan, state, self._context)
         if self._vigil.patience_s is not None and may_hang(self._plan):
             WATCH.add(self._vigil)
-            if self._closed.is_set():  # by another thread, just now
-                WATCH.remove(self._vigil)
+        if self._phase in (CLOSING, CLOSED):  # by another thread, which saw no stages yet
+            WATCH.remove(self._vigil)
+            self._root.stop()
+            with self._pulling:
+                self._give_back()
 
     def refuse_own_functions(self) -> None:
         """Refuses to be read by a function of the plan, which would wait for itself.
@@ -174,7 +214,7 @@ class Run:
     def pull(self, limit: int) -> Item:
         """The next item of the plan; None at its end, and when the run was closed meanwhile."""
         with self._pulling:
-            if self._stopped.is_set():
+            if self._phase is not OPEN:
                 return None
             assert self._root is not None  # it was opened
             self._vigil.waiting_since_s = time.perf_counter()
@@ -184,13 +224,13 @@ class Run:
             except CancelledError:  # of a stage's own wait; what a function raises is an item
                 return None
             except HeadraceError:
-                if self._stopped.is_set():  # a wait that close() ended
+                if self._phase is not OPEN:  # a wait that close() ended
                     return None
                 raise
             finally:
                 self._vigil.waiting_since_s = None
                 self._puller = None
-                if self._closed.is_set():
+                if self._phase is CLOSING:
                     self._give_back()
 
     def stages(self) -> tuple[StageStats, ...]:
@@ -212,11 +252,11 @@ class Run:
 
         May be called again: by the same thread, whose first call Ctrl-C may have cut short, to see it through.
         """
-        with self._closing:
+        with self._turning:
             if self._closer not in (None, threading.get_ident()):
                 return
             self._closer = threading.get_ident()
-        self._closed.set()
+            self._phase = _NEXT[self._phase, CLOSE]
         WATCH.remove(self._vigil)
         self.stop()
         self._stop_workers()
@@ -227,7 +267,8 @@ class Run:
 
     def stop(self) -> None:
         """Ends every wait and begins no new work; waits for nothing itself."""
-        self._stopped.set()
+        with self._turning:
+            self._phase = _NEXT[self._phase, STOP]
         if self._root is not None:
             self._root.stop()
         if self._pool is not None:
@@ -259,13 +300,16 @@ class Run:
             self._pool.join()
 
     def _give_back(self) -> None:
-        if self._root is not None and not self._given_back:
-            self._given_back = True  # first: a generator that is ended may close this very run
-            try:
-                self._root.close()
-            except BaseException:
-                self._given_back = False
-                raise
+        if self._root is None or self._phase is CLOSED:
+            return
+        try:
+            with self._turning:  # first: a generator that is ended may close this very run
+                self._phase = _NEXT[self._phase, GIVE_BACK]
+            self._root.close()
+        except BaseException:
+            with self._turning:
+                self._phase = _NEXT[self._phase, KEEP]
+            raise
 
 
 # What only counts, moves and copies; anything else waits for a file, or calls a function that may never return.

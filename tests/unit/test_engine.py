@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
+from unittest import mock
 
 import pytest
 
 import headrace as hr
+from headrace import engine
 from headrace.engine import Run, physical_plan
 from headrace.errors import InternalError
+from headrace.physical.lower import lower
 from headrace.plan.buffering import Prefetch, options_of
 from headrace.plan.node import Node
 from headrace.semantics.run_context import Seeds
@@ -71,6 +75,49 @@ def test_closing_twice_is_closing_once_and_nothing_comes_after() -> None:
     run.close()
     assert run.pull(1) is None
     assert workers() == []
+
+
+def test_stages_that_are_made_while_another_thread_closes_the_run_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = mock.Mock()
+
+    def closed_meanwhile(plan: Node, state: Any, context: Any) -> Any:
+        stage = lower(plan, state, context)
+        for name in ("stop", "close"):
+            monkeypatch.setattr(stage, name, getattr(ended, name))
+        other = threading.Thread(target=run.close)
+        other.start()
+        other.join(30)
+        assert not other.is_alive()
+        return stage
+
+    monkeypatch.setattr(engine, "lower", closed_meanwhile)
+    plan = TEN.map(abs).__headrace_plan__()
+    run = Run(plan, options_of(plan), seeds=Seeds.of(plan, seed=0, entropy=0), epoch=0)
+    run.open(None)
+    assert run.pull(1) is None
+    run.close()
+    assert ended.mock_calls == [mock.call.stop(), mock.call.close()]
+
+
+def test_what_could_not_be_closed_is_closed_by_the_next_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_of(TEN.map(abs))
+    assert run._root is not None
+    left = [OSError("the disk is away")]
+    monkeypatch.setattr(run._root, "close", lambda: (_ for _ in ()).throw(left.pop()) if left else None)
+    with pytest.raises(OSError, match="away"):
+        run.close()
+    run.close()
+    assert left == []
+    assert run._phase is engine.CLOSED
+
+
+def test_a_run_that_was_stopped_never_begins_again() -> None:
+    assert {new for (old, _), new in engine._NEXT.items() if old is not engine.OPEN}.isdisjoint({engine.OPEN})
+    for old in engine._Phase:
+        assert engine._NEXT[old, engine.STOP] is not engine.OPEN
+        assert engine._NEXT[old, engine.CLOSE] in (engine.CLOSING, engine.CLOSED)
+    with pytest.raises(KeyError):
+        engine._NEXT[engine.OPEN, engine.GIVE_BACK]
 
 
 def test_a_node_that_no_backend_knows_is_our_own_fault() -> None:

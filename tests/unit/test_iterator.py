@@ -14,6 +14,7 @@ from tests.laws.running import in_blocks_of
 
 import headrace as hr
 from headrace.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
+from headrace.iterator import dataset_iterator
 
 data = hr.Dataset
 BOTH = pytest.mark.parametrize("executor", ["thread", "inline"])
@@ -217,3 +218,22 @@ def test_elements_of_a_large_block_are_all_its_own() -> None:
     for batch in batches:
         batch[...] = -1
     assert sorted(np.concatenate(batches).tolist()) == [-1] * 10
+
+
+def test_only_a_state_brings_an_ended_iterator_back() -> None:
+    over = {dataset_iterator.ENDED, dataset_iterator.LOST}
+    for old in dataset_iterator._Phase:
+        assert dataset_iterator._NEXT[old, dataset_iterator.LOAD] is dataset_iterator.NEW
+        assert dataset_iterator._NEXT[old, dataset_iterator.END] in over
+        assert dataset_iterator._NEXT[old, dataset_iterator.LOSE] is dataset_iterator.LOST
+    kept = {event: new for (old, event), new in dataset_iterator._NEXT.items() if old is dataset_iterator.LOST}
+    assert {event for event, new in kept.items() if new is not dataset_iterator.LOST} == {dataset_iterator.LOAD}
+
+
+@pytest.mark.parametrize("executor", ["thread", "inline"])
+def test_one_that_was_closed_before_it_began_delivers_nothing_and_knows_where_it_stands(executor: str) -> None:
+    iterator = iter(hr.Dataset.range(3).with_options(hr.Options(executor=executor)))
+    iterator.close()
+    assert list(iterator) == []
+    iterator.load_state_dict(iterator.state_dict())
+    assert list(iterator) == [0, 1, 2]

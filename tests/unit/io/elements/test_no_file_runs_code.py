@@ -33,7 +33,7 @@ from headrace.errors import DataLossError, FailedPreconditionError, HeadraceErro
 from headrace.io.elements.file import ElementFile
 from headrace.io.elements.json import element_from_json
 from headrace.io.elements.structure import structure_from_json
-from headrace.iterator import _checksum
+from headrace.iterator.saved_state import checksum
 from headrace.train.checkpoint_values import read_values
 
 REFUSED = (DataLossError, FailedPreconditionError)
@@ -107,7 +107,7 @@ def test_the_command_line_looks_at_it_checks_it_and_removes_it(
 
 def signed(state: dict[str, Any]) -> dict[str, Any]:
     """The state as somebody would forge it: its checksum has no key."""
-    return {**state, "checksum": _checksum({key: state[key] for key in state if key != "checksum"})}
+    return {**state, "checksum": checksum({key: state[key] for key in state if key != "checksum"})}
 
 
 def scanning() -> hr.Dataset:

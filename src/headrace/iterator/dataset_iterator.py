@@ -13,80 +13,77 @@ What always holds:
 
 from __future__ import annotations
 
-import dataclasses
+import enum
 import functools
-import hashlib
-import json
 import operator
-import os
 import sys
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from headrace.blocks.block import Failure
-from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.cursor import Cursor
 from headrace.engine import Run
-from headrace.errors import FailedPreconditionError, HeadraceError, InternalError, InvalidArgumentError, OutOfRangeError
+from headrace.errors import FailedPreconditionError, HeadraceError, InternalError, OutOfRangeError
+from headrace.iterator.saved_state import RunStart
 from headrace.observe.meter import IteratorStats
 from headrace.observe.stalls import Stall
 from headrace.physical.stage import Pace
 from headrace.plan.buffering import options_of
 from headrace.plan.fingerprint import Fingerprint, fingerprint_of
 from headrace.plan.node import Node
-from headrace.plan.randomness import claim_epoch, continue_after_epoch
-from headrace.semantics.cache_fillings import Fillings
-from headrace.semantics.cache_keys import with_keys_of_run
-from headrace.semantics.generator_runs import OwnState
-from headrace.semantics.run_context import Seeds
-from headrace.structure import Element, as_numpy
+from headrace.plan.randomness import continue_after_epoch
+from headrace.structure import Element
 
-__all__ = ["STATE_VERSION", "DatasetIterator", "NumpyIterator"]
-
-STATE_VERSION = 1
+__all__ = ["DatasetIterator"]
 
 
-def _written(value: Any) -> Any:
-    """A generator's own state, which is written only now that somebody asks for it."""
-    if isinstance(value, OwnState):
-        return value.value()
-    raise TypeError(f"{type(value).__name__} is no plain data")
+class _Phase(enum.IntEnum):
+    """Where an iterator is in its life."""
+
+    NEW = enum.auto()  # nothing was asked for yet
+    RUNNING = enum.auto()
+    ENDED = enum.auto()  # at its end, by close(), or by an error of the engine's: no element comes any more
+    LOST = enum.auto()  # the same, and nobody knows where it stands
 
 
-def _plain(state: dict[str, Any]) -> dict[str, Any]:
-    """An equal state of its own, as it comes out of JSON: whoever changes one changes no other.
+class _Event(enum.IntEnum):
+    """What happens to an iterator."""
 
-    Raises:
-        InvalidArgumentError: something in it is no plain data.
-    """
-    try:
-        plain: dict[str, Any] = json.loads(json.dumps(state, default=_written))
-    except (TypeError, ValueError) as error:
-        message = f"a generator's state_dict() must return what JSON can hold: {error}"
-        raise InvalidArgumentError(message) from error
-    return plain
+    BEGIN = enum.auto()  # its run was made
+    END = enum.auto()
+    LOSE = enum.auto()  # Ctrl-C came, and executor="inline" was within an element
+    LOAD = enum.auto()  # it goes on from a state
 
 
-def _checksum(plain: dict[str, Any]) -> str:
-    """A digest of a state that came out of JSON."""
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
+NEW, RUNNING, ENDED, LOST = _Phase
+BEGIN, END, LOSE, LOAD = _Event
+
+# What is not here does not happen. A phase changes in a line of its own under the lock, for close() comes from any thread, and
+# not in a method, at whose beginning Ctrl-C may come; for the same reason phases are ints, whose hash is C's.
+_NEXT: Final = {
+    (NEW, BEGIN): RUNNING,
+    (ENDED, BEGIN): ENDED,  # closed by another thread just when the run began
+    (NEW, END): ENDED,
+    (RUNNING, END): ENDED,
+    (ENDED, END): ENDED,
+    (LOST, END): LOST,
+    (NEW, LOSE): LOST,
+    (RUNNING, LOSE): LOST,
+    (ENDED, LOSE): LOST,  # closed by another thread while an element was made
+    (LOST, LOSE): LOST,
+    (NEW, LOAD): NEW,
+    (RUNNING, LOAD): NEW,
+    (ENDED, LOAD): NEW,
+    (LOST, LOAD): NEW,
+}
 
 
 def _refused(error: HeadraceError) -> dict[str, Any]:
     raise error.located(stage=None, origin=None) from error.__cause__
-
-
-@dataclasses.dataclass(slots=True)
-class _Start:
-    """From where a run starts."""
-
-    epoch: int
-    seeds: Seeds
-    fillings: Fillings = dataclasses.field(default_factory=Fillings)
-    position: State | None = None
-    delivered: int = 0
 
 
 class DatasetIterator:
@@ -109,24 +106,18 @@ class DatasetIterator:
         """``counts`` is False for a look at the elements that is no epoch; ``feeds`` are buffers that it fills."""
         self._built = plan
         self._options = options_of(plan)
-        entropy = int.from_bytes(os.urandom(7), "big")
-        seeds = Seeds.of(plan, seed=self._options.seed, entropy=entropy)
-        self._plan = with_keys_of_run(plan, seeds, self._options)
         self._feeds = feeds
-        self._start = _Start(claim_epoch(plan) if counts else 0, seeds)
+        self._start = RunStart.first(plan, self._options, counts=counts)
         self._fingerprint: Fingerprint | None = None
+        self._phase = NEW
+        self._turning = threading.RLock()  # a garbage collection may close it in the very thread that does
         self._run: Run | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
         self._began_s = time.perf_counter()
         self._wait_s = 0.0
-        self._forget_block()
-        self._ended = False
-        self._place_is_lost = False
-
-    def _forget_block(self) -> None:
         self._rows: Iterator[Element] = iter(())
         self._block_length = 0
-        self._cursor: Cursor | None = None  # before the first element of the block, or behind the last failure
+        self._cursor: Cursor | None = None  # before the first element of the block, or after the last failure
         self._delivered_before = 0  # elements before the block
         self._pace = Pace()
 
@@ -144,7 +135,9 @@ class DatasetIterator:
             raise
         except BaseException:
             # The engine itself failed, or Ctrl-C came: who handles it may hold this iterator for long.
-            self._place_is_lost = self._options.executor == "inline"  # its one cursor had begun to move
+            if self._options.executor == "inline":  # its one cursor had begun to move
+                with self._turning:
+                    self._phase = _NEXT[self._phase, LOSE]
             self.close()
             raise
 
@@ -160,7 +153,7 @@ class DatasetIterator:
             raise OutOfRangeError("the dataset has no more elements") from None
 
     def _next_block(self) -> Element:
-        if self._ended:
+        if self._phase in (ENDED, LOST):
             self._shut()  # where another thread closed it just when the run began
             raise StopIteration
         start = time.perf_counter()
@@ -171,7 +164,7 @@ class DatasetIterator:
         except HeadraceError:
             self._end()  # no element's failure, those are items: nothing can go on from here
             raise
-        if item is None or self._ended:  # the end, or closed by another thread while this one waited
+        if item is None or self._phase is not RUNNING:  # the end, or closed by another thread while this one waited
             self._end()
             self._wait_s += time.perf_counter() - start
             raise StopIteration
@@ -202,7 +195,7 @@ class DatasetIterator:
         if self._run is None:
             start = self._start
             self._run = Run(
-                self._plan,
+                start.plan,
                 self._options,
                 seeds=start.seeds,
                 epoch=start.epoch,
@@ -211,6 +204,8 @@ class DatasetIterator:
             )
             self._finalizer = weakref.finalize(self, self._run.close)
             self._finalizer.atexit = False  # the engine sees to the interpreter's exit
+            with self._turning:
+                self._phase = _NEXT[self._phase, BEGIN]
             self._run.open(start.position)
         return self._run
 
@@ -225,7 +220,7 @@ class DatasetIterator:
         Raises:
             FailedPreconditionError: Ctrl-C came while ``executor="inline"`` made an element.
         """
-        if self._place_is_lost:
+        if self._phase is LOST:
             message = (
                 "an element was interrupted, and executor='inline' has no place before it: use a state saved earlier"
             )
@@ -249,21 +244,8 @@ class DatasetIterator:
             return lambda: state
         return bookmark
 
-    def _state_at(self, start: _Start, cursor: Cursor | None, delivered: int, count: int) -> dict[str, Any]:
-        caches = start.fillings.state(self._plan, start.seeds, (start.epoch,))
-        state = _plain(
-            {
-                "version": STATE_VERSION,
-                "fingerprint": self._identity().to_json(),
-                "epoch": start.epoch,
-                "entropy": start.seeds.entropy,
-                "seeds": start.seeds.listed(self._plan),
-                "delivered": count,
-                **({} if caches is None else {"caches": caches}),
-                "position": cursor.advance(delivered).state() if cursor is not None else start.position,
-            }
-        )
-        return {**state, "checksum": _checksum(state)}
+    def _state_at(self, start: RunStart, cursor: Cursor | None, delivered: int, count: int) -> dict[str, Any]:
+        return start.state(self._identity(), cursor, delivered, count)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continues where the iterator that gave the state stood.
@@ -275,41 +257,25 @@ class DatasetIterator:
             InvalidArgumentError: the state is of another plan (the first node that differs is named), of another
                 version, or damaged. The iterator is then as it was.
         """
-        start = self._checked(state)
+        start = RunStart.saved(state, self._built, self._options, self._identity)
         self._shut()
         self._run = None
         self._start = start
-        self._forget_block()
-        self._ended = self._place_is_lost = False
-        continue_after_epoch(self._plan, start.epoch)
-
-    def _checked(self, state: dict[str, Any]) -> _Start:
-        try:
-            if state["version"] != STATE_VERSION:
-                message = f"the state has version {state['version']}, this headrace reads version {STATE_VERSION}"
-                raise InvalidArgumentError(message)
-            self._identity().check(state["fingerprint"])
-            state = _plain(state)
-            if state["checksum"] != _checksum({key: state[key] for key in state if key != "checksum"}):
-                raise InvalidArgumentError("the state is damaged: its checksum does not fit")
-            seeds = Seeds.restored(self._plan, drawn=state["seeds"], entropy=state["entropy"])
-            self._plan = with_keys_of_run(self._built, seeds, self._options)
-            fillings = Fillings.restored(self._plan, state.get("caches"))
-            return _Start(state["epoch"], seeds, fillings, state["position"], state["delivered"])
-        except InvalidArgumentError:
-            raise
-        except (LookupError, TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"this is no state of an iterator: {type(error).__name__}: {error}") from error
+        self._rows, self._block_length, self._cursor, self._delivered_before = iter(()), 0, None, 0
+        self._pace = Pace()
+        with self._turning:
+            self._phase = _NEXT[self._phase, LOAD]
+        continue_after_epoch(start.plan, start.epoch)
 
     def _identity(self) -> Fingerprint:
         if self._fingerprint is None:
-            self._fingerprint = fingerprint_of(self._plan)
+            self._fingerprint = fingerprint_of(self._start.plan)
         return self._fingerprint
 
     # ----------------------------------------------------------------- looking
 
     def stats(self) -> IteratorStats:
-        """What was delivered so far, how long the caller waited for it, and what each stage did."""
+        """What was delivered so far, how long the caller waited for it, and what each stage did; printed, it is a table."""
         delivered = self._block_length - operator.length_hint(self._rows)
         return IteratorStats(
             elements=self._delivered_before + delivered,
@@ -363,7 +329,8 @@ class DatasetIterator:
         self._end()
 
     def _end(self) -> None:
-        self._ended = True
+        with self._turning:
+            self._phase = _NEXT[self._phase, END]
         self._shut()
 
     def _shut(self) -> None:
@@ -379,45 +346,3 @@ class DatasetIterator:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-
-
-class NumpyIterator(DatasetIterator):
-    """A run whose elements carry every number as a NumPy scalar or array; made by ``dataset.as_numpy_iterator()``.
-
-    Example:
-        >>> import headrace as hr
-        >>> numbers = hr.Dataset.range(4).as_numpy_iterator()
-        >>> next(numbers)
-        np.int64(0)
-        >>> state = numbers.save()
-        >>> again = hr.Dataset.range(4).as_numpy_iterator()
-        >>> again.restore(state)
-        >>> list(again)
-        [np.int64(1), np.int64(2), np.int64(3)]
-    """
-
-    def __next__(self) -> Element:
-        return as_numpy(super().__next__())
-
-    def next(self) -> Element:
-        """The next element, as ``next(iterator)``.
-
-        Raises:
-            StopIteration: there is none.
-        """
-        return next(self)
-
-    def save(self) -> dict[str, Any]:
-        """Where it stands, by tf.data's name: what ``state_dict`` returns (in tf.data a tensor)."""
-        return self.state_dict()
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continues where the iterator that gave the state stood, by tf.data's name for ``load_state_dict``.
-
-        Args:
-            state: what ``save`` or ``state_dict`` returned.
-
-        Raises:
-            InvalidArgumentError: as ``load_state_dict``.
-        """
-        self.load_state_dict(state)

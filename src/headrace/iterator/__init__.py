@@ -1,0 +1,6 @@
+"""One run of a dataset, as its user sees it."""
+
+from headrace.iterator.dataset_iterator import DatasetIterator
+from headrace.iterator.numpy_iterator import NumpyIterator
+
+__all__ = ["DatasetIterator", "NumpyIterator"]

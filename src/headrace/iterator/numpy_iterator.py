@@ -1,0 +1,52 @@
+"""A run of a dataset with tf.data's names for its state, and NumPy's numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.iterator.dataset_iterator import DatasetIterator
+from headrace.structure import Element, as_numpy
+
+__all__ = ["NumpyIterator"]
+
+
+class NumpyIterator(DatasetIterator):
+    """A run whose elements carry every number as a NumPy scalar or array; made by ``dataset.as_numpy_iterator()``.
+
+    Example:
+        >>> import headrace as hr
+        >>> numbers = hr.Dataset.range(4).as_numpy_iterator()
+        >>> next(numbers)
+        np.int64(0)
+        >>> state = numbers.save()
+        >>> again = hr.Dataset.range(4).as_numpy_iterator()
+        >>> again.restore(state)
+        >>> list(again)
+        [np.int64(1), np.int64(2), np.int64(3)]
+    """
+
+    def __next__(self) -> Element:
+        return as_numpy(super().__next__())
+
+    def next(self) -> Element:
+        """The next element, as ``next(iterator)``.
+
+        Raises:
+            StopIteration: there is none.
+        """
+        return next(self)
+
+    def save(self) -> dict[str, Any]:
+        """Where it stands, by tf.data's name: what ``state_dict`` returns (in tf.data a tensor)."""
+        return self.state_dict()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continues where the iterator that gave the state stood, by tf.data's name for ``load_state_dict``.
+
+        Args:
+            state: what ``save`` or ``state_dict`` returned.
+
+        Raises:
+            InvalidArgumentError: as ``load_state_dict``.
+        """
+        self.load_state_dict(state)
