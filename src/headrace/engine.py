@@ -184,6 +184,7 @@ class Run:
             epoch=(epoch,),
             max_failures=options.max_failures,
             fillings=fillings or Fillings(),
+            options=options,
         )
         _open_runs.add(self)
 

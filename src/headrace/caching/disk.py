@@ -153,9 +153,7 @@ class DiskCache:
         return _FileWriter(self, writer, lock, meta, self._proof)
 
     def keyed(self, run: str) -> DiskCache:
-        """The cache of runs with other options that decide what the elements are; itself where the key is the user's own word."""
-        if self._proof is None:
-            return self
+        """The cache of runs with options that decide what the elements are, whatever the key is: nobody sees these in it."""
         if run not in self._of_runs:
             key = f"{self.key}-{run}"
             self._of_runs[run] = DiskCache(

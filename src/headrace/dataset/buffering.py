@@ -45,8 +45,8 @@ class Buffering(DatasetMixin):
         a process that is killed leaves nothing that counts. ``key=hr.fingerprint`` finds the cache again when the same
         pipeline is built anew, and fills another when anything changed in its operations, functions or files. A key that is a
         function is asked again when the epoch is whole: where something changed after the dataset was built, nothing is kept,
-        and a warning says what. Under ``Options(seed=)``, where it decides what the elements are, each seed has its own. Without
-        a key the folder holds one cache, and another pipeline's is refused.
+        and a warning says what. Under ``Options(seed=)``, where it decides what the elements are, each seed has its own,
+        whatever the key. Without a key the folder is one pipeline's, and another's is refused.
 
         Args:
             filename: the folder of a cache on disk; empty keeps elements in memory.

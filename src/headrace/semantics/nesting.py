@@ -9,6 +9,7 @@ from headrace.observe.frames import holds
 from headrace.plan.by_number import numbers_first
 from headrace.plan.nesting import FlatMap
 from headrace.plan.node import Node, plan_of
+from headrace.semantics.cache_keys import with_keys_of_run
 from headrace.semantics.calls import call_on
 from headrace.semantics.run_context import SomeContext
 
@@ -19,7 +20,8 @@ __all__ = ["changed_since", "inner_plan"]
 def inner_plan(node: FlatMap, element: Any, number: int, context: SomeContext) -> tuple[Node, SomeContext]:
     """The plan that the user's function makes of an element, and the context in which it runs."""
     plan = numbers_first(plan_of(call_on(node.function, element), stage=node.label))
-    return plan, context.for_subplan(plan, opener=node, number=number)
+    inner = context.for_subplan(plan, opener=node, number=number)
+    return with_keys_of_run(plan, inner.seeds, inner.options), inner
 
 
 def changed_since(node: FlatMap) -> DataLossError:

@@ -11,6 +11,7 @@ from headrace.caching.store import Filled
 from headrace.observe.meter import Meter
 from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, nodes_of
+from headrace.plan.options import Options
 from headrace.plan.randomness import Randomness, randomness_of
 from headrace.plan.sequencing import Shard
 from headrace.semantics.cache_fillings import Fillings, Pin
@@ -100,6 +101,7 @@ class RunContext:
         max_failures: how many elements a map that leaves failures out may leave out.
         sharded_by: the shard that takes its part of what comes from here, if there is one.
         fillings: what each cache gives in this run.
+        options: of the whole plan, which hold for the plans that functions make too.
     """
 
     seeds: Seeds
@@ -111,6 +113,7 @@ class RunContext:
     max_failures: int | None = None
     sharded_by: Shard | None = None
     fillings: Fillings = dataclasses.field(default_factory=Fillings)
+    options: Options = dataclasses.field(default_factory=Options)
 
     def for_repeat(self, number: int) -> Self:
         """The context of one turn of a repeat."""

@@ -11,6 +11,7 @@ from headrace.observe.frames import holds
 from headrace.plan.by_number import numbers_first
 from headrace.plan.node import Node, plan_of
 from headrace.plan.windowing import GroupByWindow, Window, WindowContents, WindowElements
+from headrace.semantics.cache_keys import with_keys_of_run
 from headrace.semantics.run_context import SomeContext
 from headrace.semantics.window_contents import by_leaf
 from headrace.structure import Element, unflatten
@@ -71,4 +72,5 @@ def reduced_plan(
     """The plan that the user's function makes of a group, and the context in which it runs."""
     group = node.dataset_of(WindowContents(elements=elements, name=node.name))
     plan = numbers_first(plan_of(node.reduce_func(key, group), stage=node.reduce_label))
-    return plan, context.for_subplan(plan, opener=node, number=number)
+    inner = context.for_subplan(plan, opener=node, number=number)
+    return with_keys_of_run(plan, inner.seeds, inner.options), inner
