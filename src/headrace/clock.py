@@ -15,7 +15,7 @@ class Clock(Protocol):
     """Tells the time in seconds since some fixed moment; it never goes back."""
 
     def now_s(self) -> float:
-        """The time now, in seconds."""
+        """Returns the time now, in seconds."""
         ...
 
 

@@ -50,13 +50,13 @@ _log = logging.getLogger("headrace")
 
 
 def physical_plan(plan: Node, options: Options) -> Node:
-    """The plan as it will run."""
+    """Returns the plan as it will run."""
     plan = numbers_first(plan)
     return plan if options.optimize is False or options.executor == "inline" else optimized(plan)
 
 
 def _apart(root: Stage, limit: int) -> Iterator[Item]:
-    """One pull, in a generator: when it is over, its frame no longer leads back to the caller's.
+    """Yields one pull, in a generator: when it is over, its frame no longer leads back to the caller's.
 
     A failed element keeps the frames in which it failed. If those led to the caller's, an iterator that an error left
     would live, with its threads and files, until the garbage collector came by.
@@ -213,7 +213,7 @@ class Run:
 
     @begins
     def pull(self, limit: int) -> Item:
-        """The next item of the plan; None at its end, and when the run was closed meanwhile."""
+        """Returns the next item of the plan; None at its end, and when the run was closed meanwhile."""
         with self._pulling:
             if self._phase is not OPEN:
                 return None
@@ -235,15 +235,15 @@ class Run:
                     self._give_back()
 
     def stages(self) -> tuple[StageStats, ...]:
-        """What each stage did so far, sources first."""
+        """Returns what each stage did so far, sources first."""
         return tuple(meter.snapshot() for meter in self._meters.all())
 
     def stalls(self) -> tuple[Stall, ...]:
-        """What the threads of this run hold at this moment."""
+        """Returns what the threads of this run hold at this moment."""
         return self._vigil.stalls()
 
     def _threads(self) -> list[int]:
-        """The threads that work for this run now."""
+        """Returns the threads that work for this run now."""
         ours = [*(self._root.threads() if self._root else ()), *(self._pool.threads if self._pool else ())]
         idents = [self._puller, *(thread.ident for thread in ours)]
         return [ident for ident in idents if ident is not None]
@@ -335,7 +335,7 @@ _NEVER_HANGS: Final = (
 
 
 def may_hang(plan: Node) -> bool:
-    """Whether anything of the plan can take for ever, so that it is worth a look."""
+    """Returns whether anything of the plan can take for ever, so that it is worth a look."""
     return not all(isinstance(node, _NEVER_HANGS) for node in nodes_of(plan))
 
 
@@ -344,7 +344,7 @@ def _uses_threads(plan: Node) -> bool:
 
 
 def _workers(wanted: list[int], cores: int, options: Options) -> int:
-    """Enough for every operation to have as many calls at once as it was promised."""
+    """Returns how many workers give every operation as many calls at once as it was promised."""
     fixed = sum(calls for calls in wanted if calls != AUTOTUNE)
     tuned = cores if AUTOTUNE in wanted else 0
     total = max(1, fixed + tuned)
@@ -352,7 +352,7 @@ def _workers(wanted: list[int], cores: int, options: Options) -> int:
 
 
 def _budget(plan: Node, options: Options, *, feeds: int) -> Budget:
-    """What was stated; else a quarter of the memory that this process may take: model and framework need the rest."""
+    """Returns what was stated; else a quarter of the memory that this process may take: model and framework need the rest."""
     nodes = list(nodes_of(plan))
     ahead = sum(isinstance(node, Prefetch) or parallel_calls_of(node) is not None for node in nodes)
     sources = [node for node in nodes if isinstance(node, FromTensorSlices)]

@@ -94,7 +94,7 @@ class HeadraceError(Exception):
 
 
 def said(error: BaseException) -> str:
-    """What an exception says, which a class of the user's may fail to do."""
+    """Returns what an exception says, which a class of the user's may fail to do."""
     try:
         return str(error)
     except Exception as another:  # noqa: BLE001 - a method of a class that is not ours
@@ -116,12 +116,12 @@ def _message(reason: str, stage: str | None, origin: str | None) -> str:
 
 
 def _reason(error: HeadraceError) -> str:
-    """The message without a place, also where a user's constructor did not call ours."""
+    """Returns the message without a place, also where a user's constructor did not call ours."""
     return error.reason if "reason" in vars(error) else said(error) or type(error).__name__
 
 
 def _carried(error: HeadraceError) -> dict[str, object]:
-    """The attributes that a user's class has beside ours."""
+    """Returns the attributes that a user's class has beside ours."""
     carried = {name: value for name, value in vars(error).items() if name not in _PLACE}
     for kind in type(error).__mro__:
         slots = vars(kind).get("__slots__", ())
@@ -141,7 +141,7 @@ def _copied(error: _Error, reason: str, stage: str | None, origin: str | None) -
 def _made(
     kind: type[HeadraceError], reason: str, stage: str | None, origin: str | None, carried: dict[str, object]
 ) -> Any:
-    """An error of a class, whatever arguments its own constructor takes."""
+    """Returns an error of a class, whatever arguments its own constructor takes."""
     built_in: Any = kind
     while built_in.__flags__ & _HEAP_TYPE:
         built_in = built_in.__base__

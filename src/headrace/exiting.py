@@ -47,13 +47,13 @@ class _Gate:
 
 
 def begin() -> None:
-    """Called by the thread that ends the interpreter, before it waits for others."""
+    """Begins the exit; the thread that ends the interpreter calls it before it waits for others."""
     global _ending  # noqa: PLW0603 - there is one exit
     _ending = threading.get_ident()
 
 
 def close_libraries() -> None:
-    """Called when those that may still finish have done so."""
+    """Closes libraries to threads; is called when those that may still finish have done so."""
     gate = _Gate()
     for name, module in list(sys.modules.items()):
         if name.startswith("headrace.") and vars(module).get("optree") is optree and name != __name__:
@@ -95,7 +95,7 @@ def _is_everybody_out() -> bool:
 
 
 def _is_inside(frame: FrameType) -> bool:
-    """Whether the innermost Python function is ours, and so may have called a library; or has been called by optree."""
+    """Returns whether the innermost Python function is ours, and so may have called a library; or has been called by optree."""
     if frame.f_code.co_filename.startswith(_OURS):
         return True
     outer: FrameType | None = frame

@@ -42,7 +42,7 @@ def known_as(name: str) -> Callable[[T], T]:
 
 
 def known_name(thing: Any) -> str | None:
-    """The name of a class or a function of headrace's for fingerprints; None for one that has none.
+    """Returns the name of a class or a function of headrace's for fingerprints; None for one that has none.
 
     A method is known by the class that defines it.
     """
@@ -56,7 +56,7 @@ def known_name(thing: Any) -> str | None:
 
 
 def _public_name(thing: Any) -> str | None:
-    """Where users find it; a module that is not imported yet can have handed nothing out."""
+    """Returns where users find it; a module that is not imported yet can have handed nothing out."""
     root = sys.modules.get(_ROOT)
     public = getattr(root, "__all__", ())
     name: str = getattr(thing, "__name__", "")
@@ -68,7 +68,7 @@ def _public_name(thing: Any) -> str | None:
 
 
 def _name_of_method(function: Any) -> str | None:
-    """By the class that users find it in, whichever class defines it; otherwise by the class that defines it."""
+    """Returns the name by the class that users find it in, whichever class defines it; else by the class that defines it."""
     name = getattr(function, "__name__", "")
     root = sys.modules.get(_ROOT)
     public = [kind for kind in getattr(root, "__dict__", {}).values() if isinstance(kind, type)]
@@ -81,7 +81,7 @@ def _name_of_method(function: Any) -> str | None:
 
 
 def _class_of(function: Any) -> type:
-    """The class that defines a function, as its name says; ``object`` where none does."""
+    """Returns the class that defines a function, as its name says; ``object`` where none does."""
     owner: Any = sys.modules.get(getattr(function, "__module__", None) or "")
     *classes, _ = getattr(function, "__qualname__", "").split(".")
     for name in classes:

@@ -42,12 +42,12 @@ NORMAL_LEAVES: Final = PLAIN_LEAVES - {np.str_, np.bytes_}
 
 
 def without_fixed_texts(array: np.ndarray) -> np.ndarray:
-    """The array with NumPy's own texts as objects."""
+    """Returns the array with NumPy's own texts as objects."""
     return np.asarray(array).astype(object) if array.dtype.kind in NUMPYS_TEXTS else array
 
 
 def stack(leaves: Sequence[Any], kinds: AbstractSet[type] | None = None) -> np.ndarray:
-    """The leaves, of these types, along a new first axis.
+    """Returns the leaves, of these types, along a new first axis.
 
     Raises:
         InvalidArgumentError: they differ in shape or in dtype.
@@ -63,7 +63,7 @@ def stack(leaves: Sequence[Any], kinds: AbstractSet[type] | None = None) -> np.n
 
 
 def as_arrays(leaves: Sequence[Any]) -> list[np.ndarray]:
-    """Each leaf as an array; a scalar has no axes, and a text or an object is an object array's."""
+    """Returns each leaf as an array; a scalar has no axes, and a text or an object is an object array's."""
     return [_as_array(leaf) for leaf in leaves]
 
 
@@ -76,7 +76,7 @@ def _stack_numbers(leaves: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def native(array: np.ndarray) -> np.ndarray:
-    """The array in this machine's byte order, in which every batch is."""
+    """Returns the array in this machine's byte order, in which every batch is."""
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
@@ -98,7 +98,7 @@ def _as_array(leaf: Any) -> np.ndarray:
 
 
 def tensor_as_array(leaf: Any) -> Any:
-    """A tensor of PyTorch's as an array on its memory, without its gradient; anything else as it is.
+    """Returns a tensor of PyTorch's as an array on its memory, without its gradient; anything else as it is.
 
     Of a dtype that NumPy lacks, such as bfloat16, it is an array of that dtype of ml_dtypes.
 
@@ -153,5 +153,5 @@ def _stack_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def object_array(values: Sequence[Any]) -> np.ndarray:
-    """A one-dimensional array of these very objects, whatever they are."""
+    """Returns a one-dimensional array of these very objects, whatever they are."""
     return np.fromiter(values, dtype=object, count=len(values))

@@ -63,7 +63,7 @@ _readings: Final[dict[tuple[object, ...], tuple[float, Share]]] = {}
 
 
 def current_share() -> Share:
-    """What this process may use, as it was read within the last second."""
+    """Returns what this process may use, as it was read within the last second."""
     told = os.environ.get(_PROCESSES), frozenset(_AFFINITY(0)) if _AFFINITY is not None else None
     key = os.getpid(), *told
     read = _readings.get(key)
@@ -111,7 +111,7 @@ def share_of_machine(
 
 
 def _processes(said: str) -> int:
-    """How many processes share what this one may use."""
+    """Returns how many processes share what this one may use."""
     text = said.strip()
     if not text:
         return 1
@@ -134,7 +134,7 @@ def _warn_of(said: str) -> None:
 
 
 def _cores(counted: int, affinity: Callable[[int], set[int]] | None, *, shared: bool) -> tuple[int, int]:
-    """On how many cores this process may run, and on how many it and those beside it together."""
+    """Returns on how many cores this process may run, and on how many it and those beside it together."""
     if affinity is None:
         return counted, counted
     own = affinity(0)
@@ -148,7 +148,7 @@ def _cores(counted: int, affinity: Callable[[int], set[int]] | None, *, shared: 
 
 
 def _quota(folder: Path, version: int) -> float:
-    """How many cores' worth of time a control group may take."""
+    """Returns how many cores' worth of time a control group may take."""
     if version == 1:
         spent, period = _number(_read(folder / "cpu.cfs_quota_us")), _number(_read(folder / "cpu.cfs_period_us"))
     else:
@@ -173,7 +173,7 @@ def _physical_bytes() -> int:
 
 
 def _own_limits() -> list[int]:
-    """The limit of this process's addresses (``ulimit -v``), by which batch systems bound memory."""
+    """Returns the limit of this process's addresses (``ulimit -v``), by which batch systems bound memory."""
     try:
         import resource
     except ImportError:  # Windows
@@ -186,7 +186,7 @@ def _own_limits() -> list[int]:
 
 
 def _control_groups(root: str) -> Iterator[tuple[Path, int]]:
-    """The folders of the control groups that bound this process: its own and those above, each with its version."""
+    """Yields the folders of the control groups that bound this process: its own and those above, each with its version."""
     proc = Path(root, "proc", "self")
     groups = [line.split(":", 2) for line in _read(proc / "cgroup").split("\n") if line.count(":") >= 2]
     lines = [
@@ -205,7 +205,7 @@ def _control_groups(root: str) -> Iterator[tuple[Path, int]]:
 
 
 def _mount(line: str) -> tuple[frozenset[str], str, str] | None:
-    """A line of mountinfo: its controllers (none for version 2), which folder of the tree is mounted, and where."""
+    """Returns a line of mountinfo: its controllers (none for version 2), which folder of the tree is mounted, and where."""
     fields, separator, rest = line.partition(" - ")
     place, filesystem = fields.split(" "), rest.split(" ")
     if not separator or len(place) < 5 or len(filesystem) < 3 or filesystem[0] not in ("cgroup", "cgroup2"):
@@ -215,7 +215,7 @@ def _mount(line: str) -> tuple[frozenset[str], str, str] | None:
 
 
 def _places(mounts: list[tuple[str, str]], path: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Where the control group of that path can be seen: a mount, and the names of the folders below it.
+    """Yields where the control group of that path can be seen: a mount, and the names of the folders below it.
 
     A path and what is mounted are both seen from the process's own namespace; ``/..`` is a group outside of it.
     """
@@ -235,12 +235,12 @@ def _parts(path: str) -> tuple[str, ...]:
 
 
 def _unescaped(path: str) -> str:
-    """A path as it is: the kernel writes blanks and the like as octal numbers."""
+    """Returns a path as it is: the kernel writes blanks and the like as octal numbers."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), path)
 
 
 def _number(text: str) -> int | None:
-    """What is above nothing; None where it is no such number, as "max" and -1 are."""
+    """Returns what is above nothing; None where it is no such number, as "max" and -1 are."""
     text = text.strip()
     is_number = text.isascii() and text.isdigit() and len(text) < _LONGEST
     return int(text) or None if is_number else None

@@ -46,7 +46,7 @@ _COPIED: Final = (list, dict, set, bytearray, collections.deque)  # and what is 
 
 
 def read_only(element: Element) -> Element:
-    """The element as others may see it: its containers are its own, and its arrays cannot be written to.
+    """Returns the element as others may see it: its containers are its own, and its arrays cannot be written to.
 
     Example:
         >>> import numpy as np
@@ -73,7 +73,7 @@ def read_only(element: Element) -> Element:
 
 
 def read_only_rows(rows: list[Element], kinds: AbstractSet[type] | None = None) -> list[Element]:
-    """``read_only`` for many elements, of these types."""
+    """Returns ``read_only`` for many elements, of these types."""
     kinds = kinds or set(map(type, rows))
     if kinds <= FIXED:
         return rows
@@ -83,7 +83,7 @@ def read_only_rows(rows: list[Element], kinds: AbstractSet[type] | None = None) 
 
 
 def read_only_array(array: np.ndarray) -> np.ndarray:
-    """The array as others may see it."""
+    """Returns the array as others may see it."""
     if array.dtype.hasobject and not has_fixed_contents(array):
         array = _with_contents(array, _read_only_content)
     elif isinstance(array, np.ma.MaskedArray):
@@ -94,7 +94,7 @@ def read_only_array(array: np.ndarray) -> np.ndarray:
 
 
 def has_fixed_contents(array: np.ndarray) -> bool:
-    """Whether nobody can change what an array of objects holds, as where it holds texts; of numbers, always."""
+    """Returns whether nobody can change what an array of objects holds, as where it holds texts; of numbers, always."""
     if not array.dtype.hasobject:
         return True
     return array.dtype.kind == "O" and FIXED.issuperset(map(type, array.ravel().tolist()))
@@ -116,21 +116,21 @@ def _read_only_content(value: Any) -> Any:
 
 
 def _void_as_array(scalar: np.void) -> np.ndarray:
-    """A structured scalar as an array of one, of its own memory."""
+    """Returns a structured scalar as an array of one, of its own memory."""
     array = np.empty(1, scalar.dtype)
     array[0] = scalar
     return array
 
 
 def _with_contents(array: np.ndarray, convert: Callable[[Any], Any]) -> np.ndarray:
-    """An array of one's own with what the function makes of each object."""
+    """Returns an array of one's own with what the function makes of each object."""
     if array.dtype.kind != "O":
         return copy.deepcopy(array)
     return object_array([convert(value) for value in array.ravel().tolist()]).reshape(array.shape)
 
 
 def _content(value: Any, leaf: Callable[[Any], Any]) -> Any:
-    """What an object array holds, made anew as far as it can be changed."""
+    """Returns what an object array holds, made anew as far as it can be changed."""
     kind = type(value)
     if kind in FIXED:
         return value
@@ -147,7 +147,7 @@ def _content(value: Any, leaf: Callable[[Any], Any]) -> Any:
 
 
 def copied(element: Element) -> Element:
-    """An equal element of one's own; what was read-only stays so, and lists stay lists."""
+    """Returns an equal element of one's own; what was read-only stays so, and lists stay lists."""
     return optree.tree_map(_copied_leaf, element, namespace=NAMESPACE)
 
 
@@ -177,7 +177,7 @@ def _copied_array(array: np.ndarray) -> np.ndarray:
 
 
 def _copied_object(leaf: Any) -> Any:
-    """A leaf that is no array, as far as it is known how to copy one."""
+    """Returns a leaf that is no array, as far as it is known how to copy one."""
     kind = type(leaf)
     if isinstance(leaf, _COPIED) or is_record_class(kind):
         try:
@@ -201,7 +201,7 @@ def _counted(value: Any, given: Any = None) -> tuple[int, int]:
 
 
 def _usual_references() -> tuple[int, int, int, int, int]:
-    """How many references a value has that nobody else holds, where each function below counts them."""
+    """Returns how many references a value has that nobody else holds, where each function below counts them."""
     given, result = np.empty(0), np.empty(0)
     alone, _ = _counted(result, given)
     result = given
@@ -226,7 +226,7 @@ class _Given(NamedTuple):
 
 
 def owned(given_back: Any, given: Any = None, *, lists: int = 0, slots: int = 1) -> Any:
-    """What a function gave back, or an equal copy of it where somebody else may still change it.
+    """Returns what a function gave back, or an equal copy of it where somebody else may still change it.
 
     To be called as ``result = owned(result, row)``: each in one variable of the caller's, for the references are counted.
 
@@ -259,7 +259,7 @@ def owned(given_back: Any, given: Any = None, *, lists: int = 0, slots: int = 1)
 
 
 def _has_free_parts(whole: Any, given: tuple[Any, ...], slots: int) -> bool:
-    """Whether all that lies in a tuple or dict that nobody else has is plainly free, as it mostly is.
+    """Returns whether all that lies in a tuple or dict that nobody else has is plainly free, as it mostly is.
 
     It is an array of its own memory, or one of what was given, to which there are no other references than ours.
     """
@@ -282,7 +282,7 @@ def _has_free_parts(whole: Any, given: tuple[Any, ...], slots: int) -> bool:
 
 
 def _owned_part(part: Any, shared: bool, given: _Given) -> Any:
-    """The same for a part; ``shared``, where others have the container in which it lies."""
+    """Returns the same for a part; ``shared``, where others have the container in which it lies."""
     kind = type(part)
     if kind in FIXED:
         return part
@@ -294,7 +294,7 @@ def _owned_part(part: Any, shared: bool, given: _Given) -> Any:
 
 
 def _owned_whole(whole: Any, shared: bool, given: _Given) -> Any:
-    """A container or an object; ``shared``, where others have it."""
+    """Returns a container or an object; ``shared``, where others have it."""
     kind = type(whole)
     if kind is dict:
         values = [_owned_part(part, shared, given) for part in whole.values()]
@@ -317,7 +317,7 @@ def _owned_whole(whole: Any, shared: bool, given: _Given) -> Any:
 
 
 def _is_free(array: np.ndarray, others: int, given: _Given) -> bool:
-    """Whether nobody else can reach the memory of an array to which so many others refer."""
+    """Returns whether nobody else can reach the memory of an array to which so many others refer."""
     base: Any = array.base  # also bytes, whatever the stubs say
     if others <= 0:
         if base is None:
@@ -331,7 +331,7 @@ def _is_free(array: np.ndarray, others: int, given: _Given) -> bool:
 
 
 def _is_of(array: np.ndarray, others: int, given: _Given) -> bool:
-    """Whether an array is one that the function was given, or a view of it, and nobody else has it."""
+    """Returns whether an array is one that the function was given, or a view of it, and nobody else has it."""
     leaves = _parts_of(given.element)
     source = _source_of(array, leaves)
     is_deeper = source is None and type(given.element) is not np.ndarray
@@ -353,7 +353,7 @@ def _is_of(array: np.ndarray, others: int, given: _Given) -> bool:
 
 
 def _parts_of(element: Element) -> list[Any]:
-    """The leaves of a flat element, which costs little to find out."""
+    """Returns the leaves of a flat element, which costs little to find out."""
     kind = type(element)
     if kind is np.ndarray:
         return [element]
@@ -361,7 +361,7 @@ def _parts_of(element: Element) -> list[Any]:
 
 
 def _source_of(array: np.ndarray, leaves: list[Any]) -> Any:
-    """The leaf that is this array, or else one of which it is a view, or None."""
+    """Returns the leaf that is this array, or else one of which it is a view, or None."""
     for leaf in leaves:
         if leaf is array:
             return array

@@ -53,20 +53,20 @@ class RaggedTensor:
         return (self[row] for row in range(len(self)))
 
     def row_lengths(self) -> Any:
-        """How long each row is."""
+        """Returns how long each row is."""
         return np.diff(self.row_splits)
 
     def to_list(self) -> list[Any]:
-        """The rows as lists."""
+        """Returns the rows as lists."""
         return [row.tolist() for row in self]
 
     def to_tensor(self, default_value: Any = None) -> np.ndarray:
-        """One array, rows padded at the end with ``default_value``: 0 or an empty text, if None."""
+        """Returns one array, rows padded at the end with ``default_value``: 0 or an empty text, if None."""
         return padded(list(self), (None,) * np.ndim(self.values), default_value)
 
 
 def default_padding(array: np.ndarray) -> Any:
-    """What an array is padded with, if nobody says: 0, or an empty text."""
+    """Returns what an array is padded with, if nobody says: 0, or an empty text."""
     if array.dtype.kind != "O":
         return np.zeros((), array.dtype)[()] if array.dtype.kind != "M" else np.datetime64("NaT")
     first = array.ravel()[0] if array.size else ""
@@ -74,7 +74,7 @@ def default_padding(array: np.ndarray) -> Any:
 
 
 def padded(arrays: list[np.ndarray], shape: tuple[int | None, ...], value: Any = None) -> np.ndarray:
-    """The arrays along a new first axis, each padded at its end to the shape; None is the longest of them.
+    """Returns the arrays along a new first axis, each padded at its end to the shape; None is the longest of them.
 
     Raises:
         InvalidArgumentError: they differ in dtype or in their number of axes.
@@ -97,7 +97,7 @@ def padded(arrays: list[np.ndarray], shape: tuple[int | None, ...], value: Any =
 
 
 def _of_the_kind(value: Any, array: np.ndarray) -> Any:
-    """A text as the array has them, ``str`` or ``bytes``: as values to pad with they are one kind."""
+    """Returns a text as the array has them, ``str`` or ``bytes``: as values to pad with they are one kind."""
     kind = type(array.ravel()[0]) if array.dtype == object and array.size else None
     if kind is str and isinstance(value, bytes):
         try:

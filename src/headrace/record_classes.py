@@ -41,7 +41,7 @@ _CACHED_HASH: Final = "_attrs_cached_hash"
 
 
 def is_record_class(kind: type) -> bool:
-    """Whether objects of this class have named fields that make them structure.
+    """Returns whether objects of this class have named fields that make them structure.
 
     One that is a container or another built-in besides (a dataclass that derives from ``dict``) is none: it has contents
     that are no fields.
@@ -50,35 +50,35 @@ def is_record_class(kind: type) -> bool:
 
 
 def _is_built_in(kind: type) -> bool:
-    """Whether objects are made by something other than ``object.__new__``, however their class overrides it."""
+    """Returns whether objects are made by something other than ``object.__new__``, however their class overrides it."""
     makers = (vars(base).get("__new__") for base in kind.__mro__ if base is not object)
     return any(isinstance(maker, types.BuiltinFunctionType) for maker in makers)
 
 
 def names_of_fields(kind: type) -> list[str]:
-    """The names of all fields, also of those that the constructor does not take."""
+    """Returns the names of all fields, also of those that the constructor does not take."""
     return [field.name for field in getattr(kind, "__attrs_attrs__", ()) or dataclasses.fields(kind)]
 
 
 def is_named_tuple_class(kind: type) -> bool:
-    """Whether this is a named tuple's class; nothing of the class is called to find out."""
+    """Returns whether this is a named tuple's class; nothing of the class is called to find out."""
     names = inspect.getattr_static(kind, "_fields", None)
     return issubclass(kind, tuple) and type(names) is tuple and all(type(name) is str for name in names)
 
 
 def is_settled_tuple(kind: type) -> bool:
-    """Whether optree puts tuples of this class together as they are to be; False for what is new here, too."""
+    """Returns whether optree puts tuples of this class together as they are to be; False for what is new here, too."""
     return kind in _settled
 
 
 def is_apart_from_optree(kind: type, namespace: str) -> bool:
-    """Whether nobody but this module said what a class is to optree."""
+    """Returns whether nobody but this module said what a class is to optree."""
     entry = optree.register_pytree_node.get(kind, namespace=namespace)
     return kind in _registered or entry is None or entry.kind != optree.PyTreeKind.CUSTOM
 
 
 def made_of_fields(kind: type, parts: Iterable[Any]) -> Any:
-    """An object with these fields, in their order, without running code of its class."""
+    """Returns an object with these fields, in their order, without running code of its class."""
     if issubclass(kind, tuple):
         return tuple.__new__(kind, parts)
     return _builder(kind)(parts)
@@ -118,7 +118,7 @@ def register_record(kind: type, namespace: str) -> None:
 
 
 def _builder(kind: type, names: Iterable[str] | None = None) -> Callable[[Iterable[Any]], Any]:
-    """What makes objects of the values of these fields; of all, if none are named."""
+    """Returns what makes objects of the values of these fields; of all, if none are named."""
     names = tuple(names_of_fields(kind) if names is None else names)
     caches_hash = _CACHED_HASH in getattr(getattr(kind.__hash__, "__code__", None), "co_names", ())
     if not caches_hash and not any(_slot(kind, name) for name in names):
@@ -143,7 +143,7 @@ def _builder(kind: type, names: Iterable[str] | None = None) -> Callable[[Iterab
 
 
 def _slot(kind: type, name: str) -> Any:
-    """The slot that holds a field; None for one that lies in the object's ``__dict__``."""
+    """Returns the slot that holds a field; None for one that lies in the object's ``__dict__``."""
     found = inspect.getattr_static(kind, name, None)
     return found if type(found) is types.MemberDescriptorType else None
 
@@ -161,7 +161,7 @@ def _setter(kind: type, name: str) -> Callable[[Any, Any], None]:
 
 
 def _checker(kind: type, names: tuple[str, ...]) -> Callable[[Any], None]:
-    """What refuses an object that holds something besides its fields, other than what a property has remembered."""
+    """Returns what refuses an object that holds something besides its fields, other than what a property has remembered."""
     known = frozenset(names) | {_CACHED_HASH}
     slots = [slot for base in kind.__mro__ if "__attrs_attrs__" not in vars(base) for slot in _slots_of(base, known)]
 
@@ -217,7 +217,7 @@ def register_named_tuple(kind: type, namespace: str) -> None:
 
 
 def _is_made_by_optree(kind: type) -> bool:
-    """Whether calling the class makes a tuple of the arguments and does nothing else."""
+    """Returns whether calling the class makes a tuple of the arguments and does nothing else."""
     new = inspect.getattr_static(kind, "__new__")
     maker = getattr(new, "__func__", new)
     # namedtuple() and typing.NamedTuple compile it in a namespace of that name.

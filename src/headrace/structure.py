@@ -76,22 +76,22 @@ _dtype: Final = operator.attrgetter("dtype")
 
 
 def flatten(element: Element) -> tuple[list[Any], TreeDef]:
-    """The leaves of a normalised element and its structure."""
+    """Returns the leaves of a normalised element and its structure."""
     return optree.tree_flatten(element, namespace=NAMESPACE)
 
 
 def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Element:
-    """The element of that structure with those leaves."""
+    """Returns the element of that structure with those leaves."""
     return optree.tree_unflatten(treedef, leaves)
 
 
 def paths_of(treedef: TreeDef) -> list[str]:
-    """A name for each leaf, as it would be written behind the element: ``[0]['label']``."""
+    """Returns a name for each leaf, as it would be written behind the element: ``[0]['label']``."""
     return ["".join(f"[{key!r}]" for key in path) for path in treedef.paths()]
 
 
 def normalize(element: Element) -> Element:
-    """The element with every list made an array, every text Python's own, and every dataclass and attrs class known as structure.
+    """Returns the element with every list made an array, every text Python's own, and every dataclass and attrs class known as structure.
 
     Raises:
         InvalidArgumentError: a list's items differ in shape, so that it is no array.
@@ -104,7 +104,7 @@ def _is_list(value: object) -> bool:
 
 
 def _is_unknown(value: object) -> bool:
-    """Whether optree is not to look into a value: a list, or a named tuple of a class that is new here."""
+    """Returns whether optree is not to look into a value: a list, or a named tuple of a class that is new here."""
     kind = type(value)
     return kind is list or (isinstance(value, tuple) and not is_settled_tuple(kind))
 
@@ -126,7 +126,7 @@ def _normalize_leaf(leaf: Any) -> Any:
 
 
 def _is_new_structure(leaf: Any) -> bool:
-    """Whether a leaf is none, now that its class is known to optree."""
+    """Returns whether a leaf is none, now that its class is known to optree."""
     kind = type(leaf)
     if isinstance(leaf, tuple):
         new = not is_settled_tuple(kind)
@@ -143,7 +143,7 @@ def _is_record(leaf: Any) -> bool:
 
 
 def flatten_as_written(value: Any) -> tuple[list[Any], TreeDef]:
-    """The leaves of what no source has made an element yet, and its structure; a list is a leaf."""
+    """Returns the leaves of what no source has made an element yet, and its structure; a list is a leaf."""
 
     def known(leaf: Any) -> Any:
         if _is_new_structure(leaf):
@@ -168,7 +168,7 @@ def _array_of_list(values: list[Any]) -> np.ndarray:
 
 
 def scalars_as_elements(element: Element) -> Element:
-    """The element with every NumPy scalar, also in an array without axes, as elements of arrays carry it."""
+    """Returns the element with every NumPy scalar, also in an array without axes, as elements of arrays carry it."""
     return optree.tree_map(_scalar_as_element, element, namespace=NAMESPACE)
 
 
@@ -179,7 +179,7 @@ def _scalar_as_element(leaf: Any) -> Any:
 
 
 def spec_of(element: Element) -> Any:
-    """The structure of ``TensorSpec`` that this one element has, also as it was written."""
+    """Returns the structure of ``TensorSpec`` that this one element has, also as it was written."""
     leaves, treedef = flatten_as_written(element)
     return unflatten(treedef, [_spec_as_written(leaf) for leaf in leaves])
 
@@ -192,7 +192,7 @@ def _spec_as_written(leaf: Any) -> TensorSpec:
 
 
 def leaf_spec(leaf: Any) -> TensorSpec:
-    """The shape and type of one leaf, as it would be in an array."""
+    """Returns the shape and type of one leaf, as it would be in an array."""
     if isinstance(leaf, np.ndarray):
         dtype = _content_type(leaf)
         return (dataset_spec(leaf) if dtype is object else None) or TensorSpec(leaf.shape, dtype)
@@ -219,7 +219,7 @@ def _scalar_dtype(leaf: Any) -> Any:
 
 
 def as_numpy(element: Element) -> Element:
-    """The element with each of Python's numbers as the NumPy scalar of its dtype."""
+    """Returns the element with each of Python's numbers as the NumPy scalar of its dtype."""
     return optree.tree_map(_leaf_as_numpy, element, namespace=NAMESPACE)
 
 
@@ -228,7 +228,7 @@ def _leaf_as_numpy(leaf: Any) -> Any:
 
 
 def nbytes_of(element: Element) -> int:
-    """About how many bytes the leaves of one element hold."""
+    """Returns about how many bytes the leaves of one element hold."""
     return sum(_leaf_nbytes(leaf) for leaf in flatten(element)[0])
 
 
@@ -239,7 +239,7 @@ def _leaf_nbytes(leaf: Any) -> int:
 
 
 def normalize_rows(rows: list[Element], kinds: AbstractSet[type]) -> list[Element]:
-    """``normalize`` for many elements of these types; costs next to nothing where there is nothing to do."""
+    """Returns ``normalize`` for many elements of these types; costs next to nothing where there is nothing to do."""
     if _is_normal(rows, kinds):
         return rows
     if kinds == {tuple} and len(set(map(len, rows))) == 1 and _is_plain(zip(*rows, strict=True)):
@@ -252,7 +252,7 @@ def normalize_rows(rows: list[Element], kinds: AbstractSet[type]) -> list[Elemen
 
 
 def _is_plain(columns: Iterable[Sequence[Any]]) -> bool:
-    """Whether all leaves in these columns are what they should be already."""
+    """Returns whether all leaves in these columns are what they should be already."""
     return all(_is_normal(column, set(map(type, column))) for column in columns)
 
 
@@ -266,13 +266,13 @@ def _is_normal(column: Sequence[Any], kinds: AbstractSet[type]) -> bool:
 
 
 def _same_keys(rows: Sequence[dict[Any, Any]]) -> list[Any] | None:
-    """The keys that all of these dicts have, in the order of the first; None where they differ."""
+    """Returns the keys that all of these dicts have, in the order of the first; None where they differ."""
     keys = rows[0].keys()
     return list(keys) if all(map(keys.__eq__, map(dict.keys, rows))) else None
 
 
 def needs_rows(columns: Iterable[np.ndarray]) -> bool:
-    """Whether an array of objects holds items along its first axis that are something else once they are elements.
+    """Returns whether an array of objects holds items along its first axis that are something else once they are elements.
 
     None, tuples and dicts are structure wherever they come from, and numbers and arrays are stacked to arrays of their dtype:
     such an array is no column of elements, and its items are taken one by one. Texts, and objects that nobody knows, are a column.
@@ -291,17 +291,17 @@ def _has_no_objects(column: np.ndarray) -> bool:
 
 
 def rows_of_leaves(treedef: TreeDef, columns: Iterable[list[Any]], count: int) -> list[Element]:
-    """So many elements whose leaves stand in these lists, one list a leaf."""
+    """Returns ``count`` elements whose leaves stand in these lists, one list a leaf."""
     return _zip_rows(treedef, iter(columns), count)
 
 
 def rows_of(treedef: TreeDef, columns: Sequence[np.ndarray]) -> list[Element]:
-    """The elements whose leaves stand in these arrays, one array a leaf, elements along the first axis."""
+    """Returns the elements whose leaves stand in these arrays, one array a leaf, elements along the first axis."""
     return _zip_rows(treedef, iter([_column_rows(column) for column in columns]), len(columns[0]) if columns else 0)
 
 
 def _column_rows(column: np.ndarray) -> list[Any]:
-    """The leaves in an array, as elements carry them."""
+    """Returns the leaves in an array, as elements carry them."""
     if column.ndim == 1 and (column.dtype in _NATIVE_DTYPES or column.dtype.kind == "O"):
         leaves: list[Any] = column.tolist()
         return leaves
@@ -329,7 +329,7 @@ def _zip_rows(treedef: TreeDef, columns: Any, count: int) -> list[Element]:
 
 
 def columns_of(rows: Sequence[Element], kinds: AbstractSet[type] | None = None) -> tuple[TreeDef, list[np.ndarray]]:
-    """The leaves of equal-structured rows as arrays, elements along the first axis.
+    """Returns the leaves of equal-structured rows as arrays, elements along the first axis.
 
     Args:
         rows: the elements, at least one.
@@ -355,7 +355,7 @@ def columns_of(rows: Sequence[Element], kinds: AbstractSet[type] | None = None) 
 
 
 def transpose(rows: Sequence[Element]) -> tuple[TreeDef, list[Sequence[Any]]]:
-    """The common structure of the rows, and for each of its leaves the leaves of all rows."""
+    """Returns the common structure of the rows, and for each of its leaves the leaves of all rows."""
     kinds = set(map(type, rows))
     if kinds <= PLAIN_LEAVES:
         return LEAF, [rows]

@@ -61,7 +61,7 @@ class TensorSpec:
         return f"TensorSpec(shape={self.shape}, dtype={name})"
 
     def is_compatible_with(self, other: TensorSpec) -> bool:
-        """Whether a leaf of the other's shape and type fits this one."""
+        """Returns whether a leaf of the other's shape and type fits this one."""
         if self.dtype != other.dtype:
             return False
         if self.shape is None or other.shape is None:
@@ -72,11 +72,11 @@ class TensorSpec:
         )
 
     def most_general(self, other: TensorSpec) -> TensorSpec:
-        """The narrowest specification that both fit; the dtypes must be equal."""
+        """Returns the narrowest specification that both fit; the dtypes must be equal."""
         return TensorSpec(_most_general(self.shape, other.shape), self.dtype)
 
     def with_shape(self, shape: Shape | None) -> TensorSpec:
-        """The same with another shape."""
+        """Returns the same with another shape."""
         return TensorSpec(shape, self.dtype)
 
 
@@ -104,25 +104,25 @@ class DatasetSpec(TensorSpec):
         return f"DatasetSpec({self.element_spec!r}{'' if self.shape == () else f', {self.shape}'})"
 
     def is_compatible_with(self, other: TensorSpec) -> bool:
-        """Whether a dataset of the other's kind fits this one."""
+        """Returns whether a dataset of the other's kind fits this one."""
         if not isinstance(other, DatasetSpec) or not TensorSpec.is_compatible_with(self, other):
             return False
         return self.element_spec is None or other.element_spec is None or fits(self.element_spec, other.element_spec)
 
     def most_general(self, other: TensorSpec) -> TensorSpec:
-        """The narrowest specification that both fit."""
+        """Returns the narrowest specification that both fit."""
         shape = _most_general(self.shape, other.shape)
         if not isinstance(other, DatasetSpec):
             return TensorSpec(shape, object)
         return DatasetSpec(general(self.element_spec, other.element_spec), shape)
 
     def with_shape(self, shape: Shape | None) -> DatasetSpec:
-        """The same with another shape."""
+        """Returns the same with another shape."""
         return DatasetSpec(self.element_spec, shape)
 
 
 def dataset_spec(leaf: Any) -> DatasetSpec | None:
-    """What a leaf that is a dataset holds, or what all datasets hold in an array of them, as a batch of windows is; else None."""
+    """Returns what a leaf that is a dataset holds, or what all datasets hold in an array of them, as a batch of windows is; else None."""
     datasets = leaf.ravel().tolist() if isinstance(leaf, np.ndarray) else [leaf]
     if not datasets or not all(hasattr(type(dataset), "__headrace_plan__") for dataset in datasets):
         return None
@@ -131,13 +131,13 @@ def dataset_spec(leaf: Any) -> DatasetSpec | None:
 
 
 def fits(spec: Any, other: Any) -> bool:
-    """Whether a structure of leaves of the other's shapes and types fits this structure of specifications."""
+    """Returns whether a structure of leaves of the other's shapes and types fits this structure of specifications."""
     (leaves, treedef), (others, theirs) = _flatten(spec), _flatten(other)
     return treedef == theirs and all(mine.is_compatible_with(leaf) for mine, leaf in zip(leaves, others, strict=True))
 
 
 def general(one: Any, other: Any) -> Any:
-    """The narrowest structure of specifications that both fit; None where structure or dtypes differ, or one is None."""
+    """Returns the narrowest structure of specifications that both fit; None where structure or dtypes differ, or one is None."""
     (leaves, treedef), (others, theirs) = _flatten(one), _flatten(other)
     if one is None or other is None or treedef != theirs:
         return None
@@ -158,7 +158,7 @@ def _most_general(one: Shape | None, other: Shape | None) -> Shape | None:
 
 
 def _leaf_dtype(dtype: Any) -> np.dtype[Any] | type:
-    """The dtype of a leaf: a NumPy dtype, or str, bytes or object for what lives in object arrays."""
+    """Returns the dtype of a leaf: a NumPy dtype, or str, bytes or object for what lives in object arrays."""
     if dtype in (str, bytes, object):
         return dtype  # type: ignore[no-any-return]  # one of the three types just named
     resolved: np.dtype[Any] = np.dtype(dtype)
@@ -167,7 +167,7 @@ def _leaf_dtype(dtype: Any) -> np.dtype[Any] | type:
 
 
 def checked_shape(shape: Any, what: str) -> Shape | None:
-    """A shape that a user gave, as a tuple: an int n is ``(n,)``, None an unknown rank.
+    """Returns a shape that a user gave, as a tuple: an int n is ``(n,)``, None an unknown rank.
 
     Raises:
         TypeError: it is no shape; the message begins with ``what``.

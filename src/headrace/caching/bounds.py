@@ -21,7 +21,7 @@ _ALIKE: Final = frozenset("biufcmM")
 
 
 def rows_within(elements: Payload, room: int) -> tuple[int, int]:
-    """How many of the elements, from the first on, have room in so many bytes, and how many bytes they hold.
+    """Returns how many of the elements, from the first on, have room in so many bytes, and how many bytes they hold.
 
     Example:
         >>> from headrace.blocks.payload import Rows
@@ -56,7 +56,7 @@ def add_storable(elements: Payload, origin: Origin, add: Callable[[Element], Non
 
 
 def too_large(limit: int, count: int) -> ResourceExhaustedError:
-    """The error of the first element for which there is no room.
+    """Returns the error of the first element for which there is no room.
 
     Args:
         limit: ``max_bytes``.

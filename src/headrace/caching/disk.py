@@ -153,7 +153,7 @@ class DiskCache:
         return _FileWriter(self, writer, lock, meta, self._proof)
 
     def keyed(self, run: str) -> DiskCache:
-        """The cache of runs with options that decide what the elements are, whatever the key is: nobody sees these in it."""
+        """Returns the cache of runs with options that decide what the elements are, whatever the key is: nobody sees these in it."""
         if run not in self._of_runs:
             key = f"{self.key}-{run}"
             self._of_runs[run] = DiskCache(
@@ -162,7 +162,7 @@ class DiskCache:
         return self._of_runs[run]
 
     def _lock(self) -> Any:
-        """The lock of this key, or None where somebody else holds it."""
+        """Returns the lock of this key, or None where somebody else holds it."""
         from filelock import FileLock, Timeout
 
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -258,7 +258,7 @@ class _FileWriter:
 
 
 def entries_of(folder: Path) -> list[tuple[Path, ElementFile | DataLossError]]:
-    """The files of caches in a folder, in the order of their names: opened, or what is wrong with them.
+    """Returns the files of caches in a folder, in the order of their names: opened, or what is wrong with them.
 
     Example:
         >>> import pathlib, tempfile
@@ -281,14 +281,14 @@ def entries_of(folder: Path) -> list[tuple[Path, ElementFile | DataLossError]]:
 
 
 def key_of(file: ElementFile) -> str | None:
-    """The key of the cache in a file, if it says one."""
+    """Returns the key of the cache in a file, if it says one."""
     about = file.meta.get("cache")
     key = about.get("key") if isinstance(about, dict) else None
     return key if isinstance(key, str) else None
 
 
 def is_being_filled(lock: Path) -> bool:
-    """Whether somebody holds the lock of a cache."""
+    """Returns whether somebody holds the lock of a cache."""
     from filelock import FileLock, Timeout
 
     try:

@@ -20,7 +20,7 @@ Proof = Callable[[], str | None]
 
 
 def is_disproved(proof: Proof | None, *, stage: str = "cache") -> bool:
-    """Whether the key of an epoch does not stand for it; a warning says why nothing is kept."""
+    """Returns whether the key of an epoch does not stand for it; a warning says why nothing is kept."""
     try:
         changed = None if proof is None else proof()
     except HeadraceError as error:

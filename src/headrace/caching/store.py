@@ -61,7 +61,7 @@ class Filled:
     caches: tuple[Filled, ...] = ()
 
     def state(self) -> dict[str, Any]:
-        """It as plain data."""
+        """Returns it as plain data."""
         state: dict[str, Any] = {"epoch": list(self.epoch)}
         if self.seeds:
             state["seeds"] = list(self.seeds)
@@ -73,7 +73,7 @@ class Filled:
 
     @classmethod
     def of(cls, state: dict[str, Any]) -> Filled:
-        """What ``state`` wrote down.
+        """Returns what ``state`` wrote down.
 
         Raises:
             LookupError, TypeError: it is of another form.
@@ -126,11 +126,11 @@ class CacheWriter(Protocol):
         ...
 
     def complete(self) -> CachedEpoch | None:
-        """The epoch is whole: the cache has it from now on. Returns it where it lies in memory."""
+        """Gives the cache the whole epoch, from now on; returns it where it lies in memory."""
         ...
 
     def abandon(self) -> None:
-        """The epoch was left: nothing of it stays. Does nothing after ``complete``."""
+        """Leaves nothing of the epoch; does nothing after ``complete``."""
         ...
 
 

@@ -142,7 +142,7 @@ class DatasetIterator:
             raise
 
     def get_next(self) -> Element:
-        """The next element.
+        """Returns the next element.
 
         Raises:
             OutOfRangeError: there is none.
@@ -212,7 +212,7 @@ class DatasetIterator:
     # ------------------------------------------------------------------ state
 
     def state_dict(self) -> dict[str, Any]:
-        """Where this iterator stands, as plain data that JSON can hold.
+        """Returns where this iterator stands, as plain data that JSON can hold.
 
         It counts what was delivered, not what was read ahead, and belongs to this dataset: loaded into an iterator
         of an equal one, in whatever process, with whatever executor and number of workers, it continues here.
@@ -228,7 +228,7 @@ class DatasetIterator:
         return self.bookmark()()
 
     def bookmark(self) -> Callable[[], dict[str, Any]]:
-        """The place where this iterator stands now, which writes itself down when it is called, however much later.
+        """Returns the place where this iterator stands now, which writes itself down when it is called, however much later.
 
         For whoever reads ahead, as feeding a device does: it costs a reference, where a state costs its writing.
         """
@@ -275,7 +275,7 @@ class DatasetIterator:
     # ----------------------------------------------------------------- looking
 
     def stats(self) -> IteratorStats:
-        """What was delivered so far, how long the caller waited for it, and what each stage did; printed, it is a table."""
+        """Returns what was delivered so far, how long the caller waited for it, and what each stage did; printed, it is a table."""
         delivered = self._block_length - operator.length_hint(self._rows)
         return IteratorStats(
             elements=self._delivered_before + delivered,
@@ -292,7 +292,7 @@ class DatasetIterator:
         return self._run.share_bytes if self._run is not None else sys.maxsize
 
     def stalls(self) -> tuple[Stall, ...]:
-        """What holds the pipeline at this moment, the longest first; for another thread while this one waits in ``next``.
+        """Returns what holds the pipeline at this moment, the longest first; for another thread while this one waits in ``next``.
 
         It costs a running pipeline nothing, so it may be asked at any time. Empty where no function runs.
 

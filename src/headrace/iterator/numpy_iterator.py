@@ -29,7 +29,7 @@ class NumpyIterator(DatasetIterator):
         return as_numpy(super().__next__())
 
     def next(self) -> Element:
-        """The next element, as ``next(iterator)``.
+        """Returns the next element, as ``next(iterator)``.
 
         Raises:
             StopIteration: there is none.
@@ -37,7 +37,7 @@ class NumpyIterator(DatasetIterator):
         return next(self)
 
     def save(self) -> dict[str, Any]:
-        """Where it stands, by tf.data's name: what ``state_dict`` returns (in tf.data a tensor)."""
+        """Returns where it stands, by tf.data's name: what ``state_dict`` returns (in tf.data a tensor)."""
         return self.state_dict()
 
     def restore(self, state: dict[str, Any]) -> None:

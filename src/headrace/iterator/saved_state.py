@@ -51,14 +51,14 @@ class RunStart:
 
     @classmethod
     def first(cls, built: Node, options: Options, *, counts: bool) -> Self:
-        """The start of a new epoch of the plan, or, where it ``counts`` for nothing, of the first once more."""
+        """Returns the start of a new epoch of the plan, or, where it ``counts`` for nothing, of the first once more."""
         seeds = Seeds.of(built, seed=options.seed, entropy=int.from_bytes(os.urandom(7), "big"))
         plan = with_keys_of_run(built, seeds, options)
         return cls(plan=plan, epoch=claim_epoch(built) if counts else 0, seeds=seeds)
 
     @classmethod
     def saved(cls, state: dict[str, Any], built: Node, options: Options, identity: Callable[[], Fingerprint]) -> Self:
-        """The start that a state is.
+        """Returns the start that a state is.
 
         Raises:
             InvalidArgumentError: it is damaged, of another plan or of another version.
@@ -87,7 +87,7 @@ class RunStart:
             raise InvalidArgumentError(f"this is no state of an iterator: {type(error).__name__}: {error}") from error
 
     def state(self, identity: Fingerprint, cursor: Cursor | None, delivered: int, count: int) -> dict[str, Any]:
-        """The state of the run so many elements after a cursor, or after its start, with ``count`` delivered in all."""
+        """Returns the state of the run so many elements after a cursor, or after its start, with ``count`` delivered in all."""
         caches = self.fillings.state(self.plan, self.seeds, (self.epoch,))
         state = _plain(
             {
@@ -105,12 +105,12 @@ class RunStart:
 
 
 def checksum(plain: dict[str, Any]) -> str:
-    """A digest of a state that came out of JSON."""
+    """Returns a digest of a state that came out of JSON."""
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _plain(state: dict[str, Any]) -> dict[str, Any]:
-    """An equal state of its own, as it comes out of JSON.
+    """Returns an equal state of its own, as it comes out of JSON.
 
     Raises:
         InvalidArgumentError: something in it is no plain data.
@@ -124,7 +124,7 @@ def _plain(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _written(value: Any) -> Any:
-    """A generator's own state, which is written only now that somebody asks for it."""
+    """Returns a generator's own state, which is written only now that somebody asks for it."""
     if isinstance(value, OwnState):
         return value.value()
     raise TypeError(f"{type(value).__name__} is no plain data")

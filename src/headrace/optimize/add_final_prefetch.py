@@ -19,5 +19,5 @@ def add_final_prefetch(plan: Node) -> Node:
 
 
 def has_parallel_work(plan: Node) -> bool:
-    """Whether some stage of the plan uses workers."""
+    """Returns whether some stage of the plan uses workers."""
     return any(parallel_calls_of(node) is not None for node in nodes_of(plan))

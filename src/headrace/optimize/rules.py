@@ -25,7 +25,7 @@ RULES: Final[tuple[Callable[[Node], Node], ...]] = (
 
 
 def optimized(plan: Node) -> Node:
-    """The plan after all rules."""
+    """Returns the plan after all rules."""
     for rule in RULES:
         plan = rule(plan)
     return plan

@@ -66,7 +66,7 @@ def _through_json(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def delivered(iterator: DatasetIterator, limit: int) -> Any:
-    """The next elements, an error in place of one that fails."""
+    """Yields the next elements, an error in place of one that fails."""
     for _ in range(limit):
         try:
             yield next(iterator)
@@ -93,7 +93,7 @@ def _check_one(dataset: Dataset, state: dict[str, Any], count: int, expected: li
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two elements are equal in structure, types and values; two errors, in kind and message."""
+    """Returns whether two elements are equal in structure, types and values; two errors, in kind and message."""
     if isinstance(one, HeadraceError) or isinstance(other, HeadraceError):
         return type(one) is type(other) and str(one) == str(other)
     (mine, treedef), (theirs, wanted) = flatten(one), flatten(other)

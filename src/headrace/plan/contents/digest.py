@@ -73,7 +73,7 @@ class ValueDigest:
         self.lines: list[Line] = []
 
     def hexdigest(self) -> str:
-        """32 hexadecimal digits."""
+        """Returns 32 hexadecimal digits."""
         return self._hashes[0].hexdigest()[:32]
 
     def word(self, *words: object) -> None:
@@ -89,7 +89,7 @@ class ValueDigest:
 
     @contextlib.contextmanager
     def line(self, label: str, shown: str = "", *, counts: bool = True) -> Iterator[None]:
-        """What is taken in within is one line, and stands below it; the label counts as well, unless said otherwise."""
+        """Makes one line of all that is taken in within, which stands below it; the label counts as well, unless said otherwise."""
         line = Line(len(self._hashes) - 1, label, shown)
         if not self._quiet:
             self.lines.append(line)
@@ -126,7 +126,7 @@ class ValueDigest:
             self.word(len(digests), *digests)
 
     def _alone(self, value: Any) -> str:
-        """The digest of a value by itself, which leaves no trace."""
+        """Returns the digest of a value by itself, which leaves no trace."""
         seen, self._seen = self._seen, dict(self._seen) if type(value) not in _PLAIN else self._seen
         self._hashes.append(hashlib.sha256())
         self._quiet += 1
@@ -206,7 +206,7 @@ class ValueDigest:
 
 
 def _worded(value: Any) -> str:
-    """A plain value as a text; the decimal digits of large numbers are bounded."""
+    """Returns a plain value as a text; the decimal digits of large numbers are bounded."""
     return hex(value) if type(value) is int else repr(value)
 
 

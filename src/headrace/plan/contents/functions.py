@@ -50,7 +50,7 @@ _NO_CONTENT: Final = frozenset(
 
 
 def _unseen() -> list[Any]:
-    """What reads whatever it is told to when it runs."""
+    """Returns what reads whatever it is told to when it runs."""
     import inspect
 
     names = [builtins.eval, builtins.exec, builtins.globals, builtins.__import__, importlib.import_module]
@@ -244,7 +244,7 @@ def _lazily_imported(module: types.ModuleType, name: str, *, installed: bool) ->
 
 
 def _counts_by_value(value: Any) -> bool:
-    """Whether what an installed module has may be somebody else's, or something that one sets."""
+    """Returns whether what an installed module has may be somebody else's, or something that one sets."""
     if any(value is unseen for unseen in _unseen()):
         return True
     if isinstance(value, types.FunctionType):

@@ -49,12 +49,12 @@ _HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: every class that a class stat
 
 
 def code_is_installed(file: str) -> bool:
-    """Whether code of that file comes with Python or a package."""
+    """Returns whether code of that file comes with Python or a package."""
     return file.startswith(("<frozen ", *_FOLDERS)) or not _PACKAGES.isdisjoint(PurePath(file).parts)
 
 
 def is_installed_module(name: str | None) -> bool:
-    """Whether a module, imported or not, comes with Python or a package. Nothing is imported to find out."""
+    """Returns whether a module, imported or not, comes with Python or a package. Nothing is imported to find out."""
     if name is None:
         return False
     root = name.partition(".")[0]
@@ -72,7 +72,7 @@ def is_installed_module(name: str | None) -> bool:
 
 
 def _is_found_installed(root: str) -> bool:
-    """The same of a package that is not imported, or has no file."""
+    """Returns the same of a package that is not imported, or has no file."""
     if root in sys.builtin_module_names:
         return True
     import importlib.util
@@ -90,7 +90,7 @@ def _is_found_installed(root: str) -> bool:
 
 
 def is_installed_class(kind: type) -> bool:
-    """Whether a class is one of Python's or a package's, and not one that only says so."""
+    """Returns whether a class is one of Python's or a package's, and not one that only says so."""
     if not kind.__flags__ & _HEAP_TYPE:
         return True  # made of C, in a library
     module = module_of(kind)
@@ -108,13 +108,13 @@ def _is_made_of_c(kind: type) -> bool:
 
 
 def module_of(kind: type) -> str:
-    """The module that a class says it is of; empty where it says none."""
+    """Returns the module that a class says it is of; empty where it says none."""
     module = vars(kind).get("__module__")
     return module if isinstance(module, str) else ""
 
 
 def name_of_class(kind: type) -> tuple[str, ...]:
-    """What an installed class is called; one of headrace's as it is known, wherever in the package it stands."""
+    """Returns what an installed class is called; one of headrace's as it is known, wherever in the package it stands."""
     module = module_of(kind) or "builtins"
     if module.partition(".")[0] == HEADRACE and (known := known_name(kind)) is not None:
         return (known,)
@@ -122,7 +122,7 @@ def name_of_class(kind: type) -> tuple[str, ...]:
 
 
 def global_name(value: Any) -> str | None:
-    """Where an installed package has this very object; None for what is no such thing."""
+    """Returns where an installed package has this very object; None for what is no such thing."""
     module = getattr(value, "__module__", None)
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     if not isinstance(module, str) or not isinstance(name, str) or not is_installed_module(module):
@@ -145,7 +145,7 @@ def _found(module: str, name: str) -> Any:
 
 @functools.cache
 def version_of_package(module: str | None) -> str:
-    """The version of the package that a module belongs to: as it was installed, and whether or not it is imported."""
+    """Returns the version of the package that a module belongs to: as it was installed, and whether or not it is imported."""
     root = (module or "").partition(".")[0]
     if root in sys.stdlib_module_names:
         return ".".join(map(str, sys.version_info[:3]))
@@ -163,6 +163,6 @@ def version_of_package(module: str | None) -> str:
 
 
 def _digest_of_file(root: str) -> str:
-    """What stands for the version of a module that nobody installed as a package."""
+    """Returns what stands for the version of a module that nobody installed as a package."""
     file = getattr(sys.modules.get(root), "__file__", None)
     return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else ""

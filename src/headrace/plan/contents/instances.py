@@ -51,7 +51,7 @@ def _object(value: object, digest: ValueDigest) -> None:
 
 
 def _definer(kind: type) -> type:
-    """The class that says what pickle keeps of its objects."""
+    """Returns the class that says what pickle keeps of its objects."""
     if kind in copyreg.dispatch_table:
         return kind
     return next(base for base in kind.__mro__ if base is object or any(name in vars(base) for name in _REDUCES))

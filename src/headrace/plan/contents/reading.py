@@ -53,12 +53,12 @@ class Reading:
     imports: list[Import] = dataclasses.field(default_factory=list)
 
     def uses(self, name: str) -> set[Chain]:
-        """What is asked of a name, wherever it stands."""
+        """Returns what is asked of a name, wherever it stands."""
         return self.globals.get(name, set()) | self.locals.get(name, set())
 
 
 def reading_of(code: types.CodeType) -> Reading:
-    """What a function's code reads."""
+    """Returns what a function's code reads."""
     reading = Reading()
     for each in _codes(code):
         steps = [step for step in dis.get_instructions(each) if step.opname not in _NO_STEP]
@@ -123,7 +123,7 @@ def _import(steps: list[dis.Instruction], place: int) -> Import:
 
 
 def constants_of(code: types.CodeType) -> Iterator[Any]:
-    """The constants of a function and of those inside it; tuples and sets one by one."""
+    """Yields the constants of a function and of those inside it; tuples and sets one by one."""
     for each in _codes(code):
         for constant in each.co_consts:
             yield from _parts(constant)

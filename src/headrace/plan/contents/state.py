@@ -38,7 +38,7 @@ def add_state(value: Any, digest: ValueDigest, without: tuple[str, ...] = ()) ->
 
 
 def has_hidden_contents(kind: type) -> bool:
-    """Whether objects hold something that is neither attribute nor slot: what C code keeps for itself."""
+    """Returns whether objects hold something that is neither attribute nor slot: what C code keeps for itself."""
     base: type | None = kind
     while base is not None and base is not object:
         above = base.__base__ or object
