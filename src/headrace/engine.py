@@ -32,6 +32,7 @@ from headrace.physical.workers.gates import Gates, bounds_of
 from headrace.plan.buffering import Prefetch, WithOptions
 from headrace.plan.by_number import numbers_first
 from headrace.plan.combining import Zip
+from headrace.plan.depth import make_room
 from headrace.plan.elementwise import Enumerate
 from headrace.plan.grouping import Batch, Unbatch
 from headrace.plan.node import Node, nodes_of, parallel_calls_of
@@ -157,6 +158,7 @@ class Run:
         fillings: Fillings | None = None,
         feeds: int = 0,
     ) -> None:
+        make_room(plan)  # again, where the limit was set otherwise since the plan was made
         self._plan = running = physical_plan(plan, options)
         self._meters = Meters(node for node in nodes_of(running) if not isinstance(node, WithOptions))
         self._pool: WorkerPool | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import dataclasses
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -20,6 +20,8 @@ __all__ = [
     "WordedOrigin",
     "as_array",
     "grouped",
+    "is_long",
+    "slice_of",
     "subset",
 ]
 
@@ -43,10 +45,26 @@ def as_array(numbers: Indices) -> np.ndarray:
     return numbers
 
 
+# Groups of slices of groups and so on: of thousands of operations the first ones, next to the source, say where to look.
+_LONG: Final = 200
+
+
+def is_long(origin: str) -> bool:
+    """Whether an origin has so many words that further operations add none to it."""
+    return len(origin) > _LONG
+
+
+def slice_of(whole: str) -> str:
+    """Where a slice of an element came from."""
+    return whole if is_long(whole) else f"a slice of {whole}"
+
+
 def grouped(first: str, last: str, count: int) -> str:
     """Where an element came from that was made of several, of which these are the first and the last."""
-    if count == 1:
+    if count == 1 or is_long(first):
         return first
+    if is_long(last):
+        last = f"{last[:_LONG]}…"
     if first.startswith("element ") and last.startswith("element "):
         return f"elements {first.removeprefix('element ')} … {last.removeprefix('element ')}"
     return f"{count} elements, {first} … {last}"
@@ -117,7 +135,8 @@ class GroupedOrigin:
     def describe(self, index: int) -> str:
         start, stop = self.bounds[index]
         count = stop - start
-        return grouped(self.base.describe(start), self.base.describe(stop - 1), count)
+        first = self.base.describe(start)
+        return first if is_long(first) else grouped(first, self.base.describe(stop - 1), count)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

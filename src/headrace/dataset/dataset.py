@@ -28,7 +28,8 @@ from headrace.dataset.stateful import Stateful
 from headrace.dataset.storing import Storing
 from headrace.dataset.windowing import Windowing
 from headrace.near_names import FOR_DATASETS, unknown_attribute
-from headrace.plan.node import Node
+from headrace.plan.depth import make_room
+from headrace.plan.node import Node, nodes_of
 
 __all__ = ["Dataset"]
 
@@ -81,6 +82,7 @@ class Dataset(
             raise TypeError(
                 "a Dataset is made by one of its sources, such as Dataset.range or Dataset.from_tensor_slices"
             )
+        make_room(plan)
         self._plan = plan
         self._access = None
 
@@ -94,12 +96,14 @@ class Dataset(
         whole[()] = self
         return whole if dtype is None else whole.astype(dtype)
 
-    def __getstate__(self) -> Node:
-        return self._plan
+    def __getstate__(self) -> tuple[Node, ...]:
+        # All nodes, sources first: each is written when what it reads is written already, however deep the plan.
+        return tuple(nodes_of(self._plan))
 
-    def __setstate__(self, plan: Node) -> None:
-        self._plan = plan
+    def __setstate__(self, nodes: tuple[Node, ...]) -> None:
+        self._plan = nodes[-1]
         self._access = None
+        make_room(self._plan)
 
     def __repr__(self) -> str:
         from headrace.dataset.showing import text_of

@@ -52,7 +52,8 @@ def looked_spec(plan: Node, *, trusted: bool = True) -> Spec:
         TypeError: it reads datasets whose elements differ in structure or dtype.
     """
     known = plan.spec()
-    return known if known is not None else _Look(plan, trusted=trusted).of(plan)
+    spec = known if known is not None else _Look(plan, trusted=trusted).of(plan)
+    return _mapped(spec, lambda leaf: leaf)  # containers of the caller's own: a plan remembers what it found
 
 
 class _Look:
@@ -83,11 +84,11 @@ class _Look:
 
     def _tapped(self, node: Node) -> Tap:
         """The node with a tap behind it, and behind all that it reads."""
-        inputs = tuple(self._tapped(child) for child in node.inputs)
-        noted = self._noted.setdefault(id(node), Noted(tuple(tap.noted for tap in inputs)))
-        inner = node.with_inputs(inputs) if inputs else node
+        taps = [self._tapped(child) for child in node.inputs]
+        noted = self._noted.setdefault(id(node), Noted(tuple(tap.noted for tap in taps)))
+        inner = node.with_inputs(tuple(taps)) if taps else node
         if isinstance(inner, Cache) and inner.store.cached is None:  # which would begin to fill it
-            inner = inputs[0]
+            inner = taps[0]
         elif isinstance(inner, FlatMap):
             inner = dataclasses.replace(inner, function=noted.noting(inner.function))
         elif isinstance(inner, GroupByWindow):
@@ -116,9 +117,9 @@ class _Look:
         noted = self._noted[id(node)]
         if not noted.inputs[0].seen:  # a cache had it
             return self._seen(_all_fit(seen for seen, _ in noted.seen))
-        specs = tuple(self.of(child) for child in node.inputs)
+        specs = tuple([self.of(child) for child in node.inputs])
         with contextlib.suppress(InvalidArgumentError, TypeError):  # which every element would raise
-            derived = node.with_inputs(tuple(self._standing_in(child) for child in node.inputs)).spec()
+            derived = node.with_inputs(tuple([self._standing_in(child) for child in node.inputs])).spec()
             if derived is not None:
                 return derived
         return self._seen(self._behind_function(node, noted, specs))

@@ -96,4 +96,4 @@ class Sequencing(DatasetMixin):
             >>> list(hr.Dataset.range(2).concatenate(hr.Dataset.range(5, 7)))
             [0, 1, 5, 6]
         """
-        return self._of(Concatenate(first=self._plan, second=plan_from(dataset, stage="concatenate"), name=name))
+        return self._of(Concatenate.of(self._plan, plan_from(dataset, stage="concatenate"), name=name))

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final, Self
 
 from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.deep_states import in_pieces, whole
 from headrace.errors import InvalidArgumentError
 from headrace.plan.fingerprint import Fingerprint
 from headrace.plan.node import Node
@@ -78,7 +79,7 @@ class RunStart:
                 epoch=state["epoch"],
                 seeds=seeds,
                 fillings=Fillings.restored(plan, state.get("caches")),
-                position=state["position"],
+                position=whole(state["position"], state.get("deeper", [])),
                 delivered=state["delivered"],
             )
         except InvalidArgumentError:
@@ -89,6 +90,7 @@ class RunStart:
     def state(self, identity: Fingerprint, cursor: Cursor | None, delivered: int, count: int) -> dict[str, Any]:
         """Returns the state of the run so many elements after a cursor, or after its start, with ``count`` delivered in all."""
         caches = self.fillings.state(self.plan, self.seeds, (self.epoch,))
+        position, deeper = in_pieces(cursor.advance(delivered).state() if cursor is not None else self.position)
         state = _plain(
             {
                 "version": STATE_VERSION,
@@ -98,7 +100,8 @@ class RunStart:
                 "seeds": self.seeds.listed(self.plan),
                 "delivered": count,
                 **({} if caches is None else {"caches": caches}),
-                "position": cursor.advance(delivered).state() if cursor is not None else self.position,
+                "position": position,
+                **({"deeper": deeper} if deeper else {}),
             }
         )
         return {**state, "checksum": checksum(state)}

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
-from headrace.blocks.origin import Indices, Origin, grouped, subset
+from headrace.blocks.origin import Indices, Origin, grouped, is_long, subset
 
 __all__ = ["GroupOrigin", "InputHistory", "InputRuns", "ReadOrigin", "position_in"]
 
@@ -92,4 +92,5 @@ class GroupOrigin:
 
     def describe(self, index: int) -> str:
         members, count = self.groups[index]
-        return grouped(members.describe(0), members.describe(count - 1), count)
+        first = members.describe(0)
+        return first if is_long(first) else grouped(first, members.describe(count - 1), count)

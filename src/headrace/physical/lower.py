@@ -13,11 +13,13 @@ from headrace.blocks.cursor import State
 from headrace.errors import InternalError
 from headrace.physical.context import StageContext
 from headrace.physical.stage import Stage
+from headrace.plan.direct_calls import called_directly
 from headrace.plan.node import Node
 
 __all__ = ["is_ordered", "lower"]
 
 
+@called_directly
 @functools.singledispatch
 def lower(node: Node, state: State | None, context: StageContext) -> Stage:
     """The stage of a node and of all that it reads, where the state says."""

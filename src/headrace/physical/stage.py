@@ -41,7 +41,9 @@ class Stage:
     def __init__(self, meter: Meter, inputs: Sequence[Stage], cursor: Cursor) -> None:
         self.meter = meter
         self.inputs = inputs
-        self.cursor = cursor
+        # The place before the next element, as that before the latest block, and how many elements it had: who reads a
+        # plan of thousands of operations asks few of them for their places, and each asks all that it reads.
+        self._before: tuple[Cursor, int] = (cursor, 0)
         self._inside_s = 0.0
         self._surplus: Block | None = None  # of a block that was longer than was asked for
 
@@ -61,9 +63,21 @@ class Stage:
         span_s = time.perf_counter() - start
         elements = len(item) if isinstance(item, Block) else 0
         self.meter.pulled(elements=elements, span_s=span_s, inside_s=self._inside_s)
-        if item is not None:
-            self.cursor = item.after
+        if isinstance(item, Block):
+            self._before = (item.cursor, elements)
+        elif item is not None:
+            self._before = (item.after, 0)
         return item
+
+    @property
+    def cursor(self) -> Cursor:
+        """The place before the element that the next pull gives first."""
+        cursor, delivered = self._before
+        return cursor.advance(delivered) if delivered else cursor
+
+    @cursor.setter
+    def cursor(self, place: Cursor) -> None:
+        self._before = (place, 0)
 
     def _pull(self, limit: int) -> Item:
         """The same, for whom it is no trouble; what is more than ``limit`` waits for the next pull."""

@@ -9,12 +9,19 @@ from headrace.arguments import AUTOTUNE, check_int
 from headrace.caching.memory import MemoryCache
 from headrace.caching.store import Store
 from headrace.errors import InvalidArgumentError
+from headrace.plan.facts import fact
 from headrace.plan.node import UNKNOWN_CARDINALITY, Node, UnaryNode, nodes_of
 from headrace.plan.options import Options
 from headrace.plan.randomness import randomness_of
 from headrace.plan.stateful import AssertCardinality
 
 __all__ = ["AboveCache", "Cache", "Prefetch", "WithOptions", "options_of"]
+
+
+@fact
+def _asserts(node: Node, inputs: list[bool]) -> bool:
+    """Whether a number of elements was asserted anywhere in a plan."""
+    return isinstance(node, AssertCardinality) or any(inputs)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,7 +72,7 @@ class Cache(UnaryNode):
 
         A number that was asserted does not tell: there may be more.
         """
-        if any(isinstance(node, AssertCardinality) for node in nodes_of(self.input)):
+        if _asserts(self.input):
             return UNKNOWN_CARDINALITY
         return self.input.cardinality()
 

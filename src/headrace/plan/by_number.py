@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 from headrace.plan.buffering import Prefetch, WithOptions
 from headrace.plan.combining import Zip
 from headrace.plan.elementwise import Enumerate, Map
+from headrace.plan.facts import fact
 from headrace.plan.fetching import fetch_of, length_of
 from headrace.plan.node import Node, nodes_of
 from headrace.plan.rewriting import rewrite
@@ -64,6 +65,11 @@ class Source(Map):
         return self.known_spec
 
 
+@fact
+def _has_source(node: Node, inputs: list[bool]) -> bool:
+    return isinstance(node, Source) or any(inputs)
+
+
 def numbers_first(plan: Node) -> Node:
     """Returns the plan in which operations that choose are done to the numbers of a source, and not to what it fetches."""
     return rewrite(plan, _sunk)
@@ -75,7 +81,7 @@ def _sunk(node: Node) -> Node:
     sunk = _in_source(node)
     if sunk is not None:
         return sunk
-    if isinstance(node, Shuffle) or not any(isinstance(read, Source) for read in nodes_of(node.input)):
+    if isinstance(node, Shuffle) or not _has_source(node.input):
         return node
     return _in_branches(node, node.input) or node
 
@@ -114,14 +120,24 @@ def _in_branches(node: Take | Skip | Shard, plan: Node) -> Node | None:
         branch = _in_branches(node, plan.input)
         return None if branch is None else _enumerated(node, plan, branch)
     if isinstance(plan, Concatenate):
-        before = plan.first.cardinality()
-        branches = [_in_branches(node, plan.first), _in_branches(_after(node, before), plan.second)]
-        return None if before < 0 else _with_all(plan, branches)
+        return _in_turns(node, plan)
     if all(isinstance(read, (*_INDEXED, *_MOVING)) for read in nodes_of(plan)):
         return node.with_inputs((plan,))
     sunk = _in_source(node.with_inputs((plan,)))
     # What is left out of one branch would set it off against the others.
     return None if sunk is None or any(isinstance(read, Source) and read.skips for read in nodes_of(sunk)) else sunk
+
+
+def _in_turns(node: Take | Skip | Shard, plan: Concatenate) -> Node | None:
+    """The same with a concatenation; the operation is done to each dataset as to what comes behind those before it."""
+    branches, before = [], 0
+    for dataset in plan.datasets:
+        if before < 0:  # how many come before this one, only a run could tell
+            return None
+        branches.append(_in_branches(_after(node, before), dataset))
+        count = dataset.cardinality()
+        before = before + count if count >= 0 else count
+    return _with_all(plan, branches)
 
 
 def _with_all(plan: Node, branches: list[Node | None]) -> Node | None:

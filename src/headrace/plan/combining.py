@@ -40,7 +40,7 @@ class Zip(Node):
             return self
         return dataclasses.replace(self, datasets=inputs)
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns the shortest."""
         counts = [dataset.cardinality() for dataset in self.datasets]
         if UNKNOWN_CARDINALITY in counts:
@@ -52,7 +52,7 @@ class Zip(Node):
         """Returns how the elements are tied together."""
         return {"structure": str(unflatten(self.treedef, range(len(self.datasets))))}
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns the structure of the datasets' own."""
         specs = [dataset.spec() for dataset in self.datasets]
         return None if any(spec is None for spec in specs) else unflatten(self.treedef, specs)

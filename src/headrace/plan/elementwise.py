@@ -46,12 +46,12 @@ class Map(UnaryNode):
         """Whether elements on which it fails are skipped."""
         return self.on_error == "skip"
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns that of its input; where failures are skipped, only a run could tell."""
         count = self.input.cardinality()
         return UNKNOWN_CARDINALITY if self.skips and count >= 0 else count
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns None: only the function could tell."""
         return None
 
@@ -86,7 +86,7 @@ class RandomMap(UnaryNode):
         check_function(self.function, stage=self.op)
         check_parallel_calls(self.num_parallel_calls, stage=self.op)
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns None: only the function could tell."""
         return None
 
@@ -128,7 +128,7 @@ class MapChain(UnaryNode):
         asked = [node.deterministic for node in self.maps]
         return True if True in asked else asked[0]
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         return None
 
     def functions(self) -> tuple[Callable[..., Any], ...]:
@@ -153,7 +153,7 @@ class Filter(UnaryNode):
     def __post_init__(self) -> None:
         check_function(self.predicate, stage=self.op)
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns UNKNOWN_CARDINALITY: only a run could tell."""
         return UNKNOWN_CARDINALITY
 
@@ -176,7 +176,7 @@ class Enumerate(UnaryNode):
     def __post_init__(self) -> None:
         object.__setattr__(self, "start", check_int(self.start, field="start", stage=self.op))
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns a pair of an int64 and what it reads."""
         inner = self.input.spec()
         return None if inner is None else (TensorSpec((), np.dtype(np.int64)), inner)

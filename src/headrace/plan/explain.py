@@ -10,6 +10,7 @@ from headrace.plan.node import Node
 
 __all__ = ["abridged_plan", "explain_plan", "operations_in"]
 
+_MOST_INDENTED = 60
 _TUNABLE = ("num_parallel_calls", "buffer_size")  # where -1 is AUTOTUNE, and no number
 
 
@@ -80,13 +81,18 @@ def _from_the_sources(plan: Node) -> Iterator[tuple[int, Node]]:
             stack += [(depth + 1, child, False) for child in node.inputs]
 
 
+def _indented(depth: int) -> str:
+    """Returns spaces; beyond what a screen shows a number in their place, or they would be many times the text."""
+    return "  " * depth if depth <= _MOST_INDENTED else f"{'  ' * _MOST_INDENTED}({depth}) "
+
+
 def _line(node: Node, depth: int) -> str:
     shown = ", ".join(
         f"{name}={'AUTOTUNE' if value == AUTOTUNE and name in _TUNABLE else _abridged(value)}"
         for name, value in node.parameters().items()
         if value is not None and name not in ("function", "predicate")
     )
-    return f"{'  ' * depth}{node.label}{f' [{shown}]' if shown else ''}"
+    return f"{_indented(depth)}{node.label}{f' [{shown}]' if shown else ''}"
 
 
 def _abridged(value: object) -> str:

@@ -30,7 +30,7 @@ class Files(Node):
         """Whether records that cannot be read are skipped."""
         return self.on_error == "skip"
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns what the format says."""
         return self.format.spec()
 

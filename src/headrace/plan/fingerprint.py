@@ -58,7 +58,7 @@ def _show(node: tuple[str, ...]) -> str:
 def fingerprint_of(plan: Node) -> Fingerprint:
     """Returns the identity of a plan."""
     nodes = tuple(_describe(node) for node in nodes_of(plan) if not isinstance(node, _SILENT))
-    digest = hashlib.sha256(json.dumps([nodes, _shape(plan)]).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(f"[{json.dumps(nodes)}, {_shape(plan)}]".encode()).hexdigest()[:16]
     return Fingerprint(digest, nodes)
 
 
@@ -75,7 +75,19 @@ def _abridged(value: object) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
-def _shape(plan: Node) -> list[Any]:
-    """Returns how the nodes hang together: the listing alone cannot tell zip(a, b) from concatenations of them."""
-    children = [_shape(child) for child in plan.inputs]
-    return children[0] if isinstance(plan, _SILENT) else [len(children), children]
+def _shape(plan: Node) -> str:
+    """Returns how the nodes hang together, as JSON: the listing alone cannot tell zip(a, b) from concatenations of them."""
+    written: list[str] = []
+    waiting: list[Node | str] = [plan]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            written.append(node)
+        elif isinstance(node, _SILENT):
+            waiting.append(node.input)
+        else:
+            written.append(f"[{len(node.inputs)}, [")
+            waiting.append("]]")
+            for number, child in reversed(list(enumerate(node.inputs))):
+                waiting += (child, ", ") if number else (child,)
+    return "".join(written)

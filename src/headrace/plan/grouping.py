@@ -41,14 +41,14 @@ class Batch(UnaryNode):
             raise InvalidArgumentError(f"batch_size must be at least 1, not {size}", stage=self.op)
         object.__setattr__(self, "batch_size", size)
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns the number of whole batches, and one for the rest unless it is dropped."""
         count = self.input.cardinality()
         if count < 0:
             return count
         return count // self.batch_size if self.drop_remainder else -(-count // self.batch_size)
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns the spec of its input, with the batch's axis first."""
         inner = self.input.spec()
         if inner is None:
@@ -84,7 +84,7 @@ class PaddedBatch(Batch):
             raise TypeError(f"{self.op}: {PADS_NO_DATASETS}")
         self.padding.check(spec, stage=self.op)
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns the spec of its input, padded, with the batch's axis first."""
         inner = self.input.spec()
         if inner is None:
@@ -119,7 +119,7 @@ class RaggedBatch(Batch):
             raise InvalidArgumentError(f"row_splits_dtype must be int32 or int64, not {dtype}", stage=self.op)
         object.__setattr__(self, "row_splits_dtype", dtype)
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns the spec of its input, with a ``RaggedTensor`` in place of each component that has an axis."""
         inner = self.input.spec()
         if inner is None:
@@ -160,12 +160,12 @@ class CyclingBatch(UnaryNode):
             raise InvalidArgumentError(message, stage=self.op)
         object.__setattr__(self, "batch_sizes", sizes)
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns UNKNOWN_CARDINALITY, as only a run could tell, unless it never ends."""
         count = self.input.cardinality()
         return count if count == INFINITE_CARDINALITY else UNKNOWN_CARDINALITY
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns the spec of its input, with the batch's axis first."""
         inner = self.input.spec()
         if inner is None:
@@ -211,7 +211,7 @@ class Unbatch(UnaryNode):
             message = f"the components' first axes have different lengths: {sorted(sizes)}"
             raise InvalidArgumentError(message, stage=self.op)
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns the number of rows, where every element has the same, known length."""
         count, spec = self.input.cardinality(), self.input.spec()
         sizes = [leaf.shape and leaf.shape[0] for leaf in flatten(spec)[0]] if spec is not None else []
@@ -221,7 +221,7 @@ class Unbatch(UnaryNode):
         # One length is enough: components that differ from it fail when they come.
         return count * known.pop() if count >= 0 and len(known) == 1 else UNKNOWN_CARDINALITY
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns the spec of its input, without the first axis."""
         inner = self.input.spec()
         if inner is None:

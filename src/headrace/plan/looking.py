@@ -77,8 +77,8 @@ class Known(Node):
     known: Spec
     count: int
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         return self.count
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         return self.known

@@ -71,7 +71,7 @@ class Mixture(Node):
         """How statistics call the datasets: by their last operation, or by what it repeats."""
         return [_source_name(dataset) for dataset in self.datasets]
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns INFINITE_CARDINALITY where it cannot end; otherwise only a run could tell, as in tf.data."""
         counts = [dataset.cardinality() for dataset in self.datasets]
         deciding = INFINITE_CARDINALITY if self.selector is None else self.selector.cardinality()
@@ -79,7 +79,7 @@ class Mixture(Node):
         lasts = all(endless) if self.stop_on_empty_dataset else any(endless)
         return INFINITE_CARDINALITY if lasts and deciding == INFINITE_CARDINALITY else UNKNOWN_CARDINALITY
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns the narrowest that all datasets fit."""
         return _common_spec(self.datasets, stage=self.op)
 
@@ -218,12 +218,12 @@ class RejectionResample(UnaryNode):
             raise InvalidArgumentError(message, stage=self.op)
         object.__setattr__(self, "initial_dist", initial)
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns INFINITE_CARDINALITY where it reads no end; otherwise only a run could tell."""
         inner = self.input.cardinality()
         return inner if inner in (0, INFINITE_CARDINALITY) else UNKNOWN_CARDINALITY
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns None: only the function could tell."""
         return None
 

@@ -33,11 +33,11 @@ class FlatMap(UnaryNode):
     def __post_init__(self) -> None:
         check_function(self.function, stage=self.op)
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns UNKNOWN_CARDINALITY: only a run could tell."""
         return UNKNOWN_CARDINALITY
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns None: only the function could tell."""
         return None
 
@@ -77,7 +77,7 @@ class Interleave(FlatMap):
         object.__setattr__(self, "cycle_length", cycle)
         object.__setattr__(self, "block_length", block)
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns INFINITE_CARDINALITY where it reads an endless input in workers, as tf.data; else only a run could tell."""
         endless = self.num_parallel_calls is not None and self.input.cardinality() == INFINITE_CARDINALITY
         return INFINITE_CARDINALITY if endless else UNKNOWN_CARDINALITY

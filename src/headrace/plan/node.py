@@ -16,6 +16,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final, Protocol, Self, runtime_checkable
 
+from headrace.plan.facts import Remembering
 from headrace.tensor_spec import Spec
 
 __all__ = [
@@ -42,7 +43,7 @@ _OURS: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__fi
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Node:
+class Node(Remembering):
     """One operation of a plan."""
 
     op: ClassVar[str]
@@ -72,10 +73,18 @@ class Node:
 
     def cardinality(self) -> int:
         """Returns how many elements one epoch has; negative: infinite or unknown."""
-        return UNKNOWN_CARDINALITY
+        return self.recall("cardinality", self._cardinality)
 
     def spec(self) -> Spec:
         """Returns the structure of ``TensorSpec`` of its elements, or None where only a run could tell."""
+        return self.recall("spec", self._spec)
+
+    def _cardinality(self) -> int:
+        """Finds the cardinality, once."""
+        return UNKNOWN_CARDINALITY
+
+    def _spec(self) -> Spec:
+        """Finds the spec, once."""
         return None
 
     def functions(self) -> tuple[Callable[..., Any], ...]:
@@ -110,11 +119,11 @@ class UnaryNode(Node):
         (only,) = inputs
         return self if only is self.input else dataclasses.replace(self, input=only)
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns that of its input, unless a node says otherwise."""
         return self.input.cardinality()
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns the spec of its input, unless a node says otherwise."""
         return self.input.spec()
 
@@ -141,10 +150,13 @@ def plan_of(dataset: object, *, stage: str) -> Node:
 
 
 def nodes_of(plan: Node) -> Iterator[Node]:
-    """Yields all nodes of a plan, sources first."""
-    for child in plan.inputs:
-        yield from nodes_of(child)
-    yield plan
+    """Returns all nodes of a plan, sources first."""
+    waiting, outwards = [plan], []
+    while waiting:
+        node = waiting.pop()
+        outwards.append(node)
+        waiting += node.inputs
+    return reversed(outwards)
 
 
 def function_name(function: Callable[..., Any]) -> str:

@@ -96,11 +96,11 @@ class Pack(UnaryNode):
             )
         return row
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns UNKNOWN_CARDINALITY: only a run could tell."""
         return UNKNOWN_CARDINALITY
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Rows of the given length, where it is known what is packed."""
         inner = self.input.spec()
         if inner is None:

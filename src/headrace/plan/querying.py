@@ -65,7 +65,7 @@ class QueryRows(Node):
     op: ClassVar[str] = "SqlDataset"
     query: Query
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns what the user stated."""
         return self.query.form.spec()
 

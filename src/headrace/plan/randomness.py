@@ -7,9 +7,10 @@ import os
 import threading
 from typing import Final
 
+from headrace.plan.facts import fact
 from headrace.plan.node import Node, nodes_of
 
-__all__ = ["EpochCounter", "Randomness", "claim_epoch", "continue_after_epoch", "randomness_of"]
+__all__ = ["EpochCounter", "Randomness", "claim_epoch", "continue_after_epoch", "entropies_of", "randomness_of"]
 
 
 class EpochCounter:
@@ -46,6 +47,14 @@ class Randomness:
 def randomness_of(node: Node) -> Randomness | None:
     """Returns the randomness of a node that has one."""
     return getattr(node, "randomness", None)
+
+
+@fact
+def entropies_of(node: Node, inputs: list[frozenset[int]]) -> frozenset[int]:
+    """What tells the random operations of a plan from others."""
+    found = randomness_of(node)
+    sets = [entropies for entropies in inputs if entropies] + ([frozenset((found.entropy,))] if found else [])
+    return sets[0] if len(sets) == 1 else frozenset().union(*sets)
 
 
 _claiming: Final = threading.Lock()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar, Self
+import functools
+from typing import Any, ClassVar, Final, Self
 
 from headrace.arguments import check_int
 from headrace.errors import InvalidArgumentError
+from headrace.plan.depth import depth_of
 from headrace.plan.node import (
     INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY,
@@ -17,6 +19,8 @@ from headrace.plan.node import (
 from headrace.structure import flatten, unflatten
 
 __all__ = ["Concatenate", "Repeat", "Shard", "Skip", "Take"]
+
+_TO_BE_FOUND: Final = object()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -31,7 +35,7 @@ class Repeat(UnaryNode):
             count = check_int(self.count, field="count", stage=self.op)
             object.__setattr__(self, "count", None if count < 0 else count)
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns the count times what it reads."""
         inner = self.input.cardinality()
         if self.count == 0 or inner == 0:
@@ -55,7 +59,7 @@ class Take(UnaryNode):
     def __post_init__(self) -> None:
         object.__setattr__(self, "count", check_int(self.count, field="count", stage=self.op))
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns the count, or that of its input where it is less."""
         inner = self.input.cardinality()
         if self.count < 0 or inner == UNKNOWN_CARDINALITY:
@@ -77,7 +81,7 @@ class Skip(UnaryNode):
     def __post_init__(self) -> None:
         object.__setattr__(self, "count", check_int(self.count, field="count", stage=self.op))
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns what is left."""
         inner = self.input.cardinality()
         if inner < 0:
@@ -108,7 +112,7 @@ class Shard(UnaryNode):
         object.__setattr__(self, "num_shards", shards)
         object.__setattr__(self, "index", index)
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns this shard's part."""
         inner = self.input.cardinality()
         return inner if inner < 0 else len(range(self.index, inner, self.num_shards))
@@ -120,46 +124,71 @@ class Shard(UnaryNode):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Concatenate(Node):
-    """One dataset, and then another of the same structure."""
+    """One dataset after the other, all of the same structure.
+
+    Args:
+        known: the spec, where who makes it has found it already; else it is found now.
+    """
 
     op: ClassVar[str] = "concatenate"
-    first: Node
-    second: Node
+    datasets: tuple[Node, ...]
+    known: dataclasses.InitVar[Spec] = _TO_BE_FOUND
 
-    def __post_init__(self) -> None:
-        self.spec()
+    def __post_init__(self, known: Spec) -> None:
+        if known is _TO_BE_FOUND:
+            self.spec()
+        else:
+            self.remember("spec", known)
+
+    @classmethod
+    def of(cls, first: Node, second: Node, *, name: str | None) -> Concatenate:
+        """One dataset, and then another: one operation with those that they are concatenations of themselves."""
+        known = _spec_of_both(first.spec(), second.spec())
+        (before, depth), (behind, other) = _parts(first, name), _parts(second, name)
+        whole = cls(datasets=(*before, *behind), name=name, known=known)
+        depth_of.tell(whole, max(depth, other))
+        return whole
 
     @property
     def inputs(self) -> tuple[Node, ...]:
-        """The two datasets."""
-        return (self.first, self.second)
+        """The datasets, in their order."""
+        return self.datasets
 
     def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        """Returns the same of two others."""
-        first, second = inputs
-        if first is self.first and second is self.second:
+        """The same of others."""
+        if all(new is old for new, old in zip(inputs, self.datasets, strict=True)):
             return self
-        return dataclasses.replace(self, first=first, second=second)
+        return dataclasses.replace(self, datasets=inputs)
 
-    def cardinality(self) -> int:
-        """Returns the sum."""
-        counts = (self.first.cardinality(), self.second.cardinality())
+    def _cardinality(self) -> int:
+        """The sum."""
+        counts = [dataset.cardinality() for dataset in self.datasets]
         if INFINITE_CARDINALITY in counts:
             return INFINITE_CARDINALITY
         return UNKNOWN_CARDINALITY if UNKNOWN_CARDINALITY in counts else sum(counts)
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns the narrowest that both fit.
 
         Raises:
             TypeError: structure or dtypes differ.
         """
-        mine, theirs = self.first.spec(), self.second.spec()
-        if mine is None or theirs is None:
-            return None
-        (my_leaves, treedef), (their_leaves, other) = flatten(mine), flatten(theirs)
-        pairs = list(zip(my_leaves, their_leaves, strict=False))
-        if treedef != other or any(one.dtype != another.dtype for one, another in pairs):
-            message = f"concatenate: the datasets differ in structure or dtype: {mine} and {theirs}"
-            raise TypeError(message)
-        return unflatten(treedef, [one.most_general(another) for one, another in pairs])
+        return functools.reduce(_spec_of_both, [dataset.spec() for dataset in self.datasets])
+
+
+def _parts(dataset: Node, name: str | None) -> tuple[tuple[Node, ...], int]:
+    """The datasets of which one concatenation with others is made, and how deep it is because of them."""
+    if isinstance(dataset, Concatenate) and dataset.name == name:
+        return dataset.datasets, depth_of(dataset)
+    return (dataset,), depth_of(dataset) + 1
+
+
+def _spec_of_both(mine: Spec, theirs: Spec) -> Spec:
+    if mine is None or theirs is None:
+        return None
+    (my_leaves, treedef), (their_leaves, other) = flatten(mine), flatten(theirs)
+    pairs = list(zip(my_leaves, their_leaves, strict=False))
+    if treedef != other or any(one.dtype != another.dtype for one, another in pairs):
+        message = f"concatenate: the datasets differ in structure or dtype: {mine} and {theirs}"
+        raise TypeError(message)
+    return unflatten(treedef, [one.most_general(another) for one, another in pairs])

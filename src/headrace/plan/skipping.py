@@ -17,6 +17,6 @@ class IgnoreErrors(UnaryNode):
     op: ClassVar[str] = "ignore_errors"
     log_warning: bool = False
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns UNKNOWN_CARDINALITY: only a run could tell."""
         return UNKNOWN_CARDINALITY

@@ -44,11 +44,11 @@ class FromTensors(Node):
         object.__setattr__(self, "element_spec", spec_of(self.element))
         object.__setattr__(self, "element", scalars_as_elements(read_only(normalize(self.element))))
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Always one."""
         return 1
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns what the element is."""
         return self.element_spec
 
@@ -86,11 +86,11 @@ class FromTensorSlices(Node):
                 raise InvalidArgumentError(message, stage=cls.op)
         return cls(treedef=treedef, columns=columns, whole=spec_of(tensors), name=name)
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns the length of the first axis."""
         return len(self.columns[0])
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns the components without their first axis."""
         wholes = flatten(self.whole)[0]
         return unflatten(self.treedef, [TensorSpec(whole.shape[1:], whole.dtype) for whole in wholes if whole.shape])
@@ -144,13 +144,13 @@ class Range(Node):
         if self.step == 0 and self.stop is not None:
             raise InvalidArgumentError("step must not be 0", stage=self.op)
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns the number of steps before the stop."""
         if self.stop is None:
             return INFINITE_CARDINALITY
         return len(range(self.start, self.stop, self.step))
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns a scalar."""
         return TensorSpec((), self.dtype)
 
@@ -167,11 +167,11 @@ class RandomSource(Node):
     randomness: Randomness
     rerandomize_each_iteration: bool = False
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns INFINITE_CARDINALITY: it never ends."""
         return INFINITE_CARDINALITY
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns a scalar int64."""
         return TensorSpec((), _INT64)
 
@@ -193,7 +193,7 @@ class FromGenerator(Node):
         if not callable(self.generator):
             raise TypeError("from_generator: generator must be callable")
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns the signature that the user gave."""
         return self.signature
 

@@ -28,7 +28,7 @@ class TakeWhile(UnaryNode):
     def __post_init__(self) -> None:
         check_function(self.predicate, stage=self.op)
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns UNKNOWN_CARDINALITY: only a run could tell."""
         return UNKNOWN_CARDINALITY
 
@@ -53,7 +53,7 @@ class Scan(UnaryNode):
         check_function(self.function, stage=self.op)
         object.__setattr__(self, "initial_state", read_only(copied(normalize(self.initial_state))))
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns None: only the function could tell."""
         return None
 
@@ -77,7 +77,7 @@ class Unique(UnaryNode):
         if spec is not None and not (isinstance(spec, TensorSpec) and is_countable(spec)):
             raise TypeError(f"unique: an element must be one int or text, not {spec}")
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns UNKNOWN_CARDINALITY: only a run could tell."""
         return UNKNOWN_CARDINALITY
 
@@ -110,7 +110,7 @@ class AssertCardinality(UnaryNode):
             return None
         return float("inf") if self.expected == INFINITE_CARDINALITY else self.expected
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns what was asserted."""
         return self.expected
 

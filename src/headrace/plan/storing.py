@@ -20,11 +20,11 @@ class Stored(Node):
     op: ClassVar[str] = "load"
     file: ElementFile
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns how many elements were written."""
         return len(self.file)
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns what the file says of its elements."""
         return self.file.spec()
 

@@ -54,11 +54,11 @@ class WindowContents(Node):
     op: ClassVar[str] = "window"
     elements: WindowElements
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns how many are held."""
         return len(self.elements)
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns the narrowest that all elements fit, where they are alike in structure and dtype."""
         specs = [spec_of(element) for element in self.elements.rows()]
         return functools.reduce(general, specs) if specs else None
@@ -98,14 +98,14 @@ class Window(UnaryNode):
         """How many elements of the input a whole window reaches over."""
         return (self.size - 1) * self.stride + 1
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns the number of elements at which a window begins; of whole windows, if the rest is dropped."""
         count = self.input.cardinality()
         if count < 0:
             return count
         return max(0, (count - self.span) // self.step + 1) if self.drop_remainder else -(-count // self.step)
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns a dataset in place of each component."""
         inner = self.input.spec()
         if inner is None:
@@ -175,11 +175,11 @@ class GroupByWindow(UnaryNode):
         place = function_place(self.reduce_func)
         return f"{named} ({place})" if place else named
 
-    def cardinality(self) -> int:
+    def _cardinality(self) -> int:
         """Returns INFINITE_CARDINALITY where its input is endless, as tf.data (though groups may give nothing); else only a run could tell."""
         return INFINITE_CARDINALITY if self.input.cardinality() == INFINITE_CARDINALITY else UNKNOWN_CARDINALITY
 
-    def spec(self) -> Spec:
+    def _spec(self) -> Spec:
         """Returns None: only the function could tell."""
         return None
 

@@ -12,7 +12,7 @@ from headrace.observe.meter import Meter
 from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, nodes_of
 from headrace.plan.options import Options
-from headrace.plan.randomness import Randomness, randomness_of
+from headrace.plan.randomness import Randomness, entropies_of, randomness_of
 from headrace.plan.sequencing import Shard
 from headrace.semantics.cache_fillings import Fillings, Pin
 from headrace.semantics.held_bytes import HeldBytes, Holding
@@ -75,10 +75,6 @@ class Seeds:
         return [self.drawn[found.entropy] for found in _unseeded(plan)]
 
 
-def _entropies(plan: Node) -> set[int]:
-    return {found.entropy for node in nodes_of(plan) if (found := randomness_of(node))}
-
-
 def _unseeded(plan: Node) -> list[Randomness]:
     found = (randomness_of(node) for node in nodes_of(plan))
     return [randomness for randomness in found if randomness and randomness.seed is None]
@@ -125,8 +121,9 @@ class RunContext:
         One that has a random operation in common with a dataset before it is another epoch of that operation. Two
         operations with equal seeds have nothing in common: features and labels can be shuffled alike.
         """
-        earlier = {entropy for node in inputs[:number] for entropy in _entropies(node)}
-        return self.for_repeat(number) if earlier.intersection(_entropies(inputs[number])) else self
+        own = entropies_of(inputs[number])
+        is_shared = bool(own) and any(not own.isdisjoint(entropies_of(node)) for node in inputs[:number])
+        return self.for_repeat(number) if is_shared else self
 
     def upstream_of_shard(self, shard: Shard) -> Self:
         """The context of what a shard reads, which all shards must have in one order."""

@@ -84,8 +84,8 @@ DIFFERENT: dict[str, Callable[[], hr.Dataset]] = {
     "zip nested": lambda: data.zip(((TEN, TEN), TEN)),
     "zip of three": lambda: data.zip((TEN, TEN, TEN)),
     "concatenate": lambda: TEN.concatenate(TEN),
-    "concatenate to the left": lambda: TEN.concatenate(TEN).concatenate(TEN),
-    "concatenate to the right": lambda: TEN.concatenate(TEN.concatenate(TEN)),
+    "concatenate of three": lambda: TEN.concatenate(TEN).concatenate(TEN),
+    "concatenate of a map": lambda: TEN.concatenate(TEN).map(abs).concatenate(TEN),
 }
 
 
@@ -95,6 +95,15 @@ def test_plans_that_give_other_elements_have_other_fingerprints() -> None:
     for name, digest in digests.items():
         by_digest.setdefault(digest, []).append(name)
     assert [names for names in by_digest.values() if len(names) > 1] == []
+
+
+def test_a_concatenation_of_concatenations_is_one_from_whichever_side_it_grew() -> None:
+    from_the_left = TEN.concatenate(TEN).concatenate(TEN)
+    from_the_right = TEN.concatenate(TEN.concatenate(TEN))
+    plans = [dataset.__headrace_plan__() for dataset in (from_the_left, from_the_right)]
+    assert [len(plan.inputs) for plan in plans] == [3, 3]
+    assert fingerprint_of(plans[0]).digest == fingerprint_of(plans[1]).digest
+    assert len(TEN.concatenate(TEN, name="a").concatenate(TEN, name="b").__headrace_plan__().inputs) == 2
 
 
 @pytest.mark.parametrize("case", sorted(DIFFERENT))

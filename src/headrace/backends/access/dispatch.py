@@ -6,6 +6,7 @@ import functools
 from typing import Protocol
 
 from headrace.backends.reference.stream import Given
+from headrace.plan.direct_calls import called_directly
 from headrace.plan.node import Node
 from headrace.semantics.run_context import RunContext
 
@@ -34,6 +35,7 @@ def no_access(node: Node, why: str) -> TypeError:
     return TypeError(f"dataset[i] is not possible after {node.label}: {why}")
 
 
+@called_directly
 @functools.singledispatch
 def access_of(node: Node, context: RunContext) -> Access:
     """The access to a node's elements.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import functools
+import bisect
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Final
 
 from headrace.backends.access.dispatch import Access, access_of
 from headrace.backends.reference.stream import Given
-from headrace.plan.node import nodes_of
-from headrace.plan.randomness import randomness_of
+from headrace.plan.randomness import entropies_of
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
 from headrace.semantics.run_context import RunContext
 
@@ -57,12 +57,18 @@ def _shard(node: Shard, context: RunContext) -> Access:
 
 
 class RepeatAccess:
-    """The elements of one turn after the other."""
+    """The elements of one turn after the other.
 
-    def __init__(self, count: int | None, turn: Callable[[int], Access], *, is_random: bool) -> None:
-        self.access_in = functools.lru_cache(_TURNS_KEPT)(turn)
-        self.is_random = is_random
-        self.once = once = self.access_in(0).length
+    Args:
+        count: how many turns there are; None without an end.
+        first: the first turn.
+        turn: makes that of a number; None where what is repeated is not random, so every turn is as the first.
+    """
+
+    def __init__(self, count: int | None, first: Access, turn: Callable[[int], Access] | None) -> None:
+        self.turn = turn
+        self.turns = {0: first}  # the latest that were asked for, the last one last
+        self.once = once = first.length
         if count == 0 or once == 0:
             self.length: int | None = 0
         else:
@@ -70,32 +76,44 @@ class RepeatAccess:
 
     def at(self, number: int) -> Given:
         turn, inside = (0, number) if self.once is None else divmod(number, self.once)
-        return self.access_in(turn if self.is_random else 0).at(inside)
+        return self.access_in(turn).at(inside)
+
+    def access_in(self, turn: int) -> Access:
+        if self.turn is None:
+            return self.turns[0]
+        access = self.turns.pop(turn, None) or self.turn(turn)
+        self.turns[turn] = access
+        if len(self.turns) > _TURNS_KEPT:
+            self.turns.pop(next(iter(self.turns)), None)
+        return access
 
 
 @access_of.register
 def _repeat(node: Repeat, context: RunContext) -> Access:
+    def turn(number: int) -> Access:
+        return access_of(node.input, context.for_repeat(number))
+
     # What is not random is the same in every turn.
-    is_random = any(randomness_of(inner) for inner in nodes_of(node.input))
-    return RepeatAccess(node.count, lambda turn: access_of(node.input, context.for_repeat(turn)), is_random=is_random)
+    return RepeatAccess(node.count, turn(0), turn if entropies_of(node.input) else None)
 
 
 class ConcatenateAccess:
-    """The elements of one dataset, and then those of another."""
+    """The elements of one dataset after the other."""
 
-    def __init__(self, first: Access, second: Access) -> None:
-        self.first = first
-        self.second = second
-        self.length = None if first.length is None or second.length is None else first.length + second.length
+    def __init__(self, parts: list[Access]) -> None:
+        # What comes behind a dataset without an end is never read.
+        endless = next((part for part, read in enumerate(parts) if read.length is None), len(parts))
+        self.parts = parts
+        self.ends = list(accumulate(read.length or 0 for read in parts[:endless]))
+        self.length = None if endless < len(parts) else self.ends[-1]
 
     def at(self, number: int) -> Given:
-        before = self.first.length
-        if before is None or number < before:
-            return self.first.at(number)
-        return self.second.at(number - before)
+        part = bisect.bisect_right(self.ends, number)
+        return self.parts[part].at(number - (self.ends[part - 1] if part else 0))
 
 
 @access_of.register
 def _concatenate(node: Concatenate, context: RunContext) -> Access:
-    first, second = (access_of(child, context.for_input(node.inputs, part)) for part, child in enumerate(node.inputs))
-    return ConcatenateAccess(first, second)
+    return ConcatenateAccess(
+        [access_of(child, context.for_input(node.inputs, part)) for part, child in enumerate(node.inputs)]
+    )

@@ -10,12 +10,13 @@ from headrace.blocks.cursor import State
 from headrace.blocks.origin import WordedOrigin
 from headrace.blocks.payload import Rows
 from headrace.caching.memory import MemoryCache
-from headrace.caching.store import CachedEpoch, CannotKeep, Filled, RefusedElement
+from headrace.caching.store import CachedEpoch, CannotKeep, RefusedElement
 from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.ownership import read_only
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.semantics.buffering import CACHE_REMEDY, cache_state, keeping
+from headrace.semantics.cache_fillings import Pin
 from headrace.semantics.run_context import RunContext
 from headrace.structure import Element, nbytes_of
 
@@ -26,18 +27,23 @@ class CacheStream:
     """The first whole epoch, kept. An epoch with a failure is not whole."""
 
     def __init__(
-        self, node: Cache, build: Callable[[Filled], Stream], state: State | None, context: RunContext
+        self,
+        node: Cache,
+        pin: Pin,
+        kept: CachedEpoch | None,
+        input_stream: Stream | None,
+        state: State | None,
+        context: RunContext,
     ) -> None:
         self.node = node
         self.index = state["index"] if state else 0
         self.failures = state["failures"] if state else 0
-        self.pin = context.pin(node, state)
+        self.pin = pin
         self.writer = None
         self.rows: list[Element] = []
         self.origins: list[str] = []
-        self.input = None
+        self.input = input_stream
         self.count = 0  # of the elements that were read
-        kept = self.pin.kept_in(node.store)
         self.is_unkept = kept is None and state is not None and bool(state.get("unkept"))
         if kept is not None:
             self.recall(kept)
@@ -46,7 +52,6 @@ class CacheStream:
             self.writer = None if self.is_unkept else node.store.begin_write(self.pin.filled, self.pin.content)
             if self.writer is not None:
                 self.pin.content = self.writer.content
-            self.input = build(self.pin.filled)
         self.failed = 0
         self.holding = context.holding(node, CACHE_REMEDY)
         self.held_bytes = sum(map(nbytes_of, self.rows))
@@ -154,12 +159,10 @@ class CacheStream:
 
 @stream_of.register
 def _cache(node: Cache, state: State | None, context: RunContext) -> Stream:
-    return CacheStream(
-        node,
-        lambda filled: stream_of(node.input, None, context.for_cache(node, filled)),
-        state,
-        context,
-    )
+    pin = context.pin(node, state)
+    kept = pin.kept_in(node.store)
+    above = stream_of(node.input, None, context.for_cache(node, pin.filled)) if kept is None else None
+    return CacheStream(node, pin, kept, above, state, context)
 
 
 @stream_of.register(Prefetch)

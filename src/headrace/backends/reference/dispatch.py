@@ -7,12 +7,14 @@ import functools
 from headrace.backends.reference.stream import Stream
 from headrace.blocks.cursor import State
 from headrace.errors import InternalError
+from headrace.plan.direct_calls import called_directly
 from headrace.plan.node import Node
 from headrace.semantics.run_context import RunContext
 
 __all__ = ["stream_of"]
 
 
+@called_directly
 @functools.singledispatch
 def stream_of(node: Node, state: State | None, context: RunContext) -> Stream:
     """The stream of a node, where the state says."""

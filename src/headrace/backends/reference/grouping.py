@@ -8,7 +8,7 @@ from collections.abc import Callable
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, called
 from headrace.blocks.cursor import State, input_state
-from headrace.blocks.origin import grouped
+from headrace.blocks.origin import grouped, slice_of
 from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError
 from headrace.plan.grouping import Batch, CyclingBatch, PaddedBatch, RaggedBatch, Unbatch
@@ -152,6 +152,9 @@ class UnbatchStream(Unary):
         self.rows: list[Element] = []
         self.given = state["given"] if state else 0
         self.before = input_stream.state()
+        self.place: State | None = (
+            None  # where it stands, once somebody asked, until it moves: deep chains ask each other
+        )
         self.from_where = ""
         if self.given:
             self.open()
@@ -159,10 +162,11 @@ class UnbatchStream(Unary):
     def open(self) -> None:
         self.before = self.input.state()
         element, origin = self.input.next()
-        self.from_where = f"a slice of {origin}"
+        self.from_where = slice_of(origin)
         self.rows = called(self.node.label, origin, lambda: sliced(element)).rows()
 
     def next(self) -> Given:
+        self.place = None
         while self.given == len(self.rows):
             self.rows, self.given = [], 0
             self.open()
@@ -170,9 +174,11 @@ class UnbatchStream(Unary):
         return self.rows[self.given - 1], self.from_where
 
     def state(self) -> State:
-        if self.given == len(self.rows):
-            return {"given": 0, "input": self.input.state()}
-        return {"given": self.given, "input": self.before}
+        if self.place is None:
+            is_between = self.given == len(self.rows)
+            given, place = (0, self.input.state()) if is_between else (self.given, self.before)
+            self.place = {"given": given, "input": place}
+        return self.place
 
 
 @stream_of.register

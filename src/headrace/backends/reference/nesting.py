@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, called
-from headrace.blocks.cursor import State
+from headrace.blocks.cursor import State, input_state
 from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.observe import frames
@@ -38,7 +38,7 @@ class InterleaveStream:
     def __init__(
         self,
         node: FlatMap,
-        build: Callable[[State | None], Stream],
+        input_stream: Stream,
         open_plan: Open,
         state: State | None,
     ) -> None:
@@ -51,11 +51,8 @@ class InterleaveStream:
         self.given = state["given"] if state else 0
         self.number = state["number"] if state else 0
         self.slots: list[_Slot | None] = [None] * (cycle_length or 1)
-        self.input = build(state["input"] if state else None)
+        self.input = input_stream
         self.input_ended = False
-        for index, saved in enumerate(state["slots"] if state else ()):
-            if saved is not None:
-                self.slots[index] = self.reopened(build(saved["opener"]), saved)
 
     def reopened(self, upstream: Stream, saved: State) -> _Slot:
         try:
@@ -132,7 +129,12 @@ class InterleaveStream:
 
 @stream_of.register
 def _interleave(node: FlatMap, state: State | None, context: RunContext) -> Stream:
-    return InterleaveStream(node, lambda saved: stream_of(node.input, saved, context), _opener(node, context), state)
+    above = stream_of(node.input, input_state(state), context)
+    stream = InterleaveStream(node, above, _opener(node, context), state)
+    for index, saved in enumerate(state["slots"] if state else ()):
+        if saved is not None:
+            stream.slots[index] = stream.reopened(stream_of(node.input, saved["opener"], context), saved)
+    return stream
 
 
 def _opener(node: FlatMap, context: RunContext) -> Open:

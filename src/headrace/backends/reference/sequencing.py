@@ -99,13 +99,14 @@ class TurnsStream(Unary):
         self,
         key: str,
         build: Callable[[int, State | None], Stream],
+        current: Stream,
         has_next_turn: Callable[[int, bool], bool],
         state: State | None,
     ) -> None:
         self.key = key
         self.turn = state[key] if state else 0
         self.empty = state["empty"] if state else True
-        super().__init__(build(self.turn, state["input"] if state else None))
+        super().__init__(current)
         self.build = build
         self.has_next_turn = has_next_turn
 
@@ -133,19 +134,20 @@ def _repeat(node: Repeat, state: State | None, context: RunContext) -> Stream:
         return _nothing(node, context)
     count = node.count
 
+    def build(turn: int, saved: State | None) -> Stream:
+        return stream_of(node.input, saved, context.for_repeat(turn))
+
     def has_next_turn(turn: int, empty: bool) -> bool:
         return not empty if count is None else turn + 1 < count
 
-    return TurnsStream(
-        "turn", lambda turn, saved: stream_of(node.input, saved, context.for_repeat(turn)), has_next_turn, state
-    )
+    current = build(state["turn"], state["input"]) if state else build(0, None)
+    return TurnsStream("turn", build, current, has_next_turn, state)
 
 
 @stream_of.register
 def _concatenate(node: Concatenate, state: State | None, context: RunContext) -> Stream:
-    return TurnsStream(
-        "part",
-        lambda part, saved: stream_of(node.inputs[part], saved, context.for_input(node.inputs, part)),
-        lambda part, _: part == 0,
-        state,
-    )
+    def build(part: int, saved: State | None) -> Stream:
+        return stream_of(node.inputs[part], saved, context.for_input(node.inputs, part))
+
+    current = build(state["part"], state["input"]) if state else build(0, None)
+    return TurnsStream("part", build, current, lambda part, _: part + 1 < len(node.inputs), state)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 
 from headrace.arguments import AUTOTUNE
@@ -22,7 +22,7 @@ from headrace.blocks.handing_out import handed_out, protected
 from headrace.blocks.origin import Indices, Origin, subset
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.caching.memory import MemoryCache
-from headrace.caching.store import CachedEpoch, CacheWriter, CannotKeep, Filled, RefusedElement, Store
+from headrace.caching.store import CachedEpoch, CacheWriter, CannotKeep, RefusedElement, Store
 from headrace.coordination.closing import close_all
 from headrace.errors import CancelledError, HeadraceError
 from headrace.io.elements.file import ElementFile
@@ -88,12 +88,13 @@ class _StoredOrigin:
 
 
 class CacheStage(Stage):
-    """The first whole epoch, kept."""
+    """The first whole epoch, kept: ``kept`` where it is known, else what ``input_stage`` gives."""
 
     def __init__(
         self,
         store: Store,
-        build: Callable[[Filled], Stage],
+        kept: CachedEpoch | None,
+        input_stage: Stage | None,
         meter: Meter,
         state: State | None,
         *,
@@ -112,7 +113,6 @@ class CacheStage(Stage):
         self._writer: CacheWriter | None = None
         self._pin = pin
         self._stage = store.stage
-        kept = pin.kept_in(store)
         self._is_unkept = kept is None and state is not None and bool(state.get("unkept"))
         if kept is not None:
             self._pieces = _pieces_of(kept)
@@ -121,8 +121,7 @@ class CacheStage(Stage):
             self._writer = None if self._is_unkept else store.begin_write(pin.filled, pin.content)
             if self._writer is not None:
                 pin.content = self._writer.content
-        inputs = () if kept is not None else (build(pin.filled),)
-        super().__init__(meter, inputs, self._position())
+        super().__init__(meter, () if input_stage is None else (input_stage,), self._position())
         self._whole_at = whole_at
         self._starts = [0, *accumulate(len(payload) for payload, _ in self._pieces or ())]
         self._count = 0
@@ -305,15 +304,16 @@ def _frozen(payload: Payload) -> Payload:
 
 @lower.register
 def _cache(node: Cache, state: State | None, context: StageContext) -> Stage:
-    def build(filled: Filled) -> Stage:
-        return lower(node.input, None, context.for_cache(node, filled))
-
+    pin = context.pin(node, state)
+    kept = pin.kept_in(node.store)
+    above = lower(node.input, None, context.for_cache(node, pin.filled)) if kept is None else None
     return CacheStage(
         node.store,
-        build,
+        kept,
+        above,
         context.meter(node),
         state,
-        pin=context.pin(node, state),
+        pin=pin,
         whole_at=node.whole_at(),
         holding=context.holding(node, CACHE_REMEDY),
         in_memory=isinstance(node.store, MemoryCache),

@@ -85,7 +85,7 @@ class _ZipCursor:
     ended: bool = False
 
     def advance(self, count: int) -> _ZipCursor:
-        return _ZipCursor(tuple(cursor.advance(count) for cursor in self.inputs)) if count else self
+        return _ZipCursor(tuple([cursor.advance(count) for cursor in self.inputs])) if count else self
 
     def state(self) -> State:
         state: State = {"inputs": [cursor.state() for cursor in self.inputs]}

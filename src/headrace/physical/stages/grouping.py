@@ -11,7 +11,7 @@ import numpy as np
 
 from headrace.blocks.block import Block, Failure, joined_block
 from headrace.blocks.cursor import Cursor, OffsetCursor, State, StridedCursor, input_state
-from headrace.blocks.origin import GroupedOrigin, Origin
+from headrace.blocks.origin import GroupedOrigin, Origin, slice_of
 from headrace.blocks.payload import BatchBufferView, Columns, Rows
 from headrace.leaf_arrays import native
 from headrace.observe.meter import Meter
@@ -256,7 +256,7 @@ class SliceOrigin:
         return self
 
     def describe(self, index: int) -> str:
-        return f"a slice of {self.whole.describe(0)}"
+        return slice_of(self.whole.describe(0))
 
 
 @lower.register

@@ -147,14 +147,29 @@ class _TurnCursor:
 
 
 class _TurnsStage(Stage):
-    """One input after the other, each built when its turn comes."""
+    """One input after the other, each built when its turn comes.
+
+    Args:
+        count: how many turns there are; None leaves that to the stage.
+        build: makes the stage of a turn, where the state says.
+        current: that of the first turn, or of the one that the state says.
+        meter: its counters.
+        state: where it stood.
+    """
 
     key: str
 
-    def __init__(self, build: Callable[[int, State | None], Stage], meter: Meter, state: State | None) -> None:
+    def __init__(
+        self,
+        count: int | None,
+        build: Callable[[int, State | None], Stage],
+        current: Stage,
+        meter: Meter,
+        state: State | None,
+    ) -> None:
+        self._count = count
         self._turn: int = state[self.key] if state else 0
         self._empty: bool = state["empty"] if state else True
-        current = build(self._turn, state["input"] if state else None)
         super().__init__(meter, (current,), _TurnCursor(self.key, self._turn, self._empty, current.cursor))
         self._build = build
         self._stopped = False
@@ -198,12 +213,6 @@ class RepeatStage(_TurnsStage):
 
     key = "turn"
 
-    def __init__(
-        self, count: int | None, build: Callable[[int, State | None], Stage], meter: Meter, state: State | None
-    ) -> None:
-        self._count = count
-        super().__init__(build, meter, state)
-
     def _has_next_turn(self) -> bool:
         if self._count is None:
             return not self._empty
@@ -211,12 +220,12 @@ class RepeatStage(_TurnsStage):
 
 
 class ConcatenateStage(_TurnsStage):
-    """One plan, and then the other."""
+    """One plan after the other."""
 
     key = "part"
 
     def _has_next_turn(self) -> bool:
-        return self._turn == 0
+        return self._turn + 1 < (self._count or 0)
 
 
 @lower.register
@@ -246,20 +255,20 @@ def _shard(node: Shard, state: State | None, context: StageContext) -> Stage:
 
 @lower.register
 def _concatenate(node: Concatenate, state: State | None, context: StageContext) -> Stage:
-    return ConcatenateStage(
-        lambda part, saved: lower(node.inputs[part], saved, context.for_input(node.inputs, part)),
-        context.meter(node),
-        state,
-    )
+    def build(part: int, saved: State | None) -> Stage:
+        return lower(node.inputs[part], saved, context.for_input(node.inputs, part))
+
+    current = build(state["part"], state["input"]) if state else build(0, None)
+    return ConcatenateStage(len(node.inputs), build, current, context.meter(node), state)
 
 
 @lower.register
 def _repeat(node: Repeat, state: State | None, context: StageContext) -> Stage:
     if node.count == 0:
         return _nothing(node, context)
-    return RepeatStage(
-        node.count,
-        lambda turn, saved: lower(node.input, saved, context.for_repeat(turn)),
-        context.meter(node),
-        state,
-    )
+
+    def build(turn: int, saved: State | None) -> Stage:
+        return lower(node.input, saved, context.for_repeat(turn))
+
+    current = build(state["turn"], state["input"]) if state else build(0, None)
+    return RepeatStage(node.count, build, current, context.meter(node), state)

@@ -1,0 +1,48 @@
+"""How deep a plan is, and the one place that makes room for it on Python's stack.
+
+Everything that goes through a plan by calling itself (stages and streams that read, cursors that are written down, specs)
+is Python alone, whose calls use memory and no stack of C. What bounds it then is the recursion limit, a number; so that a
+plan is bounded by memory, the limit is raised to what the deepest plan needs. It is one for the whole process, and is never
+made lower than it was.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from headrace.plan.facts import fact
+from headrace.plan.node import Node
+
+__all__ = ["depth_of", "make_room"]
+
+# Calls for one node of a plan: reading takes three or four, and a look at the elements puts a node behind each.
+_CALLS_A_NODE: Final = 12
+# Plans up to this depth fit into the limit that Python begins with, beside what calls and is called.
+_NEEDS_NO_ROOM: Final = 100
+
+
+@fact
+def depth_of(_: Node, inputs: list[int]) -> int:
+    """How many operations the longest way from a source to the end of the plan has."""
+    return 1 + max(inputs, default=0)
+
+
+class _Limit:
+    """What was given to the plans, beside the limit that others set."""
+
+    given = 0  # calls
+    set_to = 0  # the limit that includes them
+
+
+def make_room(plan: Node) -> None:
+    """Raises Python's recursion limit by what a deep plan needs, beside what was allowed without it."""
+    depth = depth_of(plan)
+    if depth <= _NEEDS_NO_ROOM:
+        return
+    present = sys.getrecursionlimit()
+    others = present - _Limit.given if present == _Limit.set_to else present
+    calls = depth * _CALLS_A_NODE
+    if present < others + calls:
+        sys.setrecursionlimit(others + calls)
+        _Limit.given, _Limit.set_to = calls, others + calls
