@@ -17,7 +17,9 @@ __all__ = ["DRAWINGS", "PICTURES", "drawn"]
 DOCS = Path(__file__).parents[1]
 PICTURES = DOCS / "pictures"
 
+KNOBS = ["as written first", "prefetch(1)", "AUTOTUNE", "… and cache()", "16 calls"]
 DRAWINGS: dict[str, Callable[[], str]] = {
+    "knobs.svg": lambda: waiting_bars(DOCS / "howto" / "faster.md", KNOBS),
     "elements.svg": elements,
     "resume.svg": resume,
     "start-waiting.svg": lambda: waiting_bars(DOCS / "start.md", ["before", "first run after", "second run after"]),

@@ -63,10 +63,11 @@ class _Reader:
         missing = _MISSING.findall(done.stderr)
         if missing:
             self.missing.update(missing)
+        elif "Traceback" in done.stderr:
+            self._refuse(f"$ {command.words}", command.prints, done.stdout + done.stderr)
         elif self._writes:
             self._written.append((command.start, command.start + len(command.prints), done.stdout))
         elif not same_output(command.prints, done.stdout):
-            sys.stderr.write(done.stderr)
             self._refuse(f"$ {command.words}", command.prints, done.stdout)
 
     def _exec(self, part: Part) -> bool:

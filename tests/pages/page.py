@@ -23,7 +23,9 @@ _BLOCK = re.compile(
 )
 _COMMAND = re.compile(r"^\$ (?P<words>.*)\n(?P<prints>(?:(?!\$ ).*\n)*)", re.MULTILINE)
 _SAID = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
-_FIGURE = re.compile(r"\d[\d,]*\.\d+(?:e-?\d+)?|\d[\d,]*(?= ?(?:%|×|ms\b|s\b|KiB\b|MiB\b|GiB\b|MB\b))")
+_FIGURE = re.compile(
+    r"0x[\da-f]+\.[\da-f]+p[+-]\d+|\d[\d,]*\.\d+(?:e-?\d+)?|\d[\d,]*(?= ?(?:%|×|ms\b|s\b|workers\b|KiB\b|MiB\b|GiB\b|MB\b))"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,10 @@ def test_the_figures_of_the_first_page_are_those_of_the_benchmarks_and_of_the_de
     assert [line for line in demo if line.strip() not in readme] == []
 
 
-def test_the_stopped_run_on_the_first_steps_page_ends_with_the_loss_of_the_others() -> None:
+def test_stopped_runs_on_pages_end_as_the_others() -> None:
+    killed = re.findall(r"^a = (.*)$", (DOCS / "howto/resume.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(killed) == 2
+    assert len(set(killed)) == 1
     losses = re.findall(
         r"^(?:75 steps, )?loss (\d\.\d+)$", (DOCS / "start.md").read_text(encoding="utf-8"), re.MULTILINE
     )
