@@ -83,3 +83,16 @@ def test_stopped_runs_on_pages_end_as_the_others() -> None:
     )
     assert len(losses) == 4
     assert len(set(losses)) == 1
+
+
+def test_the_classes_in_the_drawing_of_a_run_are_there() -> None:
+    drawing = DRAWINGS["running-parts.svg"]()
+    names = set(
+        re.findall(
+            r"\b(?:[A-Z][a-z]+){2,}\b|\b(?:Gate|Channel|Budget)\b",
+            re.sub(r"<style>.*?</style>", "", drawing, flags=re.DOTALL),
+        )
+    )
+    sources = "".join(path.read_text(encoding="utf-8") for path in (DOCS.parent / "src").rglob("*.py"))
+    assert {"ParallelStage", "WorkerPool", "Gate", "BatchMemory"} <= names
+    assert [name for name in names if f"class {name}" not in sources] == []
