@@ -26,6 +26,7 @@ from headrace.optimize.add_final_prefetch import has_parallel_work
 from headrace.optimize.rules import optimized
 from headrace.physical.budget import Budget
 from headrace.physical.context import StageContext
+from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages import lower
 from headrace.physical.workers.gates import Gates, bounds_of
@@ -50,10 +51,10 @@ __all__ = ["Run", "may_hang", "physical_plan"]
 _log = logging.getLogger("headrace")
 
 
-def physical_plan(plan: Node, options: Options) -> Node:
+def physical_plan(plan: Node, options: Options, policy: RunPolicy = USUAL) -> Node:
     """Returns the plan as it will run."""
     plan = numbers_first(plan)
-    return plan if options.optimize is False or options.executor == "inline" else optimized(plan)
+    return plan if options.optimize is False or options.executor == "inline" else optimized(plan, policy.rules)
 
 
 def _apart(root: Stage, limit: int) -> Iterator[Item]:
@@ -157,9 +158,10 @@ class Run:
         epoch: int,
         fillings: Fillings | None = None,
         feeds: int = 0,
+        policy: RunPolicy = USUAL,
     ) -> None:
         make_room(plan)  # again, where the limit was set otherwise since the plan was made
-        self._plan = running = physical_plan(plan, options)
+        self._plan = running = physical_plan(plan, options, policy)
         self._meters = Meters(node for node in nodes_of(running) if not isinstance(node, WithOptions))
         self._pool: WorkerPool | None = None
         self._phase = OPEN
@@ -171,7 +173,7 @@ class Run:
         self._vigil = Vigil(self, self._threads, patience_s or None)
         self._inline = options.executor == "inline"
         self._root: Stage | None = None
-        self._budget = _budget(running, options, feeds=feeds)
+        self._budget = _budget(running, options, feeds=feeds, policy=policy)
         gates: Gates | None = None
         if not self._inline and _uses_threads(running):
             bounds, cores = bounds_of(running), current_share().cores
@@ -182,6 +184,7 @@ class Run:
             meters=self._meters,
             gates=gates,
             budget=self._budget,
+            policy=policy,
             deterministic=options.deterministic is not False,
             epoch=(epoch,),
             max_failures=options.max_failures,
@@ -353,13 +356,13 @@ def _workers(wanted: list[int], cores: int, options: Options) -> int:
     return total if options.num_workers is None else min(total, options.num_workers)
 
 
-def _budget(plan: Node, options: Options, *, feeds: int) -> Budget:
+def _budget(plan: Node, options: Options, *, feeds: int, policy: RunPolicy) -> Budget:
     """Returns what was stated; else a quarter of the memory that this process may take: model and framework need the rest."""
     nodes = list(nodes_of(plan))
     ahead = sum(isinstance(node, Prefetch) or parallel_calls_of(node) is not None for node in nodes)
     sources = [node for node in nodes if isinstance(node, FromTensorSlices)]
     present = frozenset(id(owner_of(column)) for node in sources for column in node.columns)
     if options.ram_budget is not None:
-        return Budget(options.ram_budget, parts=ahead + feeds, present=present)
+        return policy.budget(options.ram_budget, parts=ahead + feeds, present=present)
     memory_bytes = current_share().memory_bytes
-    return Budget(max(1, memory_bytes // 4), parts=ahead + feeds, most_bytes=memory_bytes, present=present)
+    return policy.budget(max(1, memory_bytes // 4), parts=ahead + feeds, most_bytes=memory_bytes, present=present)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
+import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
-from unittest import mock
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
 import headrace as hr
-from headrace.optimize import rules
+from headrace.iterator import DatasetIterator
+from headrace.optimize.rules import RULES
 from headrace.physical.budget import Budget
+from headrace.physical.run_policy import RunPolicy
 from headrace.physical.stage import Pace
-from headrace.physical.workers.parallel_stage import ParallelStage
+from headrace.physical.workers.ready_order import FIRST_READY, ReadyOrder
 from headrace.plan.node import Node
+from headrace.semantics.held_bytes import Holding
 from headrace.testing.restoring import delivered, same
 
+T = TypeVar("T")
 # Enough for every plan that ends; of an endless one so much is compared.
 LIMIT = 60
 
@@ -30,6 +33,7 @@ class Way:
     options: hr.Options
     block_sizes: tuple[int, ...] | None = None  # None: as measured
     rules: tuple[Callable[[Node], Node], ...] | None = None  # None: all of them
+    last_ones_first: bool = False  # where operations may deliver in any order
 
 
 REFERENCE = Way(hr.Options(executor="inline", optimize=False, seed=7))
@@ -47,7 +51,7 @@ def ways() -> st.SearchStrategy[Way]:
     )
     # Sizes take turns, so that blocks of unlike sizes meet.
     sizes = st.one_of(st.none(), st.lists(st.sampled_from([1, 2, 3, 7, 1000]), min_size=1, max_size=3).map(tuple))
-    alone = st.one_of(st.none(), st.sampled_from(rules.RULES).map(lambda rule: (rule,)))
+    alone = st.one_of(st.none(), st.sampled_from(RULES).map(lambda rule: (rule,)))
     return st.builds(Way, options, sizes, alone)
 
 
@@ -60,65 +64,58 @@ def unordered_ways() -> st.SearchStrategy[Way]:
     return st.one_of(ways(), ways().map(in_any_order))
 
 
-@contextlib.contextmanager
-def in_blocks_of(sizes: Sequence[int] | None) -> Iterator[None]:
+class Lenient(Budget):
+    """A budget for what can do with less: what must be held is let in, however much it is."""
+
+    def refuse(self, holding: Holding, needs: str) -> None:
+        """Refuses nothing."""
+
+
+class LastOnesFirst(ReadyOrder):
+    """Waits for all workers and hands on the latest result first: the worst order there is."""
+
+    waits_for_all = True
+
+    def next_of(self, ready: Iterator[T]) -> T | None:
+        last = None
+        for last in ready:  # noqa: B007 - the last one is wanted
+            pass
+        return last
+
+
+def paced(sizes: Sequence[int] | None) -> Callable[..., Pace]:
     """Has every stage ask for blocks of these sizes in turn, as far as its own bounds allow."""
     if sizes is None:
-        yield
-        return
-    begin = Pace.__init__
-    turns: dict[int, int] = {}
+        return Pace
 
-    def started(pace: Pace, **bounds: int) -> None:
-        begin(pace, **bounds)
-        turns[id(pace)] = 0
-        follow(pace)
+    turns = tuple(sizes)
 
-    def follow(pace: Pace, *observed: float) -> None:
-        turn = turns.setdefault(id(pace), 0)
-        turns[id(pace)] = turn + 1
-        pace.size = max(1, min(sizes[turn % len(sizes)], pace._limit))
+    class Turns(Pace):
+        def __init__(self, **bounds: Any) -> None:
+            super().__init__(**bounds)
+            self._sizes = itertools.cycle(turns)
+            self.observe(0, 0.0, 0)
 
-    with mock.patch.object(Pace, "__init__", started), mock.patch.object(Pace, "observe", follow):
-        yield
+        def observe(self, elements: int, seconds: float, nbytes: int) -> None:
+            self.size = max(1, min(next(self._sizes), self.limit))
+
+    return Turns
 
 
-@contextlib.contextmanager
-def last_ones_first() -> Iterator[None]:
-    """Has unordered maps wait for all of their workers and deliver the latest first: the worst order there is."""
-
-    def collect(stage: ParallelStage) -> None:
-        while stage._running:
-            stage._wait()
-
-    def deliverable(stage: ParallelStage) -> Any:
-        if stage._delivery is None:
-            return in_order(stage)
-        in_order(stage)  # drops tasks without pieces
-        return next((task for task in reversed(stage._tasks) if task.pieces), None)
-
-    in_order = ParallelStage._deliverable
-    with (
-        mock.patch.object(ParallelStage, "_collect", collect),
-        mock.patch.object(ParallelStage, "_deliverable", deliverable),
-    ):
-        yield
+def in_blocks_of(sizes: Sequence[int] | None, dataset: hr.Dataset) -> hr.DatasetIterator:
+    """An iterator over the dataset in which every stage asks for blocks of these sizes in turn."""
+    return DatasetIterator(dataset.__headrace_plan__(), policy=RunPolicy(pace=paced(sizes)))
 
 
-@contextlib.contextmanager
-def running(dataset: hr.Dataset, way: Way) -> Iterator[hr.DatasetIterator]:
-    """An iterator over the dataset, that way.
-
-    A budget is one for what can do with less: what must be held is let in, however much it is.
-    """
-    chosen = rules.RULES if way.rules is None else way.rules
-    with (
-        in_blocks_of(way.block_sizes),
-        mock.patch.object(Budget, "refuse"),
-        mock.patch.object(rules, "RULES", chosen),
-        iter(dataset.with_options(way.options)) as iterator,
-    ):
-        yield iterator
+def running(dataset: hr.Dataset, way: Way) -> hr.DatasetIterator:
+    """An iterator over the dataset, that way."""
+    policy = RunPolicy(
+        rules=RULES if way.rules is None else way.rules,
+        pace=paced(way.block_sizes),
+        budget=Lenient,
+        ready_order=LastOnesFirst() if way.last_ones_first else FIRST_READY,
+    )
+    return DatasetIterator(dataset.with_options(way.options).__headrace_plan__(), policy=policy)
 
 
 def elements_of(dataset: hr.Dataset, way: Way = REFERENCE, *, limit: int = LIMIT) -> list[Any]:

@@ -75,9 +75,9 @@ def at_rest(iterator: hr.DatasetIterator) -> None:
         threading.Event().wait(0.0002)
 
 
-def peak_of(dataset: hr.Dataset, flow: Flow, *, elements: int = 30, each: int = 1) -> int:
-    """The most that was ever in flight, while a consumer stops after every few elements."""
-    with iter(dataset) as iterator:
+def peak_of(dataset: hr.Dataset, flow: Flow, *, size: int | None = None, elements: int = 30, each: int = 1) -> int:
+    """The most that was ever in flight, in blocks of one size, while a consumer stops after every few elements."""
+    with in_blocks_of(None if size is None else [size], dataset) as iterator:
         for number in range(elements):
             next(iterator)
             flow.deliver(each)
@@ -93,17 +93,15 @@ SIZES = st.sampled_from([1, 2, 5, 20])
 def test_without_threads_no_more_than_a_block_is_in_flight(size: int) -> None:
     flow = Flow()
     dataset = hr.Dataset.from_generator(flow.source).map(lambda x: x).filter(lambda x: True)
-    with in_blocks_of([size]):
-        assert peak_of(dataset, flow) <= size
+    assert peak_of(dataset, flow, size=size) <= size
 
 
 @given(SIZES, st.integers(1, 40))
 def test_a_prefetch_holds_what_its_buffer_holds_and_what_passes_through_two_hands(size: int, buffer: int) -> None:
     flow = Flow()
     dataset = hr.Dataset.from_generator(flow.source).prefetch(buffer)
-    with in_blocks_of([size]):
-        hand = min(size, -(-buffer // 4))  # a block is at most a quarter of the buffer
-        assert peak_of(dataset, flow) <= buffer + 2 * hand
+    hand = min(size, -(-buffer // 4))  # a block is at most a quarter of the buffer
+    assert peak_of(dataset, flow, size=size) <= buffer + 2 * hand
 
 
 @given(SIZES, st.integers(1, 4), st.integers(1, 20), st.sampled_from([None, False]))
@@ -111,9 +109,8 @@ def test_a_parallel_map_holds_two_blocks_a_call(size: int, calls: int, buffer: i
     flow = Flow()
     numbers = hr.Dataset.counter()
     dataset = numbers.map(flow.start, num_parallel_calls=calls, deterministic=order).prefetch(buffer)
-    with in_blocks_of([size]):
-        hand = min(size, -(-buffer // 4))
-        assert peak_of(dataset, flow) <= 2 * calls * size + buffer + 2 * hand
+    hand = min(size, -(-buffer // 4))
+    assert peak_of(dataset, flow, size=size) <= 2 * calls * size + buffer + 2 * hand
 
 
 @given(SIZES, st.integers(1, 4), st.integers(1, 3))
@@ -128,24 +125,22 @@ def test_an_interleave_holds_three_blocks_of_each_dataset_that_is_open_or_opened
         block_length=2,
         num_parallel_calls=calls,
     )
-    with in_blocks_of([size]):
-        # Two ready and one being read; what has left is in the eight blocks of the last prefetch, and in two hands. For
-        # each slot whose dataset is read to its end, one more is open.
-        assert peak_of(dataset, flow, elements=100) <= (2 * cycle + calls) * 3 * size + 10 * size
+    # Two ready and one being read; what has left is in the eight blocks of the last prefetch, and in two hands. For
+    # each slot whose dataset is read to its end, one more is open.
+    assert peak_of(dataset, flow, size=size, elements=100) <= (2 * cycle + calls) * 3 * size + 10 * size
 
 
 @given(SIZES, st.integers(1, 30))
 def test_a_shuffle_holds_its_buffer_and_one_block(size: int, buffer: int) -> None:
     flow = Flow()
-    with in_blocks_of([size]):
-        assert peak_of(hr.Dataset.from_generator(flow.source).shuffle(buffer), flow) <= buffer + size
+    assert peak_of(hr.Dataset.from_generator(flow.source).shuffle(buffer), flow, size=size) <= buffer + size
 
 
 @given(SIZES, st.integers(1, 6))
 def test_batches_read_no_more_than_their_elements(size: int, batch: int) -> None:
     flow = Flow()
-    with in_blocks_of([size]):
-        assert peak_of(hr.Dataset.from_generator(flow.source).batch(batch), flow, each=batch) <= size * batch
+    dataset = hr.Dataset.from_generator(flow.source).batch(batch)
+    assert peak_of(dataset, flow, size=size, each=batch) <= size * batch
 
 
 ELEMENT_BYTES = 8_000
@@ -228,7 +223,7 @@ def test_what_must_hold_more_than_the_budget_is_an_error_that_says_by_how_much(
     budget = 80 * ELEMENT_BYTES
     dataset = HOLDERS[holder](BEFORE[before](arrays(flow)), 250)
     dataset = dataset.with_options(hr.Options(ram_budget=budget, executor=executor))
-    with in_blocks_of(sizes), pytest.raises(hr.errors.ResourceExhaustedError) as raised, iter(dataset) as iterator:
+    with pytest.raises(hr.errors.ResourceExhaustedError) as raised, in_blocks_of(sizes, dataset) as iterator:
         for _ in iterator:
             flow.deliver()
     assert str(raised.value.stage).startswith(holder)
@@ -245,8 +240,7 @@ def test_what_must_be_held_and_fits_the_budget_is_held(
 ) -> None:
     dataset = HOLDERS[holder](BEFORE[before](arrays(Flow(), 80)), 40)
     options = hr.Options(ram_budget=100 * ELEMENT_BYTES, executor=executor)
-    with in_blocks_of(sizes):
-        count = sum(1 for _ in dataset.with_options(options))
+    count = sum(1 for _ in in_blocks_of(sizes, dataset.with_options(options)))
     assert count == sum(1 for _ in dataset.with_options(hr.Options(executor="inline")))
 
 
@@ -302,8 +296,7 @@ def test_one_element_that_is_larger_than_most_is_no_false_alarm() -> None:
 
     dataset = hr.Dataset.from_generator(rows).shuffle(300)
     for size in (1, 7, 101, 300):
-        with in_blocks_of([size]):
-            assert sum(1 for _ in dataset.with_options(hr.Options(ram_budget=3_000_000))) == 300
+        assert sum(1 for _ in in_blocks_of([size], dataset.with_options(hr.Options(ram_budget=3_000_000)))) == 300
 
 
 @given(WAYS)
@@ -364,9 +357,8 @@ def test_a_prefetch_of_nothing_reads_no_further_than_none(sizes: tuple[int, ...]
     def read_by(dataset: hr.Dataset) -> list[int]:
         flow, reads = Flow(), []
         with (
-            in_blocks_of(sizes),
-            iter(dataset.map(flow.start)) as plain,
-            iter(dataset.map(flow.start).prefetch(0)) as with_it,
+            in_blocks_of(sizes, dataset.map(flow.start)) as plain,
+            in_blocks_of(sizes, dataset.map(flow.start).prefetch(0)) as with_it,
         ):
             for iterator in (plain, with_it):
                 before = flow.started

@@ -182,8 +182,8 @@ def begun(calls: int | None, *, meets: bool) -> Plan:
 
 def run(plan: Plan, sizes: list[int] | None, options: hr.Options | None = None) -> None:
     share = Share(CORES, 1 << 30)
-    with mock.patch("headrace.engine.current_share", return_value=share), in_blocks_of(sizes):
-        for _ in plan.dataset.with_options(options or hr.Options()):
+    with mock.patch("headrace.engine.current_share", return_value=share):
+        for _ in in_blocks_of(sizes, plan.dataset.with_options(options or hr.Options())):
             pass
 
 
@@ -280,11 +280,10 @@ def test_maps_that_are_fused_here_and_read_alone_there_are_bounded_together() ->
 def test_an_iterator_that_was_closed_or_resumed_in_the_middle_keeps_the_bound(calls: int) -> None:
     f = Counted(calls, meets=False)
     dataset = hr.Dataset.range(100).map(f, num_parallel_calls=calls).take(9).repeat().map(abs, num_parallel_calls=4)
-    with in_blocks_of([1]):
-        with iter(dataset) as iterator:
-            assert [next(iterator) for _ in range(40)] == 4 * [*range(9)] + [0, 1, 2, 3]
-            state = iterator.state_dict()
-        with iter(dataset) as iterator:
-            iterator.load_state_dict(state)
-            assert [next(iterator) for _ in range(20)] == [4, 5, 6, 7, 8, *range(9), 0, 1, 2, 3, 4, 5]
+    with in_blocks_of([1], dataset) as iterator:
+        assert [next(iterator) for _ in range(40)] == 4 * [*range(9)] + [0, 1, 2, 3]
+        state = iterator.state_dict()
+    with in_blocks_of([1], dataset) as iterator:
+        iterator.load_state_dict(state)
+        assert [next(iterator) for _ in range(20)] == [4, 5, 6, 7, 8, *range(9), 0, 1, 2, 3, 4, 5]
     assert f.most <= calls

@@ -64,12 +64,12 @@ def test_in_index_space_a_late_state_is_as_small_and_as_cheap_as_an_early_one(pl
     dataset = INDEX_SPACE[plan](hr.Dataset.from_tensor_slices(np.arange(LENGTH)))
 
     def cost_after(count: int) -> tuple[int, int]:
-        with in_blocks_of([7]), iter(dataset) as iterator:
+        with in_blocks_of([7], dataset) as iterator:
             for _ in range(count):
                 next(iterator)
             state = iterator.state_dict()
             expected = next(iterator)
-        with CountedReads() as reads, in_blocks_of([1]), iter(dataset) as restored:
+        with CountedReads() as reads, in_blocks_of([1], dataset) as restored:
             restored.load_state_dict(state)
             assert_same([expected], [next(restored)])
         return len(json.dumps(state["position"])), reads.rows
@@ -93,8 +93,8 @@ def test_a_generator_that_saves_its_own_place_is_not_run_again() -> None:
     dataset = hr.Dataset.from_generator(Resumable, args=(500,))
     for executor in ("thread", "inline"):
         chosen = dataset.with_options(hr.Options(executor=executor))
-        with in_blocks_of([7]):
-            expected, states = history(chosen, Way(hr.Options()), limit=400)
-            Resumable.asked = 0
-            assert_same(expected[300:310], resumed(chosen, states[300], Way(hr.Options()), limit=10))
+        way = Way(hr.Options(), (7,))
+        expected, states = history(chosen, way, limit=400)
+        Resumable.asked = 0
+        assert_same(expected[300:310], resumed(chosen, states[300], way, limit=10))
         assert Resumable.asked < 40  # what was read ahead of the place, never the 300 before it

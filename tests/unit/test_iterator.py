@@ -20,8 +20,8 @@ data = hr.Dataset
 BOTH = pytest.mark.parametrize("executor", ["thread", "inline"])
 
 
-def run_on(dataset: hr.Dataset, executor: str) -> hr.DatasetIterator:
-    return iter(dataset.with_options(hr.Options(executor=executor)))
+def run_on(dataset: hr.Dataset, executor: str, block_sizes: list[int] | None = None) -> hr.DatasetIterator:
+    return in_blocks_of(block_sizes, dataset.with_options(hr.Options(executor=executor)))
 
 
 @BOTH
@@ -142,7 +142,7 @@ class Unspeakable:
 
 @BOTH
 def test_a_generators_state_that_json_cannot_hold_is_refused_when_it_is_taken(executor: str) -> None:
-    with run_on(data.from_generator(Unspeakable), executor) as iterator, in_blocks_of([1]):
+    with run_on(data.from_generator(Unspeakable), executor, [1]) as iterator:
         next(iterator)
         next(iterator)
         with pytest.raises(InvalidArgumentError, match="what JSON can hold"):
@@ -190,7 +190,7 @@ def test_stats_of_a_whole_run_count_every_element_of_every_stage_once() -> None:
 
 @BOTH
 def test_stats_count_what_was_delivered_inside_a_block_too(executor: str) -> None:
-    with in_blocks_of([100]), run_on(data.range(100), executor) as iterator:
+    with run_on(data.range(100), executor, [100]) as iterator:
         for count in range(1, 8):
             next(iterator)
             assert iterator.stats().elements == count
@@ -213,7 +213,7 @@ def test_options_that_meet_decide_together() -> None:
 
 
 def test_elements_of_a_large_block_are_all_its_own() -> None:
-    with in_blocks_of([1000]), iter(data.from_tensor_slices(np.arange(10)).shuffle(10).batch(3)) as iterator:
+    with in_blocks_of([1000], data.from_tensor_slices(np.arange(10)).shuffle(10).batch(3)) as iterator:
         batches = list(iterator)
     for batch in batches:
         batch[...] = -1

@@ -31,7 +31,7 @@ from headrace.errors import FailedPreconditionError, HeadraceError, InternalErro
 from headrace.iterator.saved_state import RunStart
 from headrace.observe.meter import IteratorStats
 from headrace.observe.stalls import Stall
-from headrace.physical.stage import Pace
+from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.plan.buffering import options_of
 from headrace.plan.fingerprint import Fingerprint, fingerprint_of
 from headrace.plan.node import Node
@@ -102,11 +102,19 @@ class DatasetIterator:
         (0, [1, 2])
     """
 
-    def __init__(self, plan: Node, *, counts: bool = True, feeds: int = 0) -> None:
-        """``counts`` is False for a look at the elements that is no epoch; ``feeds`` are buffers that it fills."""
+    def __init__(self, plan: Node, *, counts: bool = True, feeds: int = 0, policy: RunPolicy = USUAL) -> None:
+        """Made by ``iter(dataset)``.
+
+        Args:
+            plan: what runs.
+            counts: False for a look at the elements that is no epoch.
+            feeds: how many buffers it fills, which share the budget of bytes.
+            policy: how the run does what it may do in any way.
+        """
         self._built = plan
         self._options = options_of(plan)
         self._feeds = feeds
+        self._policy = policy
         self._start = RunStart.first(plan, self._options, counts=counts)
         self._fingerprint: Fingerprint | None = None
         self._phase = NEW
@@ -119,7 +127,7 @@ class DatasetIterator:
         self._block_length = 0
         self._cursor: Cursor | None = None  # before the first element of the block, or after the last failure
         self._delivered_before = 0  # elements before the block
-        self._pace = Pace()
+        self._pace = policy.pace()
 
     # ------------------------------------------------------------- delivering
 
@@ -201,6 +209,7 @@ class DatasetIterator:
                 epoch=start.epoch,
                 fillings=start.fillings,
                 feeds=self._feeds,
+                policy=self._policy,
             )
             self._finalizer = weakref.finalize(self, self._run.close)
             self._finalizer.atexit = False  # the engine sees to the interpreter's exit
@@ -262,7 +271,7 @@ class DatasetIterator:
         self._run = None
         self._start = start
         self._rows, self._block_length, self._cursor, self._delivered_before = iter(()), 0, None, 0
-        self._pace = Pace()
+        self._pace = self._policy.pace()
         with self._turning:
             self._phase = _NEXT[self._phase, LOAD]
         continue_after_epoch(start.plan, start.epoch)

@@ -24,8 +24,8 @@ RULES: Final[tuple[Callable[[Node], Node], ...]] = (
 )
 
 
-def optimized(plan: Node) -> Node:
-    """Returns the plan after all rules."""
-    for rule in RULES:
+def optimized(plan: Node, rules: tuple[Callable[[Node], Node], ...] = RULES) -> Node:
+    """Returns the plan after all rules, or after those given."""
+    for rule in rules:
         plan = rule(plan)
     return plan

@@ -7,6 +7,7 @@ from typing import Self
 
 from headrace.caching.store import Filled
 from headrace.physical.budget import Budget
+from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.workers.gates import Gate, Gates
 from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, parallel_calls_of
@@ -22,6 +23,7 @@ class StageContext(RunContext):
     Attributes:
         budget: the bytes that the run may hold, who holds them, and how much is left to what reads ahead.
         gates: the way to the run's workers, one for each parallel operation; None inside a task, where nothing may wait for another task.
+        policy: how the run does what it may do in any way.
         deterministic: what stages that were not told do about the order of parallel work.
         replayed: True upstream of an operation that reads its input again when it is restored, so that the input must
             come in the same order again.
@@ -29,6 +31,7 @@ class StageContext(RunContext):
 
     budget: Budget
     gates: Gates | None
+    policy: RunPolicy = USUAL
     deterministic: bool = True
     replayed: bool = False
 

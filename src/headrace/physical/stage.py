@@ -112,7 +112,7 @@ class Pace:
     one cheap element says little about the next.
     """
 
-    __slots__ = ("_elements", "_limit", "_nbytes", "_seconds", "bytes_limit", "size", "target_s")
+    __slots__ = ("_elements", "_nbytes", "_seconds", "bytes_limit", "limit", "size", "target_s")
 
     GROWTH = 4
     # What a block weighs less than the one after it: about four blocks count, so it is quick to follow and slow to be
@@ -122,7 +122,7 @@ class Pace:
     def __init__(self, *, limit: int = 1 << 16, bytes_limit: int = 4 << 20, target_s: float = 1e-3) -> None:
         self.size = 1
         self.target_s = target_s
-        self._limit = max(1, limit)
+        self.limit = max(1, limit)
         self.bytes_limit = bytes_limit  # may be set at any time
         self._elements = self._seconds = self._nbytes = 0.0
 
@@ -137,7 +137,7 @@ class Pace:
             self.target_s * self._elements / max(self._seconds, 1e-9),
             self.bytes_limit * self._elements / max(self._nbytes, 1e-9),
             self.size * self.GROWTH,
-            self._limit,
+            self.limit,
         )
         self.size = max(1, int(wanted))
 

@@ -39,8 +39,7 @@ def test_a_shuffle_is_a_buffer_from_which_is_drawn(seed: int, length: int, size:
 
 @given(st.integers(0, 2**32), st.integers(1, 60), st.integers(1, 20), st.sampled_from([1, 3, 1000]))
 def test_an_element_comes_at_most_a_buffer_earlier(seed: int, length: int, size: int, block: int) -> None:
-    with in_blocks_of([block]):
-        order = list(hr.Dataset.range(length).shuffle(size, seed=seed))
+    order = list(in_blocks_of([block], hr.Dataset.range(length).shuffle(size, seed=seed)))
     assert sorted(order) == list(range(length))
     assert all(element < output + size for output, element in enumerate(order))
 

@@ -326,7 +326,9 @@ def _prefetch(node: Prefetch, state: State | None, context: StageContext) -> Sta
     if context.gates is None or node.buffer_size == 0:
         return upstream
     size = None if node.buffer_size == AUTOTUNE else node.buffer_size
-    return PrefetchStage(upstream, context.meter(node), buffer_size=size, budget=context.budget)
+    return PrefetchStage(
+        upstream, context.meter(node), buffer_size=size, budget=context.budget, pace=context.policy.pace
+    )
 
 
 @lower.register

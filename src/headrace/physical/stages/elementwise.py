@@ -341,6 +341,8 @@ def _map_stage(
         ordered=ordered,
         number=number,
         budget=context.budget,
+        pace=context.policy.pace,
+        ready_order=context.policy.ready_order,
         memory=BatchMemory(node.stacked, context.budget.share_bytes) if ordered and node.stacked else None,
         tuned=ConcurrencyTuner(gate.calls, maps[0].function) if node.num_parallel_calls == AUTOTUNE else None,
     )

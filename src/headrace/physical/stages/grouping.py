@@ -275,6 +275,7 @@ def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
         ordered=True,
         number=0,
         budget=context.budget,
+        pace=context.policy.pace,
     )
 
 

@@ -30,7 +30,7 @@ from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import is_ordered, lower
-from headrace.physical.stage import Item, Pace, Stage
+from headrace.physical.stage import Item, Stage
 from headrace.physical.workers.subplan_reader import OpenSubplan, PrefetchingReader, SubplanReader
 from headrace.plan.nesting import FlatMap, Interleave
 from headrace.semantics.failures import as_element_error, inside_element
@@ -316,7 +316,7 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
     def block_bytes() -> int:
         return max(1, context.budget.share_bytes // blocks)
 
-    pace = Pace(bytes_limit=block_bytes(), target_s=_READ_AHEAD_S)
+    pace = context.policy.pace(bytes_limit=block_bytes(), target_s=_READ_AHEAD_S)
     reader = (
         SubplanReader
         if gate is None

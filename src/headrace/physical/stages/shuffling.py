@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 
@@ -55,12 +56,20 @@ class ShuffleStage(Stage):
     """Elements in random order."""
 
     def __init__(
-        self, node: Shuffle, key: Key, input_stage: Stage, meter: Meter, state: State | None, *, holding: Holding
+        self,
+        node: Shuffle,
+        key: Key,
+        input_stage: Stage,
+        meter: Meter,
+        state: State | None,
+        *,
+        holding: Holding,
+        pace: Callable[..., Pace],
     ) -> None:
         self._size = buffer_slots(node)
         self._holding = holding
         part = min(_BYTES_AT_ONCE, holding.budget_bytes // _PART_AT_ONCE)
-        self._pace = Pace(limit=_READ_AT_ONCE, bytes_limit=max(1, part))
+        self._pace = pace(limit=_READ_AT_ONCE, bytes_limit=max(1, part))
         self._key = key
         self._emitted: int = state["emitted"] if state else 0
         self._next: int = state["read"] if state else 0  # the number of the next input element
@@ -331,4 +340,12 @@ class _ShuffleCursor:
 def _shuffle(node: Shuffle, state: State | None, context: StageContext) -> Stage:
     upstream = lower(node.input, input_state(state), context.replaying())
     holding = context.holding(node, SHUFFLE_REMEDY)
-    return ShuffleStage(node, shuffle_key(node, context), upstream, context.meter(node), state, holding=holding)
+    return ShuffleStage(
+        node,
+        shuffle_key(node, context),
+        upstream,
+        context.meter(node),
+        state,
+        holding=holding,
+        pace=context.policy.pace,
+    )

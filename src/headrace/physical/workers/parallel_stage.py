@@ -25,6 +25,7 @@ from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
 from headrace.physical.workers.gates import Gate
+from headrace.physical.workers.ready_order import FIRST_READY, ReadyOrder
 from headrace.queues.channel import EMPTY, Channel
 from headrace.semantics.elementwise import DeliveredRuns
 
@@ -74,6 +75,8 @@ class ParallelStage(Stage):
         ordered: bool,
         number: int,
         budget: Budget,
+        pace: Callable[..., Pace] = Pace,
+        ready_order: ReadyOrder = FIRST_READY,
         memory: BatchMemory | None = None,
         tuned: ConcurrencyTuner | None = None,
     ) -> None:
@@ -87,8 +90,8 @@ class ParallelStage(Stage):
         self._window = 2 * calls if calls > 1 else 1
         self._budget = budget
         # A block must not take more than its part of the bytes that the window may hold.
-        self._pace = Pace(bytes_limit=self._most_bytes_a_block(), target_s=_TASK_S)
-        self._reading = Pace(target_s=_READ_S)
+        self._pace = pace(bytes_limit=self._most_bytes_a_block(), target_s=_TASK_S)
+        self._reading = pace(target_s=_READ_S)
         self._read_s = 0.0  # how long the latest read took
         self._reads_slowly = False  # so that reading, and not the work, is what the next result waits for
         self._tasks: deque[_Task] = deque()  # in the order of the input
@@ -98,6 +101,7 @@ class ParallelStage(Stage):
         self._read_elements = 0
         self._ended = False
         self._closed = False
+        self._ready_order = ready_order
         self._delivery = None if ordered else _Delivery(input_stage.cursor, number)
 
     def _pull(self, limit: int) -> Item:
@@ -120,7 +124,7 @@ class ParallelStage(Stage):
         if self._delivery is None:
             head = self._tasks[0] if self._tasks else None
             return head if head is not None and head.pieces is not None else None
-        return next((task for task in self._tasks if task.pieces), None)
+        return self._ready_order.next_of(task for task in self._tasks if task.pieces)
 
     def _delivered(self, task: _Task, limit: int) -> Item:
         if not self._reads_slowly:  # else what is ready would wait for what is not there yet
@@ -229,6 +233,8 @@ class ParallelStage(Stage):
     def _collect(self) -> None:
         while (task := self._done.get_nowait()) is not EMPTY:
             self._account(task)
+        while self._running and self._ready_order.waits_for_all:
+            self._wait()
 
     @waits
     def _wait(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 from headrace.blocks.block import Block, Failure
 from headrace.coordination import Coordinator
@@ -27,9 +28,18 @@ class PrefetchStage(Stage):
     Args:
         buffer_size: how many elements may lie ready; None leaves the choice to the stage.
         budget: says how many bytes may lie ready.
+        pace: makes what says how many elements to read at once.
     """
 
-    def __init__(self, input_stage: Stage, meter: Meter, *, buffer_size: int | None, budget: Budget) -> None:
+    def __init__(
+        self,
+        input_stage: Stage,
+        meter: Meter,
+        *,
+        buffer_size: int | None,
+        budget: Budget,
+        pace: Callable[..., Pace],
+    ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
         self._budget = budget
         self._counts_blocks = buffer_size is None
@@ -38,7 +48,7 @@ class PrefetchStage(Stage):
             capacity=capacity, capacity_bytes=budget.share_bytes, name="prefetch"
         )
         # A quarter of the buffer at once, so that there is room to make the next block while one is consumed.
-        self._pace = Pace(
+        self._pace = pace(
             limit=1 << 16 if buffer_size is None else -(-buffer_size // 4), bytes_limit=max(1, budget.share_bytes // 4)
         )
         self._coordinator = Coordinator()

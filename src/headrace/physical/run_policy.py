@@ -1,0 +1,39 @@
+"""What a run is free to do in more than one way, while what comes out is the same.
+
+Users cannot choose here. The laws do, to run a plan in the ways that chance takes seldom: with one rule alone, in blocks of
+sizes that do not fit, with the latest result first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Final
+
+from headrace.optimize.rules import RULES
+from headrace.physical.budget import Budget
+from headrace.physical.stage import Pace
+from headrace.physical.workers.ready_order import FIRST_READY, ReadyOrder
+from headrace.plan.node import Node
+
+__all__ = ["USUAL", "RunPolicy"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RunPolicy:
+    """How a run does what it may do in any way.
+
+    Attributes:
+        rules: what makes the plan that runs of the plan that was written.
+        pace: makes what decides how many elements a stage asks for at once.
+        budget: makes what decides how much may be held.
+        ready_order: which result comes next where any may.
+    """
+
+    rules: tuple[Callable[[Node], Node], ...] = RULES
+    pace: Callable[..., Pace] = Pace
+    budget: Callable[..., Budget] = Budget
+    ready_order: ReadyOrder = FIRST_READY
+
+
+USUAL: Final = RunPolicy()
