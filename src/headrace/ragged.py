@@ -10,6 +10,7 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.structure import object_array
+from headrace.tensor_spec import TensorSpec
 
 __all__ = ["RaggedTensor"]
 
@@ -19,7 +20,8 @@ class RaggedTensor:
     """Rows of different lengths, one behind the other: row i is ``values[row_splits[i]:row_splits[i + 1]]``.
 
     The names are TensorFlow's. It is structure, as a tuple is: a function may build another, ``to_torch`` makes tensors of
-    its two arrays, and a cache stores them.
+    its two arrays, and a cache stores them. In an ``element_spec`` it holds two ``TensorSpec``, and is equal to another that
+    holds equal ones; one with arrays is equal to itself alone.
 
     Attributes:
         values: all rows, joined along their first axis.
@@ -39,6 +41,17 @@ class RaggedTensor:
 
     values: Any
     row_splits: Any
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RaggedTensor) or not self._is_spec() or not other._is_spec():
+            return NotImplemented
+        return bool((self.values, self.row_splits) == (other.values, other.row_splits))
+
+    def __hash__(self) -> int:
+        return hash((self.values, self.row_splits)) if self._is_spec() else object.__hash__(self)
+
+    def _is_spec(self) -> bool:
+        return isinstance(self.values, TensorSpec) and isinstance(self.row_splits, TensorSpec)
 
     def __len__(self) -> int:
         return len(self.row_splits) - 1
