@@ -162,7 +162,9 @@ class Windowing(DatasetMixin):
             if to_boundary:
                 held = group.__headrace_plan__()
                 assert isinstance(held, WindowContents)  # as group_by_window gives it
-                shapes = boundary_shapes(padded_shapes, buckets.padded_length(bucket), spec, held.elements.rows()[0])
+                shapes = boundary_shapes(
+                    padded_shapes, buckets.padded_length(bucket), spec, lambda: held.elements.rows()[0]
+                )
             return group.padded_batch(size, shapes, padding_values, drop_remainder=drop_remainder)
 
         return self.group_by_window(

@@ -82,19 +82,19 @@ class Buckets:
         return self.boundaries[bucket] - 1
 
 
-def boundary_shapes(shapes: Any, length: int, spec: Spec, element: Any) -> Any:
+def boundary_shapes(shapes: Any, length: int, spec: Spec, element: Callable[[], Any]) -> Any:
     """Returns the shapes to pad to, with ``length`` in place of the axes that were left open.
 
     Args:
         shapes: what the user gave, or None.
         length: the longest that fits the bucket.
         spec: what is known of the elements, or None.
-        element: one of them, to see how many axes its components have. Where nothing is known of them, the
-            first axis is the sequence's.
+        element: returns one of them, to see how many axes its components have; called where nothing is known of them.
+            The first axis is then the sequence's.
     """
     if shapes is not None:
         return _filled(shapes, length)
-    known = spec if spec is not None else spec_of(element)
+    known = spec if spec is not None else spec_of(element())
     leaves, treedef = flatten(known)
     if spec is None:
         return unflatten(treedef, [[length, *[None] * (len(leaf.shape) - 1)] if leaf.shape else [] for leaf in leaves])

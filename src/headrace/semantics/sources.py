@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.origin import Indices, as_array
-from headrace.blocks.payload import Columns, Rows
+from headrace.blocks.payload import Columns, IndexSource, Rows
 from headrace.errors import DataLossError, InternalError
 from headrace.ownership import has_fixed_contents, read_only, read_only_array
 from headrace.plan.node import Node
@@ -151,7 +151,7 @@ def fewer_elements(length: int, index: int) -> DataLossError:
     return DataLossError(f"it has {length} elements, and reading is to go on at element {index}: it has changed")
 
 
-def index_source(node: Node, context: RunContext) -> tuple[Any, int | None]:
+def index_source(node: Node, context: RunContext) -> tuple[IndexSource, int | None]:
     """The indexed source of a node that has one, and its length, None if it never ends."""
     match node:
         case FromTensors():

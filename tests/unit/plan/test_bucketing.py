@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -52,12 +52,15 @@ def test_boundaries_rise(boundaries: list[int]) -> None:
         Buckets.of(len, boundaries, [1, 1, 1], bounded=False)
 
 
-def test_only_axes_that_are_open_are_padded_to_the_boundary() -> None:
-    element = {"x": np.zeros((2, 4)), "y": 1}
-    assert boundary_shapes({"x": [None, 4], "y": []}, 9, None, element) == {"x": [9, 4], "y": []}
+def unread() -> NoReturn:
+    pytest.fail("nothing of an element is to be known")
+
+
+def test_only_axes_that_are_open_are_padded_to_the_boundary_and_no_element_is_read() -> None:
+    assert boundary_shapes({"x": [None, 4], "y": []}, 9, None, unread) == {"x": [9, 4], "y": []}
     known = {"x": hr.TensorSpec((None, 4), np.float64), "y": hr.TensorSpec((), np.int64)}
-    assert boundary_shapes(None, 9, known, element) == {"x": [9, 4], "y": []}
+    assert boundary_shapes(None, 9, known, unread) == {"x": [9, 4], "y": []}
 
 
 def test_where_nothing_is_known_the_first_axis_is_the_sequences() -> None:
-    assert boundary_shapes(None, 9, None, (np.zeros((2, 4)), 1)) == ([9, None], [])
+    assert boundary_shapes(None, 9, None, lambda: (np.zeros((2, 4)), 1)) == ([9, None], [])

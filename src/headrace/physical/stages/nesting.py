@@ -111,6 +111,7 @@ class InterleaveStage(Stage):
         ahead: int = 0,
         ordered: bool = True,
     ) -> None:
+        super().__init__(meter, (input_stage,), input_stage.cursor)
         self._label = label
         self._open_plan = open_plan
         self._block_length = block_length
@@ -123,13 +124,11 @@ class InterleaveStage(Stage):
         self._given: int = state["given"] if state else 0
         self._number: int = state["number"] if state else 0
         self._slots: list[OpenSubplan | None] = [None] * cycle_length
-        # ``inputs`` first: the base class and ``_position`` read it.
-        self.inputs = (input_stage,)
         for index, saved in enumerate(state["slots"] if state else ()):
             if saved is not None:
                 opener = reopen(saved["opener"])
                 self._slots[index] = self._opened(opener, saved["number"], saved["inner"])
-        super().__init__(meter, (input_stage,), self._cursor(_NO_SLOTS))
+        self.cursor = self._cursor(_NO_SLOTS)
 
     # ------------------------------------------------------------------ opening
 
