@@ -22,6 +22,8 @@ __all__ = [
     "IndexCursor",
     "JoinedCursor",
     "OffsetCursor",
+    "Position",
+    "PositionsCursor",
     "SavedCursor",
     "State",
     "StridedCursor",
@@ -41,6 +43,28 @@ class Cursor(Protocol):
     def state(self) -> State:
         """This position as plain, JSON-able data."""
         ...
+
+
+class Position(Protocol):
+    """A position that is written down as it is."""
+
+    def state(self) -> State:
+        """This position as plain, JSON-able data."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PositionsCursor:
+    """In a block for each of whose elements the position is known, and that after the last one."""
+
+    positions: Sequence[Position]
+    index: int = 0
+
+    def advance(self, count: int) -> PositionsCursor:
+        return PositionsCursor(self.positions, self.index + count)
+
+    def state(self) -> State:
+        return self.positions[self.index].state()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

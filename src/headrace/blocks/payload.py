@@ -32,6 +32,7 @@ __all__ = [
     "Payload",
     "Rows",
     "Zipped",
+    "is_alike",
     "join",
     "woven",
 ]
@@ -335,8 +336,8 @@ def join(payloads: Sequence[Payload]) -> Payload:
         return Indexed(first.source, np.concatenate([as_array(p.indices) for p in payloads]))  # type: ignore[attr-defined]
     if isinstance(first, BatchBufferView) and (whole := _joined_views(first, payloads)) is not None:
         return whole
-    if isinstance(first, Columns) and all(_alike(first, payload) for payload in payloads):
-        return _joined_columns(first, payloads)  # type: ignore[arg-type]  # _alike has looked
+    if isinstance(first, Columns) and all(is_alike(first, payload) for payload in payloads):
+        return _joined_columns(first, payloads)  # type: ignore[arg-type]  # is_alike has looked
     return Rows([row for payload in payloads for row in payload.rows()])
 
 
@@ -350,7 +351,8 @@ def _joined_views(first: BatchBufferView, payloads: Sequence[Payload]) -> BatchB
     return BatchBufferView(first.buffer, first.start, stop)
 
 
-def _alike(first: Columns, other: Payload) -> bool:
+def is_alike(first: Columns, other: Payload) -> bool:
+    """Returns whether columns have one structure, the same dtypes and shapes, and may be written to alike."""
     if not isinstance(other, Columns) or other.treedef != first.treedef:
         return False
     if first.matrix is not None and other.matrix is not None:
@@ -372,10 +374,10 @@ def _joined_columns(first: Columns, payloads: Sequence[Columns]) -> Columns:
 def woven(payloads: Sequence[Payload], turn: int) -> Payload:
     """Payloads of one length by turns: ``turn`` elements of each, again and again; they divide the length."""
     first = payloads[0]
-    if not isinstance(first, Columns) or not all(_alike(first, payload) for payload in payloads):
+    if not isinstance(first, Columns) or not all(is_alike(first, payload) for payload in payloads):
         order = np.arange(len(payloads) * len(first)).reshape(len(payloads), -1, turn).swapaxes(0, 1).ravel()
         return join(payloads).subset(order)
-    parts: list[Columns] = payloads  # type: ignore[assignment]  # _alike has looked
+    parts: list[Columns] = payloads  # type: ignore[assignment]  # is_alike has looked
     if all(part.matrix is not None for part in parts):
         return Columns(first.treedef, None, _woven_arrays([part.matrix for part in parts], turn))  # type: ignore[misc]  # none is None
     table = zip(*(part.arrays for part in parts), strict=True)

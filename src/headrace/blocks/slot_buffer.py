@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.origin import as_array
-from headrace.blocks.payload import Columns, Indexed, Payload, Rows
+from headrace.blocks.payload import Columns, Indexed, Payload, Rows, is_alike
 from headrace.structure import Element, object_array
 
 __all__ = ["SlotBuffer"]
@@ -122,17 +122,10 @@ def _same_form(template: Payload, payload: Payload) -> bool:
     if isinstance(template, Indexed):
         return isinstance(payload, Indexed) and payload.source is template.source
     if isinstance(template, Columns):
-        return isinstance(payload, Columns) and _alike(template, payload)
+        # A matrix and columns are not kept in one form, equal as their elements may be.
+        same = isinstance(payload, Columns) and (template.matrix is None) == (payload.matrix is None)
+        return same and is_alike(template, payload)
     return True  # anything can be objects
-
-
-def _alike(template: Columns, payload: Columns) -> bool:
-    if template.treedef != payload.treedef or (template.matrix is None) != (payload.matrix is None):
-        return False
-    if template.matrix is None and template.locked != payload.locked:
-        return False
-    pairs = zip(_values(template, template), _values(payload, payload), strict=True)
-    return all(one.dtype == two.dtype and one.shape[1:] == two.shape[1:] for one, two in pairs)
 
 
 def _values(template: Payload | None, payload: Payload) -> list[np.ndarray]:

@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
-
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.cursor import Cursor, PositionsCursor
 from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Rows
 from headrace.physical.input_history import GroupOrigin
 from headrace.structure import Element
 
-__all__ = ["BlockBuilder", "PositionsCursor"]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class PositionsCursor:
-    """In a block for each of whose elements the position is known, and that after the last one."""
-
-    positions: Sequence[Cursor]
-    index: int = 0
-
-    def advance(self, count: int) -> PositionsCursor:
-        return PositionsCursor(self.positions, self.index + count)
-
-    def state(self) -> State:
-        return self.positions[self.index].state()
+__all__ = ["BlockBuilder"]
 
 
 class _WeighedRows(Rows):

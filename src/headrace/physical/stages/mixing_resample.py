@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.cursor import Cursor, PositionsCursor, State
 from headrace.blocks.origin import Indices, Origin
 from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError
@@ -77,20 +77,6 @@ class _ResamplePosition:
             "ended": self.ended,
             **self.group.state(self.offset),
         }
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _ResampleCursor:
-    """The positions before each element of a block, and after the last."""
-
-    positions: list[_ResamplePosition]
-    index: int = 0
-
-    def advance(self, count: int) -> _ResampleCursor:
-        return _ResampleCursor(self.positions, self.index + count)
-
-    def state(self) -> State:
-        return self.positions[self.index].state()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -222,8 +208,8 @@ class ResampleStage(Stage):
         self._held: Failure | None = None
         super().__init__(meter, (original, judged), self._cursor())
 
-    def _cursor(self) -> _ResampleCursor:
-        return _ResampleCursor([self._here()])
+    def _cursor(self) -> PositionsCursor:
+        return PositionsCursor([self._here()])
 
     def _here(self) -> _ResamplePosition:
         offset, group = self._offset, self._group
@@ -243,7 +229,7 @@ class ResampleStage(Stage):
             if given is None:
                 break
             if isinstance(given, HeadraceError):
-                failure = Failure(given, _ResampleCursor(positions[-1:]), self._cursor())
+                failure = Failure(given, PositionsCursor(positions[-1:]), self._cursor())
                 if not rows:
                     return failure
                 self._held = failure
@@ -252,7 +238,7 @@ class ResampleStage(Stage):
             rows.append((number, element))
             origins.append((origin, index))
             positions.append(self._here())
-        return Block(Rows(rows), _ResampleCursor(positions), _Origins(origins)) if rows else None
+        return Block(Rows(rows), PositionsCursor(positions), _Origins(origins)) if rows else None
 
     def _next(self, limit: int) -> _Classed | HeadraceError | None:
         """The next element of the output, or a failure in its place; None at the end."""
