@@ -25,23 +25,24 @@ def _first(run: _Run) -> int:
 
 
 class InputHistory:
-    """The runs of input that somebody may still need."""
+    """The runs of input that somebody may still need.
 
-    def __init__(self, cursor: Cursor) -> None:
-        self.runs: list[_Run] = [(0, cursor, None)]
-        self.number = 0  # of the next element
+    Args:
+        cursor: the position before the first element.
+        index: the number of that element.
+    """
+
+    def __init__(self, cursor: Cursor, index: int = 0) -> None:
+        # The last run is always the position after what was read: it may be needed before the next one comes.
+        self.runs: list[_Run] = [(index, cursor, None)]
+        self.index = index  # of the next element
 
     def add(self, item: Block | Failure) -> int:
         """A run came in; the number of its first element."""
-        first = self.number
-        if isinstance(item, Block):
-            self.runs.append((first, item.cursor, item.origin))
-            self.number += len(item)
-        else:
-            self.runs.append((first, item.cursor, None))
-            self.number += 1
-        # The position after it may be needed before the next run comes.
-        self.runs.append((self.number, item.after, None))
+        first = self.index
+        origin = item.origin if isinstance(item, Block) else None
+        self.index += len(item) if isinstance(item, Block) else 1
+        self.runs[-1:] = [(first, item.cursor, origin), (self.index, item.after, None)]
         return first
 
     def position(self, number: int) -> Cursor:

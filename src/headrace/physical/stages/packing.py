@@ -126,7 +126,7 @@ class PackStage(Stage):
             row = self._open.full()
             if row is not None:
                 return row
-            if self._next == self._reads.number:
+            if self._next == self._reads.index:
                 item = self._read(self.inputs[0], min(_READ_AT_ONCE, limit * self._sequences_a_row()))
                 if item is None:
                     return self._open.left()
@@ -142,7 +142,7 @@ class PackStage(Stage):
 
     def _take(self) -> Sequence[TokenSequence] | Failure | None:
         """Takes the next sequence; or gives the row that has to go out before, or its failure."""
-        element = self._rows[self._next - self._reads.number]
+        element = self._rows[self._next - self._reads.index]
         try:
             sequence = sequence_of(self._node, element, self._next)
         except Exception as error:  # noqa: BLE001 - an element's own methods may raise anything
@@ -181,7 +181,7 @@ class PackStage(Stage):
             for number, element in enumerate(item.payload.rows() if isinstance(item, Block) else (), first):
                 if number in wanted:
                     found[number] = sequence_of(self._node, element, number)
-            self._next = self._reads.number
+            self._next = self._reads.index
         self._lost = self._next < saved["read"] or wanted != set(found)
         if not self._lost:
             self._open.restore(found, saved["rows"], saved["offset"])

@@ -13,7 +13,6 @@ changes no other's place, and a map before a shuffle does what it does after it.
 
 from __future__ import annotations
 
-import bisect
 import dataclasses
 from collections.abc import Callable
 
@@ -21,11 +20,12 @@ import numpy as np
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State, input_state
-from headrace.blocks.origin import Indices, Origin, as_array, subset
+from headrace.blocks.origin import as_array
 from headrace.blocks.payload import Payload, Rows, join
 from headrace.blocks.slot_buffer import SlotBuffer
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
+from headrace.physical.input_history import InputHistory, ReadOrigin
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.plan.shuffling import Shuffle
@@ -72,14 +72,17 @@ class ShuffleStage(Stage):
         self._pace = pace(limit=_READ_AT_ONCE, bytes_limit=max(1, part))
         self._key = key
         self._emitted: int = state["emitted"] if state else 0
-        self._next: int = state["read"] if state else 0  # the number of the next input element
         self._total: int | None = state.get("total") if state else None
         # As the state has it: known only once all outputs that exchange an element are out.
         self._total_in_state = self._total
-        self._reads = _Reads(self._next, input_stage.cursor)
+        # An input element not later than the oldest that is held, and the position before it.
+        self._oldest: tuple[int, Cursor] = (state["read"] if state else 0, input_stage.cursor)
+        self._reads = InputHistory(input_stage.cursor, self._oldest[0])
         super().__init__(meter, (input_stage,), self._cursor_at(self._emitted))
         self._slots = SlotBuffer(self._size)
+        self._bound_at = self._emitted  # the output at which it was last looked which element is the oldest
         self._order: np.ndarray | None = None  # of the slots, while they drain
+        self._drain_start = 0  # the first output of these
         # The number of the element in each slot; None as long as element i lies in slot i.
         self._held: np.ndarray | None = None
         self._drawn_slots = np.empty(0, dtype=np.int64)  # draws, from output ``_drawn_from`` on
@@ -102,8 +105,8 @@ class ShuffleStage(Stage):
     def _fill_up_to(self, end: int) -> None:
         held = self._held
         slot_of = np.argsort(held) if held is not None else None
-        while self._next < end:
-            item = self._read_input(end - self._next)
+        while self._reads.index < end:
+            item = self._read_input(end - self._reads.index)
             if item is None:
                 return
             first, payload = item
@@ -142,17 +145,14 @@ class ShuffleStage(Stage):
         item = self._read(source, wanted if source.by_index else min(wanted, self._pace.size))
         if item is None:
             self._input_ended = True
-            self._total = self._next
+            self._total = self._reads.index
             return None
-        first = self._next
+        first = self._reads.add(item)
         if isinstance(item, Failure):
             self._slots.any_failure = True
             payload: Payload = Rows([item])
-            self._reads.add(first, item.cursor, None)
         else:
             payload = item.payload
-            self._reads.add(first, item.cursor, item.origin)
-        self._next += len(payload)
         if not source.by_index:
             self._pace.observe(len(payload), 0.0, payload.nbytes)
         return first, payload
@@ -176,7 +176,9 @@ class ShuffleStage(Stage):
         """The next outputs, while elements still come in or else from what is left."""
         if self._emitted - self._bound_at >= self._size:
             # Once for as many outputs as there are slots: it is a look at every slot.
-            self._reads.forget_before(0 if self._held is None else int(self._held.min()))
+            oldest = 0 if self._held is None else int(self._held.min())
+            self._reads.forget_before(oldest)
+            self._oldest = (oldest, self._reads.position(oldest))
             self._bound_at = self._emitted
         if self._order is None:
             incoming = self._incoming(limit)
@@ -192,10 +194,10 @@ class ShuffleStage(Stage):
 
     def _incoming(self, limit: int) -> tuple[int, Payload] | None:
         """Elements to come in for as many outputs; one exchange of many costs little more than one of a few."""
-        first = self._next
+        first = self._reads.index
         pieces: list[Payload] = []
-        while self._next - first < limit:
-            item = self._read_input(limit - (self._next - first))
+        while self._reads.index - first < limit:
+            item = self._read_input(limit - (self._reads.index - first))
             if item is None:
                 break
             pieces.append(item[1])
@@ -240,12 +242,12 @@ class ShuffleStage(Stage):
         return self._output(payload, taken)
 
     def _output(self, payload: Payload, numbers: np.ndarray) -> Block:
-        block = Block(payload, self._cursor_at(self._emitted), _ReadOrigin(self._reads.origins, numbers))
+        block = Block(payload, self._cursor_at(self._emitted), self._reads.origins(numbers))
         self._emitted += len(payload)
         return block
 
     def _cursor_at(self, emitted: int) -> Cursor:
-        return _ShuffleCursor(emitted, *self._reads.oldest, self._total_in_state)
+        return _ShuffleCursor(emitted, *self._oldest, self._total_in_state)
 
     def _without_failures(self, block: Block) -> Item:
         """The block as far as its first failure, or that failure."""
@@ -260,10 +262,10 @@ class ShuffleStage(Stage):
 
 
 def _rejoined(first: Block, second: Block) -> Block:
-    assert isinstance(first.origin, _ReadOrigin)
-    assert isinstance(second.origin, _ReadOrigin)
-    numbers = np.concatenate([first.origin.numbers, second.origin.numbers])
-    return Block(join([first.payload, second.payload]), first.cursor, _ReadOrigin(first.origin.pieces, numbers))
+    assert isinstance(first.origin, ReadOrigin)
+    assert isinstance(second.origin, ReadOrigin)
+    numbers = np.concatenate([as_array(first.origin.numbers), as_array(second.origin.numbers)])
+    return Block(join([first.payload, second.payload]), first.cursor, ReadOrigin(first.origin.runs, numbers))
 
 
 def _previous_equal(slots: np.ndarray) -> np.ndarray:
@@ -273,50 +275,6 @@ def _previous_equal(slots: np.ndarray) -> np.ndarray:
     earlier = np.full(len(slots), -1, dtype=np.int64)
     earlier[order[1:][same]] = order[:-1][same]
     return earlier
-
-
-class _Reads:
-    """The runs of input elements that may still be held: where each began, and where its elements came from."""
-
-    def __init__(self, first: int, cursor: Cursor) -> None:
-        self._runs: list[tuple[int, Cursor]] = [(first, cursor)]
-        self.origins: list[tuple[int, Origin]] = []
-        self.oldest = (first, cursor)
-
-    def add(self, first: int, cursor: Cursor, origin: Origin | None) -> None:
-        """A run came in."""
-        self._runs.append((first, cursor))
-        if origin is not None:
-            self.origins.append((first, origin))
-
-    def forget_before(self, oldest: int) -> None:
-        """No element before this one is held any more."""
-        run = bisect.bisect_right(self._runs, oldest, key=_start) - 1
-        first, cursor = self._runs[run]
-        # New lists, because cursors and origins that are on their way hold the old ones.
-        self._runs = self._runs[run:]
-        self.origins = self.origins[max(0, bisect.bisect_right(self.origins, oldest, key=_start) - 1) :]
-        self.oldest = (oldest, cursor.advance(oldest - first))
-
-
-def _start(run: tuple[int, object]) -> int:
-    return run[0]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _ReadOrigin:
-    """Elements by the numbers under which they were read."""
-
-    pieces: list[tuple[int, Origin]]
-    numbers: np.ndarray
-
-    def subset(self, indices: Indices) -> _ReadOrigin:
-        return _ReadOrigin(self.pieces, as_array(subset(self.numbers, indices)))
-
-    def describe(self, index: int) -> str:
-        number = int(self.numbers[index])
-        first, origin = self.pieces[bisect.bisect_right(self.pieces, number, key=_start) - 1]
-        return origin.describe(number - first)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class WindowStage(Stage):
         made = BlockBuilder(payload.nbytes)
         for begin in begins:
             window = self._window(begin, payload)
-            position, after = self._reads.position(begin), self._reads.position(min(begin + step, self._reads.number))
+            position, after = self._reads.position(begin), self._reads.position(min(begin + step, self._reads.index))
             if isinstance(window, HeadraceError):
                 made.fail(Failure(window, position, after))
             else:
@@ -71,8 +71,8 @@ class WindowStage(Stage):
         return made.finish()
 
     def _read_up_to(self, end: int) -> None:
-        while self._reads.number < end and not self._input_ended:
-            item = self._read(self.inputs[0], end - self._reads.number)
+        while self._reads.index < end and not self._input_ended:
+            item = self._read(self.inputs[0], end - self._reads.index)
             if item is None:
                 self._input_ended = True
                 return
@@ -84,7 +84,7 @@ class WindowStage(Stage):
 
     def _begun(self) -> int:
         """How many windows begin in what was read; if the rest is dropped, how many are whole."""
-        node, have = self._node, self._reads.number - self._first
+        node, have = self._node, self._reads.index - self._first
         if node.drop_remainder:
             return max(0, (have - node.span) // node.step + 1)
         return max(0, -(-have // node.step))
@@ -92,7 +92,7 @@ class WindowStage(Stage):
     def _window(self, begin: int, payload: Payload) -> tuple[Element, tuple[Origin, int]] | HeadraceError:
         """A window, where its elements came from, and how many; the first failure among them, where there is one."""
         node = self._node
-        numbers = range(begin, min(begin + node.span, self._reads.number), node.stride)
+        numbers = range(begin, min(begin + node.span, self._reads.index), node.stride)
         failure = next((self._failures[number] for number in numbers if number in self._failures), None)
         if failure is not None:
             return failure
@@ -112,7 +112,7 @@ class WindowStage(Stage):
 
     def _forget_before(self, number: int, payload: Payload) -> None:
         """Drops what no window needs any more."""
-        number = min(number, self._reads.number)
+        number = min(number, self._reads.index)
         gone = number - self._first - sum(failed < number for failed in self._failures)
         self._payloads = [payload.subset(range(gone, len(payload)))] if gone < len(payload) else []
         self._failures = {failed: error for failed, error in self._failures.items() if failed >= number}

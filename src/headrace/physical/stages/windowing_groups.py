@@ -226,7 +226,7 @@ class GroupWindowsStage(Stage):
     def _look_at(self, block: Block) -> _Group | Failure | None:
         """Puts the next element into its group."""
         number = self._next
-        index = number - (self._reads.number - len(block))
+        index = number - (self._reads.index - len(block))
         if index == len(block) - 1:
             self._block = None
         element = self._rows[index]
@@ -301,7 +301,7 @@ class GroupWindowsStage(Stage):
                 if number in holder:
                     holder[number].add(number, row)
                     found += 1
-            self._next = self._reads.number
+            self._next = self._reads.index
         return found == len(holder)
 
     # -------------------------------------------------------------------- ending
