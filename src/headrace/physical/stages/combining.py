@@ -10,6 +10,7 @@ from headrace.blocks.cursor import Cursor, State
 from headrace.blocks.payload import Zipped
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
+from headrace.physical.lookahead import StageLookahead
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.combining import Zip
@@ -28,7 +29,7 @@ class ZipStage(Stage):
     def __init__(self, treedef: TreeDef, inputs: Sequence[Stage], meter: Meter, *, ended: bool = False) -> None:
         super().__init__(meter, inputs, _ZipCursor(tuple(stage.cursor for stage in inputs), ended=ended))
         self._treedef = treedef
-        self._heads: list[Item] = [None] * len(inputs)
+        self._ahead = [StageLookahead(stage, self._read) for stage in inputs]
         self._ended = ended
         self.by_index = all(stage.by_index for stage in inputs)
 
@@ -36,45 +37,34 @@ class ZipStage(Stage):
         if self._ended:
             return None
         heads: list[Block | Failure] = []
-        for index, stage in enumerate(self.inputs):
-            head = self._heads[index] or self._read(stage, limit)
+        for ahead in self._ahead:
+            head = ahead.peek(limit)
             if head is None:
                 self._ended = True
                 break
-            self._heads[index] = head
             heads.append(head)
         failure = next((head for head in heads if isinstance(head, Failure)), None)
         if failure is not None:
             return self._failed(failure)
         if self._ended:
             return None
-        return self._zipped([head for head in heads if isinstance(head, Block)], limit)
+        return self._zipped(min(limit, *(len(head) for head in heads if isinstance(head, Block))))
 
-    def _zipped(self, heads: list[Block], limit: int) -> Block:
-        count = min(limit, *map(len, heads))
-        self._drop(count)
-        payload = Zipped(self._treedef, [head.slice(0, count).payload for head in heads])
-        return Block(payload, _ZipCursor(tuple(head.cursor for head in heads)), heads[0].origin)
+    def _zipped(self, count: int) -> Block:
+        blocks = [ahead.take(count) for ahead in self._ahead]
+        payload = Zipped(self._treedef, [block.payload for block in blocks])
+        return Block(payload, _ZipCursor(tuple(block.cursor for block in blocks)), blocks[0].origin)
 
     def _failed(self, failure: Failure) -> Failure:
         # What was not read, because the row had ended, stands where it stood.
-        positions = list(zip(self._heads, self.inputs, strict=True))
-        before = tuple(stage.cursor if head is None else head.cursor for head, stage in positions)
-        after = tuple(_behind(head, stage) for head, stage in positions)
-        self._drop(1)
+        before = tuple(ahead.cursor for ahead in self._ahead)
+        for ahead in self._ahead:
+            if isinstance(ahead.head, Block):
+                ahead.take(1)
+            elif isinstance(ahead.head, Failure):
+                ahead.drop_failure()
+        after = tuple(ahead.cursor for ahead in self._ahead)
         return Failure(failure.error, _ZipCursor(before), _ZipCursor(after, ended=self._ended))
-
-    def _drop(self, count: int) -> None:
-        for index, head in enumerate(self._heads):
-            rest = head.slice(count, len(head)) if isinstance(head, Block) and len(head) > count else None
-            self._heads[index] = rest
-
-
-def _behind(head: Item, stage: Stage) -> Cursor:
-    """The position after the first element of what an input has given."""
-    if head is None:
-        return stage.cursor
-    return head.after if isinstance(head, Failure) else head.cursor.advance(1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

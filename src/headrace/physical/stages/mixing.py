@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from headrace.blocks.block import Block, Failure, joined_block
+from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State
 from headrace.blocks.gathered import GatheredPayload
 from headrace.blocks.origin import JoinedOrigin, Origin
@@ -23,6 +23,7 @@ from headrace.blocks.payload import Payload, Rows, join
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
+from headrace.physical.lookahead import StageLookahead
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.mixing import ChooseFromDatasets, Mixture, SampleFromDatasets
@@ -40,52 +41,6 @@ from headrace.semantics.mixing import (
 from headrace.semantics.random_streams import Key
 
 __all__ = ["DrawnChoices", "MixStage", "ReadChoices"]
-
-
-class Lookahead:
-    """What was read of one dataset and not given yet: a block, and after it perhaps a failure."""
-
-    __slots__ = ("_block", "_read", "ended", "failure", "stage")
-
-    def __init__(self, stage: Stage, read: Callable[[Stage, int], Item]) -> None:
-        self.stage = stage
-        self._read = read
-        self._block: Block | None = None
-        self.failure: Failure | None = None
-        self.ended = False
-
-    @property
-    def cursor(self) -> Cursor:
-        """The position of the next element."""
-        if self._block is not None:
-            return self._block.cursor
-        return self.stage.cursor if self.failure is None else self.failure.cursor
-
-    def look(self, wanted: int) -> int:
-        """Reads so many elements, if there are; returns how many there are before a failure or the end."""
-        blocks = [self._block] if self._block is not None else []
-        length = sum(map(len, blocks))
-        while length < wanted and self.failure is None and not self.ended:
-            item = self._read(self.stage, wanted - length)
-            if isinstance(item, Block):
-                blocks.append(item)
-                length += len(item)
-            else:
-                self.failure, self.ended = item, item is None
-        self._block = joined_block(blocks) if blocks else None
-        return length
-
-    def peek(self, count: int) -> Block:
-        """The next elements, which were read and stay the next."""
-        assert self._block is not None  # look has said so
-        return self._block.slice(0, count)
-
-    def take(self, count: int) -> Block:
-        """The next elements, which were read."""
-        taken, block = self.peek(count), self._block
-        assert block is not None  # as above
-        self._block = block.slice(count, len(block)) if count < len(block) else None
-        return taken
 
 
 def choices(drawn: np.ndarray, weights: np.ndarray, is_open: np.ndarray) -> np.ndarray:
@@ -149,16 +104,16 @@ class ReadChoices:
         self._label = node.label
         self._count = len(node.datasets)
         self._key = key
-        self._ahead = Lookahead(stage, lambda upstream, limit: upstream.pull(limit))
+        self._ahead = StageLookahead(stage)
 
     def peek(self, limit: int, is_open: np.ndarray) -> np.ndarray | Failure | None:
         """The next choices, at most ``limit``; a failure in place of one that is none; None at the end."""
-        available = self._ahead.look(limit)
-        if not available:
-            failure, self._ahead.failure = self._ahead.failure, None
-            self.draws += failure is not None
-            return failure
-        block = self._ahead.peek(min(limit, available))
+        if not self._ahead.fill(limit):
+            if self._ahead.head is None:
+                return None
+            self.draws += 1
+            return self._ahead.drop_failure()
+        block = self._ahead.first(limit)
         made, error = self._named(block) if self._key is None else self._drawn(self._key, block, is_open)
         if len(made) or error is None:
             return made
@@ -246,7 +201,7 @@ class MixStage(Stage):
         self._label = node.label
         self._stops = node.stop_on_empty_dataset
         self._selection = selection
-        self._ahead = [Lookahead(stage, self._read) for stage in inputs]
+        self._ahead = [StageLookahead(stage, self._read) for stage in inputs]
         self._is_open = np.ones(len(inputs), dtype=bool)
         self._is_open[state["ended"] if state else []] = False
         self._idle = 0
@@ -316,7 +271,7 @@ class MixStage(Stage):
         starts = np.cumsum(wanted) - wanted
         cut = len(sources)
         for source in np.flatnonzero(wanted).tolist():
-            available = self._ahead[source].look(int(wanted[source]))
+            available = self._ahead[source].fill(int(wanted[source]))
             if available < wanted[source]:
                 cut = min(cut, int(order[starts[source] + available]))
         if cut == 0:
@@ -326,12 +281,12 @@ class MixStage(Stage):
     def _without(self, source: int, index: int) -> Item:
         """What comes of a choice whose dataset has no element: its failure, or nothing."""
         ahead = self._ahead[source]
-        if ahead.failure is None:
+        if ahead.head is None:
             self._skip(index + 1)
             self._is_open[source] = False
             return None
         before = self._here()
-        failure, ahead.failure = ahead.failure, None
+        failure = ahead.drop_failure()
         self._selection.drop(index + 1)
         return self._failed(failure.error, before)
 

@@ -11,6 +11,7 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
 from headrace.observe.frames import since, waits, within
 from headrace.observe.meter import Meter
+from headrace.physical.lookahead import Lookahead
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.gates import Gate
 from headrace.queues.channel import EMPTY, Channel
@@ -18,7 +19,7 @@ from headrace.queues.channel import EMPTY, Channel
 __all__ = ["OpenSubplan", "PrefetchingReader", "SubplanReader"]
 
 
-class SubplanReader:
+class SubplanReader(Lookahead):
     """Reads the stage of an inner plan when it is asked; opens it with the first read.
 
     A failure to open is the one thing that such a reader gives.
@@ -30,17 +31,17 @@ class SubplanReader:
     def __init__(
         self, open_stage: Callable[[], Stage | Failure], cursor: Cursor | None, origin: Callable[[], str]
     ) -> None:
+        super().__init__()
         self._open_stage = open_stage
         self.origin = origin  # of the element that the plan was made of, in words
         self._stage: Stage | Failure | None = None
-        self._head: Block | Failure | None = None
-        self._ended = False
         self._cursor = cursor
 
     @property
     def cursor(self) -> Cursor | None:
         """The position of the next element; None at the start of a plan that was not opened yet."""
-        return self._cursor if self._head is None else self._head.cursor
+        head = self.head
+        return self._cursor if head is None else head.cursor
 
     @property
     def failed_to_open(self) -> bool:
@@ -54,29 +55,17 @@ class SubplanReader:
     @property
     def is_read(self) -> bool:
         """Whether all that the plan has was read, if not taken."""
-        return self._ended
-
-    def peek(self, limit: int) -> Item:
-        """The next item, which stays the next; ``limit`` bounds what is read for it."""
-        if self._head is None and not self._ended:
-            self._head = self._next(limit)
-            self._ended = self._head is None
-        return self._head
+        return self.ended
 
     def take(self, count: int) -> Block:
-        """The first elements of the block that ``peek`` gave."""
-        block = self._head
-        assert isinstance(block, Block)  # as peek has said
-        self._head = block.slice(count, len(block)) if len(block) > count else None
-        self._cursor = block.cursor.advance(count)
-        return block.slice(0, count)
+        block = super().take(count)
+        self._cursor = block.after
+        return block
 
-    def drop_failure(self) -> None:
-        """Goes on after the failure that ``peek`` gave."""
-        failure = self._head
-        assert isinstance(failure, Failure)  # as peek has said
-        self._head = None
+    def drop_failure(self) -> Failure:
+        failure = super().drop_failure()
         self._cursor = failure.after
+        return failure
 
     def _next(self, limit: int) -> Item:
         return self._make(limit)
@@ -178,7 +167,7 @@ class PrefetchingReader(SubplanReader):
         self._made.put_nowait((item, time.perf_counter() - start))
 
     def is_ready(self) -> bool:
-        return self._head is not None or self._ended or len(self._made) > 0
+        return self.head is not None or self.ended or len(self._made) > 0
 
     @property
     def is_read(self) -> bool:

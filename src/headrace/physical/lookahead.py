@@ -1,0 +1,102 @@
+"""Items that are read of something before they are taken: of a stage, or of the plan that a function made.
+
+What lies ready is a block, and after it perhaps a failure; a failure alone where there is no block. It stays the next until
+it is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headrace.blocks.block import Block, Failure, joined_block
+from headrace.blocks.cursor import Cursor
+from headrace.physical.stage import Item, Stage
+
+__all__ = ["Lookahead", "StageLookahead"]
+
+
+class Lookahead:
+    """What was read and not taken yet."""
+
+    def __init__(self) -> None:
+        self._block: Block | None = None
+        self._failure: Failure | None = None
+        self.ended = False  # whether all was read
+
+    def _next(self, limit: int) -> Item:
+        """Reads the next item, of at most ``limit`` elements."""
+        raise NotImplementedError
+
+    @property
+    def head(self) -> Item:
+        """The next item, if it was read; None otherwise, and at the end."""
+        return self._failure if self._block is None else self._block
+
+    def peek(self, limit: int) -> Item:
+        """Returns the next item, which stays the next; ``limit`` bounds what is read for it. None at the end."""
+        if self._block is None and self._failure is None and not self.ended:
+            item = self._next(limit)
+            if isinstance(item, Block):
+                self._block = item
+            else:
+                self._failure, self.ended = item, item is None
+            return item
+        return self.head
+
+    def fill(self, wanted: int) -> int:
+        """Reads until ``wanted`` elements lie ready; returns how many do, fewer only before a failure or the end."""
+        blocks = [self._block] if self._block is not None else []
+        length = sum(map(len, blocks))
+        while length < wanted and self._failure is None and not self.ended:
+            item = self._next(wanted - length)
+            if isinstance(item, Block):
+                blocks.append(item)
+                length += len(item)
+            else:
+                self._failure, self.ended = item, item is None
+        self._block = joined_block(blocks) if blocks else None
+        return length
+
+    def first(self, count: int) -> Block:
+        """Returns the first ``count`` elements that lie ready, which stay the next."""
+        assert self._block is not None  # who calls has peeked
+        return self._block.slice(0, count)
+
+    def take(self, count: int) -> Block:
+        """Returns the first ``count`` elements that lie ready, and goes on after them."""
+        block = self._block
+        assert block is not None  # as above
+        if count == len(block):
+            self._block = None
+            return block
+        self._block = block.slice(count, len(block))
+        return block.slice(0, count)
+
+    def drop_failure(self) -> Failure:
+        """Returns the failure that lies ready, and goes on after it."""
+        failure, self._failure = self._failure, None
+        assert failure is not None  # as above
+        return failure
+
+
+class StageLookahead(Lookahead):
+    """The same over a stage.
+
+    Args:
+        stage: what is read.
+        read: reads it; it may count the time that this takes.
+    """
+
+    def __init__(self, stage: Stage, read: Callable[[Stage, int], Item] = Stage.pull) -> None:
+        super().__init__()
+        self.stage = stage
+        self._read = read
+
+    def _next(self, limit: int) -> Item:
+        return self._read(self.stage, limit)
+
+    @property
+    def cursor(self) -> Cursor:
+        """The position of the next element."""
+        head = self.head
+        return self.stage.cursor if head is None else head.cursor
