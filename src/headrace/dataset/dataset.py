@@ -27,6 +27,7 @@ from headrace.dataset.sources import Sources
 from headrace.dataset.stateful import Stateful
 from headrace.dataset.storing import Storing
 from headrace.dataset.windowing import Windowing
+from headrace.known_as import known_as
 from headrace.near_names import FOR_DATASETS, unknown_attribute
 from headrace.plan.depth import make_room
 from headrace.plan.node import Node, nodes_of
@@ -34,6 +35,7 @@ from headrace.plan.node import Node, nodes_of
 __all__ = ["Dataset"]
 
 
+@known_as("class of Dataset")
 class _DatasetClass(abc.ABCMeta):  # an ABCMeta, so that a class may be a Dataset and torch's IterableDataset
     """The class of ``Dataset``, for constructors that it has not: ``Dataset.from_list``."""
 
