@@ -36,7 +36,7 @@ class Block:
         return self.cursor.advance(len(self.payload))
 
     def slice(self, start: int, stop: int) -> Block:
-        """The elements from ``start`` to before ``stop``."""
+        """Returns the elements from ``start`` to before ``stop``."""
         if start == 0 and stop >= len(self.payload):
             return self
         part = range(start, min(stop, len(self.payload)))
@@ -44,7 +44,7 @@ class Block:
 
 
 def joined_block(blocks: Sequence[Block]) -> Block:
-    """One block with the elements of consecutive ones."""
+    """Returns one block with the elements of consecutive ones."""
     if len(blocks) == 1:
         return blocks[0]
     if not blocks:

@@ -37,11 +37,11 @@ class Cursor(Protocol):
     """The position before one element."""
 
     def advance(self, count: int) -> Cursor:
-        """The position ``count`` elements later."""
+        """Returns the position ``count`` elements later."""
         ...
 
     def state(self) -> State:
-        """This position as plain, JSON-able data."""
+        """Returns this position as plain, JSON-able data."""
         ...
 
 
@@ -143,7 +143,7 @@ class JoinedCursor:
 
 
 def input_state(state: State | None) -> State | None:
-    """The part of a node's state that is of what it reads."""
+    """Returns the part of a node's state that is of what it reads."""
     return state["input"] if state else None
 
 

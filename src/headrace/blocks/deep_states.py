@@ -77,7 +77,7 @@ def _keys(path: _Path) -> list[Any]:
 
 
 def whole(tree: Any, pieces: list[Any]) -> Any:
-    """The tree of which ``in_pieces`` made these."""
+    """Returns the tree of which ``in_pieces`` made these."""
     trees = [tree]
     for number, path, piece in pieces:
         holder = trees[number]

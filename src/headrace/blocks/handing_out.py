@@ -13,7 +13,7 @@ __all__ = ["handed_out", "protected", "read_only_columns"]
 
 
 def protected(payload: Payload) -> Payload:
-    """The payload as it is kept: whoever has its arrays sees them read-only. What was not read yet is so when it is."""
+    """Returns the payload as it is kept: whoever has its arrays sees them read-only. What was not read yet is so when it is."""
     match payload:
         case Zipped():
             return Zipped(payload.treedef, [protected(part) for part in payload.parts])
@@ -28,7 +28,7 @@ def protected(payload: Payload) -> Payload:
 
 
 def handed_out(payload: Payload) -> Payload:
-    """What one reader gets of a protected payload: containers of its own, too."""
+    """Returns what one reader gets of a protected payload: containers of its own, too."""
     match payload:
         case Rows():
             return Rows(read_only_rows(payload.elements, payload.kinds))
@@ -41,7 +41,7 @@ def handed_out(payload: Payload) -> Payload:
 
 
 def read_only_columns(columns: Columns) -> Columns:
-    """The columns with their arrays seen read-only."""
+    """Returns the columns with their arrays seen read-only."""
     if columns.matrix is not None:
         return Columns(columns.treedef, None, read_only_array(columns.matrix))
     return Columns(columns.treedef, _read_only(columns.arrays))

@@ -29,7 +29,7 @@ Indices = range | np.ndarray
 
 
 def subset(numbers: Indices, indices: Indices) -> Indices:
-    """The numbers at these indices."""
+    """Returns the numbers at these indices."""
     if isinstance(indices, range):
         return numbers[indices.start : indices.stop : indices.step] if len(indices) else numbers[:0]
     if isinstance(numbers, range):
@@ -39,7 +39,7 @@ def subset(numbers: Indices, indices: Indices) -> Indices:
 
 
 def as_array(numbers: Indices) -> np.ndarray:
-    """The numbers in an array (int64); ``np.asarray`` would ask a range for them one by one."""
+    """Returns the numbers in an array (int64); ``np.asarray`` would ask a range for them one by one."""
     if isinstance(numbers, range):
         return np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
     return numbers
@@ -50,17 +50,17 @@ _LONG: Final = 200
 
 
 def is_long(origin: str) -> bool:
-    """Whether an origin has so many words that further operations add none to it."""
+    """Returns whether an origin has so many words that further operations add none to it."""
     return len(origin) > _LONG
 
 
 def slice_of(whole: str) -> str:
-    """Where a slice of an element came from."""
+    """Returns where a slice of an element came from."""
     return whole if is_long(whole) else f"a slice of {whole}"
 
 
 def grouped(first: str, last: str, count: int) -> str:
-    """Where an element came from that was made of several, of which these are the first and the last."""
+    """Returns where an element came from that was made of several, of which these are the first and the last."""
     if count == 1 or is_long(first):
         return first
     if is_long(last):
@@ -74,11 +74,11 @@ class Origin(Protocol):
     """Where each element of a block came from."""
 
     def subset(self, indices: Indices) -> Origin:
-        """The origins of the elements at these indices."""
+        """Returns the origins of the elements at these indices."""
         ...
 
     def describe(self, index: int) -> str:
-        """The origin of one element, in words."""
+        """Returns the origin of one element, in words."""
         ...
 
 
@@ -149,7 +149,7 @@ class JoinedOrigin:
 
     @classmethod
     def of(cls, lengths: Sequence[int], pieces: Sequence[Origin]) -> Origin:
-        """The origins of pieces of these lengths, one after the other."""
+        """Returns the origins of pieces of these lengths, one after the other."""
         if len(pieces) == 1:
             return pieces[0]
         starts = [0, *np.cumsum(lengths).tolist()]

@@ -44,11 +44,11 @@ class Payload(Protocol):
     def __len__(self) -> int: ...
 
     def subset(self, indices: Indices) -> Payload:
-        """The elements at these indices."""
+        """Returns the elements at these indices."""
         ...
 
     def rows(self) -> list[Element]:
-        """The elements one by one."""
+        """Returns the elements one by one."""
         ...
 
     @property
@@ -57,7 +57,7 @@ class Payload(Protocol):
         ...
 
     def columns(self) -> Columns:
-        """The elements as arrays.
+        """Returns the elements as arrays.
 
         Raises:
             InvalidArgumentError: they differ in structure, shape or dtype.
@@ -122,7 +122,7 @@ class Rows:
 
 
 def _estimated_nbytes(elements: Sequence[Element]) -> int:
-    """From three elements: to look at each would cost more than a cheap pipeline does."""
+    """Estimates the bytes from three elements: to look at each would cost more than a cheap pipeline does."""
     if not elements:
         return 0
     probes = [elements[0], elements[len(elements) // 2], elements[-1]]
@@ -201,7 +201,7 @@ class Columns:
 
 
 def _has_arrays(column: np.ndarray) -> bool:
-    """Whether the elements in it are arrays, or rows of records: what one could write to."""
+    """Returns whether the elements in it are arrays, or rows of records: what one could write to."""
     return column.ndim > 1 or column.dtype.names is not None
 
 
@@ -246,11 +246,11 @@ class IndexSource(Protocol):
         ...
 
     def rows(self, indices: Indices) -> list[Element]:
-        """These elements, one by one."""
+        """Returns these elements, one by one."""
         ...
 
     def columns(self, indices: Indices) -> Columns:
-        """These elements, as arrays of their own."""
+        """Returns these elements, as arrays of their own."""
         ...
 
 
@@ -328,7 +328,7 @@ class Zipped:
 
 
 def join(payloads: Sequence[Payload]) -> Payload:
-    """One payload with the elements of all, in order, in the cheapest form that holds them."""
+    """Returns one payload with the elements of all, in order, in the cheapest form that holds them."""
     if len(payloads) == 1:
         return payloads[0]
     first = payloads[0]
@@ -342,7 +342,7 @@ def join(payloads: Sequence[Payload]) -> Payload:
 
 
 def _joined_views(first: BatchBufferView, payloads: Sequence[Payload]) -> BatchBufferView | None:
-    """One view of all, if they lie side by side."""
+    """Returns one view of all, if they lie side by side."""
     stop = first.start
     for payload in payloads:
         if not isinstance(payload, BatchBufferView) or payload.buffer is not first.buffer or payload.start != stop:
@@ -385,7 +385,7 @@ def woven(payloads: Sequence[Payload], turn: int) -> Payload:
 
 
 def _woven_arrays(arrays: Sequence[np.ndarray], turn: int) -> np.ndarray:
-    """Each element is copied once, which a concatenation and a choice would do twice."""
+    """Returns each element is copied once, which a concatenation and a choice would do twice."""
     length, *shape = arrays[0].shape
     whole = np.empty((length // turn, len(arrays), turn, *shape), arrays[0].dtype)
     for index, array in enumerate(arrays):

@@ -60,7 +60,7 @@ class SlotBuffer:
         self._only = payload
 
     def __len__(self) -> int:
-        """How many are filled."""
+        """Returns how many are filled."""
         return min(self._filled, self._came) if self._only is None else len(self._only)
 
     @property
@@ -75,12 +75,12 @@ class SlotBuffer:
         return len(self) * self._came_bytes // max(1, self._came)
 
     def rows(self) -> list[Element]:
-        """The elements, as far as one need look at them to know what they hold: in index space at their numbers."""
+        """Returns the elements, as far as one need look at them to know what they hold: in index space at their numbers."""
         held = self._only if self._only is not None else self.get(np.arange(self._filled))
         return [as_array(held.indices)] if isinstance(held, Indexed) else held.rows()
 
     def get(self, slots: np.ndarray) -> Payload:
-        """The elements in these slots."""
+        """Returns the elements in these slots."""
         if self._only is not None:
             return self._only.subset(slots)
         picked = [array[slots] for array in self._arrays]
@@ -129,7 +129,7 @@ def _same_form(template: Payload, payload: Payload) -> bool:
 
 
 def _values(template: Payload | None, payload: Payload) -> list[np.ndarray]:
-    """The elements of a payload as arrays in the template's form."""
+    """Returns the elements of a payload as arrays in the template's form."""
     if isinstance(template, Indexed) and isinstance(payload, Indexed):
         return [as_array(payload.indices)]
     if isinstance(template, Columns) and isinstance(payload, Columns):

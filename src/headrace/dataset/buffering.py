@@ -34,7 +34,7 @@ class Buffering(DatasetMixin):
         key: str | Callable[[Dataset], str] | None = None,
         max_bytes: int | None = None,
     ) -> Dataset:
-        """The elements of the first whole epoch, kept in memory or on disk, and given again in every later one.
+        """Keeps the elements of the first whole epoch, in memory or on disk, and gives them again in every later one.
 
         It is kept when an epoch was read to its end, or as far as its known number of elements; an epoch that was
         left before keeps nothing and says so in the log. An epoch in which an element failed is not whole (tf.data
@@ -94,7 +94,7 @@ class Buffering(DatasetMixin):
         return self._of(Cache(input=self._plan, store=store, name=name))
 
     def prefetch(self, buffer_size: int | None, name: str | None = None) -> Dataset:
-        """The same elements, made ready by a thread of their own before they are asked for.
+        """Makes the same elements ready in a thread of their own, before they are asked for.
 
         Elements move in blocks, with and without it: of a cheap operation about a millisecond of work is done at once. So a
         function is called further ahead than tf.data would call it, with ``prefetch(0)`` as with none; and besides those that
@@ -116,7 +116,7 @@ class Buffering(DatasetMixin):
         return self._of(Prefetch(input=self._plan, buffer_size=size, name=name))
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
-        """The same elements, run as the options say; where options meet, the later ones win.
+        """Runs the same elements as the options say; where options meet, the later ones win.
 
         Args:
             options: an ``hr.Options``.
@@ -135,7 +135,7 @@ class Buffering(DatasetMixin):
         return self._of(WithOptions(input=self._plan, options=options, name=name))
 
     def options(self) -> Options:
-        """All options that were set on this dataset and on what it reads.
+        """Returns all options that were set on this dataset and on what it reads.
 
         Example:
             >>> import headrace as hr

@@ -23,7 +23,7 @@ class Combining(DatasetMixin):
 
     @classmethod
     def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
-        """One element of each dataset, together; the shortest ends it.
+        """Puts one element of each dataset together; the shortest ends it.
 
         Where one fails, its error stands in place of the whole row. Of a failure and an end in one row the first decides, in
         the order of the datasets (of a dict: of its keys, sorted): a failure is raised and then it ends, an end hides it.

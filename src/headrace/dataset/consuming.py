@@ -26,7 +26,7 @@ class Consuming(DatasetMixin):
     __slots__ = ()
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
-        """What a function makes of the whole dataset, so that one's own operations chain like others.
+        """Applies a function to the whole dataset, so that one's own operations chain like others.
 
         Args:
             transformation_func: called with this dataset; returns another.
@@ -47,7 +47,7 @@ class Consuming(DatasetMixin):
         return result
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any], name: str | None = None) -> Any:
-        """All elements drawn together into one state.
+        """Draws all elements together into one state.
 
         Args:
             initial_state: a structure; what an empty dataset gives. It is copied.
@@ -76,7 +76,7 @@ class Consuming(DatasetMixin):
         return state
 
     def get_single_element(self, name: str | None = None) -> Any:
-        """The one element of a dataset that has one.
+        """Returns the one element of a dataset that has one.
 
         Args:
             name: how messages call the operation.
@@ -101,7 +101,7 @@ class Consuming(DatasetMixin):
         return element
 
     def cardinality(self) -> int:
-        """How many elements an epoch has; ``hr.INFINITE_CARDINALITY`` or ``hr.UNKNOWN_CARDINALITY`` otherwise.
+        """Returns how many elements an epoch has; ``hr.INFINITE_CARDINALITY`` or ``hr.UNKNOWN_CARDINALITY`` otherwise.
 
         Groups, buckets and a parallel ``interleave`` of an endless dataset count as infinite, as in tf.data, though a function that
         gives empty datasets alone would make no element. ``len`` of what is infinite or unknown is a TypeError.
@@ -121,7 +121,7 @@ class Consuming(DatasetMixin):
         return count
 
     def __getitem__(self, index: SupportsIndex) -> Any:
-        """The element with a number, as ``tf.data.experimental.at``: what it needs is computed, and nothing else.
+        """Returns the element with a number, as ``tf.data.experimental.at``: what it needs is computed, and nothing else.
 
         Numbers are those of the first epoch: ``ds[i]`` is ``list(ds)[i]`` of a dataset that was not iterated over yet, so a
         shuffle is always in its first order. An element that fails raises its error, and keeps its number.
@@ -191,7 +191,7 @@ class Consuming(DatasetMixin):
         return looked_spec(self._plan)
 
     def as_numpy_iterator(self) -> NumpyIterator:
-        """An iterator whose elements carry every number as a NumPy scalar or array.
+        """Returns an iterator whose elements carry every number as a NumPy scalar or array.
 
         It has a state, as ``iter(dataset)`` has: ``state_dict`` and ``load_state_dict``, or ``save`` and ``restore`` as tf.data
         calls them.
@@ -206,7 +206,7 @@ class Consuming(DatasetMixin):
         return NumpyIterator(self._plan)
 
     def explain(self) -> str:
-        """The plan as it was written and, where that differs, as it will run.
+        """Returns the plan as it was written and, where that differs, as it will run.
 
         Example:
             >>> import headrace as hr
@@ -229,7 +229,7 @@ class Consuming(DatasetMixin):
 
 
 def _number(index: object) -> int:
-    """An index as an int.
+    """Returns an index as an int.
 
     Raises:
         TypeError: it is none.

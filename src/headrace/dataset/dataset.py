@@ -93,7 +93,7 @@ class Dataset(
         return Dataset(plan)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """One object, not its elements: NumPy must not read a whole dataset because it has a length and numbers."""
+        """Returns one object, not its elements: NumPy must not read a whole dataset because it has a length and numbers."""
         whole = np.empty((), object)
         whole[()] = self
         return whole if dtype is None else whole.astype(dtype)
@@ -113,7 +113,7 @@ class Dataset(
         return text_of(self._plan)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Returns what a notebook shows."""
         from headrace.dataset.showing import html_of
 
         return html_of(self._plan)
@@ -128,7 +128,7 @@ class Dataset(
 
 
 def _names_of(kind: type, *, run: bool = False) -> dict[str, str]:
-    """The names of a dataset that may have been meant, and how each is written; with those of one run of it."""
+    """Returns the names of a dataset that may have been meant, and how each is written; with those of one run of it."""
     names = {name: name for name in dir(kind) if not name.startswith("_")}
     if not run:
         return names

@@ -34,7 +34,7 @@ class Elementwise(DatasetMixin):
         on_error: str | Callable[[HeadraceError], Any] = "raise",
         output_buffer_size: int | None = None,
     ) -> Dataset:
-        """Each element replaced by what a function makes of it.
+        """Replaces each element by what a function makes of it.
 
         Args:
             map_func: called with the element; a tuple is unpacked into arguments. A list that it returns is a
@@ -91,7 +91,7 @@ class Elementwise(DatasetMixin):
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Each element replaced by what a function makes of it with random numbers of its own.
+        """Replaces each element by what a function makes of it with random numbers of its own.
 
         The numbers depend on the seed, the epoch, and the element's number alone. So an augmentation is the same whatever
         runs it: any number of workers, any executor, a run that was stopped and resumed. The next epoch has others.
@@ -128,7 +128,7 @@ class Elementwise(DatasetMixin):
         )
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements for which the predicate is true.
+        """Keeps the elements for which the predicate is true.
 
         Args:
             predicate: called with the element, a tuple unpacked, which it sees read-only; returns a bool.
@@ -145,7 +145,7 @@ class Elementwise(DatasetMixin):
         return self._of(Filter(input=self._plan, predicate=predicate, name=name))
 
     def enumerate(self, start: int = 0, name: str | None = None) -> Dataset:
-        """Each element with its number before it.
+        """Pairs each element with its index, which comes first.
 
         Args:
             start: the first number.

@@ -22,7 +22,7 @@ class Feeding(DatasetMixin):
     def to_torch(
         self, device: Any = None, dtype: Any = None, pin_memory: bool | str = "auto", buffer_size: int = 2
     ) -> Feed:
-        """The elements as PyTorch's tensors, on a device before the training loop asks for them.
+        """Gives the elements as PyTorch's tensors, on a device before the training loop asks for them.
 
         On the CPU a tensor shares its memory with the batch, and nothing is copied. On CUDA batches go through pinned
         memory that is used again, are copied by a stream of their own while the step computes, and are handed over in
@@ -63,7 +63,7 @@ class Feeding(DatasetMixin):
         return TorchFeed(self._plan, transfer, size)
 
     def to_jax(self, device: Any = None, sharding: Any = None, buffer_size: int = 2) -> Feed:
-        """The elements as JAX's arrays, on a device, or sharded over several, before the training loop asks for them.
+        """Gives the elements as JAX's arrays, on a device, or sharded over several, before the training loop asks for them.
 
         What is returned is iterated as that of ``to_torch``, with state and statistics. JAX keeps 32 bits unless
         ``jax_enable_x64`` is set: numbers that do not fit are an error, and where floats of 64 bits are rounded the log
@@ -92,7 +92,7 @@ class Feeding(DatasetMixin):
         return Feed(self._plan, jax_transfer(device, sharding), size)
 
     def to_tensorflow(self, output_signature: Any = None) -> Any:
-        """The dataset as a ``tf.data.Dataset``, whose every epoch is an epoch of this one.
+        """Returns the dataset as a ``tf.data.Dataset``, whose every epoch is an epoch of this one.
 
         Put it last: what follows in ``tf.data`` has no state and no statistics of headrace's.
 

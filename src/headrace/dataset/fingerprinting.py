@@ -16,7 +16,7 @@ __all__ = ["fingerprint", "key_of_dataset", "key_of_plan"]
 
 
 def fingerprint(dataset: object, *, explain: bool = False) -> str:
-    """What the elements of a dataset depend on, in 32 hexadecimal digits.
+    """Returns what the elements of a dataset depend on, in 32 hexadecimal digits.
 
     Everything counts that decides what an element is, or it is an error that names what cannot be seen:
 
@@ -70,7 +70,7 @@ def fingerprint(dataset: object, *, explain: bool = False) -> str:
 
 
 def key_of_plan(plan: Node, **besides: Any) -> tuple[str, Proof]:
-    """The fingerprint of a plan and of what else is given, and what says later in which value it is not the same any more."""
+    """Returns the fingerprint of a plan and of what else is given, and what says later in which value it is not the same any more."""
     from headrace.plan.content_fingerprint import contents_of
 
     taken = contents_of(plan, **besides)
@@ -83,7 +83,7 @@ def key_of_plan(plan: Node, **besides: Any) -> tuple[str, Proof]:
 
 
 def key_of_dataset(dataset: Dataset, key: Callable[[Dataset], str]) -> tuple[str, Proof]:
-    """What a user's function says the key of a dataset is, and what says later whether it says so still."""
+    """Returns what a user's function says the key of a dataset is, and what says later whether it says so still."""
     if key is fingerprint:
         return key_of_plan(dataset.__headrace_plan__())
     taken = key(dataset)

@@ -30,7 +30,7 @@ class Grouping(DatasetMixin):
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Runs of consecutive elements, stacked along a new first axis into arrays of their own.
+        """Stacks runs of consecutive elements along a new first axis, into arrays of their own.
 
         Args:
             batch_size: how many elements a batch has.
@@ -68,7 +68,7 @@ class Grouping(DatasetMixin):
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Runs of consecutive elements, each component padded at its end to one shape, and stacked.
+        """Stacks runs of consecutive elements, each component padded at its end to one shape.
 
         Args:
             batch_size: how many elements a batch has.
@@ -112,7 +112,7 @@ class Grouping(DatasetMixin):
         row_splits_dtype: Any = np.int64,
         name: str | None = None,
     ) -> Dataset:
-        """Runs of consecutive elements whose first axes differ in length, as ``hr.RaggedTensor``; nothing is padded.
+        """Batches consecutive elements whose first axes differ in length, as ``hr.RaggedTensor``; nothing is padded.
 
         Components without axes are stacked, as in ``batch``. Axes behind the first must agree (tf.data also makes those
         ragged whose size it does not know).
@@ -147,7 +147,7 @@ class Grouping(DatasetMixin):
     def rebatch(
         self, batch_size: int | Sequence[int], drop_remainder: bool = False, name: str | None = None
     ) -> Dataset:
-        """Batches of another size: the same as ``unbatch`` and ``batch``.
+        """Makes batches of another size: the same as ``unbatch`` and ``batch``.
 
         Args:
             batch_size: how many elements a batch has; several numbers take turns, and a 0 among them gives an empty batch.
@@ -180,7 +180,7 @@ class Grouping(DatasetMixin):
         )
 
     def unbatch(self, name: str | None = None) -> Dataset:
-        """The slices of each element along its first axis.
+        """Cuts each element into its slices along the first axis.
 
         Args:
             name: how messages and statistics call the operation.

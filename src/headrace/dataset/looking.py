@@ -40,7 +40,7 @@ _SCANNED = 4
 
 
 def looked_spec(plan: Node, *, trusted: bool = True) -> Spec:
-    """The structure of ``TensorSpec`` of a plan's elements; the plan is run for one of them where only that can tell.
+    """Returns the structure of ``TensorSpec`` of a plan's elements; the plan is run for one of them where only that can tell.
 
     Args:
         plan: what is looked at.
@@ -83,7 +83,7 @@ class _Look:
             raise OutOfRangeError("the dataset is empty, so its element_spec is not known")
 
     def _tapped(self, node: Node) -> Tap:
-        """The node with a tap behind it, and behind all that it reads."""
+        """Returns the node with a tap behind it, and behind all that it reads."""
         taps = [self._tapped(child) for child in node.inputs]
         noted = self._noted.setdefault(id(node), Noted(tuple(tap.noted for tap in taps)))
         inner = node.with_inputs(tuple(taps)) if taps else node
@@ -96,11 +96,11 @@ class _Look:
         return Tap(input=inner, noted=noted)
 
     def noted_of(self, node: Node) -> Noted:
-        """What was seen of a node of the plan."""
+        """Returns what was seen of a node of the plan."""
         return self._noted[id(node)]
 
     def of(self, node: Node) -> Spec:
-        """What is known of a node's elements, and what was seen."""
+        """Returns what is known of a node's elements, and what was seen."""
         if isinstance(node, WindowContents) and self._held is not None:
             return self._held
         known = None if self._held is not None else node.spec()
@@ -125,17 +125,17 @@ class _Look:
         return self._seen(self._behind_function(node, noted, specs))
 
     def _seen(self, spec: Spec) -> Spec:
-        """What was seen, as far as it holds for elements that were not."""
+        """Returns what was seen, as far as it holds for elements that were not."""
         return spec if self._trusted else _mapped(spec, lambda leaf: leaf.with_shape(_unsized(leaf.shape)))
 
     def _standing_in(self, node: Node) -> Node:
-        """A node of which is known what was found of this one; a batch also asks of what batches its rows were."""
+        """Returns a node of which is known what was found of this one; a batch also asks of what batches its rows were."""
         if isinstance(node, Unbatch):
             return node.with_inputs((self._standing_in(node.input),))
         return Known(known=self.of(node), count=node.cardinality())
 
     def _parts(self, node: Concatenate | Mixture) -> list[Spec]:
-        """What is known of each of the datasets; None of one that gives no element."""
+        """Returns what is known of each of the datasets; None of one that gives no element."""
         datasets = node.datasets if isinstance(node, Mixture) else node.inputs
         specs = []
         for dataset in datasets:
@@ -161,7 +161,7 @@ class _Look:
 
 
 def _together(node: Concatenate | Mixture, parts: list[Spec]) -> Spec:
-    """What all parts fit; one without elements is as any other."""
+    """Returns what all parts fit; one without elements is as any other."""
     some = next(part for part in parts if part is not None)  # the node gave an element, so one of them did
     known = tuple(
         Known(known=some if part is None else part, count=dataset.cardinality())
@@ -171,20 +171,20 @@ def _together(node: Concatenate | Mixture, parts: list[Spec]) -> Spec:
 
 
 def _all_fit(specs: Iterable[Spec]) -> Spec:
-    """The narrowest that all fit; the first, where structure or dtypes differ."""
+    """Returns the narrowest that all fit; the first, where structure or dtypes differ."""
     first, *others = specs
     found = functools.reduce(general, others, first)
     return first if found is None else found
 
 
 def _without_varying(seen: Spec, specs: tuple[Spec, ...], inputs: tuple[Spec, ...]) -> Spec:
-    """What a function returned, less the sizes that equal one that varies in what it was given."""
+    """Returns what a function returned, less the sizes that equal one that varies in what it was given."""
     varying = {size for spec, given in zip(specs, inputs, strict=True) for size in _varying(spec, given)}
     return _mapped(seen, lambda leaf: leaf.with_shape(_open(leaf.shape, varying))) if varying else seen
 
 
 def _varying(spec: Spec, given: Spec) -> Iterable[int | None]:
-    """The sizes of an element in the axes whose size is not known."""
+    """Yields the sizes of an element in the axes whose size is not known."""
     (leaves, treedef), (shapes, other) = flatten(spec), flatten(given)
     if treedef != other:
         return
@@ -209,14 +209,14 @@ def _mapped(spec: Spec, function: Callable[[TensorSpec], Any]) -> Spec:
 
 
 def _held_in(spec: Spec) -> Spec:
-    """What the windows hold that a function gets, where all hold the same."""
+    """Returns what the windows hold that a function gets, where all hold the same."""
     leaves = flatten(spec)[0]
     held = [leaf.element_spec for leaf in leaves if isinstance(leaf, DatasetSpec)]
     return held[0] if held and all(other == held[0] for other in held) else None
 
 
 def _of_opened(opened: list[Node], held: Spec) -> Spec:
-    """What the elements of all datasets fit that a function returned; None where only what they gave can tell."""
+    """Returns what the elements of all datasets fit that a function returned; None where only what they gave can tell."""
     specs = []
     for plan in opened:
         with contextlib.suppress(OutOfRangeError):

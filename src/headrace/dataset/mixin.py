@@ -27,16 +27,16 @@ class DatasetMixin:
 
     @staticmethod
     def _of(plan: Node) -> Dataset:
-        """The dataset of a plan."""
+        """Returns the dataset of a plan."""
         raise NotImplementedError  # the joined class knows itself
 
     def __headrace_plan__(self) -> Node:
-        """The plan, for functions that return a dataset."""
+        """Returns the plan, for functions that return a dataset."""
         return self._plan
 
 
 def plan_from(dataset: object, *, stage: str) -> Node:
-    """The plan of a dataset that the user gave as an argument.
+    """Returns the plan of a dataset that the user gave as an argument.
 
     Raises:
         TypeError: it is no dataset.

@@ -39,7 +39,7 @@ class Mixing(DatasetMixin):
         repeat: Repeats | Sequence[Repeats] = False,
         name: str | None = None,
     ) -> Dataset:
-        """Each element from a dataset that is drawn at random: a mixture.
+        """Takes each element from a dataset that is drawn at random: a mixture.
 
         A draw is made among the datasets that have not ended, in proportion to their weights. What was drawn stands in
         ``stats()`` of the iterator: ``stages`` has this operation's ``drawn``, with the elements and the share of each
@@ -103,7 +103,7 @@ class Mixing(DatasetMixin):
         stop_on_empty_dataset: bool = True,
         name: str | None = None,
     ) -> Dataset:
-        """Each element from the dataset whose number another dataset gives.
+        """Takes each element from the dataset whose index another dataset gives.
 
         Args:
             datasets: datasets of one structure.
@@ -142,7 +142,7 @@ class Mixing(DatasetMixin):
         seed: int | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Pairs of class and element in which the classes come as often as a target says.
+        """Makes pairs of class and element in which the classes come as often as a target says.
 
         Elements of frequent classes are rejected, and an element may come twice: the dataset is read twice at once, as
         it comes and with rejection, and each draw takes from one of the two. It ends when either does.
@@ -180,7 +180,7 @@ class Mixing(DatasetMixin):
 
 
 def _plans(datasets: Any, repeat: Repeats | Sequence[Repeats], *, stage: str) -> list[Node]:
-    """The plans of the datasets, each repeated as it shall be."""
+    """Returns the plans of the datasets, each repeated as it shall be."""
     if isinstance(datasets, DatasetMixin) or not isinstance(datasets, Sequence):
         raise TypeError(f"{stage}: expected a list of datasets, not {type(datasets).__name__}")
     if not datasets:

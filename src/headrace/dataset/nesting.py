@@ -20,7 +20,7 @@ class Nesting(DatasetMixin):
     __slots__ = ()
 
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements of the dataset that a function makes of each element, one dataset after the other.
+        """Gives the elements of the dataset that a function makes of each element, one dataset after the other.
 
         Args:
             map_func: called with the element, a tuple unpacked; returns a ``Dataset``.
@@ -42,7 +42,7 @@ class Nesting(DatasetMixin):
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """The elements of datasets that a function makes of elements, several of them open at once.
+        """Gives the elements of the datasets that a function makes of elements, several of them open at once.
 
         The order does not depend on ``num_parallel_calls``.
 

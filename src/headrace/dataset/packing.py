@@ -28,7 +28,7 @@ class Packing(DatasetMixin):
         padding_value: Any = 0,
         name: str | None = None,
     ) -> Dataset:
-        """Sequences of tokens packed into rows of one length, with segment ids and positions.
+        """Packs sequences of tokens into rows of one length, with segment ids and positions.
 
         The layout is that of T5, MaxText and Grain: segment ids count the sequences of a row from 1, positions count the
         tokens of a segment from 0; where there is padding both are 0. An element that is a dict gets the keys

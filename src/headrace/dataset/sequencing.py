@@ -19,7 +19,7 @@ class Sequencing(DatasetMixin):
     __slots__ = ()
 
     def repeat(self, count: int | None = None, name: str | None = None) -> Dataset:
-        """The dataset several times over; each turn is an epoch of its own for what is random in it.
+        """Repeats the dataset; each turn is an epoch of its own for what is random in it.
 
         Args:
             count: how often; None or a negative number never ends, 0 is empty.
@@ -33,7 +33,7 @@ class Sequencing(DatasetMixin):
         return self._of(Repeat(input=self._plan, count=count, name=name))
 
     def take(self, count: int, name: str | None = None) -> Dataset:
-        """The first elements.
+        """Takes the first elements.
 
         Args:
             count: how many; a negative number takes all.
@@ -47,7 +47,7 @@ class Sequencing(DatasetMixin):
         return self._of(Take(input=self._plan, count=count, name=name))
 
     def skip(self, count: int, name: str | None = None) -> Dataset:
-        """All but the first elements.
+        """Skips the first elements.
 
         Args:
             count: how many are left out; a negative number leaves none.
@@ -61,7 +61,7 @@ class Sequencing(DatasetMixin):
         return self._of(Skip(input=self._plan, count=count, name=name))
 
     def shard(self, num_shards: int, index: int, name: str | None = None) -> Dataset:
-        """Every ``num_shards``-th element, from the ``index``-th on.
+        """Takes every ``num_shards``-th element, from the ``index``-th on.
 
         The shards are parts of one order, so that order must be the same in all processes: shard before a shuffle, or give the
         shuffle a seed. A shuffle (or ``list_files``, or a mixture) without one before a shard is named in the log, once.
@@ -82,7 +82,7 @@ class Sequencing(DatasetMixin):
         return self._of(Shard(input=self._plan, num_shards=num_shards, index=index, name=name))
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
-        """This dataset, and then another.
+        """Appends another dataset to this one.
 
         Args:
             dataset: elements of the same structure and dtypes.

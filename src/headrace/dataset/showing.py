@@ -27,7 +27,7 @@ _TOO_LONG: Final = "not looked for in so long a plan"
 
 
 def text_of(plan: Node) -> str:
-    """The dataset of a plan, as its ``repr``."""
+    """Returns the dataset of a plan, as its ``repr``."""
     width = screen_width()
     rows, spec = _element_spec(plan)
     text = f"  element_spec: {spec}"
@@ -41,7 +41,7 @@ def text_of(plan: Node) -> str:
 
 
 def html_of(plan: Node) -> str:
-    """The dataset of a plan, for a notebook."""
+    """Returns the dataset of a plan, for a notebook."""
     rows, spec = _element_spec(plan)
     table = Table(["component", "dtype", "shape"], _ends(rows, _MOST_LINES_OF_HTML)).html() if rows else ""
     told = "" if rows else f"<p>element_spec: {html.escape(spec)}</p>"
@@ -50,7 +50,7 @@ def html_of(plan: Node) -> str:
 
 
 def _count(plan: Node) -> str:
-    """How many elements it has, in words."""
+    """Returns how many elements it has, in words."""
     count, refused = _asked(plan, plan.cardinality)
     if refused is not None or count < 0:
         return "infinite cardinality" if count == INFINITE_CARDINALITY else "unknown cardinality"
@@ -58,7 +58,7 @@ def _count(plan: Node) -> str:
 
 
 def _element_spec(plan: Node) -> tuple[list[tuple[str, str, str]], str]:
-    """The name, dtype and shape of each component, where there are any; and the whole as text, or why it is not known."""
+    """Returns the name, dtype and shape of each component, where there are any; and the whole as text, or why it is not known."""
     spec, refused = _asked(plan, plan.spec)
     if refused is not None:
         return [], refused
@@ -77,7 +77,7 @@ def _row(path: str, leaf: TensorSpec) -> tuple[str, str, str]:
 
 
 def _asked(plan: Node, ask: Callable[[], Any]) -> tuple[Any, str | None]:
-    """What the plan says of itself, or why it says nothing."""
+    """Returns what the plan says of itself, or why it says nothing."""
     if operations_in(plan) > _MOST_OPERATIONS:
         return None, _TOO_LONG
     try:
@@ -96,7 +96,7 @@ def _plan_lines(plan: Node, lines: int) -> list[str]:
 
 
 def _ends(rows: list[tuple[str, str, str]], lines: int) -> list[tuple[str, str, str]]:
-    """The rows, or of more than so many lines both ends."""
+    """Returns the rows, or of more than so many lines both ends."""
     if len(rows) <= lines:
         return rows
     tail = (lines - 1) // 2

@@ -26,7 +26,7 @@ class Shuffling(DatasetMixin):
         reshuffle_each_iteration: bool = True,
         name: str | None = None,
     ) -> Dataset:
-        """Elements in random order, drawn from a buffer that is filled up in order.
+        """Gives the elements in random order, drawn from a buffer that is filled up in order.
 
         Over a source that is read by index the buffer holds numbers alone.
 

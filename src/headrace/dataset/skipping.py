@@ -19,7 +19,7 @@ class Skipping(DatasetMixin):
     __slots__ = ()
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
-        """The elements that did not fail; how many did is in ``stats()``.
+        """Leaves out the elements that failed; how many did is in ``stats()``.
 
         ``map(..., on_error="skip")`` leaves out the failures of one map alone, and names them.
 

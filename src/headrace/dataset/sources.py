@@ -29,7 +29,7 @@ class Sources(DatasetMixin):
 
     @classmethod
     def from_tensors(cls, tensors: Element, name: str | None = None) -> Dataset:
-        """One element: the structure itself.
+        """Makes a dataset of one element: the structure itself.
 
         Its arrays are read-only views of the caller's: nothing is copied, so who writes to an array afterwards changes the
         element. (tf.data copies when the dataset is built.)
@@ -47,7 +47,7 @@ class Sources(DatasetMixin):
 
     @classmethod
     def from_tensor_slices(cls, tensors: Element, name: str | None = None) -> Dataset:
-        """One element for each index of the arrays' first axis.
+        """Makes a dataset with one element for each index of the arrays' first axis.
 
         It is read by index: shuffling moves numbers, and batching gathers whole batches at once. Elements that are
         arrays are read-only views of the caller's arrays: nothing is copied, so who writes to an array afterwards changes the
@@ -77,7 +77,7 @@ class Sources(DatasetMixin):
         output_signature: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """What a generator yields; it is called anew in every epoch.
+        """Makes a dataset of what a generator yields; it is called anew in every epoch.
 
         Its state is a number: a resumed run calls the generator again and drops as many elements, with one warning
         in the log. If the iterator that ``generator`` returns has ``state_dict`` and ``load_state_dict`` of its
@@ -141,7 +141,7 @@ class Sources(DatasetMixin):
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """What any object gives by number: torch's map-style datasets, Grain's sources, Hugging Face's datasets, a list.
+        """Makes a dataset of what any object gives by index: torch's map-style datasets, Grain's sources, Hugging Face's datasets, a list.
 
         ``shuffle``, ``take``, ``skip`` and ``shard`` behind it move numbers, also behind ``repeat``, ``prefetch`` and
         ``with_options``, and the last three behind a ``zip``, ``concatenate`` or ``enumerate`` of such sources as well: only what
@@ -182,7 +182,7 @@ class Sources(DatasetMixin):
 
     @classmethod
     def range(cls, *args: int, output_type: Any = np.int64, name: str | None = None) -> Dataset:
-        """Numbers as in Python's ``range``: ``range(stop)``, ``range(start, stop)`` or ``range(start, stop, step)``.
+        """Makes a dataset of numbers as in Python's ``range``: ``range(stop)``, ``range(start, stop)`` or ``range(start, stop, step)``.
 
         Args:
             *args: one to three ints.
@@ -204,7 +204,7 @@ class Sources(DatasetMixin):
 
     @classmethod
     def counter(cls, start: int = 0, step: int = 1, dtype: Any = np.int64, name: str | None = None) -> Dataset:
-        """Numbers without end.
+        """Makes a dataset of numbers without end.
 
         Args:
             start: the first number.
@@ -225,7 +225,7 @@ class Sources(DatasetMixin):
     def random(
         cls, seed: int | None = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
     ) -> Dataset:
-        """Uniform random int64 numbers without end, the same in every epoch unless re-randomized.
+        """Makes a dataset of uniform random int64 numbers without end, the same in every epoch unless re-randomized.
 
         Args:
             seed: makes the numbers reproducible; None draws fresh entropy for this dataset.
@@ -250,7 +250,7 @@ class Sources(DatasetMixin):
     def list_files(
         cls, file_pattern: FilePaths, shuffle: bool | None = None, seed: int | None = None, name: str | None = None
     ) -> Dataset:
-        """The paths that match a pattern.
+        """Makes a dataset of the paths that match a pattern.
 
         Args:
             file_pattern: a glob pattern, or several.

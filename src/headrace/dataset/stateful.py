@@ -20,7 +20,7 @@ class Stateful(DatasetMixin):
     __slots__ = ()
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements before the first for which the predicate is false.
+        """Takes the elements before the first for which the predicate is false.
 
         Args:
             predicate: called with the element, a tuple unpacked, which it sees read-only; returns a bool.
@@ -39,7 +39,7 @@ class Stateful(DatasetMixin):
     def scan(
         self, initial_state: Any, scan_func: Callable[[Any, Any], tuple[Any, Any]], name: str | None = None
     ) -> Dataset:
-        """What a function makes of each element and of a state, which it hands on to the next.
+        """Replaces each element by what a function makes of it and of a state, which it hands on to the next.
 
         A saved state of the iterator holds this one: numbers, texts and arrays of them.
 
@@ -61,7 +61,7 @@ class Stateful(DatasetMixin):
         return self._of(Scan(input=self._plan, initial_state=initial_state, function=scan_func, name=name))
 
     def unique(self, name: str | None = None) -> Dataset:
-        """Each element when it comes for the first time.
+        """Keeps each element when it comes for the first time.
 
         What was seen is held in memory for the epoch. A saved state does not hold it: a resumed run reads again from the
         beginning, up to its place.
@@ -81,7 +81,7 @@ class Stateful(DatasetMixin):
         return self._of(Unique(input=self._plan, name=name))
 
     def assert_cardinality(self, expected_cardinality: int, name: str | None = None) -> Dataset:
-        """The same elements, and an error where there are fewer or more than expected.
+        """Gives the same elements, and an error where there are fewer or more than expected.
 
         Args:
             expected_cardinality: how many; ``hr.INFINITE_CARDINALITY`` where there must be no end, and

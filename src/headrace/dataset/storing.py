@@ -94,7 +94,7 @@ class Storing(DatasetMixin):
         reader_func: Callable[[Dataset], Dataset] | None = None,
         wait: bool = False,
     ) -> Dataset:
-        """The elements that ``save`` wrote, read by index: shuffling moves numbers, and arrays are not copied.
+        """Reads the elements that ``save`` wrote, by index: shuffling moves numbers, and arrays are not copied.
 
         Args:
             path: the folder.
@@ -159,7 +159,7 @@ class Storing(DatasetMixin):
         shard_func: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """The same elements, written to a folder by the first whole epoch, and read from there whenever the pipeline is built again.
+        """Writes the elements to a folder in the first whole epoch, and reads them from there whenever the pipeline is built again.
 
         It belongs to this very pipeline: a change in it, in its functions or in its files makes a new one (see
         ``hr.fingerprint``). A run that was not finished is not used. Without the two functions it is

@@ -42,7 +42,7 @@ def sharding(shard_func: Callable[..., Any], *, stage: str) -> Callable[[Element
 
 
 def placed(shard_of: Callable[[Element], int], element: Element, origin: str) -> int:
-    """The number of the element's file; an error says which element it was."""
+    """Returns the number of the element's file; an error says which element it was."""
     try:
         return shard_of(element)
     except HeadraceError as error:

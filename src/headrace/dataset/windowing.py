@@ -29,7 +29,7 @@ class Windowing(DatasetMixin):
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Runs of elements, each as a dataset: one dataset in place of each component, in the elements' structure.
+        """Makes a dataset of each run of elements: one dataset in place of each component, in the elements' structure.
 
         A window's dataset holds its elements; it can be iterated, and used in ``map`` and ``flat_map``. A state keeps
         the place of its first element, from where it is read again. An element that failed takes the windows with it
@@ -72,7 +72,7 @@ class Windowing(DatasetMixin):
         window_size_func: Callable[[int], int] | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """The elements of the datasets that a function makes of groups of elements with one key.
+        """Gives the elements of the datasets that a function makes of groups of elements with one key.
 
         When a group is full, the elements of its dataset follow before anything more is read. At the end come the groups
         that are left, by their keys. A state keeps where the elements that are held come from, and they are read again
@@ -120,7 +120,7 @@ class Windowing(DatasetMixin):
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Batches of elements of similar lengths: elements are put into buckets by length, and each bucket is batched.
+        """Batches elements of similar lengths: elements are put into buckets by length, and each bucket is batched.
 
         Bucket i has the lengths from boundary i - 1 to before boundary i. It is ``group_by_window`` over ``padded_batch``.
 

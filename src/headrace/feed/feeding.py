@@ -49,11 +49,11 @@ class Transfer(Protocol):
         ...
 
     def finish(self, begun: Any) -> Any:
-        """The element, safe to use for what the calling thread does next."""
+        """Returns the element, safe to use for what the calling thread does next."""
         ...
 
     def copies_s(self) -> list[float]:
-        """How long the copies took that have ended since the last call, in seconds."""
+        """Returns how long the copies took that have ended since the last call, in seconds."""
         ...
 
 
@@ -113,7 +113,7 @@ class Feed:
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the iterator stands that was made last, as plain data; the start of an epoch, where none was made.
+        """Returns where the iterator stands that was made last, as plain data; the start of an epoch, where none was made.
 
         Example:
             >>> import headrace as hr
@@ -130,7 +130,7 @@ class Feed:
         return {"iterator": self._place.bookmark(), "ended": self._place.ended}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next ``iter`` continues where the feed stood; where an epoch had ended, it is the next epoch.
+        """Makes the next ``iter`` continue where the feed stood; where an epoch had ended, it is the next epoch.
 
         Args:
             state: what ``state_dict`` of a feed returned, or that of an iterator; of this dataset, fed to any framework.
@@ -146,11 +146,11 @@ class Feed:
         self._waiting = None if iterator.place.ended else iterator
 
     def with_options(self, options: Options) -> Feed:
-        """The same feed of the same elements, run as the options say: see ``Dataset.with_options``."""
+        """Returns the same feed of the same elements, run as the options say: see ``Dataset.with_options``."""
         return type(self)(WithOptions(input=self._plan, options=options), self._transfer, self._buffer_size)
 
     def cardinality(self) -> int:
-        """How many elements an epoch has; ``INFINITE_CARDINALITY`` or ``UNKNOWN_CARDINALITY`` where there is no number."""
+        """Returns how many elements an epoch has; ``INFINITE_CARDINALITY`` or ``UNKNOWN_CARDINALITY`` where there is no number."""
         return self._plan.cardinality()
 
     def __len__(self) -> int:
@@ -295,7 +295,7 @@ class FeedIterator:
         return self._reader
 
     def get_next(self) -> Any:
-        """The next element.
+        """Returns the next element.
 
         Raises:
             OutOfRangeError: there is none.
@@ -306,7 +306,7 @@ class FeedIterator:
             raise OutOfRangeError("the dataset has no more elements") from None
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the training loop stands, as plain data: what lies ready on the device does not count."""
+        """Returns where the training loop stands, as plain data: what lies ready on the device does not count."""
         return self.place.bookmark()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -321,7 +321,7 @@ class FeedIterator:
         self._ended = False
 
     def stats(self) -> FeedStats:
-        """What each step waited, what each copy took, and what the pipeline did."""
+        """Returns what each step waited, what each copy took, and what the pipeline did."""
         for seconds in self._transfer.copies_s():
             self._copies.add(seconds)
         return FeedStats(
@@ -336,7 +336,7 @@ class FeedIterator:
         )
 
     def stalls(self) -> tuple[Stall, ...]:
-        """What holds the pipeline at this moment, as ``DatasetIterator.stalls``."""
+        """Returns what holds the pipeline at this moment, as ``DatasetIterator.stalls``."""
         return self._iterator.stalls()
 
     def close(self) -> None:

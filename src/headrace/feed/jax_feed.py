@@ -22,7 +22,7 @@ _log = logging.getLogger("headrace")
 
 
 def jax_transfer(device: Any, sharding: Any) -> Any:
-    """What makes the transfer of one epoch.
+    """Returns what makes the transfer of one epoch.
 
     Raises:
         MissingExtraError: JAX is not installed.
@@ -77,11 +77,11 @@ class JaxTransfer:
         return begun
 
     def finish(self, begun: Any) -> Any:
-        """Nothing is left to be done."""
+        """Does nothing: nothing is left to be done."""
         return begun
 
     def copies_s(self) -> list[float]:
-        """How long each element took to be on its devices."""
+        """Returns how long each element took to be on its devices."""
         return [self._copies_s.popleft() for _ in range(len(self._copies_s))]
 
 

@@ -16,7 +16,7 @@ _NUMBERS: Final = "biufc"
 
 
 def made_of_arrays(element: Element, convert: Callable[[np.ndarray], Any], *, stage: str) -> Element:
-    """The element with ``convert`` applied to its arrays and numbers; texts and objects stay what they are.
+    """Returns the element with ``convert`` applied to its arrays and numbers; texts and objects stay what they are.
 
     Raises:
         InvalidArgumentError: a leaf has a dtype that no device knows, such as dates; it is named.

@@ -50,7 +50,7 @@ class FeedStats:
         return self.wait.total_s / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures as dicts, lists, numbers and texts, which JSON can hold."""
+        """Returns all figures as dicts, lists, numbers and texts, which JSON can hold."""
         figures: dict[str, Any] = plain(self)
         return figures
 
@@ -59,7 +59,7 @@ class FeedStats:
         return "\n".join([*lines, "", "the pipeline that was fed:", str(self.pipeline)])
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Returns what a notebook shows."""
         summary = "<br>".join(map(html.escape, self._summary()))
         return f"<div>{summary}{self._table().html() if self.steps else ''}{self.pipeline._repr_html_()}</div>"
 
@@ -69,7 +69,7 @@ class FeedStats:
         yield f"the loop waited {seconds(self.wait.total_s)} s ({self.wait_share:.0%})"
 
     def _table(self) -> Table:
-        """A row for what the steps waited, and one for the copies to the device, where there were any."""
+        """Returns a row for what the steps waited, and one for the copies to the device, where there were any."""
         times = {"wait of a step": self.wait, **({"copy to the device": self.copy} if self.copy.calls else {})}
         return Table(
             ("time", "count", "p50_s", "p95_s", "p99_s", "max_s", "total_s"),
@@ -110,6 +110,6 @@ class StepTimes:
 
 
 def own_rank() -> int:
-    """The number of this process in a distributed job, by the variable that launchers set; 0 alone."""
+    """Returns the number of this process in a distributed job, by the variable that launchers set; 0 alone."""
     text = os.environ.get("RANK", "0")
     return int(text) if text.isdigit() else 0

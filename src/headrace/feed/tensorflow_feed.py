@@ -26,7 +26,7 @@ _TEXTS: Final = (str, bytes)
 def tensorflow_dataset(
     elements: Callable[[], Iterator[Any]], looked: Callable[[], Any], output_signature: Any, cardinality: int
 ) -> Any:
-    """The ``tf.data.Dataset`` of elements that ``elements`` makes anew for each epoch.
+    """Returns the ``tf.data.Dataset`` of elements that ``elements`` makes anew for each epoch.
 
     Args:
         elements: begins an epoch.
@@ -93,7 +93,7 @@ class _Expected:
 
 
 def _native(dtype: Any) -> Any:
-    """A dtype less what makes no difference to TensorFlow: the order of bytes, and which kind of text it is."""
+    """Returns a dtype less what makes no difference to TensorFlow: the order of bytes, and which kind of text it is."""
     if dtype in _TEXTS:
         return bytes
     return dtype if dtype is object else dtype.newbyteorder("=")
@@ -104,7 +104,7 @@ def _component(path: str) -> str:
 
 
 def _signature(tf: Any, spec: Any, path: str) -> Any:
-    """A structure of TensorFlow's specifications."""
+    """Returns a structure of TensorFlow's specifications."""
     if isinstance(spec, TensorSpec):
         return tf.TensorSpec(spec.shape, _dtype(tf, spec, path))
     if isinstance(spec, RaggedTensor) and isinstance(spec.values, TensorSpec):
@@ -116,7 +116,7 @@ def _signature(tf: Any, spec: Any, path: str) -> Any:
 
 
 def _own(tf: Any, signature: Any, path: str) -> Any:
-    """A structure of headrace's specifications, of what a user gave: those, or TensorFlow's."""
+    """Returns a structure of headrace's specifications, of what a user gave: those, or TensorFlow's."""
     if isinstance(signature, TensorSpec):
         return signature
     if isinstance(signature, tf.RaggedTensorSpec) and signature.ragged_rank == 1:
@@ -138,7 +138,7 @@ def _numpy_dtype(tf: Any, dtype: Any) -> Any:
 
 
 def _handed(tf: Any, element: Any) -> Any:
-    """The element as ``from_generator`` takes it."""
+    """Returns the element as ``from_generator`` takes it."""
     if isinstance(element, RaggedTensor):
         return tf.RaggedTensor.from_row_splits(element.values, element.row_splits, validate=False)
     if isinstance(element, tuple | dict):
@@ -147,7 +147,7 @@ def _handed(tf: Any, element: Any) -> Any:
 
 
 def _rebuilt(structure: Any, path: str, function: Callable[[Any, str], Any]) -> Any:
-    """A tuple or a dict with the function applied to each part and its place.
+    """Returns a tuple or a dict with the function applied to each part and its place.
 
     Raises:
         InvalidArgumentError: it is no structure that TensorFlow knows.

@@ -25,17 +25,17 @@ class TorchFeed(Feed, torch.utils.data.IterableDataset[Any]):  # type: ignore[mi
     _is_loaded = False  # with a state
 
     def _plan_here(self) -> Node:
-        """In a worker of a DataLoader of this feed, the worker's part."""
+        """Returns the plan; in a worker of a DataLoader of this feed, the worker's part of it."""
         self._made_in = worker_here(self)
         return dealt(self._plan, self._made_in)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """As that of ``Feed``; in a worker, of a state of that worker's."""
+        """Loads as ``Feed`` does; in a worker, a state of that worker's."""
         super().load_state_dict(state)
         self._is_loaded = True
 
     def __iter__(self) -> FeedIterator:
-        """The next epoch, or what a state that was loaded leaves of one."""
+        """Returns the next epoch, or what a state that was loaded leaves of one."""
         worker = worker_here(self)
         if self._waiting is not None and worker != self._made_in:
             if self._is_loaded:

@@ -25,7 +25,7 @@ _STAGE: Final = "to_torch"
 
 
 def torch_transfer(device: Any, dtype: Any, pin_memory: bool | str, buffer_size: int) -> Any:
-    """What makes the transfer of one epoch.
+    """Returns what makes the transfer of one epoch.
 
     Raises:
         MissingExtraError: PyTorch is not installed.
@@ -54,7 +54,7 @@ def torch_transfer(device: Any, dtype: Any, pin_memory: bool | str, buffer_size:
 
 
 def as_tensor(array: np.ndarray) -> Any:
-    """A tensor on the array's memory; on a copy of it where the array may not be written to."""
+    """Returns a tensor on the array's memory; on a copy of it where the array may not be written to."""
     import torch
 
     name = array.dtype.name
@@ -83,7 +83,7 @@ class TorchTransfer:
         return self._pin_memory or self._device.type != "cpu"
 
     def begin(self, element: Element) -> Any:
-        """The element's tensors."""
+        """Returns the element's tensors."""
         return made_of_arrays(element, self._tensor, stage=_STAGE)
 
     def _tensor(self, array: np.ndarray) -> Any:
@@ -93,11 +93,11 @@ class TorchTransfer:
         return tensor.pin_memory() if self._pin_memory else tensor
 
     def finish(self, begun: Any) -> Any:
-        """Nothing is left to be done."""
+        """Does nothing: nothing is left to be done."""
         return begun
 
     def copies_s(self) -> list[float]:
-        """Nothing was copied that takes time."""
+        """Returns nothing: no copy took time."""
         return []
 
 
@@ -122,14 +122,14 @@ class _PinnedMemory:
         self._left: list[Any] = [None] * slots
 
     def next_slot(self) -> dict[tuple[int, Any, Any], Any]:
-        """The slot whose turn it is; waits until its last copy has left it."""
+        """Returns the slot whose turn it is; waits until its last copy has left it."""
         event = self._left[self._turn]
         if event is not None:
             event.synchronize()
         return self._buffers[self._turn]
 
     def sent(self, event: Any) -> None:
-        """The slot's copy has begun, and has left it when the event is reached."""
+        """Notes that the slot's copy has begun, and has left it when the event is reached."""
         self._left[self._turn] = event
         self._turn = (self._turn + 1) % self._slots
 
@@ -183,7 +183,7 @@ class CudaTransfer:
         return tensor.to(self._device, non_blocking=True).to(wanted)
 
     def finish(self, begun: _Sent) -> Any:
-        """The tensors, in the order of the stream on which the caller computes."""
+        """Returns the tensors, in the order of the stream on which the caller computes."""
         import torch
 
         current = torch.cuda.current_stream(self._device)
@@ -194,7 +194,7 @@ class CudaTransfer:
         return unflatten(begun.treedef, begun.leaves)
 
     def copies_s(self) -> list[float]:
-        """How long the copies took on the device."""
+        """Returns how long the copies took on the device."""
         found = []
         while self._timed and self._timed[0].ended.query():
             sent = self._timed.popleft()

@@ -44,17 +44,17 @@ class BlockBuilder:
         self._positions: list[Cursor] = []
 
     def add(self, element: Element, members: tuple[Origin, int], position: Cursor, after: Cursor) -> None:
-        """An element, the origins and the number of those it was made of, and the positions before and after it."""
+        """Adds an element, the origins and the number of those it was made of, and the positions before and after it."""
         self._rows.append(element)
         self._groups.append(members)
         self._positions[-1:] = [position, after]
 
     def fail(self, failure: Failure) -> None:
-        """A failure in place of an element."""
+        """Adds a failure in place of an element."""
         self.finish().append(failure)
 
     def finish(self) -> list[Block | Failure]:
-        """What was collected."""
+        """Returns what was collected."""
         if self._rows:
             rows = Rows(self._rows) if self._nbytes is None else _WeighedRows(self._rows, self._nbytes)
             self._items.append(Block(rows, PositionsCursor(self._positions), GroupOrigin(self._groups)))

@@ -36,21 +36,21 @@ class StageContext(RunContext):
     replayed: bool = False
 
     def for_cache(self, node: Cache, filled: Filled) -> Self:
-        """The context of what a cache is filled with."""
+        """Returns the context of what a cache is filled with."""
         return RunContext.for_cache(self, node, filled).replaying()
 
     def replaying(self) -> Self:
-        """The context upstream of an operation that reads its input again when it is restored."""
+        """Returns the context upstream of an operation that reads its input again when it is restored."""
         return self if self.replayed else dataclasses.replace(self, replayed=True)
 
     def without_workers(self) -> Self:
-        """The context of stages that run within one thread: inside a task, or only to look something up."""
+        """Returns the context of stages that run within one thread: inside a task, or only to look something up."""
         return dataclasses.replace(self, gates=None)
 
     def for_subplan(self, plan: Node, *, opener: Node, number: int) -> Self:
-        """The context of the plan that ``opener`` made of its element with that number, which is read inside a task."""
+        """Returns the context of the plan that ``opener`` made of its element with that number, which is read inside a task."""
         return RunContext.for_subplan(self, plan, opener=opener, number=number).without_workers()
 
     def gate(self, node: Node) -> Gate | None:
-        """The way to the workers for an operation that asked for some; None where it has none."""
+        """Returns the way to the workers for an operation that asked for some; None where it has none."""
         return None if self.gates is None or parallel_calls_of(node) is None else self.gates.of(node)

@@ -38,7 +38,7 @@ class InputHistory:
         self.index = index  # of the next element
 
     def add(self, item: Block | Failure) -> int:
-        """A run came in; the number of its first element."""
+        """Returns a run came in; the number of its first element."""
         first = self.index
         origin = item.origin if isinstance(item, Block) else None
         self.index += len(item) if isinstance(item, Block) else 1
@@ -46,11 +46,11 @@ class InputHistory:
         return first
 
     def position(self, number: int) -> Cursor:
-        """The position before the element with this number."""
+        """Returns the position before the element with this number."""
         return position_in(self.runs, number)
 
     def origins(self, numbers: Indices) -> ReadOrigin:
-        """Where elements with these numbers came from."""
+        """Returns where elements with these numbers came from."""
         return ReadOrigin(self.runs, numbers)
 
     def forget_before(self, number: int) -> None:
@@ -60,7 +60,7 @@ class InputHistory:
 
 
 def position_in(runs: InputRuns, number: int) -> Cursor:
-    """The position before the element with this number."""
+    """Returns the position before the element with this number."""
     first, cursor, _ = runs[bisect.bisect_right(runs, number, key=_first) - 1]
     return cursor.advance(number - first) if number > first else cursor
 

@@ -22,10 +22,10 @@ __all__ = ["is_ordered", "lower"]
 @called_directly
 @functools.singledispatch
 def lower(node: Node, state: State | None, context: StageContext) -> Stage:
-    """The stage of a node and of all that it reads, where the state says."""
+    """Returns the stage of a node and of all that it reads, where the state says."""
     raise InternalError(f"no stage is known for {type(node).__name__}")
 
 
 def is_ordered(deterministic: bool | None, context: StageContext) -> bool:
-    """Whether a parallel operation keeps the order of its input."""
+    """Returns whether a parallel operation keeps the order of its input."""
     return context.replayed or (context.deterministic if deterministic is None else deterministic)

@@ -50,7 +50,7 @@ class Stage:
     @holds(lambda at, _: (at["self"].meter.name, None))
     @since("start")
     def pull(self, limit: int) -> Item:
-        """The next block of at most ``limit`` elements, a failure, or None at the end."""
+        """Returns the next block of at most ``limit`` elements, a failure, or None at the end."""
         self._inside_s = 0.0
         start = time.perf_counter()
         item: Item = self._surplus
@@ -80,7 +80,7 @@ class Stage:
         self._before = (place, 0)
 
     def _pull(self, limit: int) -> Item:
-        """The same, for whom it is no trouble; what is more than ``limit`` waits for the next pull."""
+        """Returns the same, for whom it is no trouble; what is more than ``limit`` waits for the next pull."""
         raise NotImplementedError
 
     def _read(self, source: Stage, limit: int) -> Item:
@@ -91,7 +91,7 @@ class Stage:
         return item
 
     def threads(self) -> list[threading.Thread]:
-        """The threads of their own that this stage and those upstream have."""
+        """Returns the threads of their own that this stage and those upstream have."""
         return [thread for stage in self.inputs for thread in stage.threads()]
 
     def stop(self) -> None:

@@ -54,20 +54,20 @@ class Pin:
     own: CachedEpoch | None = None
 
     def kept_in(self, store: Store) -> CachedEpoch | None:
-        """The filling, where it is there to be read."""
+        """Returns the filling, where it is there to be read."""
         if self.own is not None:
             return self.own
         kept = store.cached
         return kept if kept is not None and (kept.content, kept.filled) == (self.content, self.filled) else None
 
     def state(self) -> State:
-        """It as plain data."""
+        """Returns it as plain data."""
         state = self.filled.state()
         return state if self.content is None else {**state, "content": self.content}
 
     @classmethod
     def of(cls, state: State) -> Pin:
-        """What ``state`` wrote down."""
+        """Returns what ``state`` wrote down."""
         return cls(Filled.of(state), state.get("content"))
 
 
@@ -90,7 +90,7 @@ class Fillings:
         within: Sequence[object] = (),
         state: State | None = None,
     ) -> Pin:
-        """What a cache gives, in an epoch of the whole iterator, or from a state on.
+        """Returns what a cache gives, in an epoch of the whole iterator, or from a state on.
 
         Args:
             node: the cache.
@@ -112,7 +112,7 @@ class Fillings:
             return pin
 
     def _first(self, node: Cache, seeds: Randomized, epoch: tuple[int, ...], within: Sequence[object]) -> Pin:
-        """What a cache gives where neither the run nor its state has read it."""
+        """Returns what a cache gives where neither the run nor its state has read it."""
         name = "/".join(map(str, within))
         if within and self._is_restored:
             # What the run that was saved had read there; before that, what it would have filled.
@@ -125,14 +125,14 @@ class Fillings:
         return pin
 
     def _filled(self, node: Cache, seeds: Randomized, epoch: tuple[int, ...]) -> Filled:
-        """What the run fills the cache with."""
+        """Returns what the run fills the cache with."""
         above = node.above
         drawn = tuple(seeds.drawn[entropy] for entropy in above.unseeded)
         caches = tuple(self.pin(cache, seeds, epoch).filled for cache in above.caches)
         return Filled(epoch, drawn, seeds.entropy if above.opens_plans else None, caches)
 
     def above(self, node: Cache, filled: Filled) -> Fillings:
-        """The fillings with which a cache is filled again."""
+        """Returns the fillings with which a cache is filled again."""
         wanted = dict(zip((cache.store for cache in node.above.caches), filled.caches, strict=False))
         with self._lock:
             if all(store in self._pins and self._pins[store].filled == one for store, one in wanted.items()):
@@ -144,7 +144,7 @@ class Fillings:
         return again
 
     def state(self, plan: Node, seeds: Randomized, epoch: tuple[int, ...]) -> State | None:
-        """What each of the caches gives, as plain data; None where there are none."""
+        """Returns what each of the caches gives, as plain data; None where there are none."""
         found: list[State | None] = []
         for node in _caches_of(plan):
             try:
@@ -157,7 +157,7 @@ class Fillings:
 
     @classmethod
     def restored(cls, plan: Node, state: State | None) -> Fillings:
-        """Those of the run that saved a state."""
+        """Returns those of the run that saved a state."""
         fillings = cls()
         fillings._is_restored = True
         if state is not None:
@@ -169,5 +169,5 @@ class Fillings:
 
 
 def _caches_of(plan: Node) -> list[Cache]:
-    """The caches of a plan, in its order."""
+    """Returns the caches of a plan, in its order."""
     return [node for node in nodes_of(plan) if isinstance(node, Cache)]

@@ -19,7 +19,7 @@ __all__ = ["with_keys_of_run"]
 
 
 def with_keys_of_run(plan: Node, seeds: Seeds, options: Options) -> Node:
-    """The plan with the caches of a run with those options; the very same where they say nothing of elements."""
+    """Returns the plan with the caches of a run with those options; the very same where they say nothing of elements."""
 
     def keyed(node: Node) -> Node:
         if not isinstance(node, Cache):
@@ -38,7 +38,7 @@ def with_keys_of_run(plan: Node, seeds: Seeds, options: Options) -> Node:
 
 
 def _words(cache: Cache, seeds: Seeds, options: Options) -> str:
-    """What of a run decides which elements a cache is filled with, or in which order; empty where nothing does."""
+    """Returns what of a run decides which elements a cache is filled with, or in which order; empty where nothing does."""
     words = []
     if options.seed is not None and (cache.above.unseeded or cache.above.opens_plans):
         words += [f"seeds {[seeds.drawn[entropy] for entropy in cache.above.unseeded]} {seeds.entropy}"]

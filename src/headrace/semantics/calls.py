@@ -22,7 +22,7 @@ __all__ = ["call_function", "call_on", "call_whole", "is_true", "packed"]
 
 
 def call_whole(function: Vectorized, payload: Payload) -> Columns | Rows:
-    """What the function makes of all elements at once.
+    """Returns what the function makes of all elements at once.
 
     Raises:
         InvalidArgumentError: the elements are no columns, or what it returned is none of as many elements.
@@ -64,7 +64,7 @@ def call_on(function: Callable[..., Any], element: Element) -> Any:
 
 
 def call_function(function: Callable[..., Any], element: Element) -> Any:
-    """What a function, vectorized or not, gives for one element."""
+    """Returns what a function, vectorized or not, gives for one element."""
     if isinstance(function, Vectorized):
         (row,) = call_whole(function, Rows([element])).rows()
         return row
@@ -72,12 +72,12 @@ def call_function(function: Callable[..., Any], element: Element) -> Any:
 
 
 def packed(value: Any) -> Element:
-    """A function's result as an element: a list at the top is a tuple, as in tf.data; others are arrays."""
+    """Returns a function's result as an element: a list at the top is a tuple, as in tf.data; others are arrays."""
     return normalize(tuple(value) if type(value) is list else value)
 
 
 def is_true(answer: Any) -> bool:
-    """The truth of a predicate's answer.
+    """Returns the truth of a predicate's answer.
 
     Raises:
         InvalidArgumentError: it is not a bool.

@@ -39,7 +39,7 @@ class Worker(NamedTuple):
 
 
 def worker_here(dataset: object | None = None) -> Worker | None:
-    """The worker that this process is, None where it is none; of a DataLoader of that very dataset, if one is named."""
+    """Returns the worker that this process is, None where it is none; of a DataLoader of that very dataset, if one is named."""
     info = _info()
     if info is None or (dataset is not None and info.dataset is not dataset):
         return None
@@ -47,7 +47,7 @@ def worker_here(dataset: object | None = None) -> Worker | None:
 
 
 def dealt(plan: Node, worker: Worker | None) -> Node:
-    """The worker's part of the elements: one of every ``workers``, of an order that all workers agree on.
+    """Returns the worker's part of the elements: one of every ``workers``, of an order that all workers agree on.
 
     So the DataLoader, which takes from its workers in turns, gives the elements in the plan's order.
     """
@@ -88,7 +88,7 @@ def _info() -> Any:
 
 
 def _is_held(iterated: object, dataset: Any) -> bool:
-    """Whether it was made before there were workers: what a worker makes for itself may well be its own part."""
+    """Returns whether it was made before there were workers: what a worker makes for itself may well be its own part."""
     if hasattr(type(dataset), "__getitems__") or not hasattr(type(dataset), "__iter__"):
         return False  # a DataLoader asks it for elements by number, each one once
     return any(held is iterated for held in getattr(dataset, "__dict__", {}).values())

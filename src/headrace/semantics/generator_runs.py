@@ -21,7 +21,7 @@ _log = logging.getLogger("headrace")
 
 @holds(lambda at, _: (at["node"].label, f"element {at['saved']['index']}"))
 def started_generator(node: FromGenerator, saved: State) -> Iterator[Any]:
-    """The iterator of the user's generator, restored to a state.
+    """Returns the iterator of the user's generator, restored to a state.
 
     Raises:
         Exception: whatever the user's function raises.
@@ -42,7 +42,7 @@ def started_generator(node: FromGenerator, saved: State) -> Iterator[Any]:
 
 
 def _skipped(iterator: Iterator[Any], count: int) -> Iterator[Any]:
-    """The iterator without its first elements; where it raises among them it has ended, as it had before."""
+    """Returns the iterator without its first elements; where it raises among them it has ended, as it had before."""
     try:
         for _ in range(count):
             next(iterator, None)
@@ -75,7 +75,7 @@ class OwnState:
             self._error = InvalidArgumentError(message, stage=label)
 
     def value(self) -> Any:
-        """The state.
+        """Returns the state.
 
         Raises:
             HeadraceError: what went wrong when it was taken.
@@ -86,6 +86,6 @@ class OwnState:
 
 
 def own_state_of(iterator: Any, label: str) -> OwnState | None:
-    """The state that a generator's iterator has of its own as it is now, or None."""
+    """Returns the state that a generator's iterator has of its own as it is now, or None."""
     resumable = hasattr(iterator, "state_dict") and hasattr(iterator, "load_state_dict")
     return OwnState(iterator, label) if resumable else None

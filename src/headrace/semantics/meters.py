@@ -22,11 +22,11 @@ class Meters:
             self.of(node, ())
 
     def of(self, node: Node, within: tuple[object, ...]) -> Meter:
-        """The meter of a node; ``within`` names the stage that opened the plan in which it stands."""
+        """Returns the meter of a node; ``within`` names the stage that opened the plan in which it stands."""
         # Plans that a function makes anew for each element have equal labels and share a meter.
         key = (*within, node.label) if within else (id(node),)
         return self._meters.setdefault(key, Meter(node.label))
 
     def all(self) -> Iterable[Meter]:
-        """Every meter."""
+        """Returns every meter."""
         return tuple(self._meters.values())

@@ -52,13 +52,13 @@ TINY: Final = float(np.finfo(np.float32).tiny)
 
 
 def uniforms(key: Key, start: int, count: int) -> np.ndarray:
-    """The draws ``start`` to ``start + count`` of a number from 0 to below 1 (float64)."""
+    """Returns the draws ``start`` to ``start + count`` of a number from 0 to below 1 (float64)."""
     words = random_int64(key, start, count).view(np.uint64)
     return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53  # as many bits as a float64 has
 
 
 def weights_of(element: Any, count: int, *, stage: str) -> np.ndarray:
-    """The weights that one element of a dataset of weights gives (float64, (count,)).
+    """Returns the weights that one element of a dataset of weights gives (float64, (count,)).
 
     Raises:
         InvalidArgumentError: it is no ``count`` finite floats.
@@ -71,7 +71,7 @@ def weights_of(element: Any, count: int, *, stage: str) -> np.ndarray:
 
 
 def choice_of(element: Any, count: int) -> int:
-    """The dataset that one element of a dataset of choices names.
+    """Returns the dataset that one element of a dataset of choices names.
 
     Raises:
         InvalidArgumentError: it is no int64, or there is no dataset of that number.
@@ -89,7 +89,7 @@ def _is_int64_scalar(element: Any) -> bool:
 
 
 def idle_error(stage: str) -> FailedPreconditionError:
-    """What is raised where an endless run of choices names only datasets that have ended."""
+    """Returns what is raised where an endless run of choices names only datasets that have ended."""
     message = (
         f"{IDLE_LIMIT:,} choices in a row named only datasets that have ended; stop_on_empty_dataset=True ends there"
     )
@@ -100,12 +100,12 @@ def idle_error(stage: str) -> FailedPreconditionError:
 
 
 def resample_keys(key: Key) -> tuple[Key, Key]:
-    """The random numbers that choose between original and judged elements, and those that judge."""
+    """Returns the random numbers that choose between original and judged elements, and those that judge."""
     return key.child(0), key.child(1)
 
 
 def class_of(answer: Any, count: int) -> int:
-    """The class that the user's function named.
+    """Returns the class that the user's function named.
 
     Raises:
         InvalidArgumentError: it is no integer, or there is no class of that number.
@@ -120,13 +120,13 @@ def class_of(answer: Any, count: int) -> int:
 
 
 def sample_key(node: SampleFromDatasets, context: RunContext) -> Key:
-    """The random numbers of the draws: the same in every epoch, unless it is asked for others."""
+    """Returns the random numbers of the draws: the same in every epoch, unless it is asked for others."""
     context.expect_one_order(node)
     return context.key(node.randomness, each_epoch=node.rerandomize_each_iteration)
 
 
 def selector_context(node: Mixture, context: SomeContext) -> SomeContext:
-    """The context of the dataset that decides."""
+    """Returns the context of the dataset that decides."""
     for drawing in nodes_of(node.inputs[-1]):
         if isinstance(drawing, RandomSource):  # elsewhere its numbers are elements, and each process may have its own
             context.expect_one_order(drawing)
@@ -134,7 +134,7 @@ def selector_context(node: Mixture, context: SomeContext) -> SomeContext:
 
 
 def readings(node: RejectionResample, context: SomeContext) -> tuple[SomeContext, SomeContext]:
-    """The contexts in which the input is read: as it comes, and judged.
+    """Returns the contexts in which the input is read: as it comes, and judged.
 
     The input may be shuffled in one order and in the other.
     """

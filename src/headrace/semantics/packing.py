@@ -39,12 +39,12 @@ class TokenSequence:
         return [len(array) for array in self.arrays]
 
     def cut(self, start: int, stop: int) -> TokenSequence:
-        """The tokens from ``start`` to before ``stop``, of each component."""
+        """Returns the tokens from ``start`` to before ``stop``, of each component."""
         return dataclasses.replace(self, arrays=[array[start:stop] for array in self.arrays])
 
 
 def sequence_of(node: Pack, element: Element, number: int) -> TokenSequence:
-    """An element as a sequence.
+    """Returns an element as a sequence.
 
     Raises:
         InvalidArgumentError: a component is a scalar, or too long; to be cut at the same positions, components differ in length.
@@ -87,7 +87,7 @@ def _check_short(arrays: Sequence[np.ndarray], limits: Sequence[int], paths: Seq
 
 
 def packed_row(node: Pack, sequences: Sequence[TokenSequence]) -> Element:
-    """A row with these sequences, one after the other."""
+    """Returns a row with these sequences, one after the other."""
     treedef, kinds = sequences[0].kind
     paddings = node.paddings(treedef)
     tokens, ids, positions = [], [], []
@@ -118,7 +118,7 @@ PACK_REMEDY: Final = "Take fewer open_rows"
 
 
 def pack_state(read: int, held: BinContents, position: Callable[[int], State]) -> State:
-    """The state of rows that hold sequences with these numbers; numbers in it count from the oldest one held."""
+    """Returns the state of rows that hold sequences with these numbers; numbers in it count from the oldest one held."""
     rows, offset = held
     oldest = min((numbers[0] for numbers in rows), default=read)
     return {
@@ -130,6 +130,6 @@ def pack_state(read: int, held: BinContents, position: Callable[[int], State]) -
 
 
 def sequences_lost(label: str) -> DataLossError:
-    """What is raised where a resumed run does not find the sequences that were held."""
+    """Returns what is raised where a resumed run does not find the sequences that were held."""
     message = "sequences that were held are not there any more: the data changed since the state was saved"
     return DataLossError(message, stage=label)

@@ -11,12 +11,12 @@ __all__ = ["position_from", "rows_payload"]
 
 
 def position_from(state: State | None) -> RowPosition:
-    """Where a query is read on."""
+    """Returns where a query is read on."""
     return RowPosition() if state is None else RowPosition.from_json(state)
 
 
 def rows_payload(chunk: RowChunk) -> Payload:
-    """The rows of a chunk."""
+    """Returns the rows of a chunk."""
     if chunk.elements is not None:
         return Rows(chunk.elements)
     arrays, treedef = flatten(chunk.arrays)

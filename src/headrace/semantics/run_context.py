@@ -39,7 +39,7 @@ class Seeds:
 
     @classmethod
     def of(cls, plan: Node, *, seed: int | None, entropy: int) -> Seeds:
-        """The seeds of a new run of the plan."""
+        """Returns the seeds of a new run of the plan."""
         unseeded = _unseeded(plan)
         if seed is None:
             return cls({found.entropy: found.entropy for found in unseeded}, entropy)
@@ -48,18 +48,18 @@ class Seeds:
 
     @classmethod
     def restored(cls, plan: Node, *, drawn: list[int], entropy: int) -> Seeds:
-        """The seeds of a run that is resumed."""
+        """Returns the seeds of a run that is resumed."""
         seeds = {found.entropy: seed for found, seed in zip(_unseeded(plan), drawn, strict=True)}
         return cls(seeds, entropy, are_given=True)
 
     def filling(self, node: Cache, filled: Filled) -> Seeds:
-        """The seeds with which a cache was filled."""
+        """Returns the seeds with which a cache was filled."""
         drawn = dict(zip(node.above.unseeded, filled.seeds, strict=False))
         entropy = self.entropy if filled.entropy is None else filled.entropy
         return Seeds(self.drawn | drawn, entropy, self.are_given)
 
     def within(self, plan: Node) -> Seeds:
-        """The seeds for a plan that a function made."""
+        """Returns the seeds for a plan that a function made."""
         unseeded = _unseeded(plan)
         if not unseeded:
             return self
@@ -67,11 +67,11 @@ class Seeds:
         return Seeds(self.drawn | fresh, self.entropy, self.are_given)
 
     def seed_of(self, randomness: Randomness) -> int:
-        """The seed of one random operation."""
+        """Returns the seed of one random operation."""
         return self.drawn[randomness.entropy] if randomness.seed is None else randomness.seed
 
     def listed(self, plan: Node) -> list[int]:
-        """The seeds of the operations that were given none, in the order of the plan, to be saved."""
+        """Returns the seeds of the operations that were given none, in the order of the plan, to be saved."""
         return [self.drawn[found.entropy] for found in _unseeded(plan)]
 
 
@@ -112,11 +112,11 @@ class RunContext:
     options: Options = dataclasses.field(default_factory=Options)
 
     def for_repeat(self, number: int) -> Self:
-        """The context of one turn of a repeat."""
+        """Returns the context of one turn of a repeat."""
         return dataclasses.replace(self, epoch=(*self.epoch, number))
 
     def for_input(self, inputs: Sequence[Node], number: int) -> Self:
-        """The context of one dataset among several.
+        """Returns the context of one dataset among several.
 
         One that has a random operation in common with a dataset before it is another epoch of that operation. Two
         operations with equal seeds have nothing in common: features and labels can be shuffled alike.
@@ -126,11 +126,11 @@ class RunContext:
         return self.for_repeat(number) if is_shared else self
 
     def upstream_of_shard(self, shard: Shard) -> Self:
-        """The context of what a shard reads, which all shards must have in one order."""
+        """Returns the context of what a shard reads, which all shards must have in one order."""
         return self if shard.num_shards == 1 else dataclasses.replace(self, sharded_by=shard)
 
     def for_cache(self, node: Cache, filled: Filled) -> Self:
-        """The context of what a cache is filled with."""
+        """Returns the context of what a cache is filled with."""
         return dataclasses.replace(
             self,
             epoch=filled.epoch,
@@ -139,7 +139,7 @@ class RunContext:
         )
 
     def pin(self, node: Cache, state: State | None) -> Pin:
-        """What a cache gives in this run, or from a state on."""
+        """Returns what a cache gives in this run, or from a state on."""
         return self.fillings.pin(node, self.seeds, self.iterator_epoch, within=self.within, state=state)
 
     @property
@@ -148,11 +148,11 @@ class RunContext:
         return self.epoch[:1]
 
     def upstream_of_maps(self, count: int) -> Self:
-        """The context of what so many maps in a row read."""
+        """Returns the context of what so many maps in a row read."""
         return dataclasses.replace(self, downstream_maps=self.downstream_maps + count)
 
     def for_subplan(self, plan: Node, *, opener: Node, number: int) -> Self:
-        """The context of the plan that ``opener`` made of its element with that number."""
+        """Returns the context of the plan that ``opener`` made of its element with that number."""
         return dataclasses.replace(
             self,
             seeds=self.seeds.within(plan),
@@ -161,15 +161,15 @@ class RunContext:
         )
 
     def holding(self, node: Node, remedy: str) -> Holding:
-        """What an operation says that it must hold, and what makes it less."""
+        """Returns what an operation says that it must hold, and what makes it less."""
         return self.budget.holding(node.label, remedy)
 
     def meter(self, node: Node) -> Meter:
-        """The counters of a node."""
+        """Returns the counters of a node."""
         return self.meters.of(node, self.within)
 
     def key(self, randomness: Randomness, *, each_epoch: bool = True) -> Key:
-        """The stream of random numbers of one operation in this epoch, or in all of them."""
+        """Returns the stream of random numbers of one operation in this epoch, or in all of them."""
         return Key(self.seeds.seed_of(randomness), self.epoch if each_epoch else ())
 
     def expect_one_order(self, drawing: Node) -> None:

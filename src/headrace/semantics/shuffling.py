@@ -34,17 +34,17 @@ __all__ = [
 
 
 def draws(key: Key, start: int, count: int, size: int) -> np.ndarray:
-    """The slots from which outputs ``start`` to ``start + count`` are taken (int64)."""
+    """Returns the slots from which outputs ``start`` to ``start + count`` are taken (int64)."""
     return random_indices(key.child(0), start, count, size)
 
 
 def drain_order(key: Key, size: int) -> np.ndarray:
-    """The order in which what is left in the slots comes out (int64)."""
+    """Returns the order in which what is left in the slots comes out (int64)."""
     return permutation(key.child(1), size)
 
 
 def content(key: Key, outputs: int, size: int) -> np.ndarray:
-    """The number of the element in each slot, after so many outputs (int64)."""
+    """Returns the number of the element in each slot, after so many outputs (int64)."""
     held = np.arange(size, dtype=np.int64)
     unknown = np.ones(size, dtype=bool)
     end = outputs
@@ -61,7 +61,7 @@ def content(key: Key, outputs: int, size: int) -> np.ndarray:
 
 
 def whole_order(key: Key, total: int, size: int) -> np.ndarray:
-    """The number of the element that each output is, of so many elements in all (int64)."""
+    """Returns the number of the element that each output is, of so many elements in all (int64)."""
     if size >= total:
         return drain_order(key, total)
     steady = total - size
@@ -83,12 +83,12 @@ SHUFFLE_REMEDY: Final = (
 
 
 def buffer_slots(node: Shuffle) -> int:
-    """How many slots the buffer has; a number beyond any dataset where it holds the whole."""
+    """Returns how many slots the buffer has; a number beyond any dataset where it holds the whole."""
     return _ENDLESS if node.buffer_size == WHOLE_DATASET else node.buffer_size
 
 
 def buffer_needs(nbytes: int, count: int, size: int) -> str:
-    """What a buffer needs of which so many slots are filled with so many bytes."""
+    """Returns what a buffer needs of which so many slots are filled with so many bytes."""
     each = nbytes // count
     if size == _ENDLESS:
         return (
@@ -99,7 +99,7 @@ def buffer_needs(nbytes: int, count: int, size: int) -> str:
 
 
 def shuffle_key(node: Shuffle, context: RunContext) -> Key:
-    """The stream of random numbers that orders a shuffle."""
+    """Returns the stream of random numbers that orders a shuffle."""
     if node.buffer_size != 1:  # which leaves everything where it is
         context.expect_one_order(node)
     return context.key(node.randomness, each_epoch=node.reshuffle_each_iteration)

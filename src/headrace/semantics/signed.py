@@ -54,7 +54,7 @@ class Signed:
         self._is_flat_tuple = self._treedef.type is tuple and is_flat
 
     def rows(self, raw: list[Any]) -> tuple[list[Element], InvalidArgumentError | None]:
-        """The elements as far as the first that does not fit, and its error."""
+        """Returns the elements as far as the first that does not fit, and its error."""
         try:
             fitted = [leaf.column(column) for leaf, column in zip(self._leaves, self._columns(raw), strict=True)]
             return rows_of_leaves(self._treedef, fitted, len(raw)), None
@@ -62,7 +62,7 @@ class Signed:
             return self._one_by_one(raw)  # says which element it is
 
     def _columns(self, raw: list[Any]) -> Iterable[Sequence[Any]]:
-        """For each leaf of the signature what stands there in every element."""
+        """Returns, for each leaf of the signature, what stands there in every element."""
         if self._is_leaf:
             return [raw]
         kinds = set(map(type, raw))
@@ -81,7 +81,7 @@ class Signed:
         return rows, None
 
     def fitted(self, element: Any) -> Element:
-        """The element in the form of the signature.
+        """Returns the element in the form of the signature.
 
         Raises:
             InvalidArgumentError: it does not fit.
@@ -116,7 +116,7 @@ class _Leaf:
             self._plain = _NATIVE.get(spec.dtype, spec.dtype.type if spec.dtype.kind in "biufc" else None)
 
     def column(self, leaves: Sequence[Any]) -> list[Any]:
-        """The leaf in a run of elements.
+        """Returns the leaf in a run of elements.
 
         Raises:
             InvalidArgumentError: one does not fit; another may be told than the first.
@@ -133,7 +133,7 @@ class _Leaf:
         return [fitted(leaf) for leaf in leaves]
 
     def fitted(self, leaf: Any) -> Any:
-        """The leaf as the signature has it.
+        """Returns the leaf as the signature has it.
 
         Raises:
             InvalidArgumentError: it does not fit.
@@ -187,7 +187,7 @@ class _Leaf:
             raise self._unfit(leaf, f"a value does not fit {dtype}") from None
 
     def _large(self, number: int) -> np.ndarray:
-        """An int of more than 64 bits, which only a float can be near."""
+        """Returns an int of more than 64 bits, which only a float can be near."""
         dtype: Any = self._dtype
         try:
             if dtype.kind != "f":
@@ -241,12 +241,12 @@ class _Leaf:
 
 
 def _is_castable(own: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
-    """Whether values of the one dtype can be the other's without being cut; 0 and 1 may be bools."""
+    """Returns whether values of the one dtype can be the other's without being cut; 0 and 1 may be bools."""
     return np.can_cast(own, dtype, "same_kind") or (own.kind in "iu" and dtype.kind in "iub")
 
 
 def _cast(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """The array with another dtype.
+    """Returns the array with another dtype.
 
     Raises:
         OverflowError, FloatingPointError: a value does not fit.
@@ -260,7 +260,7 @@ def _cast(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def _elements(array: np.ndarray) -> list[Any]:
-    """The scalars in an array of one axis, as elements carry them."""
+    """Returns the scalars in an array of one axis, as elements carry them."""
     return rows_of(LEAF, [array])
 
 

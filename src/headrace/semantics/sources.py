@@ -147,12 +147,12 @@ class RandomNumbers:
 
 
 def fewer_elements(length: int, index: int) -> DataLossError:
-    """The error of a source that has fewer elements than were read of it."""
+    """Returns the error of a source that has fewer elements than were read of it."""
     return DataLossError(f"it has {length} elements, and reading is to go on at element {index}: it has changed")
 
 
 def index_source(node: Node, context: RunContext) -> tuple[IndexSource, int | None]:
-    """The indexed source of a node that has one, and its length, None if it never ends."""
+    """Returns the indexed source of a node that has one, and its length, None if it never ends."""
     match node:
         case FromTensors():
             return OneSource(node.element), 1

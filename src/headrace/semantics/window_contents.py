@@ -78,7 +78,7 @@ class WindowLeaf:
 
 
 def by_leaf(elements: WindowElements) -> tuple[TreeDef, Sequence[WindowElements]]:
-    """The elements' common structure, and each of their components by itself.
+    """Returns the elements' common structure, and each of their components by itself.
 
     Raises:
         InvalidArgumentError: they differ in structure.

@@ -22,7 +22,7 @@ class Access(Protocol):
         ...
 
     def at(self, number: int) -> Given:
-        """The element of a number from 0 to the length - 1, and its origin in words.
+        """Returns the element of a number from 0 to the length - 1, and its origin in words.
 
         Raises:
             HeadraceError: the element failed.
@@ -31,14 +31,14 @@ class Access(Protocol):
 
 
 def no_access(node: Node, why: str) -> TypeError:
-    """What is raised for an operation whose elements have no numbers that could be known without running it."""
+    """Returns what is raised for an operation whose elements have no numbers that could be known without running it."""
     return TypeError(f"dataset[i] is not possible after {node.label}: {why}")
 
 
 @called_directly
 @functools.singledispatch
 def access_of(node: Node, context: RunContext) -> Access:
-    """The access to a node's elements.
+    """Returns the access to a node's elements.
 
     Raises:
         TypeError: only a run could tell which element has which number; the operation is named.

@@ -14,7 +14,7 @@ __all__ = ["element_access"]
 
 
 def element_access(plan: Node) -> Access:
-    """The access to a plan's elements, in the order of its first epoch.
+    """Returns the access to a plan's elements, in the order of its first epoch.
 
     Raises:
         TypeError: only a run could tell which element has which number; the operation is named.

@@ -63,7 +63,7 @@ class CacheStream:
             self.holding.hold(self.held_bytes, lambda: self.rows, count=len(self.rows))
 
     def recall(self, kept: CachedEpoch) -> None:
-        """The elements that are kept, and where they came from."""
+        """Takes up the elements that are kept, and where they came from."""
         if kept.file is not None:
             self.rows = kept.file.rows(range(len(kept.file)))
             self.origins = [kept.file.origin(number) for number in range(len(self.rows))]
@@ -84,7 +84,7 @@ class CacheStream:
                 return read_only(taken[0]), taken[1]
 
     def taken(self, stream: Stream) -> Given | None:
-        """The next element, taken in; None for a failure that was delivered before the state was saved."""
+        """Returns the next element, taken in; None for a failure that was delivered before the state was saved."""
         try:
             element, origin = stream.next()
         except StopIteration:

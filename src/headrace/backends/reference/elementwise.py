@@ -33,7 +33,7 @@ class MapStream(Unary):
 
 
 def made_by(node: Map, element: Element, origin: str) -> Element:
-    """What a map makes of an element."""
+    """Returns what a map makes of an element."""
     try:
         return called(node.label, origin, lambda: call_function(node.function, element))
     except HeadraceError as failure:
@@ -80,7 +80,7 @@ def _random_map(node: RandomMap, state: State | None, context: RunContext) -> St
 
 
 def _upstream_of_map(source: Node, state: State | None, context: RunContext) -> Stream:
-    """What a map reads: without what it had delivered out of order, where it had workers."""
+    """Returns what a map reads: without what it had delivered out of order, where it had workers."""
     number = context.downstream_maps
     delivered, saved = undelivered(state, range(number, number + 1))
     upstream = stream_of(source, saved, context.upstream_of_maps(1))

@@ -45,7 +45,7 @@ __all__: list[str] = []
 
 
 def uniform(key: Key, draw: int) -> float:
-    """The number from 0 to below 1 that is drawn for one choice."""
+    """Returns the number from 0 to below 1 that is drawn for one choice."""
     return float(uniforms(key, draw, 1)[0])
 
 
@@ -89,7 +89,7 @@ class MixStream:
         raise StopIteration
 
     def choice(self) -> int:
-        """The next draw: a dataset, or NO_CHOICE."""
+        """Returns the next draw: a dataset, or NO_CHOICE."""
         if self.selector is None:
             assert isinstance(self.node, SampleFromDatasets)
             weights: Sequence[float] = self.node.weights
@@ -109,7 +109,7 @@ class MixStream:
         return self.drawn(uniform(self.key, self.draws - 1), weights)
 
     def drawn(self, number: float, weights: Sequence[float]) -> int:
-        """The open dataset in whose part of the weights the number lies, if they stand one behind the other from 0 to 1."""
+        """Returns the open dataset in whose part of the weights the number lies, if they stand one behind the other from 0 to 1."""
         ends = list(
             itertools.accumulate(weight * is_open for weight, is_open in zip(weights, self.is_open, strict=True))
         )
@@ -119,7 +119,7 @@ class MixStream:
         return next(inside, ends.index(ends[-1]))  # rounding may carry the number up to the last end itself
 
     def weights(self, element: Element, origin: str) -> Sequence[float]:
-        """The weights of one draw."""
+        """Returns the weights of one draw."""
         label, count = self.node.label, len(self.inputs)
         try:
             weights: Sequence[float] = called(label, origin, lambda: weights_of(element, count, stage=label).tolist())
@@ -193,21 +193,21 @@ class ResampleStream:
         return (number, element), origin
 
     def wanted(self) -> list[float]:
-        """How often each class is wanted for each time that it comes."""
+        """Returns how often each class is wanted for each time that it comes."""
         given = self.node.initial_dist or [count / sum(self.seen) for count in self.seen]
         return [target / (share + TINY) for target, share in zip(self.node.target_dist, given, strict=True)]
 
     def is_as_wanted(self) -> bool:
-        """Whether the input has the target's proportions already: then every element is taken as it comes."""
+        """Returns whether the input has the target's proportions already: then every element is taken as it comes."""
         return len(set(self.wanted())) == 1
 
     def acceptance(self, number: int) -> float:
-        """How likely a judged element of the class is accepted: never if it is wanted least, always if it is wanted most."""
+        """Returns how likely a judged element of the class is accepted: never if it is wanted least, always if it is wanted most."""
         lowest, highest = min(self.wanted()), max(self.wanted())
         return (self.wanted()[number] - lowest) / (highest - lowest)
 
     def classed(self, stream: Stream) -> tuple[int, Given]:
-        """The next element and its class."""
+        """Returns the next element and its class."""
         element, origin = stream.next()
         classify = functools.partial(self.classify, element)
         return called(self.node.label, origin, classify), (element, origin)
@@ -216,7 +216,7 @@ class ResampleStream:
         return class_of(call_on(self.node.class_func, read_only(element)), len(self.node.target_dist))
 
     def accepted(self) -> tuple[int, Given]:
-        """The next judged element that is not rejected."""
+        """Returns the next judged element that is not rejected."""
         while self.group:
             item = self.group[self.offset]
             self.offset += 1
@@ -230,7 +230,7 @@ class ResampleStream:
         raise StopIteration
 
     def read_group(self) -> None:
-        """As many elements as one estimate of the proportions is used for; one where they are given."""
+        """Reads as many elements as one estimate of the proportions is used for; one where they are given."""
         if self.group is not None:
             self.counts, self.offset = self.seen, 0
         self.group, self.group_position = [], self.second.state()

@@ -87,7 +87,7 @@ class InterleaveStream:
 
     @frames.within(lambda at: at["slot"].origin)
     def inner(self, slot: _Slot) -> Given:
-        """The next element of a slot's dataset."""
+        """Returns the next element of a slot's dataset."""
         return slot.stream.next()
 
     def filled(self) -> _Slot | None:

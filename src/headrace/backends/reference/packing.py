@@ -25,18 +25,18 @@ Row = list[TokenSequence]
 
 
 def room(row: Row) -> list[int]:
-    """How many tokens more fit into each component of a row."""
+    """Returns how many tokens more fit into each component of a row."""
     return [limit - sum(sequence.lengths[index] for sequence in row) for index, limit in enumerate(row[0].limits)]
 
 
 def fits(sequence: TokenSequence, row: Row) -> bool:
-    """Whether the whole sequence may go into the row."""
+    """Returns whether the whole sequence may go into the row."""
     free = zip(sequence.lengths, room(row), strict=True)
     return sequence.kind == row[0].kind and all(length <= left for length, left in free)
 
 
 def row_of(node: Pack, row: Row) -> Element:
-    """The row as an element: token by token, each with its sequence's number in the row and its own position in the sequence."""
+    """Returns the row as an element: token by token, each with its sequence's number in the row and its own position in the sequence."""
     treedef, kinds = row[0].kind
     tokens, ids, positions = [], [], []
     for component, ((dtype, shape), padding, limit) in enumerate(
@@ -97,7 +97,7 @@ class PackStream:
         self.holding.hold(nbytes, lambda: map(tuple, held), count=len(held))
 
     def next_sequence(self) -> TokenSequence:
-        """The next sequence; an element that is none raises, and is passed."""
+        """Returns the next sequence; an element that is none raises, and is passed."""
         position = self.input.state()
         try:
             element, origin = self.input.next()
@@ -111,11 +111,11 @@ class PackStream:
         return sequence
 
     def full_row(self) -> Row | None:
-        """A row without any room."""
+        """Returns a row without any room."""
         return next((row for row in self.rows if not any(room(row))), None)
 
     def victim(self, sequence: TokenSequence) -> Row | None:
-        """The row that has to go out, because the sequence fits none and no other may be opened."""
+        """Returns the row that has to go out, because the sequence fits none and no other may be opened."""
         if not any(sequence.lengths) or any(fits(sequence, row) for row in self.rows):
             return None
         if len(self.rows) < self.node.open_rows:
@@ -135,7 +135,7 @@ class PackStream:
             fitting[0].append(sequence)
 
     def out(self, row: Row) -> Given:
-        """The row as an element; it is open no more."""
+        """Returns the row as an element; it is open no more."""
         self.rows = [other for other in self.rows if other is not row]
         return self.made(row)
 
@@ -185,7 +185,7 @@ class ConcatenatingStream(PackStream):
         return None
 
     def tokens(self, row: Row) -> int:
-        """How many tokens are there that are not out."""
+        """Returns how many tokens are there that are not out."""
         return sum(sequence.lengths[0] for sequence in row) - self.offset
 
     def victim(self, sequence: TokenSequence) -> Row | None:

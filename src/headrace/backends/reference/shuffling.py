@@ -31,7 +31,7 @@ _NOTED_EVERY = 16
 
 
 def weight(item: Given | HeadraceError) -> int:
-    """About how many bytes an element holds."""
+    """Returns about how many bytes an element holds."""
     return 8 if isinstance(item, HeadraceError) else nbytes_of(item[0])
 
 
@@ -54,7 +54,7 @@ class ShuffleStream:
         self.filled = False
 
     def read(self) -> Given | HeadraceError | None:
-        """The next input element, or its failure; None at the end."""
+        """Returns the next input element, or its failure; None at the end."""
         if self.input_ended:
             return None
         if self.number % _NOTED_EVERY == 0:
@@ -70,7 +70,7 @@ class ShuffleStream:
         return item
 
     def fill(self) -> None:
-        """The slots as they were before the next output."""
+        """Fills the slots as they were before the next output."""
         steady = self.emitted if self.total is None else max(0, self.total - self.size)
         slot_of = {number: slot for slot, number in enumerate(content(self.key, steady, self.size))} if steady else None
         while self.number < steady + self.size:
@@ -94,7 +94,7 @@ class ShuffleStream:
         )
 
     def elements(self) -> Iterator[Element]:
-        """The elements in the slots."""
+        """Returns the elements in the slots."""
         return (item[0] for _, item in self.slots.values() if not isinstance(item, HeadraceError))
 
     def next(self) -> Given:

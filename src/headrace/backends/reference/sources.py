@@ -77,7 +77,7 @@ class GeneratorStream:
         return called(self.label, origin, lambda: self.fitted(copied(yielded))), origin
 
     def read(self) -> Any:
-        """What comes next, or END."""
+        """Returns what comes next, or END."""
         if self.iterator is None:
             self.iterator = started_generator(self.node, self.saved)
         return next(self.iterator, END)

@@ -153,7 +153,7 @@ class UniqueStream(Unary):
                 return element, origin
 
     def is_new(self, element: Element, origin: str) -> bool:
-        """Whether no element that is equal came before; it is remembered."""
+        """Returns whether no element that is equal came before; it is remembered."""
         called(self.label, origin, lambda: check_distinguishable(element))
         if element in self.seen:
             return False

@@ -55,7 +55,7 @@ class Unary:
 @holds(lambda at, _: (at["label"], at["origin"]))
 @since("_since_s")
 def called(label: str, origin: str, function: Callable[[], Any]) -> Any:
-    """What the function returns; its exception as an error of the element that came from ``origin``."""
+    """Returns what the function returns; its exception as an error of the element that came from ``origin``."""
     _since_s = time.perf_counter()  # for whoever asks what is held up
     try:
         return function()
@@ -65,7 +65,7 @@ def called(label: str, origin: str, function: Callable[[], Any]) -> Any:
 
 
 def log_skipped(error: HeadraceError, failed: int, most: int | None) -> None:
-    """Names in the log what is skipped.
+    """Writes to the log what is skipped.
 
     Raises:
         HeadraceError: ``error`` itself, where it is more than the number of failures that may be skipped.

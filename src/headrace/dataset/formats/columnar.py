@@ -61,7 +61,7 @@ def of_columns(
 
 
 def _expecting(paths: tuple[str, ...], selection: Selection, open_groups: Callable[..., Any]) -> Selection:
-    """What is wanted, where the first file that can be read says what the columns are.
+    """Returns what is wanted, where the first file that can be read says what the columns are.
 
     Files that cannot be read have their errors in their places, when the dataset is iterated over.
     """

@@ -159,13 +159,13 @@ class CacheStage(Stage):
                 return self._block(payload, item.origin)
 
     def _wanted(self, lacking: int, limit: int) -> int:
-        """How many elements are read at once; ``lacking`` of them are only kept."""
+        """Returns how many elements are read at once; ``lacking`` of them are only kept."""
         if self._writer is not None and self._writer.one_by_one:
             return 1
         return min(lacking, _KEPT_AT_ONCE) if lacking > 0 else limit
 
     def _collect(self, block: Block, *, is_lacking: bool) -> Payload | Failure | None:
-        """What is handed on of the block; a failure where its one element is refused, None where it waits."""
+        """Returns what is handed on of the block; a failure where its one element is refused, None where it waits."""
         kept = _frozen(block.payload)
         try:
             self._keep(kept, block.origin)
@@ -266,7 +266,7 @@ class CacheStage(Stage):
 
 
 def _in_turn(kept: Payload, origin: Origin, cannot: CannotKeep, *, is_lacking: bool) -> list[_Waiting]:
-    """The elements of a block, and the error in place of the one that cannot be kept.
+    """Returns the elements of a block, and the error in place of the one that cannot be kept.
 
     Where they were handed on before the state was saved, by a run that kept nothing, only the error is new.
     """
@@ -282,7 +282,7 @@ def _in_turn(kept: Payload, origin: Origin, cannot: CannotKeep, *, is_lacking: b
 
 
 def _pieces_of(kept: CachedEpoch) -> Sequence[tuple[Payload, Origin]]:
-    """What is kept as payloads; what is in a file is read by number when it is needed."""
+    """Returns what is kept as payloads; what is in a file is read by number when it is needed."""
     if kept.file is None:
         return kept.pieces
     numbers = range(len(kept.file))
@@ -290,7 +290,7 @@ def _pieces_of(kept: CachedEpoch) -> Sequence[tuple[Payload, Origin]]:
 
 
 def _frozen(payload: Payload) -> Payload:
-    """The payload with all that was not read yet, and nothing that anybody can change: every later epoch sees it."""
+    """Returns the payload with all that was not read yet, and nothing that anybody can change: every later epoch sees it."""
     match payload:
         case Zipped():
             return Zipped(payload.treedef, [_frozen(part) for part in payload.parts])

@@ -87,7 +87,7 @@ def call_each(
 
 
 def packed_rows(results: list[Any], kinds: AbstractSet[type]) -> tuple[Rows, Exception | None]:
-    """The results, of these types, as elements, as far as the first that is none."""
+    """Returns the results, of these types, as elements, as far as the first that is none."""
     if list not in kinds:
         with contextlib.suppress(Exception):  # a class of the user's may raise anything; found one by one below
             rows = normalize_rows(results, kinds)
@@ -102,7 +102,7 @@ def packed_rows(results: list[Any], kinds: AbstractSet[type]) -> tuple[Rows, Exc
 
 
 def _at_element(at: Locals, done: int) -> tuple[str, str]:
-    """The operation and the element at which a loop over a block is."""
+    """Returns the operation and the element at which a loop over a block is."""
     return at["node"].label, at["block"].origin.describe(at["start"] + done)
 
 
@@ -113,7 +113,7 @@ def _at_block(at: Locals, _: int) -> tuple[str, str]:
 
 @holds(_at_element)
 def map_block(node: Map, block: Block) -> list[BlockOrFailure]:
-    """What a map makes of a block: blocks, and a failure for each element on which its function failed."""
+    """Returns what a map makes of a block: blocks, and a failure for each element on which its function failed."""
     if isinstance(node.function, Vectorized):
         return _map_whole(node, node.function, block)
     rows = block.payload.rows()
@@ -135,7 +135,7 @@ def map_block(node: Map, block: Block) -> list[BlockOrFailure]:
 
 @holds(_at_block)
 def _map_whole(node: Map, function: Vectorized, block: Block) -> list[BlockOrFailure]:
-    """The same with one call; where that fails, with a call an element, to find those that it fails on."""
+    """Returns the same with one call; where that fails, with a call an element, to find those that it fails on."""
     try:
         return [Block(call_whole(function, block.payload), block.cursor, block.origin)]
     except Exception as error:  # noqa: BLE001 - a user's function may raise anything
@@ -146,7 +146,7 @@ def _map_whole(node: Map, function: Vectorized, block: Block) -> list[BlockOrFai
 
 
 def _judge(predicate: Callable[..., Any], payload: Payload, start: int) -> tuple[list[Any], Exception | None]:
-    """What a predicate answers to the elements from ``start`` on, as far as the first on which it fails."""
+    """Returns what a predicate answers to the elements from ``start`` on, as far as the first on which it fails."""
     payload = protected(payload)  # what the predicate does to an element, nobody after it sees
     rows = payload.rows()
     if not isinstance(predicate, Vectorized):
@@ -171,7 +171,7 @@ def _answers(predicate: Vectorized, payload: Payload) -> list[Any]:
 
 @holds(lambda at, _: (at["node"].label, at["block"].origin.describe(at["index"])))
 def _instead(node: Map, error: Exception, block: Block, index: int) -> BlockOrFailure:
-    """What comes in place of an element on which a map failed: its failure, or what ``on_error`` makes of that."""
+    """Returns what comes in place of an element on which a map failed: its failure, or what ``on_error`` makes of that."""
     failure = _failure(error, node, block, index)
     if not callable(node.on_error):
         return failure
@@ -191,7 +191,7 @@ def _failure(error: Exception, node: Map | Filter, block: Block, index: int) -> 
 
 
 def apply_maps(maps: tuple[Map, ...], block: Block) -> list[BlockOrFailure]:
-    """What several maps in a row make of a block."""
+    """Returns what several maps in a row make of a block."""
     pieces: list[BlockOrFailure] = [block]
     for node in maps:
         pieces = [
@@ -201,7 +201,7 @@ def apply_maps(maps: tuple[Map, ...], block: Block) -> list[BlockOrFailure]:
 
 
 def _truths(answers: list[Any]) -> tuple[np.ndarray, Exception | None]:
-    """The truth of each answer, as far as the first that is no bool."""
+    """Returns the truth of each answer, as far as the first that is no bool."""
     if set(map(type, answers)) <= {bool, np.bool_}:
         return np.fromiter(answers, dtype=bool, count=len(answers)), None
     truths: list[bool] = []
@@ -214,7 +214,7 @@ def _truths(answers: list[Any]) -> tuple[np.ndarray, Exception | None]:
 
 @holds(_at_element)
 def filter_block(node: Filter, block: Block) -> list[BlockOrFailure]:
-    """What a filter leaves of a block: blocks, and a failure for each element on which its predicate failed."""
+    """Returns what a filter leaves of a block: blocks, and a failure for each element on which its predicate failed."""
     rows = block.payload.rows()
     pieces: list[BlockOrFailure] = []
     start = 0
@@ -295,7 +295,7 @@ def _enumerate(node: Enumerate, state: State | None, context: StageContext) -> S
 @lower.register(Map)
 @lower.register(MapChain)
 def _map(node: Map | MapChain, state: State | None, context: StageContext) -> Stage:
-    """The stages of a map; it has a state of its own only after unordered delivery, or where it leaves failures out."""
+    """Returns the stages of a map; it has a state of its own only after unordered delivery, or where it leaves failures out."""
     if isinstance(node, MapChain):
         return _map_stage(node, node.maps, node.input, state, context)
     if not node.skips:

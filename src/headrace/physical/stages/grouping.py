@@ -78,7 +78,7 @@ class BatchStage(Stage):
         return [made for run in self._runs(blocks, whole) for made in self._stacked(run, self._size)]
 
     def _runs(self, blocks: list[Block], whole: int) -> Iterator[Block]:
-        """The first elements of blocks in pieces of whole batches; a long block is not joined, which would copy it."""
+        """Yields the first elements of blocks in pieces of whole batches; a long block is not joined, which would copy it."""
         seam: list[Block] = []
         left = whole
         for block in blocks:
@@ -97,7 +97,7 @@ class BatchStage(Stage):
             yield joined_block(seam)
 
     def _failed(self, failure: Failure, blocks: list[Block], have: int) -> Failure:
-        """The failure of a batch; what is left of it is read and dropped."""
+        """Returns the failure of a batch; what is left of it is read and dropped."""
         begun = have % self._size
         before = joined_block(blocks).slice(have - begun, have).cursor if begun else failure.cursor
         after = failure.after
@@ -111,12 +111,12 @@ class BatchStage(Stage):
         return Failure(failure.error, StridedCursor(before, self._size), StridedCursor(after, self._size))
 
     def _stacked(self, block: Block, size: int) -> list[Block | Failure]:
-        """The batches of a block whose length is a multiple of ``size``."""
+        """Returns the batches of a block whose length is a multiple of ``size``."""
         return stacked_batches(block, size, stride=self._size, label=self._label)
 
 
 def stacked_batches(block: Block, size: int, *, stride: int, label: str) -> list[Block | Failure]:
-    """The batches of a block whose length is a multiple of ``size``; the next one begins a ``stride`` after each."""
+    """Returns the batches of a block whose length is a multiple of ``size``; the next one begins a ``stride`` after each."""
     try:
         return [_view(block, block.payload.columns(), size)]
     except Exception:  # noqa: BLE001 - an element's own methods may raise anything, and memory may not suffice
@@ -190,7 +190,7 @@ def stacked_chunk(node: Batch, block: Block) -> list[Block | Failure]:
 
 
 def _owned(array: np.ndarray) -> np.ndarray:
-    """The array, or a copy of it where it is a view of a source: a batch belongs to whoever gets it."""
+    """Returns the array, or a copy of it where it is a view of a source: a batch belongs to whoever gets it."""
     if not array.dtype.isnative:
         return native(array)
     return array if array.flags.writeable and array.flags.c_contiguous else array.copy()

@@ -65,7 +65,7 @@ class CyclingBatchStage(Stage):
         return _TurnCursor(self._sizes, self._turn, turn_behind, position, after, like, self._last)
 
     def _next(self, limit: int) -> Item:
-        """The next item of the input, of at most so many elements."""
+        """Returns the next item of the input, of at most so many elements."""
         item = self._rest or self._read(self.inputs[0], limit)
         self._rest = None
         if isinstance(item, Block):
@@ -112,7 +112,7 @@ class CyclingBatchStage(Stage):
         return Block(payload, cursor, origin)
 
     def _empty(self) -> Item:
-        """A batch of no element; what it would hold is known from a neighbour."""
+        """Returns a batch of no element; what it would hold is known from a neighbour."""
         like = self._last
         position = self._rest.cursor if self._rest is not None else self.inputs[0].cursor
         if self._specified is None and self._last is None:

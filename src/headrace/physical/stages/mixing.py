@@ -44,7 +44,7 @@ __all__ = ["DrawnChoices", "MixStage", "ReadChoices"]
 
 
 def choices(drawn: np.ndarray, weights: np.ndarray, is_open: np.ndarray) -> np.ndarray:
-    """The dataset that each uniform number chooses (int64), or NO_CHOICE.
+    """Returns the dataset that each uniform number chooses (int64), or NO_CHOICE.
 
     Args:
         drawn: float64, (n,).
@@ -78,7 +78,7 @@ class DrawnChoices:
         self._uniforms = np.empty(0)
 
     def peek(self, limit: int, is_open: np.ndarray) -> np.ndarray | Failure | None:
-        """The next at most ``limit``."""
+        """Returns the next at most ``limit``."""
         offset = self.draws - self._start
         if offset + limit > len(self._uniforms):
             self._start, offset = self.draws, 0
@@ -107,7 +107,7 @@ class ReadChoices:
         self._ahead = StageLookahead(stage)
 
     def peek(self, limit: int, is_open: np.ndarray) -> np.ndarray | Failure | None:
-        """The next choices, at most ``limit``; a failure in place of one that is none; None at the end."""
+        """Returns the next choices, at most ``limit``; a failure in place of one that is none; None at the end."""
         if not self._ahead.fill(limit):
             if self._ahead.head is None:
                 return None
@@ -122,7 +122,7 @@ class ReadChoices:
         return Failure(placed, block.cursor, block.cursor.advance(1))
 
     def _named(self, block: Block) -> tuple[np.ndarray, Exception | None]:
-        """The choices of a block, as far as the first that is none."""
+        """Returns the choices of a block, as far as the first that is none."""
         made: list[Any] = []
         error: Exception | None = None
         try:
@@ -133,7 +133,7 @@ class ReadChoices:
         return np.array(made, dtype=np.int64), error
 
     def _drawn(self, key: Key, block: Block, is_open: np.ndarray) -> tuple[np.ndarray, Exception | None]:
-        """A draw for each weights of a block, as far as the first that are none."""
+        """Returns a draw for each weights of a block, as far as the first that are none."""
         made: list[Any] = []
         error: Exception | None = None
         try:
@@ -240,7 +240,7 @@ class MixStage(Stage):
         return None
 
     def _peek(self, limit: int) -> np.ndarray | Failure | None:
-        """The next choices; the time that reading them took is not this stage's own."""
+        """Returns the next choices; the time that reading them took is not this stage's own."""
         start = time.perf_counter()
         chosen = self._selection.peek(limit, self._is_open)
         if self._selection.stage is not None:
@@ -251,7 +251,7 @@ class MixStage(Stage):
         return not self._is_open.any() or (self._stops and not self._is_open.all())
 
     def _may_give(self, chosen: np.ndarray) -> np.ndarray:
-        """Which choices name a dataset that has not ended."""
+        """Returns which choices name a dataset that has not ended."""
         given: np.ndarray = (chosen >= 0) & self._is_open[chosen]
         return given
 
@@ -264,7 +264,7 @@ class MixStage(Stage):
         self._selection.drop(count)
 
     def _gather(self, chosen: np.ndarray, indices: np.ndarray) -> Item:
-        """The elements that were chosen, as far as every dataset has them."""
+        """Returns the elements that were chosen, as far as every dataset has them."""
         sources = chosen[indices]
         order = np.argsort(sources, kind="stable")
         wanted = np.bincount(sources, minlength=len(self._ahead))
@@ -279,7 +279,7 @@ class MixStage(Stage):
         return self._block(sources[:cut], order[order < cut], indices[:cut] + 1)
 
     def _without(self, source: int, index: int) -> Item:
-        """What comes of a choice whose dataset has no element: its failure, or nothing."""
+        """Returns what comes of a choice whose dataset has no element: its failure, or nothing."""
         ahead = self._ahead[source]
         if ahead.head is None:
             self._skip(index + 1)
@@ -302,7 +302,7 @@ class MixStage(Stage):
         return Block(*self._mixed(parts, order, cursor))
 
     def _mixed(self, parts: list[Block], order: np.ndarray, cursor: Cursor) -> tuple[Payload, Cursor, Origin]:
-        """The elements of the parts where they were chosen: ``order`` lists, part by part, the choice of each."""
+        """Returns the elements of the parts where they were chosen: ``order`` lists, part by part, the choice of each."""
         lengths = [len(part) for part in parts]
         where = np.empty(len(order), dtype=np.int64)
         where[order] = np.arange(len(order))

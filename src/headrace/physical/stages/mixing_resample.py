@@ -51,7 +51,7 @@ class _Group:
     estimates: bool
 
     def state(self, offset: int) -> State:
-        """The position so many elements into it; a group that an estimate needs is read again whole."""
+        """Returns the position so many elements into it; a group that an estimate needs is read again whole."""
         if self.estimates:
             return {"input": self.cursor.state(), "offset": offset, "counts": self.counts}
         return {"input": self.cursor.advance(offset).state(), "offset": 0, "counts": self.counts}
@@ -129,7 +129,7 @@ class _Reading:
             self._index = 0
 
     def next(self, limit: int) -> _Classed | HeadraceError | None:
-        """The next element, or its failure; None at the end."""
+        """Returns the next element, or its failure; None at the end."""
         self.look(limit)
         head, index = self._head, self._index
         self._index += 1
@@ -159,7 +159,7 @@ class _Numbers:
         self._drawn: list[float] = []
 
     def at(self, position: int) -> float:
-        """The number at a position, which is mostly one after the last that was asked for."""
+        """Returns the number at a position, which is mostly one after the last that was asked for."""
         if not 0 <= position - self._start < len(self._drawn):
             self._start = position
             self._drawn = uniforms(self._key, position, self.AT_ONCE).tolist()
@@ -167,7 +167,7 @@ class _Numbers:
 
 
 def acceptance(node: RejectionResample, counts: Sequence[int]) -> tuple[list[float], float]:
-    """How likely an element of each class is accepted, and how likely an element is taken unjudged.
+    """Returns how likely an element of each class is accepted, and how likely an element is taken unjudged.
 
     With p the proportions in the input and t those of the target, t/p is how often a class is wanted for each time it
     comes. The smallest of these ratios may be taken as it comes; the rest is made up by rejection.
@@ -241,7 +241,7 @@ class ResampleStage(Stage):
         return Block(Rows(rows), PositionsCursor(positions), _Origins(origins)) if rows else None
 
     def _next(self, limit: int) -> _Classed | HeadraceError | None:
-        """The next element of the output, or a failure in its place; None at the end."""
+        """Returns the next element of the output, or a failure in its place; None at the end."""
         while not self._ended:
             if self._offset == len(self._items) or not self._is_read:
                 self._read_group(limit)
@@ -255,7 +255,7 @@ class ResampleStage(Stage):
         return None
 
     def _accepted(self, limit: int) -> _Classed | HeadraceError | None:
-        """The next element of the second reading that is not rejected."""
+        """Returns the next element of the second reading that is not rejected."""
         while self._items:
             given = self._items[self._offset]
             self._offset += 1
@@ -267,7 +267,7 @@ class ResampleStage(Stage):
         return None
 
     def _read_group(self, limit: int) -> None:
-        """The next group, and with it the rates: they count its classes, too."""
+        """Reads the next group, and with it the rates: they count its classes, too."""
         if self._is_read:
             self._offset = 0
         self._is_read = True

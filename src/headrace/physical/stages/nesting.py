@@ -192,7 +192,7 @@ class InterleaveStage(Stage):
                 return self._rounds(limit) or self._run(slot, item, limit)
 
     def _peek(self, slot: OpenSubplan, limit: int) -> Item:
-        """The slot's next item; the time that its plan took is not this stage's own."""
+        """Returns the slot's next item; the time that its plan took is not this stage's own."""
         start = time.perf_counter()
         item = slot.reader.peek(limit)
         if slot.reader.reads_here:
@@ -289,7 +289,7 @@ class InterleaveStage(Stage):
 
 
 def open_failure(error: Exception, label: str, opener: Block) -> Failure:
-    """The failure of a function to make a dataset of an element."""
+    """Returns the failure of a function to make a dataset of an element."""
     placed = as_element_error(error, stage=label, origin=opener.origin.describe(0))
     return Failure(placed, opener.cursor, opener.after)
 
@@ -340,7 +340,7 @@ def _opener(
     context: StageContext,
     make_reader: Callable[[Callable[[], Stage | Failure], Cursor | None, Callable[[], str]], SubplanReader],
 ) -> Callable[[Block, int, State | None], SubplanReader]:
-    """What makes a reader of the dataset that an element opens, from its start or from a state."""
+    """Returns what makes a reader of the dataset that an element opens, from its start or from a state."""
 
     def open_plan(opener: Block, number: int, saved: State | None) -> SubplanReader:
         def open_stage() -> Stage | Failure:
@@ -357,7 +357,7 @@ def _opener(
 
 
 def _reopened(node: FlatMap, context: StageContext, opener: State) -> Block:
-    """The element that opened a slot, read again from the position before it."""
+    """Returns the element that opened a slot, read again from the position before it."""
     with contextlib.closing(lower(node.input, opener, context.without_workers())) as upstream:
         item = upstream.pull(1)
     if not isinstance(item, Block):

@@ -82,7 +82,7 @@ class PackStage(Stage):
         return self._ready.pop() if self._ready else None
 
     def _collect(self, limit: int) -> list[Block | Failure]:
-        """Up to ``limit`` rows, and perhaps a failure after them."""
+        """Returns up to ``limit`` rows, and perhaps a failure after them."""
         made = BlockBuilder()
         position = self._position()
         for _ in range(limit):
@@ -121,7 +121,7 @@ class PackStage(Stage):
             made.add(element, (origin, len(numbers)), position, after)
 
     def _next_row(self, limit: int) -> Sequence[TokenSequence] | Failure | None:
-        """The next row that goes out, or a failure on the way to it; None at the end."""
+        """Returns the next row that goes out, or a failure on the way to it; None at the end."""
         while True:
             row = self._open.full()
             if row is not None:

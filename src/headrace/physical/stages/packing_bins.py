@@ -31,15 +31,15 @@ class OpenBins(Protocol):
         ...
 
     def full(self) -> Sequence[TokenSequence] | None:
-        """The next row that has no room, if there is one; it is open no more."""
+        """Returns the next row that has no room, if there is one; it is open no more."""
         ...
 
     def left(self) -> Sequence[TokenSequence] | None:
-        """At the end, the next row; it is open no more."""
+        """Returns the next row that is left at the end; it is open no more."""
         ...
 
     def held(self) -> BinContents:
-        """What is in the rows, for a state."""
+        """Returns what is in the rows, for a state."""
         ...
 
     def restore(self, sequences: dict[int, TokenSequence], held: Any, offset: int) -> None:

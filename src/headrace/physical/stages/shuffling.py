@@ -138,7 +138,7 @@ class ShuffleStage(Stage):
         super().close()
 
     def _read_input(self, wanted: int) -> tuple[int, Payload] | None:
-        """The number of the next input element and a payload that begins with it, or None at the end."""
+        """Returns the number of the next input element and a payload that begins with it, or None at the end."""
         if self._input_ended:
             return None
         source = self.inputs[0]
@@ -173,7 +173,7 @@ class ShuffleStage(Stage):
         return self._without_failures(block) if self._slots.any_failure else block
 
     def _drawn(self, limit: int) -> Block | None:
-        """The next outputs, while elements still come in or else from what is left."""
+        """Returns the next outputs, while elements still come in or else from what is left."""
         if self._emitted - self._bound_at >= self._size:
             # Once for as many outputs as there are slots: it is a look at every slot.
             oldest = 0 if self._held is None else int(self._held.min())
@@ -204,7 +204,7 @@ class ShuffleStage(Stage):
         return (first, join(pieces)) if pieces else None
 
     def _next_slots(self, count: int) -> np.ndarray:
-        """The slots from which the next outputs are taken."""
+        """Returns the slots from which the next outputs are taken."""
         start = self._emitted - self._drawn_from
         if start + count > len(self._drawn_slots):
             self._drawn_from, start = self._emitted, 0
@@ -218,7 +218,7 @@ class ShuffleStage(Stage):
         self._order = drain_order(self._key, min(self._total, self._size))
 
     def _exchanged(self, first: int, incoming: Payload) -> Block:
-        """One output for each element that comes in and takes its slot."""
+        """Returns one output for each element that comes in and takes its slot."""
         count = len(incoming)
         if self._held is None:
             self._held = np.arange(self._size, dtype=np.int64)
@@ -250,7 +250,7 @@ class ShuffleStage(Stage):
         return _ShuffleCursor(emitted, *self._oldest, self._total_in_state)
 
     def _without_failures(self, block: Block) -> Item:
-        """The block as far as its first failure, or that failure."""
+        """Returns the block as far as its first failure, or that failure."""
         rows = block.payload.rows()
         failing = next((index for index, row in enumerate(rows) if isinstance(row, Failure)), len(rows))
         rest = block.slice(max(1, failing), len(rows)) if len(rows) > max(1, failing) else None

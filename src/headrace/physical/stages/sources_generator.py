@@ -49,7 +49,7 @@ class GeneratorRun:
     @holds(lambda at, _: (at["self"].label, f"element {at['self'].index + len(at['raw'])}"))
     @since("_since_s")
     def next_rows(self, limit: int) -> tuple[list[Element], Exception | None]:
-        """Up to ``limit`` elements, and the error after them; fewer without an error are the last."""
+        """Returns up to ``limit`` elements, and the error after them; fewer without an error are the last."""
         _since_s = time.perf_counter()  # for whoever asks what is held up
         raw: list[Any] = []
         kinds: set[type] = set()
@@ -74,7 +74,7 @@ class GeneratorRun:
         return rows, error
 
     def _checked(self, raw: list[Any], kinds: set[type]) -> tuple[list[Element], Exception | None]:
-        """The elements in the form that they should have, as far as the first that does not fit."""
+        """Returns the elements in the form that they should have, as far as the first that does not fit."""
         if self._signed is not None:
             return self._signed.rows(raw)
         with contextlib.suppress(Exception):  # a class of the user's may raise anything; found one by one below
@@ -87,7 +87,7 @@ class GeneratorRun:
         return rows, None
 
     def own_state(self) -> OwnState | None:
-        """The state that the generator's iterator has of its own as it is now, or None."""
+        """Returns the state that the generator's iterator has of its own as it is now, or None."""
         try:
             iterator: Any = self._begun()
         except Exception as error:  # noqa: BLE001 - the user's function may raise anything; it is told at its turn
@@ -95,7 +95,7 @@ class GeneratorRun:
         return own_state_of(iterator, self.label)
 
     def state(self) -> State:
-        """The position of the next element."""
+        """Returns the position of the next element."""
         if self._iterator is None or self._closed:
             return self._saved
         own = self.own_state()
@@ -114,7 +114,7 @@ class GeneratorRun:
 
 
 def _resumed(rest: list[Any], error: Exception | None, iterator: Iterator[Any]) -> Iterator[Any]:
-    """What was read and not given yet, then what comes after it."""
+    """Yields what was read and not given yet, then what comes after it."""
     yield from rest
     if error is not None:
         raise error

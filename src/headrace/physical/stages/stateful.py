@@ -81,7 +81,7 @@ class StatefulStage(Stage):
         return None
 
     def _few(self, limit: int) -> int:
-        """As many elements that what lies in mind before each of them is not much."""
+        """Returns how many elements to take at once, so that the states kept before each of them are not much."""
         return max(1, min(limit, _MARKS_BYTES // max(1, nbytes_of(self._steps.snapshot()))))
 
     def _end(self) -> Failure | None:
@@ -96,7 +96,7 @@ class StatefulStage(Stage):
 
     @holds(lambda at, _: (at["self"].meter.name, at["block"].origin.describe(at["offset"])))
     def _through(self, block: Block, limit: int) -> Block | None:
-        """What goes out for the block, as far as ``limit`` elements of it, or one that fails or is the last."""
+        """Returns what goes out for the block, as far as ``limit`` elements of it, or one that fails or is the last."""
         outputs: list[Element] = []
         offsets: list[int] = []
         snapshots: list[Any] = []

@@ -83,14 +83,14 @@ class WindowStage(Stage):
                 self._payloads.append(item.payload)
 
     def _begun(self) -> int:
-        """How many windows begin in what was read; if the rest is dropped, how many are whole."""
+        """Returns how many windows begin in what was read; if the rest is dropped, how many are whole."""
         node, have = self._node, self._reads.index - self._first
         if node.drop_remainder:
             return max(0, (have - node.span) // node.step + 1)
         return max(0, -(-have // node.step))
 
     def _window(self, begin: int, payload: Payload) -> tuple[Element, tuple[Origin, int]] | HeadraceError:
-        """A window, where its elements came from, and how many; the first failure among them, where there is one."""
+        """Returns a window, where its elements came from, and how many; the first failure among them, where there is one."""
         node = self._node
         numbers = range(begin, min(begin + node.span, self._reads.index), node.stride)
         failure = next((self._failures[number] for number in numbers if number in self._failures), None)
@@ -104,7 +104,7 @@ class WindowStage(Stage):
             return as_element_error(error, stage=node.label, origin=GroupOrigin([(origin, len(numbers))]).describe(0))
 
     def _indices(self, numbers: range) -> Indices:
-        """Where in the payload the elements with these numbers are."""
+        """Returns where in the payload the elements with these numbers are."""
         if not self._failures:
             return range(numbers.start - self._first, numbers.stop - self._first, numbers.step)
         failed = sorted(self._failures)

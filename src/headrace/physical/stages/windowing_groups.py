@@ -167,7 +167,7 @@ class GroupWindowsStage(Stage):
         group.rows = []  # the dataset has them
 
     def _from_dataset(self, group: _Group, reader: SubplanReader, origin: GroupOrigin, limit: int) -> Item:
-        """What comes next of the group's dataset; None at its end."""
+        """Returns what comes next of the group's dataset; None at its end."""
         if self._stopped:  # stop() may have come before there was something to stop
             reader.stop()
         start = time.perf_counter()
@@ -190,7 +190,7 @@ class GroupWindowsStage(Stage):
     # ------------------------------------------------------------------ groups
 
     def _next_group(self, limit: int) -> _Group | Failure | None:
-        """The next group that is full, or left at the end; a failure on the way to it."""
+        """Returns the next group that is full, or left at the end; a failure on the way to it."""
         while True:
             while self._block is not None:
                 found = self._look_at(self._block)
@@ -214,7 +214,7 @@ class GroupWindowsStage(Stage):
         self._holding.hold(count * self._came_bytes // self._came, lambda: rows, count=count)
 
     def _left_over(self) -> _Group | None:
-        """At the end, the group with the smallest key."""
+        """Returns the group with the smallest key, at the end."""
         if self._left is None:
             self._left = sorted(self._growing, reverse=True)
         return self._filled(self._growing[self._left.pop()]) if self._left else None
@@ -248,7 +248,7 @@ class GroupWindowsStage(Stage):
         return group
 
     def _passed(self, error: HeadraceError) -> Failure:
-        """The failure of the next element."""
+        """Returns the failure of the next element."""
         before = _GroupCursor(self._position(None))
         self._next += 1
         return Failure(error, before, _GroupCursor(self._position(None)))

@@ -43,7 +43,7 @@ class _Spare:
         self._pieces: list[np.ndarray] = []
 
     def take(self, nbytes: int) -> np.ndarray | None:
-        """Memory of this size, if there is some."""
+        """Returns memory of this size, if there is some."""
         with self._lock:
             found = next((piece for piece in reversed(self._pieces) if piece.nbytes == nbytes), None)
             if found is not None:
@@ -105,7 +105,7 @@ class BatchMemory:
         self._batches: dict[int, _Batch] = {}
 
     def place(self, start: int, pieces: Iterable[Block | Failure]) -> list[Block | Failure]:
-        """The pieces, their elements in the memory of their batches; ``start`` is the number of the first."""
+        """Returns the pieces, their elements in the memory of their batches; ``start`` is the number of the first."""
         placed: list[Block | Failure] = []
         for piece in pieces:
             if isinstance(piece, Failure):
@@ -119,7 +119,7 @@ class BatchMemory:
         return placed
 
     def _cut(self, block: Block, start: int) -> list[Block]:
-        """The block in parts that belong to one batch each."""
+        """Returns the block in parts that belong to one batch each."""
         first = self._size - start % self._size
         bounds = [0, *range(first, len(block), self._size), len(block)]
         return [block.slice(*pair) for pair in itertools.pairwise(bounds)]
@@ -143,7 +143,7 @@ class BatchMemory:
         return Block(BatchBufferView(buffer, slot, slot + len(block)), block.cursor, block.origin)
 
     def _buffer(self, number: int, layout: _Layout) -> BatchBuffer | None:
-        """The memory of a batch, if elements of this layout fit it."""
+        """Returns the memory of a batch, if elements of this layout fit it."""
         with self._lock:
             batch = self._batches.get(number)
             if batch is None:
@@ -169,7 +169,7 @@ class BatchMemory:
         return np.asarray(_Lease(math.prod(whole) * dtype.itemsize, self._most_bytes)).view(dtype).reshape(whole)
 
     def _count(self, start: int, count: int) -> None:
-        """So many elements of a batch have come; when all have, it needs no memory here."""
+        """Counts the elements of a batch that have come; when all have, it needs no memory here."""
         number = start // self._size
         with self._lock:
             batch = self._batches.setdefault(number, _Batch(None, self._size))
@@ -179,7 +179,7 @@ class BatchMemory:
 
 
 def _arrays_of(payload: Payload) -> tuple[TreeDef, Sequence[_Leaves]] | None:
-    """The leaves of the elements, each leaf's alike; None where they are not, or where there is no array among them."""
+    """Returns the leaves of the elements, each leaf's alike; None where they are not, or where there is no array among them."""
     if isinstance(payload, Columns):
         return (payload.treedef, payload.arrays) if payload.arrays else None
     try:
@@ -191,7 +191,7 @@ def _arrays_of(payload: Payload) -> tuple[TreeDef, Sequence[_Leaves]] | None:
 
 
 def _kind_of(leaves: _Leaves) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Shape and dtype of one leaf."""
+    """Returns the shape and dtype of one leaf."""
     if isinstance(leaves, np.ndarray):
         return leaves.shape[1:], leaves.dtype.newbyteorder("=")
     first: np.ndarray = leaves[0]  # _alike has looked
@@ -199,7 +199,7 @@ def _kind_of(leaves: _Leaves) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 def _alike(column: Sequence[Any]) -> _Leaves:
-    """The leaves as they are where they are arrays that can be copied, else stacked."""
+    """Returns the leaves as they are where they are arrays that can be copied, else stacked."""
     first = column[0]
     if not isinstance(first, np.ndarray) or first.dtype.kind not in "biufcmM":
         return stack(column)

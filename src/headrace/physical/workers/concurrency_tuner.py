@@ -51,7 +51,7 @@ class ConcurrencyTuner:
         return self.now != self._settled
 
     def observe(self, elements: int, seconds: float, beside: int) -> None:
-        """A task is done: so many elements in so long, when so many could run at once."""
+        """Notes that a task is done: how many elements in how long, and how many could run at once."""
         if self._most == 1 or beside != self.now:
             return  # it was given when the other way was gone
         if self._settled is None and seconds < _MEASURABLE_S:

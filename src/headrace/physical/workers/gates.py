@@ -46,7 +46,7 @@ class Pool(Protocol):
 
 
 def bounds_of(plan: Node) -> list[Bound]:
-    """The parallel operations of a plan, those that share a task together."""
+    """Returns the parallel operations of a plan, those that share a task together."""
     bounds: list[Bound] = []
     for node in nodes_of(plan):
         calls = parallel_calls_of(node)
@@ -97,7 +97,7 @@ class Gate:
         return True
 
     def _take_turn(self) -> None:
-        """In a worker: runs the next task, and those after it as long as nobody else wants the worker."""
+        """Runs the next task in a worker, and those after it as long as nobody else wants the worker."""
         while (task := self._next()) is not None:
             # A stage that was stopped has closed the channel into which its task would put its result.
             with contextlib.suppress(CancelledError):
@@ -115,7 +115,7 @@ class Gate:
         return True
 
     def _next(self) -> Task | None:
-        """The next task; the turn is given back where there is none."""
+        """Returns the next task; the turn is given back where there is none."""
         while True:
             try:
                 return self._tasks.popleft()
@@ -135,5 +135,5 @@ class Gates:
             self._gates |= dict.fromkeys(operations, gate)
 
     def of(self, node: Node) -> Gate:
-        """The gate of a parallel operation of the run's plan."""
+        """Returns the gate of a parallel operation of the run's plan."""
         return self._gates[node.operations[0]]

@@ -118,7 +118,7 @@ class ParallelStage(Stage):
                 self._wait()
 
     def _deliverable(self) -> _Task | None:
-        """The task whose pieces come next, if they are there; tasks without pieces are dropped on the way."""
+        """Returns the task whose pieces come next, if they are there; tasks without pieces are dropped on the way."""
         while self._tasks and self._tasks[0].pieces is not None and not self._tasks[0].pieces:
             self._finish(self._tasks[0])
         if self._delivery is None:
@@ -167,7 +167,7 @@ class ParallelStage(Stage):
 
     @waits
     def _is_ready_shortly(self) -> bool:
-        """Whether something can be handed on, now or within a moment that is short beside the next read."""
+        """Returns whether something can be handed on, now or within a moment that is short beside the next read."""
         self._collect()
         moment_s = self._read_s / _MOMENT
         if (
@@ -214,7 +214,7 @@ class ParallelStage(Stage):
 
     @since("start")
     def _work(self, task: _Task, block: Block) -> None:
-        """In a worker: makes the pieces of a block."""
+        """Makes the pieces of a block, in a worker."""
         if self._closed:
             return
         start = time.perf_counter()
@@ -276,14 +276,14 @@ class _Delivery:
         self._missing = 0  # the number of the oldest element that was not delivered
 
     def read(self, start: int, item: Block | Failure) -> None:
-        """An item came in: ``start`` is the number of its first element."""
+        """Notes an item that came in; ``start`` is the index of its first element."""
         self._starts.append((start, item.cursor))
         if isinstance(item, Failure):  # only it knows where it goes on after itself
             self._starts.append((start + 1, item.after))
         self._forget_starts()
 
     def placed(self, piece: BlockOrFailure, task: _Task) -> BlockOrFailure:
-        """The piece with a cursor that knows what else was delivered."""
+        """Returns the piece with a cursor that knows what else was delivered."""
         elements = len(piece) if isinstance(piece, Block) else 1
         left = sum(len(rest) if isinstance(rest, Block) else 1 for rest in task.pieces or ())
         start = task.start + task.elements - left - elements

@@ -49,7 +49,7 @@ class SubplanReader(Lookahead):
         return isinstance(self._stage, Failure)
 
     def is_ready(self) -> bool:
-        """Whether ``peek`` need not wait."""
+        """Returns whether ``peek`` need not wait."""
         return True
 
     @property
