@@ -70,7 +70,7 @@ _MODULES = ("audio", "image", "io", "queue", "train")
 if not TYPE_CHECKING:  # a type checker would take it for a promise that there is any name
 
     def __getattr__(name: str) -> object:
-        """What is imported when it is first used: who has a Dataset waits for nothing else."""
+        """Imports what is imported when it is first used: a program with a Dataset waits for nothing else."""
         import importlib
 
         if name in _MODULES:
@@ -85,7 +85,7 @@ if not TYPE_CHECKING:  # a type checker would take it for a promise that there i
 
 
 def _names() -> dict[str, str]:
-    """The names that may have been meant, and how each is written: those of modules, of ``Dataset``, and here."""
+    """Returns the names that may have been meant, and how each is written: those of modules, of ``Dataset``, and here."""
     import importlib
 
     modules = {name: importlib.import_module(f"headrace.{name}").__all__ for name in _MODULES}

@@ -128,7 +128,7 @@ class _Message:
 def unknown_attribute(
     owner: str, name: str, known: Callable[[], Mapping[str, str]], others: Mapping[str, str]
 ) -> AttributeError:
-    """The error for a name that an object has not.
+    """Returns the error for a name that an object has not.
 
     Args:
         owner: the object, as Python's own messages call it: ``'Dataset' object``.
@@ -144,7 +144,7 @@ def unknown_attribute(
 
 
 def _nearest(name: str, known: Mapping[str, str]) -> str | None:
-    """What is written for the known name that is most like this one, and is like enough."""
+    """Returns what is written for the known name that is most like this one, and is like enough."""
     import difflib
 
     lowered = {other.lower(): written for other, written in known.items()}

@@ -24,6 +24,21 @@ OF_OTHERS = {
     "Coordinator", "DataLoader", "In", "Na", "QueueRunner", "S", "StatefulDataLoader", "TrainState", "acceptable_fraction",
     "cfg", "compat", "f", "id", "jit", "matching_files", "parquet", "png", "seg", "sub", "thrift", "user", "v1",
 }  # fmt: skip
+# Words that end as a verb does.
+NO_VERBS = {
+    "As",
+    "Its",
+    "This",
+    "Those",
+    "These",
+    "Whether",
+    "Others",
+    "Rows",
+    "Elements",
+    "Numbers",
+    "Sequences",
+    "Always",
+}
 
 
 def docstrings() -> Iterator[tuple[str, str]]:
@@ -93,6 +108,19 @@ def test_every_module_in_backticks_in_a_docstring_is_there() -> None:
                 if not is_there(dotted):
                     missing.append(f"{where}: ``{name}``")
     assert missing == []
+
+
+def test_the_docstring_of_a_function_begins_with_its_verb_in_the_third_person() -> None:
+    others = []
+    for name, tree in MODULES.items():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            is_property = any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
+            verb = (ast.get_docstring(node) or "Has none").split()[0]
+            if not is_property and (not re.fullmatch(r"[A-Z][a-z]+s,?", verb) or verb in NO_VERBS):
+                others.append(f"{name}: {node.name}: {ast.get_docstring(node)!r:.80}")
+    assert others == []
 
 
 def test_every_folder_and_module_that_the_design_names_is_there() -> None:

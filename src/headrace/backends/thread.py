@@ -57,7 +57,7 @@ class WorkerPool:
         return not len(self._tasks) and not self._coordinator.should_stop()
 
     def submit(self, task: Callable[[], None]) -> None:
-        """Has a worker run the task; after ``stop`` it is dropped."""
+        """Makes a worker run the task; after ``stop`` it is dropped."""
         with self._counting:
             self._unfinished += 1
             is_short = self._started < min(self._workers, self._unfinished)

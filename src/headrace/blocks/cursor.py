@@ -49,7 +49,7 @@ class Position(Protocol):
     """A position that is written down as it is."""
 
     def state(self) -> State:
-        """This position as plain, JSON-able data."""
+        """Returns this position as plain, JSON-able data."""
         ...
 
 

@@ -100,7 +100,7 @@ class Coordinator:
         return self._stop.is_set
 
     def request_stop(self, ex: Failure | None = None) -> None:
-        """Has everything stop. Never waits.
+        """Requests that everything stops. Never waits.
 
         Args:
             ex: the failure that is the reason, for ``join`` to raise: an exception, or what ``sys.exc_info()`` returns.
@@ -133,7 +133,7 @@ class Coordinator:
         return _StopOnException(self)
 
     def on_stop(self, callback: Callable[[], object]) -> None:
-        """Has ``callback`` called when a stop is requested, at once if it was already.
+        """Registers ``callback`` to be called when a stop is requested, at once if it was already.
 
         It runs in the thread that requests the stop, must not wait, and is called once. What it raises is logged; Ctrl-C and
         ``SystemExit`` come out once all callbacks were called.
@@ -143,7 +143,7 @@ class Coordinator:
             self._call_back()
 
     def closes(self, queue: Closable) -> None:
-        """Has ``queue`` closed, and everybody who waits on it woken, when a stop is requested."""
+        """Registers ``queue`` to be closed, and all that wait on it woken, when a stop is requested."""
         self.on_stop(lambda: queue.close(cancel_pending_enqueues=True))
 
     def _call_back(self) -> None:
@@ -177,7 +177,7 @@ class Coordinator:
         return list(self._registered)
 
     def register_thread(self, thread: threading.Thread) -> None:
-        """Has ``join`` wait for ``thread`` too."""
+        """Makes ``join`` wait for ``thread``, too."""
         self._registered.append(thread)
 
     def join(

@@ -49,7 +49,7 @@ def scope() -> Iterator[None]:
 
 
 def add_queue_runner(qr: QueueRunner, collection: str = QUEUE_RUNNERS) -> None:
-    """Has ``start_queue_runners`` start ``qr``, too.
+    """Makes ``start_queue_runners`` start ``qr``, too.
 
     Args:
         qr: the runner.

@@ -82,7 +82,7 @@ def normalize(images: npt.ArrayLike, mean: float | npt.ArrayLike, std: float | n
 
 
 def _rows(pixels: Pixels) -> Pixels:
-    """Rows as one axis: an inner loop over three channels would cost several times as much as the arithmetic."""
+    """Returns rows as one axis: an inner loop over three channels would cost several times as much as the arithmetic."""
     return pixels.reshape(*pixels.shape[:-2], pixels.shape[-2] * pixels.shape[-1])
 
 

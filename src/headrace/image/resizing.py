@@ -213,7 +213,7 @@ def _weighted_rows(rows: Pixels, spans: Spans) -> _Floats:
 
 
 def _turned(image: _Floats) -> _Floats:
-    """Rows for columns, contiguous."""
+    """Returns rows for columns, contiguous."""
     if image.shape[2] > _OPENCV_CHANNELS:
         return np.ascontiguousarray(image.transpose(1, 0, 2))
     turned: Any = opencv("hr.image.resize").transpose(image)

@@ -103,7 +103,7 @@ class DatasetIterator:
     """
 
     def __init__(self, plan: Node, *, counts: bool = True, feeds: int = 0, policy: RunPolicy = USUAL) -> None:
-        """Made by ``iter(dataset)``.
+        """Begins an iterator, for ``iter(dataset)``.
 
         Args:
             plan: what runs.

@@ -76,7 +76,7 @@ class Watch:
         self._ending = []
 
     def _settle(self, late: _Looker | None) -> None:
-        """Has a thread look if there is something to look at: another one than the one that would look too late."""
+        """Makes a thread look if there is something to look at: another one than the one that would look too late."""
         self._is_due = True
         while self._is_due and not self._lock.locked():
             fresh = _Looker(self._watched, self._clock)
@@ -118,7 +118,7 @@ class _Looker(threading.Thread):
         return min((run.due_s() for run in runs), default=math.inf)
 
     def end(self) -> None:
-        """Has it end, and waits for that a little."""
+        """Ends it, and waits for that a little."""
         self._over.set()
         if self.is_alive() and threading.current_thread() is not self:
             self.join(_JOIN_S)

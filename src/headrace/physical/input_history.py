@@ -54,7 +54,7 @@ class InputHistory:
         return ReadOrigin(self.runs, numbers)
 
     def forget_before(self, number: int) -> None:
-        """No element before this one is needed any more."""
+        """Drops what is known of elements before this one, which are needed no more."""
         kept = bisect.bisect_right(self.runs, number, key=_first) - 1
         self.runs = self.runs[kept:]
 

@@ -20,7 +20,7 @@ __all__ = ["AboveCache", "Cache", "Prefetch", "WithOptions", "options_of"]
 
 @fact
 def _asserts(node: Node, inputs: list[bool]) -> bool:
-    """Whether a number of elements was asserted anywhere in a plan."""
+    """Returns whether a number of elements was asserted anywhere in a plan."""
     return isinstance(node, AssertCardinality) or any(inputs)
 
 

@@ -129,7 +129,7 @@ def _in_branches(node: Take | Skip | Shard, plan: Node) -> Node | None:
 
 
 def _in_turns(node: Take | Skip | Shard, plan: Concatenate) -> Node | None:
-    """The same with a concatenation; the operation is done to each dataset as to what comes behind those before it."""
+    """Returns the same with a concatenation; the operation is done to each dataset as to what comes behind those before it."""
     branches, before = [], 0
     for dataset in plan.datasets:
         if before < 0:  # how many come before this one, only a run could tell

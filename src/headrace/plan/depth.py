@@ -24,7 +24,7 @@ _NEEDS_NO_ROOM: Final = 100
 
 @fact
 def depth_of(_: Node, inputs: list[int]) -> int:
-    """How many operations the longest way from a source to the end of the plan has."""
+    """Returns how many operations the longest way from a source to the end of the plan has."""
     return 1 + max(inputs, default=0)
 
 

@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def called_directly(cases: F) -> F:
-    """The same function of two or three arguments, the first of which tells the case; cases are registered as before."""
+    """Returns the same function of two or three arguments, the first of which tells the case; cases are registered as before."""
     dispatch = cases.dispatch  # type: ignore[attr-defined]  # of functools.singledispatch
 
     def of_two(node: Any, one: Any) -> Any:

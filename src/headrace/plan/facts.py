@@ -27,7 +27,7 @@ class Remembering:
     _facts: dict[Hashable, Any]
 
     def remembered(self, name: Hashable, default: Any) -> Any:
-        """The fact of that name, where it is known."""
+        """Returns the fact of that name, where it is known."""
         try:
             return self._facts.get(name, default)
         except AttributeError:
@@ -41,7 +41,7 @@ class Remembering:
             object.__setattr__(self, "_facts", {name: value})
 
     def recall(self, name: Hashable, find: Callable[[], T]) -> T:
-        """The fact of that name, found where it is not remembered."""
+        """Returns the fact of that name, found where it is not remembered."""
         try:
             known: T = self._facts[name]
         except (AttributeError, KeyError):
@@ -66,7 +66,7 @@ class Fact(Generic[T]):
         return known
 
     def tell(self, node: Node, value: T) -> None:
-        """Has a node remember the fact, where who makes the node knows it."""
+        """Makes a node remember the fact, where the maker of the node knows it."""
         node.remember(self, value)
 
     def _find(self, plan: Node) -> None:

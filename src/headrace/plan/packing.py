@@ -101,7 +101,7 @@ class Pack(UnaryNode):
         return UNKNOWN_CARDINALITY
 
     def _spec(self) -> Spec:
-        """Rows of the given length, where it is known what is packed."""
+        """Returns rows of the given length, where it is known what is packed."""
         inner = self.input.spec()
         if inner is None:
             return None

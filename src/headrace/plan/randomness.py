@@ -51,7 +51,7 @@ def randomness_of(node: Node) -> Randomness | None:
 
 @fact
 def entropies_of(node: Node, inputs: list[frozenset[int]]) -> frozenset[int]:
-    """What tells the random operations of a plan from others."""
+    """Returns what tells the random operations of a plan from others."""
     found = randomness_of(node)
     sets = [entropies for entropies in inputs if entropies] + ([frozenset((found.entropy,))] if found else [])
     return sets[0] if len(sets) == 1 else frozenset().union(*sets)

@@ -142,7 +142,7 @@ class Concatenate(Node):
 
     @classmethod
     def of(cls, first: Node, second: Node, *, name: str | None) -> Concatenate:
-        """One dataset, and then another: one operation with those that they are concatenations of themselves."""
+        """Returns one dataset, and then another: one operation with those that they are concatenations of themselves."""
         known = _spec_of_both(first.spec(), second.spec())
         (before, depth), (behind, other) = _parts(first, name), _parts(second, name)
         whole = cls(datasets=(*before, *behind), name=name, known=known)
@@ -155,13 +155,13 @@ class Concatenate(Node):
         return self.datasets
 
     def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        """The same of others."""
+        """Returns the same of others."""
         if all(new is old for new, old in zip(inputs, self.datasets, strict=True)):
             return self
         return dataclasses.replace(self, datasets=inputs)
 
     def _cardinality(self) -> int:
-        """The sum."""
+        """Returns the sum."""
         counts = [dataset.cardinality() for dataset in self.datasets]
         if INFINITE_CARDINALITY in counts:
             return INFINITE_CARDINALITY
@@ -177,7 +177,7 @@ class Concatenate(Node):
 
 
 def _parts(dataset: Node, name: str | None) -> tuple[tuple[Node, ...], int]:
-    """The datasets of which one concatenation with others is made, and how deep it is because of them."""
+    """Returns the datasets of which one concatenation with others is made, and how deep it is because of them."""
     if isinstance(dataset, Concatenate) and dataset.name == name:
         return dataset.datasets, depth_of(dataset)
     return (dataset,), depth_of(dataset) + 1

@@ -45,7 +45,7 @@ class FromTensors(Node):
         object.__setattr__(self, "element", scalars_as_elements(read_only(normalize(self.element))))
 
     def _cardinality(self) -> int:
-        """Always one."""
+        """Returns 1."""
         return 1
 
     def _spec(self) -> Spec:

@@ -261,7 +261,7 @@ class Channel(Generic[T]):
         self._exchange.capacity_bytes = nbytes
 
     def look_again(self) -> None:
-        """Has those who wait served, or sent away, because the outlook has changed. Never waits."""
+        """Serves those that wait, or sends them away, because the outlook has changed. Never waits."""
         self._settle_if_free()
 
     @property

@@ -215,7 +215,7 @@ class QueueBase:
             raise
 
     def _arranged(self, rows: list[Row]) -> Sequence[Row]:
-        """Elements that were taken together, in the order in which they are handed out."""
+        """Returns elements that were taken together, in the order in which they are handed out."""
         return rows
 
     def _entry(self, row: Row) -> tuple[Row, int, int]:

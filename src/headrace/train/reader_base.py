@@ -228,7 +228,7 @@ class ReaderBase(ABC):
             left -= len(self._run.take(left))
 
     def reset(self, name: str | None = None) -> None:
-        """Is as new: the current file is closed, and the counts are 0."""
+        """Makes it as new: closes the current file, and sets the counts to 0."""
         with self._lock:
             self._start_over()
 

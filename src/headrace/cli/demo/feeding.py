@@ -101,7 +101,7 @@ def fed_batches(maker: BatchMaker) -> Iterator[Batch]:
 
 @contextmanager
 def queued_batches(maker: BatchMaker) -> Iterator[Iterator[Batch]]:
-    """Batches that two runners make ahead, into a queue with room for five; leaving the context ends them.
+    """Yields batches that two runners make ahead, into a queue with room for five; leaving the context ends them.
 
     Raises:
         HeadraceError: what a runner failed with, when the batches before it have been taken.

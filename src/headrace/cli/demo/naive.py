@@ -23,7 +23,7 @@ __all__ = ["naive_batches"]
 def naive_batches(
     folder: CsvFolder, *, epochs: int, batch_size: int
 ) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """Batches of features (n × features) and labels (n × 1), in the order of the files; only the last may be smaller.
+    """Yields batches of features (n × features) and labels (n × 1), in the order of the files; only the last may be smaller.
 
     Raises:
         InvalidArgumentError: a row has too few or too many columns, a word where a number belongs, or a label that is

@@ -69,7 +69,7 @@ def _lists(splits: Array, values: Array, name: str) -> pa.Array:
 
 
 def _plain(array: Array, name: str) -> pa.Array:
-    """Numbers, times and texts; what has inner axes is a list of fixed size for each of them."""
+    """Returns numbers, times and texts; what has inner axes is a list of fixed size for each of them."""
     if 0 in array.shape[1:]:
         raise InvalidArgumentError(f"column '{name}' has rows of shape {list(array.shape[1:])}, in which is nothing")
     flat = np.ascontiguousarray(array).reshape(-1)

@@ -228,7 +228,7 @@ def _read_only(leaf: Leaf) -> Leaf:
 def rows_by_number(
     paths: Sequence[str], open_groups: Callable[..., Any], selection: Selection, cache_bytes: int, *, is_ragged: bool
 ) -> RaggedRows:
-    """Rows by number, as columns where their types allow it."""
+    """Returns rows by number, as columns where their types allow it."""
     kind = RaggedRows if is_ragged else ColumnarRows
     return kind(paths, open_groups, selection, cache_bytes)
 

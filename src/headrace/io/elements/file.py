@@ -224,7 +224,7 @@ class ElementFile:
         return columns_of(self.rows(indices))
 
     def _gathered(self, indices: np.ndarray) -> tuple[TreeDef, list[np.ndarray]] | None:
-        """Numbers out of many segments, each column filled in place; None where segments differ."""
+        """Returns numbers out of many segments, each column filled in place; None where segments differ."""
         whole: list[np.ndarray] | None = None
         treedef = None
         for segment, part, places in self._picked(indices):

@@ -231,7 +231,7 @@ class StorableRows:
         self.count += 1
 
     def segments(self) -> list[tuple[Any, int, list[dict[str, Any]], Buffers]]:
-        """The elements as they are written, run after run."""
+        """Returns the elements as they are written, run after run."""
         segments = []
         for run in self._runs:
             buffers = Buffers()

@@ -219,7 +219,7 @@ class CacheStage(Stage):
                 self._pin.own = writer.complete()
 
     def _give_up(self) -> None:
-        """Nothing of this epoch is kept."""
+        """Drops all that was kept of this epoch."""
         self._writer = None
         self._held, self._held_bytes, self._held_count = [], 0, 0
         self._holding.hold(0, lambda: (), count=0)

@@ -51,7 +51,7 @@ class BatchStage(Stage):
         return self._ready.pop() if self._ready else None
 
     def _batches(self, limit: int) -> list[Block | Failure]:
-        """Up to ``limit`` batches, in pieces; the last one may be a failure."""
+        """Returns up to ``limit`` batches, in pieces; the last one may be a failure."""
         wanted = limit * self._size
         blocks: list[Block] = []
         have = 0
@@ -134,7 +134,7 @@ def _view(block: Block, columns: Columns, size: int) -> Block:
 
 
 def _positions(block: Block, size: int) -> Cursor:
-    """Before each batch of a block; after the last one lies the block's end, also where it is short."""
+    """Returns the positions before each batch of a block; after the last one is the block's end, also where it is short."""
     return OffsetCursor(block.cursor, range(0, len(block) + 1, size) if len(block) % size == 0 else [0, len(block)])
 
 
@@ -183,7 +183,7 @@ class ChunkStage(BatchStage):
 
 
 def stacked_chunk(node: Batch, block: Block) -> list[Block | Failure]:
-    """In a worker: the batches of a chunk; its length is that of whole batches, or it is the rest."""
+    """Returns the batches of a chunk, in a worker; the chunk is whole batches long, or is the rest."""
     size = node.batch_size
     size = size if len(block) % size == 0 else len(block)
     return stacked_batches(block, size, stride=node.batch_size, label=node.label)

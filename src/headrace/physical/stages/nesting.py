@@ -227,7 +227,7 @@ class InterleaveStage(Stage):
         return Failure(failure.error if error is None else error, self.cursor, self._cursor(_NO_SLOTS))
 
     def _run(self, slot: OpenSubplan, head: Block, limit: int) -> Block:
-        """Elements of the slot whose turn it is."""
+        """Returns elements of the slot whose turn it is."""
         count = min(limit, len(head), self._block_length - self._given)
         cursor = self._cursor(np.full(count, self._cycle))
         block = slot.reader.take(count)
@@ -237,7 +237,7 @@ class InterleaveStage(Stage):
         return Block(block.payload, cursor, Within(block.origin, slot.opener.origin, 0))
 
     def _rounds(self, limit: int) -> Block | None:
-        """As many whole rounds over all slots as there are elements at hand for, in one block."""
+        """Returns as many whole rounds over all slots as there are elements ready for, in one block."""
         slots, length = self._slots, self._block_length
         rounds = limit // (len(slots) * length)
         if len(slots) == 1 or self._given or not rounds:

@@ -48,7 +48,7 @@ class OpenBins(Protocol):
 
 
 def open_bins(node: Pack) -> OpenBins:
-    """Rows for the node's strategy."""
+    """Returns rows for the node's strategy."""
     return (
         _OneBin() if node.strategy == "concat_then_split" else _Bins(node.open_rows, best=node.strategy == "best_fit")
     )

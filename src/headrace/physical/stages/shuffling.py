@@ -193,7 +193,7 @@ class ShuffleStage(Stage):
         return self._output(self._slots.get(slots), slots if self._held is None else self._held[slots])
 
     def _incoming(self, limit: int) -> tuple[int, Payload] | None:
-        """Elements to come in for as many outputs; one exchange of many costs little more than one of a few."""
+        """Returns elements to come in for as many outputs; one exchange of many costs little more than one of a few."""
         first = self._reads.index
         pieces: list[Payload] = []
         while self._reads.index - first < limit:
@@ -269,7 +269,7 @@ def _rejoined(first: Block, second: Block) -> Block:
 
 
 def _previous_equal(slots: np.ndarray) -> np.ndarray:
-    """For each position the last earlier one with the same number, or -1."""
+    """Returns for each position the last earlier one with the same number, or -1."""
     order = np.argsort(slots, kind="stable")
     same = slots[order[1:]] == slots[order[:-1]]
     earlier = np.full(len(slots), -1, dtype=np.int64)

@@ -53,7 +53,7 @@ class WindowStage(Stage):
         return self._ready.pop() if self._ready else None
 
     def _windows(self, limit: int) -> list[Block | Failure]:
-        """Up to ``limit`` windows, in pieces where one of them failed."""
+        """Returns up to ``limit`` windows, in pieces where one of them failed."""
         step = self._node.step
         self._read_up_to(self._first + max((limit - 1) * step + self._node.span, limit * step))
         # Only then: a join may copy, and a copy of what is read-only is not.

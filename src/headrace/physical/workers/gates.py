@@ -79,7 +79,7 @@ class Gate:
         self._free = deque([None] * calls)  # turns that nobody has
 
     def submit(self, task: Task) -> None:
-        """Has a worker run the task, after those that came before."""
+        """Makes a worker run the task, after those that came before."""
         self._tasks.append(task)
         if self._has_turn():
             self._pool.submit(self._take_turn)

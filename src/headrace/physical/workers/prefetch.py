@@ -85,7 +85,7 @@ class PrefetchStage(Stage):
             self.meter.buffered = self._channel.elements
 
     def _drive(self) -> None:
-        """In the thread: reads what is upstream, until its end or until it is stopped."""
+        """Reads what is upstream, in the thread, until its end or until it is stopped."""
         try:
             while not self._coordinator.should_stop():
                 item = self._make()

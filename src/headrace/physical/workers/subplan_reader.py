@@ -137,7 +137,7 @@ class PrefetchingReader(SubplanReader):
         self._gate.submit(self._work)
 
     def _work(self) -> None:
-        """In a worker: makes items while there is room, or until another task had better have a turn."""
+        """Makes items, in a worker, while there is room, or until another task should have a turn."""
         begin = time.perf_counter()
         try:
             with self._reading:
