@@ -128,7 +128,7 @@ class _Message:
 def unknown_attribute(
     owner: str, name: str, known: Callable[[], Mapping[str, str]], others: Mapping[str, str]
 ) -> AttributeError:
-    """Returns the error for a name that an object has not.
+    """Makes the error for a name that an object has not.
 
     Args:
         owner: the object, as Python's own messages call it: ``'Dataset' object``.

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from headrace.observe.tables import Table, cut, screen_width
-from headrace.plan.explain import abridged_plan, operations_in
+from headrace.plan.explain import abridged_plan
 from headrace.plan.node import INFINITE_CARDINALITY, Node
 from headrace.structure import flatten, paths_of
 from headrace.tensor_spec import TensorSpec
@@ -21,13 +21,10 @@ __all__ = ["html_of", "text_of"]
 
 _MOST_LINES: Final = 9  # of the plan, and of the structure: together less than a small terminal has
 _MOST_LINES_OF_HTML: Final = 60  # a notebook scrolls
-# A plan that is longer is not asked for its count and its structure: each operation would ask the one before it.
-_MOST_OPERATIONS: Final = 1_000
-_TOO_LONG: Final = "not looked for in so long a plan"
 
 
 def text_of(plan: Node) -> str:
-    """Returns the dataset of a plan, as its ``repr``."""
+    """Returns the dataset of a plan as its ``repr``."""
     width = screen_width()
     rows, spec = _element_spec(plan)
     text = f"  element_spec: {spec}"
@@ -41,7 +38,7 @@ def text_of(plan: Node) -> str:
 
 
 def html_of(plan: Node) -> str:
-    """Returns the dataset of a plan, for a notebook."""
+    """Returns the dataset of a plan for a notebook."""
     rows, spec = _element_spec(plan)
     table = Table(["component", "dtype", "shape"], _ends(rows, _MOST_LINES_OF_HTML)).html() if rows else ""
     told = "" if rows else f"<p>element_spec: {html.escape(spec)}</p>"
@@ -50,8 +47,8 @@ def html_of(plan: Node) -> str:
 
 
 def _count(plan: Node) -> str:
-    """Returns how many elements it has, in words."""
-    count, refused = _asked(plan, plan.cardinality)
+    """Says in words how many elements it has."""
+    count, refused = _asked(plan.cardinality)
     if refused is not None or count < 0:
         return "infinite cardinality" if count == INFINITE_CARDINALITY else "unknown cardinality"
     return "1 element" if count == 1 else f"{count:,} elements"
@@ -59,7 +56,7 @@ def _count(plan: Node) -> str:
 
 def _element_spec(plan: Node) -> tuple[list[tuple[str, str, str]], str]:
     """Returns the name, dtype and shape of each component, where there are any; and the whole as text, or why it is not known."""
-    spec, refused = _asked(plan, plan.spec)
+    spec, refused = _asked(plan.spec)
     if refused is not None:
         return [], refused
     if spec is None:
@@ -76,14 +73,10 @@ def _row(path: str, leaf: TensorSpec) -> tuple[str, str, str]:
     return path or "element", dtype, "of any rank" if leaf.shape is None else str(leaf.shape)
 
 
-def _asked(plan: Node, ask: Callable[[], Any]) -> tuple[Any, str | None]:
-    """Returns what the plan says of itself, or why it says nothing."""
-    if operations_in(plan) > _MOST_OPERATIONS:
-        return None, _TOO_LONG
+def _asked(ask: Callable[[], Any]) -> tuple[Any, str | None]:
+    """Returns what a plan says of itself, or why it says nothing."""
     try:
         return ask(), None
-    except RecursionError:
-        return None, _TOO_LONG
     except Exception as error:  # noqa: BLE001 - whatever is wrong with a dataset, it can be shown
         return None, f"{type(error).__name__}: {' '.join(str(error).split())}"
 
@@ -96,7 +89,7 @@ def _plan_lines(plan: Node, lines: int) -> list[str]:
 
 
 def _ends(rows: list[tuple[str, str, str]], lines: int) -> list[tuple[str, str, str]]:
-    """Returns the rows, or of more than so many lines both ends."""
+    """Returns the rows, or both ends of more than ``lines`` of them."""
     if len(rows) <= lines:
         return rows
     tail = (lines - 1) // 2

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from headrace.arguments import AUTOTUNE
+from headrace.plan.facts import fact
 from headrace.plan.node import Node
 
 __all__ = ["abridged_plan", "explain_plan", "operations_in"]
@@ -45,19 +46,10 @@ def abridged_plan(plan: Node, lines: int) -> list[str]:
     ]
 
 
-def operations_in(plan: Node) -> int:
-    """Returns how many lines ``explain_plan`` has; a part that a plan reads twice counts twice, and is looked at once."""
-    counts: dict[int, int] = {}
-    stack = [plan]
-    while stack:
-        node = stack[-1]
-        missing = [child for child in node.inputs if id(child) not in counts]
-        if missing:
-            stack += missing
-        else:
-            counts[id(node)] = 1 + sum(counts[id(child)] for child in node.inputs)
-            stack.pop()
-    return counts[id(plan)]
+@fact
+def operations_in(_: Node, inputs: list[int]) -> int:
+    """Returns how many lines ``explain_plan`` has; a part that a plan reads twice counts twice."""
+    return 1 + sum(inputs)
 
 
 def _from_the_end(plan: Node) -> Iterator[tuple[int, Node]]:
