@@ -1,4 +1,4 @@
-"""Time as a parameter: whoever measures or waits is given a clock, so that no test sleeps.
+"""Time as a parameter: what measures or waits is given a clock, so that no test sleeps.
 
 ``MONOTONIC`` is the real one. A test passes a ``Clock`` of its own and moves it by hand.
 """

@@ -146,7 +146,7 @@ _NEXT: Final = {
 class Run:
     """One run of a plan: its stages, and the threads that serve them.
 
-    Made first and opened then, so that whoever made it can close it, whatever comes while it opens.
+    Made first and opened then, so that its maker can close it, whatever comes while it opens.
     """
 
     def __init__(

@@ -79,7 +79,7 @@ def let_out(end_s: float) -> None:
 
 
 def at_exit() -> None:
-    """Does all that when the interpreter ends; for whoever uses a library first."""
+    """Does all that when the interpreter ends; for the first use of a library."""
     atexit.register(_end)
 
 

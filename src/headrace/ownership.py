@@ -317,7 +317,7 @@ def _owned_whole(whole: Any, shared: bool, given: _Given) -> Any:
 
 
 def _is_free(array: np.ndarray, others: int, given: _Given) -> bool:
-    """Returns whether nobody else can reach the memory of an array to which so many others refer."""
+    """Returns whether nobody else can reach the memory of an array to which that many others refer."""
     base: Any = array.base  # also bytes, whatever the stubs say
     if others <= 0:
         if base is None:

@@ -50,7 +50,7 @@ _LONG: Final = 200
 
 
 def is_long(origin: str) -> bool:
-    """Returns whether an origin has so many words that further operations add none to it."""
+    """Returns whether an origin is so long that further operations add no words to it."""
     return len(origin) > _LONG
 
 

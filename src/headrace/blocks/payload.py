@@ -71,7 +71,7 @@ class Payload(Protocol):
 
 
 class Rows:
-    """Elements in a list, and their types: whoever looks at them does so once for all."""
+    """Elements in a list, and their types, which are found once for all readers."""
 
     __slots__ = ("_kinds", "_nbytes", "elements")
 

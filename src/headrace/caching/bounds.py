@@ -21,7 +21,7 @@ _ALIKE: Final = frozenset("biufcmM")
 
 
 def rows_within(elements: Payload, room: int) -> tuple[int, int]:
-    """Returns how many of the elements, from the first on, have room in so many bytes, and how many bytes they hold.
+    """Returns how many of the elements, from the first on, have room in ``room`` bytes, and how many bytes they hold.
 
     Example:
         >>> from headrace.blocks.payload import Rows

@@ -3,7 +3,7 @@
 What always holds.
 - A file under its name is a whole epoch. Killed at any point, a process leaves a file beside it that the next writer
   removes, and a lock that the operating system lets go of.
-- One process fills a key; whoever comes meanwhile reads its pipeline and writes nothing.
+- One process fills a key; a process that comes meanwhile reads its pipeline and writes nothing.
 - A file that another pipeline wrote is refused, and so is a broken one: never are other elements given.
 """
 

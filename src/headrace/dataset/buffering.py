@@ -70,7 +70,7 @@ class Buffering(DatasetMixin):
             >>> list(ds), list(ds), calls
             ([0, 1, 2], [0, 1, 2], [0, 1, 2])
 
-            On disk, found again by whoever builds the same pipeline:
+            On disk, found again when the same pipeline is built:
 
             >>> import tempfile
             >>> folder = tempfile.mkdtemp()

@@ -126,7 +126,7 @@ class Consuming(DatasetMixin):
         Numbers are those of the first epoch: ``ds[i]`` is ``list(ds)[i]`` of a dataset that was not iterated over yet, so a
         shuffle is always in its first order. An element that fails raises its error, and keeps its number.
 
-        It works behind ``from_tensors``, ``from_tensor_slices``, ``range``, ``counter``, ``random``, ``source``, ``load``, the files that
+        It works after ``from_tensors``, ``from_tensor_slices``, ``range``, ``counter``, ``random``, ``source``, ``load``, the files that
         are read by number, and ``map``, ``random_map``, ``enumerate``, ``batch``, ``padded_batch``, ``ragged_batch``, ``take``, ``skip``,
         ``shard``, ``shuffle``, ``repeat``, ``concatenate``, ``zip``, ``cache`` (which it reads and does not fill), ``prefetch``,
         ``with_options`` and ``assert_cardinality``. A dataset with a length is also a map-style dataset for PyTorch's
@@ -171,8 +171,8 @@ class Consuming(DatasetMixin):
         """The structure of ``TensorSpec`` of an element; ``hr.DatasetSpec`` where an element is a dataset, as a window is.
 
         What follows from the operations is exact, with None for sizes that vary. A Python function is not traced: the plan is
-        run until it gives its first element, and behind a function the specification is that of what it returned on the way.
-        A size in which its results differ is None, and so is one that equals a size of its input that is known to vary: behind
+        run until it gives its first element, and after a function the specification is that of what it returned on the way.
+        A size in which its results differ is None, and so is one that equals a size of its input that is known to vary: after
         ``batch(32).map(scaled)`` the first size is None, because the last batch may be short. What a function returns only
         later, no look can tell: a map that makes longer and longer rows says what the first were.
 

@@ -51,7 +51,7 @@ class Elementwise(DatasetMixin):
             on_error: what becomes of an element on which the function failed: ``"raise"`` gives its error in its place;
                 ``"skip"`` leaves it out, names it in the log, and counts it in ``stats()`` (``Options(max_failures=…)``
                 bounds how many); a function is called with the error and returns what comes instead.
-            output_buffer_size: how many elements may lie ready behind the map, as in TensorFlow 1: the same as a
+            output_buffer_size: how many elements may lie ready after the map, as in TensorFlow 1: the same as a
                 ``prefetch`` of that size.
 
         Raises:

@@ -1,4 +1,4 @@
-"""The fingerprint of a dataset's elements, for whoever keeps them."""
+"""The fingerprint of a dataset's elements, for those who keep them."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class Grouping(DatasetMixin):
     ) -> Dataset:
         """Batches consecutive elements whose first axes differ in length, as ``hr.RaggedTensor``; nothing is padded.
 
-        Components without axes are stacked, as in ``batch``. Axes behind the first must agree (tf.data also makes those
+        Components without axes are stacked, as in ``batch``. Axes after the first must agree (tf.data also makes those
         ragged whose size it does not know).
 
         Args:

@@ -1,13 +1,13 @@
 """What the elements of a plan are, where that does not follow from its operations alone: a look at the first ones.
 
 A Python function is not traced. So the plan is run by the reference until it gives an element, what passes each node on the
-way is noted, and the specification behind each function is made of what it returned:
+way is noted, and the specification after each function is made of what it returned:
 
 - Of several elements that it made, that which all fit. A size in which they differ is None.
 - A size of its result that equals one of its input's which is known to vary (a last batch may be short) is None.
 - Where it returns datasets, what is known of those.
 
-From there on it follows from the operations again: behind a ``batch`` the first size is None, whatever was seen.
+From there on it follows from the operations again: after a ``batch`` the first size is None, whatever was seen.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from headrace.tensor_spec import DatasetSpec, TensorSpec, general
 
 __all__ = ["looked_spec"]
 
-# A state that grows has had each of its sizes change after so many elements.
+# A state that grows has had each of its sizes change after this many elements.
 _SCANNED = 4
 
 
@@ -83,7 +83,7 @@ class _Look:
             raise OutOfRangeError("the dataset is empty, so its element_spec is not known")
 
     def _tapped(self, node: Node) -> Tap:
-        """Returns the node with a tap behind it, and behind all that it reads."""
+        """Returns the node with a tap after it, and after all that it reads."""
         taps = [self._tapped(child) for child in node.inputs]
         noted = self._noted.setdefault(id(node), Noted(tuple(tap.noted for tap in taps)))
         inner = node.with_inputs(tuple(taps)) if taps else node

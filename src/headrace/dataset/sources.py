@@ -143,8 +143,8 @@ class Sources(DatasetMixin):
     ) -> Dataset:
         """Makes a dataset of what any object gives by index: torch's map-style datasets, Grain's sources, Hugging Face's datasets, a list.
 
-        ``shuffle``, ``take``, ``skip`` and ``shard`` behind it move numbers, also behind ``repeat``, ``prefetch`` and
-        ``with_options``, and the last three behind a ``zip``, ``concatenate`` or ``enumerate`` of such sources as well: only what
+        ``shuffle``, ``take``, ``skip`` and ``shard`` after it move numbers, also after ``repeat``, ``prefetch`` and
+        ``with_options``, and the last three after a ``zip``, ``concatenate`` or ``enumerate`` of such sources as well: only what
         comes out is fetched. An element that cannot be fetched keeps its number: ``take(5)`` is
         the numbers 0 to 4, an error in place of one that fails.
 

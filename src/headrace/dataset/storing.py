@@ -42,7 +42,7 @@ class Storing(DatasetMixin):
     ) -> None:
         """Writes every element to a folder, from which ``Dataset.load`` reads them.
 
-        The folder names the new elements when all of them are written; whoever loads it meanwhile gets the old ones, and has
+        The folder names the new elements when all of them are written; a dataset that loads it meanwhile gets the old ones, and has
         them to the end. Of several that save to it at once, the last one to finish is the one that is loaded.
 
         Args:

@@ -5,8 +5,8 @@ loop's own thread. Where bringing takes time, a thread of the feed begins the ne
 to ``buffer_size`` of them; where it takes none, the loop's thread does it all.
 
 What always holds.
-- The state counts what the loop got, whatever lies ready: each element has a bookmark of the place behind it.
-- An element's error comes in its place, and the next call goes on behind it.
+- The state counts what the loop got, whatever lies ready: each element has a bookmark of the position after it.
+- An element's error comes in its place, and the next call goes on after it.
 - ``close`` joins the thread and closes the pipeline; being dropped, the end, and an exception close as well.
 """
 
@@ -165,7 +165,7 @@ class Feed:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Ready:
-    """What was begun, or the error in its place, and the place behind it."""
+    """What was begun, or the error in its place, and the place after it."""
 
     begun: Any
     error: HeadraceError | None
@@ -176,7 +176,7 @@ class _Ready:
 class _Reader:
     """Reads a pipeline ahead in a thread. It knows nothing of the feed's iterator, so that one can be dropped.
 
-    Made first and begun then, so that whoever made it can stop it, whatever comes between.
+    Made first and begun then, so that its maker can stop it, whatever comes between.
     """
 
     def __init__(self, iterator: DatasetIterator, transfer: Transfer, buffer_size: int) -> None:

@@ -7,7 +7,7 @@ What always holds:
   collector or at the interpreter's exit. ``close`` may come at any time, and any number of times.
 - An error of one element leaves it usable: the next call goes on with the next element.
 - Ctrl-C ends the run, wherever in ``next`` it comes, and the state is then that of what was delivered. CPython looks for a
-  signal where a function of Python's begins, behind a call of one of C's, and where a loop goes back; so a place changes
+  signal where a function of Python's begins, after a call of one of C's, and where a loop goes back; so a place changes
   in lines that have none of these.
 """
 
@@ -181,7 +181,7 @@ class DatasetIterator:
             # A copy, because the frames that made the error hold it, and its traceback will hold this iterator.
             error = item.error.located(stage=None, origin=None)
             none: Iterator[Element] = iter(())
-            # Ctrl-C comes behind a call and nowhere between these lines: the state has the old place or the new one.
+            # Ctrl-C comes after a call and nowhere between these lines: the state has the old place or the new one.
             self._delivered_before += self._block_length
             self._rows, self._block_length, self._cursor = none, 0, item.after
             try:
@@ -239,7 +239,7 @@ class DatasetIterator:
     def bookmark(self) -> Callable[[], dict[str, Any]]:
         """Returns the place where this iterator stands now, which writes itself down when it is called, however much later.
 
-        For whoever reads ahead, as feeding a device does: it costs a reference, where a state costs its writing.
+        For callers that read ahead, as feeding a device does: it costs a reference, where a state costs its writing.
         """
         delivered = self._block_length - operator.length_hint(self._rows)
         count = self._start.delivered + self._delivered_before + delivered

@@ -88,7 +88,7 @@ class RunStart:
             raise InvalidArgumentError(f"this is no state of an iterator: {type(error).__name__}: {error}") from error
 
     def state(self, identity: Fingerprint, cursor: Cursor | None, delivered: int, count: int) -> dict[str, Any]:
-        """Returns the state of the run so many elements after a cursor, or after its start, with ``count`` delivered in all."""
+        """Returns the state of the run some elements after a cursor, or after its start, with ``count`` delivered in all."""
         caches = self.fillings.state(self.plan, self.seeds, (self.epoch,))
         position, deeper = in_pieces(cursor.advance(delivered).state() if cursor is not None else self.position)
         state = _plain(

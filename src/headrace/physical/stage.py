@@ -33,7 +33,7 @@ class Stage:
 
     # True where a pull only moves numbers about, so that a large limit costs nothing.
     by_index = False
-    # It gives elements by so many, where fewer are asked for, too.
+    # It gives this many elements at a time, where fewer are asked for, too.
     granularity = 1
     # How many elements lie ready in it, held already, so that to ask for as many makes neither work nor memory.
     ready_elements = 0

@@ -149,7 +149,7 @@ class Fillings:
         for node in _caches_of(plan):
             try:
                 found.append(self.pin(node, seeds, epoch).state())
-            except HeadraceError:  # of a folder: whoever reads the cache is told
+            except HeadraceError:  # of a folder: the reader of the cache raises it
                 found.append(None)
         with self._lock:
             inside = {name: pin.state() for name, pin in self._inside.items()}

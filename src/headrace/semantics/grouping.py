@@ -92,7 +92,7 @@ def stacked(payload: Payload) -> Element:
 
 
 def sliced(element: Element) -> Columns | Rows:
-    """Returns the slices of an element along its first axis, in arrays of their own: whoever gets them may change them.
+    """Returns the slices of an element along its first axis, in arrays of their own: their receiver may change them.
 
     Raises:
         InvalidArgumentError: a component is a scalar, or the lengths differ.

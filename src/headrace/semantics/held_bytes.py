@@ -28,7 +28,7 @@ __all__ = ["HeldBytes", "Holding", "in_words", "owner_of"]
 
 _log: Final = logging.getLogger("headrace")
 
-# Elements are looked at again when there are so many more bytes than the last time.
+# Elements are looked at again when there are this many more bytes than the last time.
 _AGAIN_AT: Final = 1.05
 # Stages that were warned of in this process: an epoch is a run, and tells nothing new.
 _warned: Final[set[str]] = set()
@@ -154,7 +154,7 @@ class Holding:
             nbytes: about how much.
             elements: gives the elements, to be looked at where that is too much.
             count: how many they are; one is always allowed.
-            needs: says of so many bytes what they are, for the error.
+            needs: says what a number of bytes are, for the error.
 
         Raises:
             ResourceExhaustedError: it is more than there may ever be.

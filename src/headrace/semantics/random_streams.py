@@ -1,6 +1,6 @@
 """Random numbers as pure functions of a key and a position.
 
-A key is made of a seed and a path of epochs, so nothing random has a state of its own: whoever knows the key
+A key is made of a seed and a path of epochs, so nothing random has a state of its own: a caller that knows the key
 and how far a stage has come knows all that it drew and will draw. The numbers are Philox's, a generator whose
 n-th output can be computed without the ones before it (Salmon et al., "Parallel random numbers: as easy as
 1, 2, 3", SC11). Whoever needs an order needs it whole: it is drawn with SFC64 (Chris Doty-Humphrey, PractRand), which is

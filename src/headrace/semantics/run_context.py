@@ -148,7 +148,7 @@ class RunContext:
         return self.epoch[:1]
 
     def upstream_of_maps(self, count: int) -> Self:
-        """Returns the context of what so many maps in a row read."""
+        """Returns the context of what ``count`` maps in a row read."""
         return dataclasses.replace(self, downstream_maps=self.downstream_maps + count)
 
     def for_subplan(self, plan: Node, *, opener: Node, number: int) -> Self:

@@ -44,7 +44,7 @@ def drain_order(key: Key, size: int) -> np.ndarray:
 
 
 def content(key: Key, outputs: int, size: int) -> np.ndarray:
-    """Returns the number of the element in each slot, after so many outputs (int64)."""
+    """Returns the number of the element in each slot, after ``outputs`` outputs (int64)."""
     held = np.arange(size, dtype=np.int64)
     unknown = np.ones(size, dtype=bool)
     end = outputs
@@ -61,7 +61,7 @@ def content(key: Key, outputs: int, size: int) -> np.ndarray:
 
 
 def whole_order(key: Key, total: int, size: int) -> np.ndarray:
-    """Returns the number of the element that each output is, of so many elements in all (int64)."""
+    """Returns the number of the element that each output is, of ``total`` elements (int64)."""
     if size >= total:
         return drain_order(key, total)
     steady = total - size
@@ -88,7 +88,7 @@ def buffer_slots(node: Shuffle) -> int:
 
 
 def buffer_needs(nbytes: int, count: int, size: int) -> str:
-    """Returns what a buffer needs of which so many slots are filled with so many bytes."""
+    """Returns what a buffer needs with that many filled slots and bytes."""
     each = nbytes // count
     if size == _ENDLESS:
         return (

@@ -1,7 +1,7 @@
 """Elements that a window or a group holds while others come in.
 
 Overlapping windows hold the same arrays, and a function may read its window twice, so each reader sees them read-only, in
-containers of its own: whoever wants to write makes a copy, as a batch does.
+containers of its own: a function that wants to write makes a copy, as a batch does.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ class ConcatenateAccess:
     """The elements of one dataset after the other."""
 
     def __init__(self, parts: list[Access]) -> None:
-        # What comes behind a dataset without an end is never read.
+        # What comes after a dataset without an end is never read.
         endless = next((part for part, read in enumerate(parts) if read.length is None), len(parts))
         self.parts = parts
         self.ends = list(accumulate(read.length or 0 for read in parts[:endless]))

@@ -109,7 +109,7 @@ class MixStream:
         return self.drawn(uniform(self.key, self.draws - 1), weights)
 
     def drawn(self, number: float, weights: Sequence[float]) -> int:
-        """Returns the open dataset in whose part of the weights the number lies, if they stand one behind the other from 0 to 1."""
+        """Returns the open dataset in whose part of the weights the number lies, if they stand one after the other from 0 to 1."""
         ends = list(
             itertools.accumulate(weight * is_open for weight, is_open in zip(weights, self.is_open, strict=True))
         )

@@ -26,7 +26,7 @@ from headrace.structure import Element, nbytes_of
 __all__: list[str] = []
 
 
-# A position in the input is noted once for so many elements: to note each would be the dearest part of a shuffle.
+# A position in the input is noted once for this many elements: to note each would be the dearest part of a shuffle.
 _NOTED_EVERY = 16
 
 

@@ -56,7 +56,7 @@ class Unary:
 @since("_since_s")
 def called(label: str, origin: str, function: Callable[[], Any]) -> Any:
     """Returns what the function returns; its exception as an error of the element that came from ``origin``."""
-    _since_s = time.perf_counter()  # for whoever asks what is held up
+    _since_s = time.perf_counter()  # for the report of what is held up
     try:
         return function()
     except Exception as error:  # noqa: BLE001 - a user's function may raise anything

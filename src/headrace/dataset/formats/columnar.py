@@ -91,9 +91,9 @@ def _by_number(
     from headrace.io.columnar.rows import CACHE_BYTES, rows_by_number
 
     if selection.filters is not None:
-        raise InvalidArgumentError("random_access cannot count the rows that filters choose; use .filter behind it")
+        raise InvalidArgumentError("random_access cannot count the rows that filters choose; use .filter after it")
     if on_error != "raise":
-        raise InvalidArgumentError("random_access numbers all rows; leave bad ones out with .ignore_errors() behind it")
+        raise InvalidArgumentError("random_access numbers all rows; leave bad ones out with .ignore_errors() after it")
     leaves = [] if selection.expected is None else flatten(dict(selection.expected.spec))[0]
     is_ragged = any(None in (leaf.shape or ()) for leaf in leaves)
     bound = CACHE_BYTES if cache_bytes is None else cache_bytes

@@ -13,7 +13,7 @@ __all__ = ["FixedLengthRecordDataset"]
 
 
 class FixedLengthRecordDataset(Dataset):
-    """The records of binary files, each so many bytes, as ``bytes``, file after file.
+    """The records of binary files, each of one length, as ``bytes``, file after file.
 
     Args:
         filenames: a path (``str``, ``bytes`` or ``pathlib``), several in a list or an array, or a dataset of paths.
@@ -31,7 +31,7 @@ class FixedLengthRecordDataset(Dataset):
     Raises:
         InvalidArgumentError: a length that is none, or an unknown compression.
         NotFoundError: while iterating, a file that is not there.
-        DataLossError: while iterating, behind the last whole record: a file that ends inside a record, is shorter than
+        DataLossError: while iterating, after the last whole record: a file that ends inside a record, is shorter than
             header and footer, or is compressed and truncated or corrupt. (For files that are not compressed, tf.data tells
             the first two before any record, as an InvalidArgumentError.)
 

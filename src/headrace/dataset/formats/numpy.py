@@ -16,7 +16,7 @@ class NumpyDataset(Dataset):
     """The slices of arrays in NumPy's files along their first axis, file after file, read by number.
 
     An ``.npy`` file is mapped into memory, and so are the members of an ``.npz`` archive that are not compressed; the
-    others are read whole. A shuffle behind it moves numbers, and a batch gathers its rows out of the file at once.
+    others are read whole. A shuffle after it moves numbers, and a batch gathers its rows out of the file at once.
 
     Args:
         filenames: a path, or several whose arrays are alike; local, or with ``://``.

@@ -21,7 +21,7 @@ class SqlDataset(Dataset):
     Each iterator connects, executes the query and fetches rows as they are wanted, all in a thread of its own, and closes
     cursor and connection however it ends. Nothing is committed.
 
-    A resumed run goes on behind the last row's ``order_key``. Without one it executes the query again and passes over as
+    A resumed run goes on after the last row's ``order_key``. Without one it executes the query again and passes over as
     many rows as were read, with one warning in the log: that is right as long as the query gives the same rows in the same
     order.
 

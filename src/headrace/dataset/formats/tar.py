@@ -19,7 +19,7 @@ __all__ = ["TarDataset"]
 class TarDataset(Dataset):
     """The elements of WebDataset shards: consecutive files of one key are one dict, shard after shard.
 
-    A key is a file's path up to the first dot of its base name, and what is behind that dot, in small letters, is its name
+    A key is a file's path up to the first dot of its base name, and what is after that dot, in small letters, is its name
     in the dict; ``"__key__"`` is the key, and ``"__url__"`` the shard. A key whose files do not all come whole is an error.
 
     Args:

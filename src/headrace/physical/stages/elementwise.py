@@ -53,7 +53,7 @@ def call_each(
 
     What the function may still hold is copied before it is called again.
     """
-    _since_s = time.perf_counter()  # for whoever asks what is held up
+    _since_s = time.perf_counter()  # for the report of what is held up
     results: list[Any] = []
     kinds: set[type] = set()
     fixed: type | None = None  # the type of the last result that nobody can change: the next is mostly of it, too

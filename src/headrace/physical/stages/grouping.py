@@ -26,7 +26,7 @@ from headrace.structure import Element, unflatten
 
 __all__ = ["BatchStage", "ChunkStage", "CombinedBatchStage", "UnbatchStage", "stacked_chunk"]
 
-# A block of so many batches is cut into them where it lies: a piece more costs about what copying two batches does.
+# A block of this many batches is cut into them where it lies: a piece more costs about what copying two batches does.
 _LONG_BATCHES: Final = 4
 
 
@@ -190,7 +190,7 @@ def stacked_chunk(node: Batch, block: Block) -> list[Block | Failure]:
 
 
 def _owned(array: np.ndarray) -> np.ndarray:
-    """Returns the array, or a copy of it where it is a view of a source: a batch belongs to whoever gets it."""
+    """Returns the array, or a copy of it where it is a view of a source: a batch belongs to its receiver."""
     if not array.dtype.isnative:
         return native(array)
     return array if array.flags.writeable and array.flags.c_contiguous else array.copy()

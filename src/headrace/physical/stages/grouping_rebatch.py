@@ -65,7 +65,7 @@ class CyclingBatchStage(Stage):
         return _TurnCursor(self._sizes, self._turn, turn_behind, position, after, like, self._last)
 
     def _next(self, limit: int) -> Item:
-        """Returns the next item of the input, of at most so many elements."""
+        """Returns the next item of the input, of at most ``limit`` elements."""
         item = self._rest or self._read(self.inputs[0], limit)
         self._rest = None
         if isinstance(item, Block):

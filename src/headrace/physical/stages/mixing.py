@@ -86,7 +86,7 @@ class DrawnChoices:
         return choices(self._uniforms[offset : offset + limit], self._weights, is_open)
 
     def drop(self, count: int) -> None:
-        """Goes on after so many choices."""
+        """Goes on after that many choices."""
         self.draws += count
 
     @property
@@ -145,7 +145,7 @@ class ReadChoices:
         return choices(drawn, np.array(made).reshape(-1, self._count), is_open), error
 
     def drop(self, count: int) -> None:
-        """Goes on after so many choices."""
+        """Goes on after that many choices."""
         self.draws += count
         self._ahead.take(count)
 

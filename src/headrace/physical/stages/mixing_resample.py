@@ -51,7 +51,7 @@ class _Group:
     estimates: bool
 
     def state(self, offset: int) -> State:
-        """Returns the position so many elements into it; a group that an estimate needs is read again whole."""
+        """Returns the position some elements into it; a group that an estimate needs is read again whole."""
         if self.estimates:
             return {"input": self.cursor.state(), "offset": offset, "counts": self.counts}
         return {"input": self.cursor.advance(offset).state(), "offset": 0, "counts": self.counts}
@@ -59,7 +59,7 @@ class _Group:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _ResamplePosition:
-    """A position: so many draws, the position in the first reading, and in the second a group and how far into it."""
+    """A position: the number of draws, the position in the first reading, and in the second a group and how far into it."""
 
     draws: int
     original: Cursor
@@ -113,7 +113,7 @@ class _Reading:
 
     @property
     def position(self) -> tuple[Cursor, int]:
-        """The position of the next element, as so many elements after another."""
+        """The position of the next element, as some elements after another."""
         return (self._stage.cursor, 0) if self._head is None else (self._head.cursor, self._index)
 
     @property

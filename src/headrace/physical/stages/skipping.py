@@ -45,7 +45,7 @@ class SkipFailuresStage(Stage):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _SkippedFailuresCursor:
-    """After so many elements that were skipped."""
+    """The position after the skipped elements."""
 
     failed: int
     input: Cursor

@@ -50,7 +50,7 @@ class GeneratorRun:
     @since("_since_s")
     def next_rows(self, limit: int) -> tuple[list[Element], Exception | None]:
         """Returns up to ``limit`` elements, and the error after them; fewer without an error are the last."""
-        _since_s = time.perf_counter()  # for whoever asks what is held up
+        _since_s = time.perf_counter()  # for the report of what is held up
         raw: list[Any] = []
         kinds: set[type] = set()
         fixed: type | None = None  # the type of the last element that nobody can change

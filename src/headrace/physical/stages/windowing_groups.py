@@ -7,7 +7,7 @@ with it; a failure to make a dataset takes its group.
 The state is the position of the oldest element that is held, and for each group the numbers of its elements, counted from
 there: they are read again, and no function is asked again for their keys. A position must cost little, as there is one with
 every block: groups only ever grow until they are full, so it is enough to remember how much had been read and how many
-groups had been full, and to leave the groups themselves to whoever writes the state down.
+groups had been full, and to leave the groups themselves to the writer of the state.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Group:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _GroupsPosition:
-    """Where the stage stands: so much was read, and so many groups were full."""
+    """Where the stage stands: how much was read, and how many groups were full."""
 
     read: int
     number: int

@@ -1,1 +1,1 @@
-"""What runs in the pipeline's workers, or ahead of whoever reads."""
+"""What runs in the pipeline's workers, or ahead of the reader."""

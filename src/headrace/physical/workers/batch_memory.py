@@ -51,7 +51,7 @@ class _Spare:
             return found
 
     def give(self, piece: np.ndarray, most_bytes: int) -> None:
-        """Keeps it for a while, up to so many bytes of all: what has waited longest makes room."""
+        """Keeps it for a while, up to a bound on all: what has waited longest makes room."""
         most_bytes = min(most_bytes, _MOST_SPARE_BYTES)
         if piece.nbytes > most_bytes:
             return

@@ -65,7 +65,7 @@ class Gate:
     """The tasks of one operation, of which a number runs at once.
 
     It has no lock, because a garbage collection in a thread that holds one may close the pipeline, and would wait for a worker
-    that wants it. What a deque does is atomic, and whoever gives a turn back looks once more whether a task came meanwhile.
+    that wants it. What a deque does is atomic, and a thread that gives a turn back looks once more whether a task came meanwhile.
 
     Args:
         pool: what runs them.

@@ -360,7 +360,7 @@ class UndeliveredStage(Stage):
             first, self._number = self._number, self._number + (len(item) if isinstance(item, Block) else 1)
             if inside:
                 continue
-            # The runs ahead are still to be left out by whoever resumes from here.
+            # The runs ahead are still to be left out by a run that resumes from here.
             ahead = tuple((a - first, b - first) for a, b in self._runs)
             cursor = _LeftOverCursor(self._map, ahead, item.cursor)
             if isinstance(item, Block):

@@ -77,7 +77,7 @@ class PrefetchStage(Stage):
         try:
             return self._channel.get()
         except OutOfRangeError:
-            if self._coordinator.should_stop():  # whoever keeps what it reads must not take this for the end
+            if self._coordinator.should_stop():  # a reader that keeps elements must not take this for the end
                 raise CancelledError("the run was closed") from None
             return None
         finally:
