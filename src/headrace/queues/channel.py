@@ -9,7 +9,7 @@ What always holds:
   every ``get`` raises. With ``cancel_pending_enqueues`` waiting producers are sent away instead.
 - ``fail`` is a close whose end is an error. The first failure is the one that everybody is told of.
 
-How it works. An ``Exchange`` is the state; this file adds the lock around it and the waiting. Who finds room, or an
+How it works. ``ChannelState`` is all but the lock; this file adds the lock around it and the waiting. Who finds room, or an
 item, goes on at once: that is the whole common path. Otherwise a ``Waiter`` lines up, and the thread that changes the state
 serves it. Items are given to waiters directly, so a woken thread never finds that another was quicker.
 
@@ -34,7 +34,7 @@ from typing import Final, Generic, Literal, TypeVar
 
 from headrace.clock import MONOTONIC, Clock
 from headrace.errors import InvalidArgumentError
-from headrace.queues.exchange import EMPTY, Empty, Exchange, Outlook
+from headrace.queues.channel_state import EMPTY, ChannelState, Empty, ProducerStatus
 from headrace.queues.order import Entry, Order
 from headrace.queues.snapshot import ChannelSnapshot
 from headrace.queues.waiting import Waiter, wait_at_gate
@@ -56,8 +56,8 @@ class Channel(Generic[T]):
         clock: what deadlines and waits are measured on.
         order: in which order items leave; first in, first out when None.
         held_back: how many items are not handed out before it is closed, less than ``capacity``.
-        outlook: what is known of those who could still bring something; None when nothing is known.
-        warn_after_s: seconds after which a consumer that still waits logs what the outlook says; None for never.
+        producer_status: what is known of those who could still bring something; None when nothing is known.
+        warn_after_s: seconds after which a consumer that still waits logs what is known of the producers; None for never.
 
     Raises:
         InvalidArgumentError: when a bound is below 1, or ``held_back`` is not in [0, capacity).
@@ -74,7 +74,7 @@ class Channel(Generic[T]):
         headrace.errors.OutOfRangeError: channel is closed and has insufficient elements (requested 1, current size 0)
     """
 
-    __slots__ = ("__weakref__", "_clock", "_exchange", "_lock", "_outlook", "_warn_after_s", "name")
+    __slots__ = ("__weakref__", "_clock", "_lock", "_producer_status", "_state", "_warn_after_s", "name")
 
     def __init__(
         self,
@@ -85,21 +85,21 @@ class Channel(Generic[T]):
         clock: Clock = MONOTONIC,
         order: Order[T] | None = None,
         held_back: int = 0,
-        outlook: Outlook | None = None,
+        producer_status: ProducerStatus | None = None,
         warn_after_s: float | None = None,
     ) -> None:
         self.name = name
         self._clock = clock
-        self._outlook = outlook
+        self._producer_status = producer_status
         self._warn_after_s = warn_after_s
         self._lock = allocate_lock()
-        self._exchange: Exchange[T] = Exchange(
+        self._state: ChannelState[T] = ChannelState(
             name=name,
             capacity=capacity,
             capacity_bytes=capacity_bytes,
             order=order,
             held_back=held_back,
-            outlook=outlook,
+            producer_status=producer_status,
         )
 
     # ---- putting in
@@ -119,10 +119,10 @@ class Channel(Generic[T]):
         """
         try:
             with self._lock:
-                if self._exchange.accept(item, elements, nbytes):
+                if self._state.accept(item, elements, nbytes):
                     return
         finally:
-            if self._exchange.due:
+            if self._state.due:
                 self._settle_if_free()
         self._wait(Waiter([(item, elements, nbytes)], since_s=self._clock.now_s()), timeout_s)
 
@@ -134,13 +134,13 @@ class Channel(Generic[T]):
         """
         try:
             with self._lock:
-                if self._exchange.accept(item, elements, nbytes):
+                if self._state.accept(item, elements, nbytes):
                     return True
         finally:
-            if self._exchange.due:
+            if self._state.due:
                 self._settle_if_free()
-        if self._exchange.closed:
-            raise self._exchange.refusal()
+        if self._state.closed:
+            raise self._state.refusal()
         return False
 
     def put_many(self, entries: Iterable[Entry[T]], *, timeout_s: float | None = None) -> None:
@@ -173,10 +173,10 @@ class Channel(Generic[T]):
         """
         try:
             with self._lock:
-                if (item := self._exchange.take()) is not EMPTY:
+                if (item := self._state.take()) is not EMPTY:
                     return item
         finally:
-            if self._exchange.due:
+            if self._state.due:
                 self._settle_if_free()
         waiter: Waiter[Entry[T]] = Waiter([], since_s=self._clock.now_s(), wanted=1)
         self._wait(waiter, timeout_s)
@@ -191,14 +191,14 @@ class Channel(Generic[T]):
         """
         try:
             with self._lock:
-                if self._exchange.due:
-                    self._exchange.settle()
-                if (item := self._exchange.take()) is not EMPTY or not self._exchange.has_ended():
+                if self._state.due:
+                    self._state.settle()
+                if (item := self._state.take()) is not EMPTY or not self._state.has_ended():
                     return item
         finally:
-            if self._exchange.due:
+            if self._state.due:
                 self._settle_if_free()
-        raise self._exchange.end(wanted=1)
+        raise self._state.end(wanted=1)
 
     def get_many(self, n: int, *, allow_fewer: bool = False, timeout_s: float | None = None) -> list[T]:
         """Takes the next ``n`` items out, waiting until there are as many; ``n`` may be above the capacity.
@@ -228,10 +228,10 @@ class Channel(Generic[T]):
         """
         try:
             with self._lock:
-                self._exchange.take_back(entries)
-                self._exchange.settle()
+                self._state.take_back(entries)
+                self._state.settle()
         finally:
-            if self._exchange.due:
+            if self._state.due:
                 self._settle_if_free()
 
     # ---- ending
@@ -244,8 +244,8 @@ class Channel(Generic[T]):
                 instead of being served as room comes free.
         """
         if cancel_pending_enqueues:
-            self._exchange.cancelling = True
-        self._exchange.closed = True
+            self._state.cancelling = True
+        self._state.closed = True
         self._settle_if_free()
 
     def fail(self, error: BaseException) -> None:
@@ -253,27 +253,27 @@ class Channel(Generic[T]):
 
         Of several failures the first counts; a failure after ``close`` still counts. Never waits.
         """
-        self._exchange.failures.append((error, error.__traceback__))
+        self._state.failures.append((error, error.__traceback__))
         self.close(cancel_pending_enqueues=True)
 
     def bound_bytes(self, nbytes: int) -> None:
         """Sets the bound of bytes, at least 1, from now on; what is inside already stays. Never waits."""
-        self._exchange.capacity_bytes = nbytes
+        self._state.capacity_bytes = nbytes
 
-    def look_again(self) -> None:
-        """Serves those that wait, or sends them away, because the outlook has changed. Never waits."""
+    def recheck(self) -> None:
+        """Serves those that wait, or sends them away, because what is known of the producers has changed. Never waits."""
         self._settle_if_free()
 
     @property
     def is_closed(self) -> bool:
         """Whether it is closed to new items; there may still be some inside."""
-        return self._exchange.closed
+        return self._state.closed
 
     # ---- looking at it
 
     def __len__(self) -> int:
         """Returns how many items are inside."""
-        return len(self._exchange.inside)
+        return len(self._state.inside)
 
     def __bool__(self) -> bool:
         """Returns True: a channel is a channel, also when nothing is inside."""
@@ -282,20 +282,20 @@ class Channel(Generic[T]):
     @property
     def elements(self) -> int:
         """The weight of what is inside, in elements."""
-        return self._exchange.elements
+        return self._state.elements
 
     @property
     def nbytes(self) -> int:
         """The weight of what is inside, in bytes."""
-        return self._exchange.nbytes
+        return self._state.nbytes
 
     def snapshot(self) -> ChannelSnapshot:
         """Returns what the channel holds, has let through, and how long both sides waited, at one moment."""
         try:
             with self._lock:
-                return self._exchange.picture()
+                return self._state.picture()
         finally:
-            if self._exchange.due:
+            if self._state.due:
                 self._settle_if_free()
 
     # ---- waiting
@@ -303,16 +303,16 @@ class Channel(Generic[T]):
     def _wait(self, waiter: Waiter[Entry[T]], timeout_s: float | None) -> None:
         """Stands in line until served. However this ends, ``waiter`` is not in line afterwards."""
         try:
-            self._line_up(waiter)
+            self._enqueue(waiter)
             if not waiter.gate.acquire(False):
-                wait = wait_at_gate if self._outlook is None else self._wait_or_warn
+                wait = wait_at_gate if self._producer_status is None else self._wait_or_warn
                 in_time = wait(waiter, timeout_s, self._clock)
-                waits = self._exchange.waits_out if waiter.is_consumer else self._exchange.waits_in
+                waits = self._state.waits_out if waiter.is_consumer else self._state.waits_in
                 waits.fresh.append(self._clock.now_s() - waiter.since_s)
-                if not in_time and self._step_out(waiter, even_if_served=False):
-                    waiter.error = self._exchange.lateness(waiter, timeout_s)
+                if not in_time and self._withdraw(waiter, even_if_served=False):
+                    waiter.error = self._state.lateness(waiter, timeout_s)
         except BaseException:  # Ctrl-C, or what a signal handler raises, must not leave a waiter that nobody waits on
-            self._step_out(waiter, even_if_served=True)
+            self._withdraw(waiter, even_if_served=True)
             raise
         if (error := waiter.error) is not None:
             waiter.error = (
@@ -327,32 +327,32 @@ class Channel(Generic[T]):
         """Waits at the gate; a consumer that waits long says why. Whether it was let go in time."""
         patience_s = self._warn_after_s
         will_warn = patience_s is not None and (timeout_s is None or timeout_s > patience_s)
-        if self._outlook is not None and waiter.is_consumer and will_warn:
+        if self._producer_status is not None and waiter.is_consumer and will_warn:
             if wait_at_gate(waiter, patience_s, clock):
                 return True
-            shortage, why = self._exchange.shortage(waiter), self._outlook.explain()
+            shortage, why = self._state.shortage(waiter), self._producer_status.explain()
             _LOG.warning("%s: a dequeue has waited %g s (%s). %s", self.name, patience_s, shortage, why)
         return wait_at_gate(waiter, timeout_s, clock)
 
-    def _line_up(self, waiter: Waiter[Entry[T]]) -> None:
+    def _enqueue(self, waiter: Waiter[Entry[T]]) -> None:
         try:
             with self._lock:
-                self._exchange.line_up(waiter)
+                self._state.enqueue(waiter)
         finally:
-            if self._exchange.due:
+            if self._state.due:
                 self._settle_if_free()
 
-    def _step_out(self, waiter: Waiter[Entry[T]], *, even_if_served: bool) -> bool:
+    def _withdraw(self, waiter: Waiter[Entry[T]], *, even_if_served: bool) -> bool:
         try:
             with self._lock:
-                return self._exchange.step_out(waiter, even_if_served=even_if_served)
+                return self._state.withdraw(waiter, even_if_served=even_if_served)
         finally:
-            if self._exchange.due:
+            if self._state.due:
                 self._settle_if_free()
 
     def _settle_if_free(self) -> None:
         """Settles what is due; if somebody holds the lock, they do it when they let go."""
-        self._exchange.due = True
-        while self._exchange.due and not self._lock.locked():
+        self._state.due = True
+        while self._state.due and not self._lock.locked():
             with self._lock:
-                self._exchange.settle()
+                self._state.settle()

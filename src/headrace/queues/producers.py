@@ -49,7 +49,7 @@ class Producer:
 
 
 class Producers:
-    """All who have registered with one queue; its ``Outlook``."""
+    """All who have registered with one queue; its ``ProducerStatus``."""
 
     __slots__ = ("_changed", "_known", "_queue")
 

@@ -48,7 +48,7 @@ class QueueBase:
         self._name = name
         self._elements = elements
         self._weighs = capacity_bytes is not None
-        self._producers = Producers(self._title(name), self._look_again)
+        self._producers = Producers(self._title(name), self._recheck)
         self._channel: Channel[Row] = Channel(
             capacity=capacity,
             capacity_bytes=capacity_bytes,
@@ -56,7 +56,7 @@ class QueueBase:
             clock=clock,
             order=order,
             held_back=held_back,
-            outlook=self._producers,
+            producer_status=self._producers,
             warn_after_s=warn_after_s,
         )
 
@@ -276,8 +276,8 @@ class QueueBase:
         """
         return self._producers.register(name)
 
-    def _look_again(self) -> None:
-        self._channel.look_again()
+    def _recheck(self) -> None:
+        self._channel.recheck()
 
 
 def elements_of(queue: str, dtypes: DTypes, shapes: Shapes, names: Names) -> Elements:

@@ -618,7 +618,7 @@ class InterruptedLine(deque[Any]):
 
 def test_who_was_let_go_while_the_server_was_interrupted_is_awake_and_is_not_served_again() -> None:
     channel: Channel[int] = Channel(capacity=5)
-    channel._exchange._consumers = InterruptedLine()
+    channel._state._consumers = InterruptedLine()
     first = Background(channel.get)
     waiting(channel, consumers=1)
     second = Background(channel.get)
@@ -632,7 +632,7 @@ def test_who_was_let_go_while_the_server_was_interrupted_is_awake_and_is_not_ser
 
 def test_a_producer_that_was_let_in_while_the_server_was_interrupted_is_awake_and_is_let_in_once() -> None:
     channel = filled(1, capacity=1)
-    channel._exchange._producers = InterruptedLine()
+    channel._state._producers = InterruptedLine()
     put = Background(lambda: channel.put(2))
     waiting(channel, producers=1)
     with pytest.raises(Interruption):

@@ -26,7 +26,7 @@ from headrace.queues.snapshot import ChannelSnapshot
 from headrace.queues.wait_times import FOLD_AT, WaitRecorder
 from headrace.queues.waiting import Waiter
 
-__all__ = ["EMPTY", "Empty", "Exchange", "Outlook"]
+__all__ = ["EMPTY", "ChannelState", "Empty", "ProducerStatus"]
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ class Empty(Enum):
 EMPTY: Final = Empty.EMPTY
 
 
-class Outlook(Protocol):
+class ProducerStatus(Protocol):
     """What is known of those who could still bring something."""
 
     def hopeless(self) -> BaseException | None:
@@ -52,7 +52,7 @@ class Outlook(Protocol):
         ...
 
 
-class Exchange(Generic[T]):
+class ChannelState(Generic[T]):
     """The state of one channel. The arguments are those of ``Channel``."""
 
     __slots__ = (
@@ -66,9 +66,9 @@ class Exchange(Generic[T]):
         "_name",
         "_nbytes_in",
         "_nbytes_out",
-        "_outlook",
         "_peak_elements",
         "_peak_nbytes",
+        "_producer_status",
         "_producers",
         "cancelling",
         "capacity_bytes",
@@ -88,14 +88,14 @@ class Exchange(Generic[T]):
         capacity_bytes: int | None,
         order: Order[T] | None,
         held_back: int,
-        outlook: Outlook | None,
+        producer_status: ProducerStatus | None,
     ) -> None:
         _check_bounds(name, capacity, capacity_bytes, held_back)
         self._name = name
         self._capacity = capacity
         self.capacity_bytes = maxsize if capacity_bytes is None else capacity_bytes
         self._held_back = held_back
-        self._outlook = outlook
+        self._producer_status = producer_status
         self.inside: Order[T] = deque() if order is None else order
         self._producers: deque[Waiter[Entry[T]]] = deque()
         self._consumers: deque[Waiter[Entry[T]]] = deque()
@@ -134,7 +134,7 @@ class Exchange(Generic[T]):
 
     # ---- for those who may have to
 
-    def line_up(self, waiter: Waiter[Entry[T]]) -> None:
+    def enqueue(self, waiter: Waiter[Entry[T]]) -> None:
         """Puts ``waiter`` at the end of its line, and serve whom that helps: it may be served when this returns."""
         if waiter.is_consumer:
             self._calls_out += 1
@@ -149,7 +149,7 @@ class Exchange(Generic[T]):
             self.waits_out.fold()
         self.settle()
 
-    def step_out(self, waiter: Waiter[Entry[T]], *, even_if_served: bool) -> bool:
+    def withdraw(self, waiter: Waiter[Entry[T]], *, even_if_served: bool) -> bool:
         """Takes ``waiter`` out of its line, and takes back what it was given; whether that ended a wait.
 
         A consumer that was served keeps what it was given, unless ``even_if_served``.
@@ -213,7 +213,7 @@ class Exchange(Generic[T]):
             # No room for more, and yet not enough: more is wanted than the capacity, or a capacity in bytes is below
             # what is held back. The consumer takes what there is, so that the next can come in.
             self._give(waiter, 1)
-        elif self._outlook is not None and (error := self._outlook.hopeless()) is not None:
+        elif self._producer_status is not None and (error := self._producer_status.hopeless()) is not None:
             self.take_back(waiter.entries)
             self._dismiss(self._consumers, error)
         else:
