@@ -13,8 +13,8 @@ __all__ = ["waiting_bars"]
 _PRINTED = re.compile(
     r"^(?:rank 0: )?\d+ steps in (?P<seconds>[\d.]+) s(?:, |\nthe loop waited .*\()(?P<waiting>\d+)%", re.MULTILINE
 )
-_WIDTH = 560
-_LEFT = 130
+_WIDTH = 440
+_LEFT = 124
 
 
 def waiting_bars(page: Path, labels: Sequence[str]) -> str:
