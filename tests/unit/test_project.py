@@ -79,6 +79,18 @@ def test_what_is_run_before_a_change_is_taken_begins_with_the_commands_of_the_re
     assert re.match(r"exec make check docs test VENV=\S+ EXTRAS=", script[-1])
 
 
+def test_a_unit_test_that_bears_the_name_of_a_module_stands_where_the_module_stands() -> None:
+    source, tests = ROOT / "src/headrace", ROOT / "tests/unit"
+    modules = {path.relative_to(source).with_suffix("") for path in source.rglob("*.py")}
+    packages = {path.parent for path in modules if path.name == "__init__"}
+    named = {path.name for path in modules | packages}
+    for path in tests.rglob("test_*.py"):
+        folder, name = path.relative_to(tests).parent, path.stem.removeprefix("test_")
+        assert folder in packages | {Path("examples")}, f"{path}: src/headrace has no such package"
+        here = folder / name in modules | packages or name == folder.name
+        assert here or name not in named, f"{path}: no such module stands there"
+
+
 def test_git_runs_what_make_check_runs() -> None:
     checks = re.findall(r"^check: ([\w ]+?) +##", (ROOT / "Makefile").read_text(), re.MULTILINE)
     hooks = re.findall(r"entry: make (\w+)", (ROOT / ".pre-commit-config.yaml").read_text())

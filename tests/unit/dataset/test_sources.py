@@ -50,7 +50,7 @@ def test_a_shuffle_behind_it_moves_numbers_and_only_what_is_taken_is_fetched() -
 def test_a_failure_names_the_users_method_and_the_number() -> None:
     with iter(hr.Dataset.source(Rows(3, broken=1))) as iterator:
         next(iterator)
-        with pytest.raises(DataError, match=r"Rows.__getitem__' \(test_source.py:\d+\).*element 1.*broken"):
+        with pytest.raises(DataError, match=r"Rows.__getitem__' \(test_sources.py:\d+\).*element 1.*broken"):
             next(iterator)
         assert next(iterator)[1] == "2"
 
@@ -102,7 +102,7 @@ def test_many_are_fetched_at_once_where_the_source_can(length: int, calls: int |
 def test_only_the_element_fails_that_cannot_be_given_among_many() -> None:
     with iter(hr.Dataset.source(Many(5, broken=2))) as iterator:
         assert [next(iterator)[1] for _ in range(2)] == ["0", "1"]
-        with pytest.raises(DataError, match=r"__getitems__' \(test_source.py:\d+\).*element 2.*broken"):
+        with pytest.raises(DataError, match=r"__getitems__' \(test_sources.py:\d+\).*element 2.*broken"):
             next(iterator)
         assert [text for _, text in iterator] == ["3", "4"]
 

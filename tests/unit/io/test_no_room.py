@@ -62,7 +62,7 @@ FULL = """
     import hashlib, itertools, resource, shutil, sys
     from pathlib import Path
     import headrace as hr
-    from tests.unit.caching.test_no_room import WAYS
+    from tests.unit.io.test_no_room import WAYS
 
     folder = Path(sys.argv[2])
     way = WAYS[sys.argv[1]]
