@@ -28,8 +28,8 @@ def in_pieces(tree: Any) -> tuple[Any, list[Any]]:
     if not _is_deep(tree):
         return tree, []
     pieces: list[list[Any]] = [[0, [], tree]]
-    for number, piece in enumerate(pieces):  # which grows meanwhile
-        piece[2] = _cut(piece[2], number, pieces)
+    for index, piece in enumerate(pieces):  # which grows meanwhile
+        piece[2] = _cut(piece[2], index, pieces)
     return pieces[0][2], pieces[1:]
 
 
@@ -48,7 +48,7 @@ def _values(container: Any) -> Iterable[Any]:
     return container.values() if isinstance(container, dict) else container
 
 
-def _cut(tree: Any, number: int, pieces: list[list[Any]]) -> Any:
+def _cut(tree: Any, index: int, pieces: list[list[Any]]) -> Any:
     """Copies the first levels of the tree; the rest is added to the pieces."""
     root: list[Any] = [None]
     waiting: list[tuple[Any, Any, Any, _Path]] = [(root, 0, tree, None)]
@@ -58,7 +58,7 @@ def _cut(tree: Any, number: int, pieces: list[list[Any]]) -> Any:
             holder[key] = value
         elif path is not None and path[0] == _LEVELS:
             holder[key] = None
-            pieces.append([number, _keys(path), value])
+            pieces.append([index, _keys(path), value])
         else:
             level = 1 if path is None else path[0] + 1
             copy: Any = dict.fromkeys(value) if isinstance(value, dict) else [None] * len(value)
@@ -79,8 +79,8 @@ def _keys(path: _Path) -> list[Any]:
 def whole(tree: Any, pieces: list[Any]) -> Any:
     """Returns the tree of which ``in_pieces`` made these."""
     trees = [tree]
-    for number, path, piece in pieces:
-        holder = trees[number]
+    for index, path, piece in pieces:
+        holder = trees[index]
         for key in path[:-1]:
             holder = holder[key]
         holder[path[-1]] = piece

@@ -39,9 +39,9 @@ class GatheredPayload:
         return GatheredPayload(self.parts, self.owners[indices], self.part_indices[indices])
 
     def _pieces(self) -> Iterator[tuple[np.ndarray, Payload]]:
-        """Yields what is picked of each part, and where it belongs; of a slice no more is read than the slice."""
-        for number, part in enumerate(self.parts):
-            mine = np.flatnonzero(self.owners == number)
+        """What is picked of each part, and where it belongs; of a slice no more is read than the slice."""
+        for owner, part in enumerate(self.parts):
+            mine = np.flatnonzero(self.owners == owner)
             if len(mine):
                 yield mine, part.subset(_as_run(self.part_indices[mine]))
 

@@ -28,21 +28,21 @@ __all__ = [
 Indices = range | np.ndarray
 
 
-def subset(numbers: Indices, indices: Indices) -> Indices:
-    """Returns the numbers at these indices."""
+def subset(base: Indices, indices: Indices) -> Indices:
+    """The numbers at these indices."""
     if isinstance(indices, range):
-        return numbers[indices.start : indices.stop : indices.step] if len(indices) else numbers[:0]
-    if isinstance(numbers, range):
+        return base[indices.start : indices.stop : indices.step] if len(indices) else base[:0]
+    if isinstance(base, range):
         # Of a whole dataset in index space, the most common case, the numbers are the indices.
-        return indices if numbers.start == 0 and numbers.step == 1 else numbers.start + numbers.step * indices
-    return numbers[indices]
+        return indices if base.start == 0 and base.step == 1 else base.start + base.step * indices
+    return base[indices]
 
 
-def as_array(numbers: Indices) -> np.ndarray:
-    """Returns the numbers in an array (int64); ``np.asarray`` would ask a range for them one by one."""
-    if isinstance(numbers, range):
-        return np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
-    return numbers
+def as_array(indices: Indices) -> np.ndarray:
+    """The numbers in an array (int64); ``np.asarray`` would ask a range for them one by one."""
+    if isinstance(indices, range):
+        return np.arange(indices.start, indices.stop, indices.step, dtype=np.int64)
+    return indices
 
 
 # Groups of slices of groups and so on: of thousands of operations the first ones, next to the source, say where to look.
@@ -86,13 +86,13 @@ class Origin(Protocol):
 class IndexOrigin:
     """Elements of a source that is read by number."""
 
-    numbers: Indices
+    indices: Indices
 
     def subset(self, indices: Indices) -> IndexOrigin:
-        return IndexOrigin(subset(self.numbers, indices))
+        return IndexOrigin(subset(self.indices, indices))
 
     def describe(self, index: int) -> str:
-        return f"element {self.numbers[index]}"
+        return f"element {self.indices[index]}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -47,9 +47,9 @@ class StageContext(RunContext):
         """Returns the context of stages that run within one thread: inside a task, or only to look something up."""
         return dataclasses.replace(self, gates=None)
 
-    def for_subplan(self, plan: Node, *, opener: Node, number: int) -> Self:
-        """Returns the context of the plan that ``opener`` made of its element with that number, which is read inside a task."""
-        return RunContext.for_subplan(self, plan, opener=opener, number=number).without_workers()
+    def for_subplan(self, plan: Node, *, opener: Node, index: int) -> Self:
+        """The context of the plan that ``opener`` made of its element with that number, which is read inside a task."""
+        return RunContext.for_subplan(self, plan, opener=opener, index=index).without_workers()
 
     def gate(self, node: Node) -> Gate | None:
         """Returns the way to the workers for an operation that asked for some; None where it has none."""

@@ -45,24 +45,24 @@ class InputHistory:
         self.runs[-1:] = [(first, item.cursor, origin), (self.index, item.after, None)]
         return first
 
-    def position(self, number: int) -> Cursor:
-        """Returns the position before the element with this number."""
-        return position_in(self.runs, number)
+    def position(self, index: int) -> Cursor:
+        """The position before the element with this number."""
+        return position_in(self.runs, index)
 
-    def origins(self, numbers: Indices) -> ReadOrigin:
-        """Returns where elements with these numbers came from."""
-        return ReadOrigin(self.runs, numbers)
+    def origins(self, indices: Indices) -> ReadOrigin:
+        """Where elements with these numbers came from."""
+        return ReadOrigin(self.runs, indices)
 
-    def forget_before(self, number: int) -> None:
-        """Drops what is known of elements before this one, which are needed no more."""
-        kept = bisect.bisect_right(self.runs, number, key=_first) - 1
+    def forget_before(self, index: int) -> None:
+        """No element before this one is needed any more."""
+        kept = bisect.bisect_right(self.runs, index, key=_first) - 1
         self.runs = self.runs[kept:]
 
 
-def position_in(runs: InputRuns, number: int) -> Cursor:
-    """Returns the position before the element with this number."""
-    first, cursor, _ = runs[bisect.bisect_right(runs, number, key=_first) - 1]
-    return cursor.advance(number - first) if number > first else cursor
+def position_in(runs: InputRuns, index: int) -> Cursor:
+    """The position before the element with this number."""
+    first, cursor, _ = runs[bisect.bisect_right(runs, index, key=_first) - 1]
+    return cursor.advance(index - first) if index > first else cursor
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -70,16 +70,16 @@ class ReadOrigin:
     """Elements by the numbers under which they were read."""
 
     runs: InputRuns
-    numbers: Indices
+    indices: Indices
 
     def subset(self, indices: Indices) -> ReadOrigin:
-        return ReadOrigin(self.runs, subset(self.numbers, indices))
+        return ReadOrigin(self.runs, subset(self.indices, indices))
 
     def describe(self, index: int) -> str:
-        number = int(self.numbers[index])
-        first, _, origin = self.runs[bisect.bisect_right(self.runs, number, key=_first) - 1]
+        read_index = int(self.indices[index])
+        first, _, origin = self.runs[bisect.bisect_right(self.runs, read_index, key=_first) - 1]
         assert origin is not None  # a failure is no element that anything was made of
-        return origin.describe(number - first)
+        return origin.describe(read_index - first)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -46,11 +46,11 @@ def call_whole(function: Vectorized, payload: Payload) -> Columns | Rows:
     return Rows(list(map(normalize, made.rows()))) if needs_rows(leaves) else made
 
 
-def _fetched(function: FetchMany, numbers: Columns) -> Rows:
-    elements = function(numbers.arrays[0])
+def _fetched(function: FetchMany, indices: Columns) -> Rows:
+    elements = function(indices.arrays[0])
     elements = owned(elements)
-    if len(elements) != len(numbers):
-        raise InvalidArgumentError(f"__getitems__ was asked for {len(numbers)} elements, and gave {len(elements)}")
+    if len(elements) != len(indices):
+        raise InvalidArgumentError(f"__getitems__ was asked for {len(indices)} elements, and gave {len(elements)}")
     return Rows(list(elements))
 
 

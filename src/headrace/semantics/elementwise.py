@@ -39,9 +39,9 @@ class _Drawing:
         self.func = function
         self._key = key.generator().random_raw(2)
 
-    def __call__(self, number: int, element: Element) -> Any:
+    def __call__(self, index: int, element: Element) -> Any:
         # Two words of the counter number the element, so that no two elements' streams ever meet.
-        bits = np.random.Philox(key=self._key, counter=[0, 0, number, 0])
+        bits = np.random.Philox(key=self._key, counter=[0, 0, index, 0])
         generator = np.random.Generator(bits)
         return call_on(lambda *parts: self.func(generator, *parts), element)
 
@@ -55,12 +55,12 @@ def drawing_map(node: RandomMap, numbered: Enumerate, context: RunContext) -> Ma
 DeliveredRuns = list[tuple[int, int]]  # sorted, apart from each other
 
 
-def undelivered(state: State | None, numbers: range) -> tuple[DeliveredRuns, State | None]:
-    """Returns what maps of these numbers had delivered out of order, and the state of what they read."""
+def undelivered(state: State | None, maps: range) -> tuple[DeliveredRuns, State | None]:
+    """What maps of these numbers had delivered out of order, and the state of what they read."""
     runs: DeliveredRuns = []
     layers: list[list[list[int]]] = []
     # More than one where a run that was itself resumed was stopped again before it had caught up.
-    while state and "delivered" in state and state["map"] in numbers:
+    while state and "delivered" in state and state["map"] in maps:
         layers.append(state["delivered"])
         state = state["input"]
     for layer in reversed(layers):

@@ -60,14 +60,14 @@ def ragged_batch(node: RaggedBatch, rows: Sequence[Element]) -> Element:
         InvalidArgumentError: structure, dtype, or an axis other than the first differ; the component is named.
     """
     treedef, columns = transpose(rows)
-    made = [_ragged(treedef, number, column, node.row_splits_dtype) for number, column in enumerate(columns)]
+    made = [_ragged(treedef, index, column, node.row_splits_dtype) for index, column in enumerate(columns)]
     return normalize(unflatten(treedef, made))
 
 
-def _ragged(treedef: TreeDef, number: int, column: Sequence[Any], dtype: np.dtype[Any]) -> Any:
+def _ragged(treedef: TreeDef, index: int, column: Sequence[Any], dtype: np.dtype[Any]) -> Any:
     arrays = as_arrays(column)
     first = arrays[0]
-    path = paths_of(treedef)[number]
+    path = paths_of(treedef)[index]
     prefix = f"component {path}: " if path else ""
     for other in arrays:
         if other.dtype != first.dtype:

@@ -113,10 +113,10 @@ def class_of(answer: Any, count: int) -> int:
     one = not isinstance(answer, np.ndarray) or (answer.shape == () and answer.dtype.kind in "iu")
     if isinstance(answer, (bool, np.bool_)) or not hasattr(answer, "__index__") or not one:
         raise InvalidArgumentError(f"class_func must return an int, but returned {type(answer).__name__}")
-    number = int(answer.__index__())
-    if not 0 <= number < count:
-        raise InvalidArgumentError(f"class_func returned {number}: there are classes 0 to {count - 1}")
-    return number
+    index = int(answer.__index__())
+    if not 0 <= index < count:
+        raise InvalidArgumentError(f"class_func returned {index}: there are classes 0 to {count - 1}")
+    return index
 
 
 def sample_key(node: SampleFromDatasets, context: RunContext) -> Key:

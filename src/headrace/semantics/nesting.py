@@ -17,10 +17,10 @@ __all__ = ["changed_since", "inner_plan"]
 
 
 @holds(lambda at, _: (at["node"].label, None))
-def inner_plan(node: FlatMap, element: Any, number: int, context: SomeContext) -> tuple[Node, SomeContext]:
-    """Returns the plan that the user's function makes of an element, and the context in which it runs."""
+def inner_plan(node: FlatMap, element: Any, index: int, context: SomeContext) -> tuple[Node, SomeContext]:
+    """The plan that the user's function makes of an element, and the context in which it runs."""
     plan = numbers_first(plan_of(call_on(node.function, element), stage=node.label))
-    inner = context.for_subplan(plan, opener=node, number=number)
+    inner = context.for_subplan(plan, opener=node, index=index)
     return with_keys_of_run(plan, inner.seeds, inner.options), inner
 
 

@@ -22,13 +22,13 @@ class TokenSequence:
     """One element: an array of tokens a component.
 
     Attributes:
-        number: the element's number.
+        index: the element's index among all that were read.
         arrays: the components.
         kind: structure, dtypes and shapes after the first axis; only sequences of one kind share a row.
         limits: how long each component of a row is.
     """
 
-    number: int
+    index: int
     arrays: Sequence[np.ndarray]
     kind: tuple[TreeDef, tuple[Any, ...]]
     limits: Sequence[int]
@@ -43,8 +43,8 @@ class TokenSequence:
         return dataclasses.replace(self, arrays=[array[start:stop] for array in self.arrays])
 
 
-def sequence_of(node: Pack, element: Element, number: int) -> TokenSequence:
-    """Returns an element as a sequence.
+def sequence_of(node: Pack, element: Element, index: int) -> TokenSequence:
+    """An element as a sequence.
 
     Raises:
         InvalidArgumentError: a component is a scalar, or too long; to be cut at the same positions, components differ in length.
@@ -65,7 +65,7 @@ def sequence_of(node: Pack, element: Element, number: int) -> TokenSequence:
         arrays = [array[:limit] for array, limit in zip(arrays, limits, strict=True)]
     else:
         _check_short(arrays, limits, paths)
-    return TokenSequence(number, arrays, kind, limits)
+    return TokenSequence(index, arrays, kind, limits)
 
 
 def _component(path: str) -> str:
@@ -120,10 +120,10 @@ PACK_REMEDY: Final = "Take fewer open_rows"
 def pack_state(read: int, held: BinContents, position: Callable[[int], State]) -> State:
     """Returns the state of rows that hold sequences with these numbers; numbers in it count from the oldest one held."""
     rows, offset = held
-    oldest = min((numbers[0] for numbers in rows), default=read)
+    oldest = min((indices[0] for indices in rows), default=read)
     return {
         "read": read - oldest,
-        "rows": [[number - oldest for number in numbers] for numbers in rows],
+        "rows": [[index - oldest for index in indices] for indices in rows],
         "offset": offset,
         "input": position(oldest),
     }

@@ -43,7 +43,7 @@ class Seeds:
         unseeded = _unseeded(plan)
         if seed is None:
             return cls({found.entropy: found.entropy for found in unseeded}, entropy)
-        drawn = {found.entropy: derived_seed(seed, number) for number, found in enumerate(unseeded)}
+        drawn = {found.entropy: derived_seed(seed, index) for index, found in enumerate(unseeded)}
         return cls(drawn, derived_seed(seed), are_given=True)
 
     @classmethod
@@ -63,7 +63,7 @@ class Seeds:
         unseeded = _unseeded(plan)
         if not unseeded:
             return self
-        fresh = {found.entropy: derived_seed(self.entropy, number) for number, found in enumerate(unseeded)}
+        fresh = {found.entropy: derived_seed(self.entropy, index) for index, found in enumerate(unseeded)}
         return Seeds(self.drawn | fresh, self.entropy, self.are_given)
 
     def seed_of(self, randomness: Randomness) -> int:
@@ -111,19 +111,19 @@ class RunContext:
     fillings: Fillings = dataclasses.field(default_factory=Fillings)
     options: Options = dataclasses.field(default_factory=Options)
 
-    def for_repeat(self, number: int) -> Self:
-        """Returns the context of one turn of a repeat."""
-        return dataclasses.replace(self, epoch=(*self.epoch, number))
+    def for_repeat(self, turn: int) -> Self:
+        """The context of one turn of a repeat."""
+        return dataclasses.replace(self, epoch=(*self.epoch, turn))
 
-    def for_input(self, inputs: Sequence[Node], number: int) -> Self:
-        """Returns the context of one dataset among several.
+    def for_input(self, inputs: Sequence[Node], index: int) -> Self:
+        """The context of one dataset among several.
 
         One that has a random operation in common with a dataset before it is another epoch of that operation. Two
         operations with equal seeds have nothing in common: features and labels can be shuffled alike.
         """
-        own = entropies_of(inputs[number])
-        is_shared = bool(own) and any(not own.isdisjoint(entropies_of(node)) for node in inputs[:number])
-        return self.for_repeat(number) if is_shared else self
+        own = entropies_of(inputs[index])
+        is_shared = bool(own) and any(not own.isdisjoint(entropies_of(node)) for node in inputs[:index])
+        return self.for_repeat(index) if is_shared else self
 
     def upstream_of_shard(self, shard: Shard) -> Self:
         """Returns the context of what a shard reads, which all shards must have in one order."""
@@ -151,12 +151,12 @@ class RunContext:
         """Returns the context of what ``count`` maps in a row read."""
         return dataclasses.replace(self, downstream_maps=self.downstream_maps + count)
 
-    def for_subplan(self, plan: Node, *, opener: Node, number: int) -> Self:
-        """Returns the context of the plan that ``opener`` made of its element with that number."""
+    def for_subplan(self, plan: Node, *, opener: Node, index: int) -> Self:
+        """The context of the plan that ``opener`` made of its element with that number."""
         return dataclasses.replace(
             self,
             seeds=self.seeds.within(plan),
-            epoch=(*self.epoch, number),
+            epoch=(*self.epoch, index),
             within=(*self.within, opener.label),
         )
 

@@ -92,11 +92,11 @@ class Signed:
             message = f"the generator yielded {reprlib.repr(element)}, which has not the structure of its signature"
             raise InvalidArgumentError(f"{message} {self._signature}") from None
         fitted = []
-        for number, (leaf, part) in enumerate(zip(self._leaves, parts, strict=True)):
+        for index, (leaf, part) in enumerate(zip(self._leaves, parts, strict=True)):
             try:
                 fitted.append(leaf.fitted(part))
             except InvalidArgumentError as unfit:
-                path = paths_of(self._treedef)[number]
+                path = paths_of(self._treedef)[index]
                 raise InvalidArgumentError(f"component {path}: {unfit.reason}" if path else unfit.reason) from None
         return unflatten(self._treedef, fitted)
 

@@ -24,7 +24,7 @@ GROUPS_REMEDY: Final = "Take a smaller window_size, or a key_func with fewer key
 
 def group_state(
     read: int,
-    number: int,
+    full: int,
     groups: Sequence[tuple[int, int, Sequence[int]]],
     current: tuple[int, Sequence[int], State | None] | None,
     position: Callable[[int], State],
@@ -33,16 +33,16 @@ def group_state(
 
     Args:
         read: how many elements were read.
-        number: how many groups were full.
+        full: how many groups were full.
         groups: the keys, sizes and numbers of those that are not.
         current: the key and numbers of the group whose dataset is read, and the position in that.
         position: the position of an input element.
     """
-    oldest = min([numbers[0] for _, _, numbers in groups] + ([current[1][0]] if current else []), default=read)
+    oldest = min([indices[0] for _, _, indices in groups] + ([current[1][0]] if current else []), default=read)
     return {
         "read": read - oldest,
-        "number": number,
-        "groups": [[key, size, [held - oldest for held in numbers]] for key, size, numbers in groups],
+        "number": full,
+        "groups": [[key, size, [held - oldest for held in indices]] for key, size, indices in groups],
         "current": current
         and {"key": current[0], "numbers": [held - oldest for held in current[1]], "inner": current[2]},
         "input": position(oldest),
@@ -67,10 +67,10 @@ def window_element(node: Window, elements: WindowElements) -> Element:
 
 @holds(lambda at, _: (at["node"].reduce_label, None))
 def reduced_plan(
-    node: GroupByWindow, key: int, elements: WindowElements, number: int, context: SomeContext
+    node: GroupByWindow, key: int, elements: WindowElements, index: int, context: SomeContext
 ) -> tuple[Node, SomeContext]:
     """Returns the plan that the user's function makes of a group, and the context in which it runs."""
     group = node.dataset_of(WindowContents(elements=elements, name=node.name))
     plan = numbers_first(plan_of(node.reduce_func(key, group), stage=node.reduce_label))
-    inner = context.for_subplan(plan, opener=node, number=number)
+    inner = context.for_subplan(plan, opener=node, index=index)
     return with_keys_of_run(plan, inner.seeds, inner.options), inner

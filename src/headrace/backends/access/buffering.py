@@ -27,10 +27,10 @@ class CacheAccess:
         self.length = read.length
         self.kept: KeptAccess | None = None
 
-    def at(self, number: int) -> Given:
+    def at(self, index: int) -> Given:
         if self.kept is None and (kept := self.store.cached) is not None:
             self.kept = KeptAccess(kept)
-        return (self.kept or self.input).at(number)
+        return (self.kept or self.input).at(index)
 
 
 class KeptAccess:
@@ -41,15 +41,15 @@ class KeptAccess:
         self.ends = list(accumulate(len(payload) for payload, _ in kept.pieces))
         self.length = self.ends[-1] if self.ends else 0
 
-    def at(self, number: int) -> Given:
+    def at(self, index: int) -> Given:
         file = self.kept.file
-        if file is not None and number < len(file):
-            (row,) = StoredSource(file).rows(range(number, number + 1))
-            return row, file.origin(number)
-        number -= len(file) if file is not None else 0
-        piece = bisect.bisect_right(self.ends, number)
+        if file is not None and index < len(file):
+            (row,) = StoredSource(file).rows(range(index, index + 1))
+            return row, file.origin(index)
+        index -= len(file) if file is not None else 0
+        piece = bisect.bisect_right(self.ends, index)
         payload, origin = self.kept.pieces[piece]
-        inside = number - (self.ends[piece - 1] if piece else 0)
+        inside = index - (self.ends[piece - 1] if piece else 0)
         (row,) = payload.subset(range(inside, inside + 1)).rows()
         return read_only(row), origin.describe(inside)
 

@@ -20,11 +20,11 @@ class ZipAccess:
         self.inputs = inputs
         self.length = min((read.length for read in inputs if read.length is not None), default=None)
 
-    def at(self, number: int) -> Given:
+    def at(self, index: int) -> Given:
         given, failure = [], None
         for read in self.inputs:
             try:
-                given.append(read.at(number))
+                given.append(read.at(index))
             except HeadraceError as error:  # all are read, as in a run
                 failure = error if failure is None else failure
         if failure is not None:

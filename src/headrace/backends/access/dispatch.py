@@ -21,8 +21,8 @@ class Access(Protocol):
         """How many there are; None without an end."""
         ...
 
-    def at(self, number: int) -> Given:
-        """Returns the element of a number from 0 to the length - 1, and its origin in words.
+    def at(self, index: int) -> Given:
+        """The element of a number from 0 to the length - 1, and its origin in words.
 
         Raises:
             HeadraceError: the element failed.

@@ -20,8 +20,8 @@ class MapAccess:
         self.input = read
         self.length = read.length
 
-    def at(self, number: int) -> Given:
-        element, origin = self.input.at(number)
+    def at(self, index: int) -> Given:
+        element, origin = self.input.at(index)
         return made_by(self.node, element, origin), origin
 
 
@@ -33,9 +33,9 @@ class EnumerateAccess:
         self.input = read
         self.length = read.length
 
-    def at(self, number: int) -> Given:
-        element, origin = self.input.at(number)
-        return (self.start + number, element), origin
+    def at(self, index: int) -> Given:
+        element, origin = self.input.at(index)
+        return (self.start + index, element), origin
 
 
 @access_of.register

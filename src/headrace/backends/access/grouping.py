@@ -31,8 +31,8 @@ class BatchAccess:
         else:
             self.length = read.length // size if node.drop_remainder else -(-read.length // size)
 
-    def at(self, number: int) -> Given:
-        start = number * self.node.batch_size
+    def at(self, index: int) -> Given:
+        start = index * self.node.batch_size
         stop = start + self.node.batch_size
         given, failure = [], None
         for inside in range(start, stop if self.input.length is None else min(stop, self.input.length)):

@@ -22,13 +22,13 @@ _TURNS_KEPT: Final = 2
 class ChosenAccess:
     """Some of the elements: which, a function says."""
 
-    def __init__(self, length: int | None, number_of: Callable[[int], int], read: Access) -> None:
+    def __init__(self, length: int | None, index_of: Callable[[int], int], read: Access) -> None:
         self.length = length
-        self.number_of = number_of
+        self.index_of = index_of
         self.input = read
 
-    def at(self, number: int) -> Given:
-        return self.input.at(self.number_of(number))
+    def at(self, index: int) -> Given:
+        return self.input.at(self.index_of(index))
 
 
 @access_of.register
@@ -37,23 +37,23 @@ def _take(node: Take, context: RunContext) -> Access:
     if node.count < 0:
         return read
     length = node.count if read.length is None else min(node.count, read.length)
-    return ChosenAccess(length, lambda number: number, read)
+    return ChosenAccess(length, lambda index: index, read)
 
 
 @access_of.register
 def _skip(node: Skip, context: RunContext) -> Access:
     read = access_of(node.input, context)
     if node.count < 0:
-        return ChosenAccess(0, lambda number: number, read)
+        return ChosenAccess(0, lambda index: index, read)
     length = None if read.length is None else max(0, read.length - node.count)
-    return ChosenAccess(length, lambda number: number + node.count, read)
+    return ChosenAccess(length, lambda index: index + node.count, read)
 
 
 @access_of.register
 def _shard(node: Shard, context: RunContext) -> Access:
     read = access_of(node.input, context.upstream_of_shard(node))
     length = None if read.length is None else len(range(node.index, read.length, node.num_shards))
-    return ChosenAccess(length, lambda number: number * node.num_shards + node.index, read)
+    return ChosenAccess(length, lambda index: index * node.num_shards + node.index, read)
 
 
 class RepeatAccess:
@@ -74,8 +74,8 @@ class RepeatAccess:
         else:
             self.length = None if count is None or once is None else count * once
 
-    def at(self, number: int) -> Given:
-        turn, inside = (0, number) if self.once is None else divmod(number, self.once)
+    def at(self, index: int) -> Given:
+        turn, inside = (0, index) if self.once is None else divmod(index, self.once)
         return self.access_in(turn).at(inside)
 
     def access_in(self, turn: int) -> Access:
@@ -90,8 +90,8 @@ class RepeatAccess:
 
 @access_of.register
 def _repeat(node: Repeat, context: RunContext) -> Access:
-    def turn(number: int) -> Access:
-        return access_of(node.input, context.for_repeat(number))
+    def turn(index: int) -> Access:
+        return access_of(node.input, context.for_repeat(index))
 
     # What is not random is the same in every turn.
     return RepeatAccess(node.count, turn(0), turn if entropies_of(node.input) else None)
@@ -107,9 +107,9 @@ class ConcatenateAccess:
         self.ends = list(accumulate(read.length or 0 for read in parts[:endless]))
         self.length = None if endless < len(parts) else self.ends[-1]
 
-    def at(self, number: int) -> Given:
-        part = bisect.bisect_right(self.ends, number)
-        return self.parts[part].at(number - (self.ends[part - 1] if part else 0))
+    def at(self, index: int) -> Given:
+        part = bisect.bisect_right(self.ends, index)
+        return self.parts[part].at(index - (self.ends[part - 1] if part else 0))
 
 
 @access_of.register

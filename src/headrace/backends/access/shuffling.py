@@ -24,10 +24,10 @@ class ShuffleAccess:
         self.length = read.length
         self.order: np.ndarray | None = None
 
-    def at(self, number: int) -> Given:
-        return self.input.at(self.number_of(number))
+    def at(self, index: int) -> Given:
+        return self.input.at(self.index_of(index))
 
-    def number_of(self, output: int) -> int:
+    def index_of(self, output: int) -> int:
         if self.length is None:
             (slot,) = draws(self.key, output, 1, self.size)
             return int(content(self.key, output, self.size)[slot])

@@ -23,9 +23,9 @@ class IndexedAccess:
     def __init__(self, node: Node, context: RunContext) -> None:
         self.source, self.length = index_source(node, context)
 
-    def at(self, number: int) -> Given:
-        (row,) = self.source.rows(np.array([number]))
-        return row, f"element {number}"
+    def at(self, index: int) -> Given:
+        (row,) = self.source.rows(np.array([index]))
+        return row, f"element {index}"
 
 
 class WindowContentsAccess:
@@ -35,8 +35,8 @@ class WindowContentsAccess:
         self.elements = node.elements
         self.length = len(node.elements)
 
-    def at(self, number: int) -> Given:
-        return self.elements.rows()[number], self.elements.origin(number)
+    def at(self, index: int) -> Given:
+        return self.elements.rows()[index], self.elements.origin(index)
 
 
 @access_of.register(FromTensors)

@@ -66,10 +66,10 @@ class CacheStream:
         """Takes up the elements that are kept, and where they came from."""
         if kept.file is not None:
             self.rows = kept.file.rows(range(len(kept.file)))
-            self.origins = [kept.file.origin(number) for number in range(len(self.rows))]
+            self.origins = [kept.file.origin(index) for index in range(len(self.rows))]
         for payload, origin in kept.pieces:
             self.rows += payload.rows()
-            self.origins += [origin.describe(number) for number in range(len(payload))]
+            self.origins += [origin.describe(index) for index in range(len(payload))]
 
     def next(self) -> Given:
         if self.input is None:

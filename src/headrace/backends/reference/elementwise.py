@@ -80,11 +80,11 @@ def _random_map(node: RandomMap, state: State | None, context: RunContext) -> St
 
 
 def _upstream_of_map(source: Node, state: State | None, context: RunContext) -> Stream:
-    """Returns what a map reads: without what it had delivered out of order, where it had workers."""
-    number = context.downstream_maps
-    delivered, saved = undelivered(state, range(number, number + 1))
+    """What a map reads: without what it had delivered out of order, where it had workers."""
+    map_index = context.downstream_maps
+    delivered, saved = undelivered(state, range(map_index, map_index + 1))
     upstream = stream_of(source, saved, context.upstream_of_maps(1))
-    return UndeliveredStream(upstream, delivered, number) if delivered else upstream
+    return UndeliveredStream(upstream, delivered, map_index) if delivered else upstream
 
 
 class UndeliveredStream(Unary):
@@ -94,18 +94,18 @@ class UndeliveredStream(Unary):
         super().__init__(input_stream)
         self.runs = delivered
         self.map_number = map_number
-        self.number = 0
+        self.index = 0
 
     def next(self) -> Given:
-        while any(start <= self.number < end for start, end in self.runs):
-            self.number += 1
+        while any(start <= self.index < end for start, end in self.runs):
+            self.index += 1
             with contextlib.suppress(HeadraceError):  # it was delivered as well
                 self.input.next()
-        self.number += 1
+        self.index += 1
         return self.input.next()
 
     def state(self) -> State:
-        ahead = [[start - self.number, end - self.number] for start, end in self.runs if end > self.number]
+        ahead = [[start - self.index, end - self.index] for start, end in self.runs if end > self.index]
         if not ahead:
             return self.input.state()
         runs = [[max(0, start), end] for start, end in ahead]

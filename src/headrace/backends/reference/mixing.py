@@ -108,14 +108,14 @@ class MixStream:
         assert self.key is not None  # only who draws has weights
         return self.drawn(uniform(self.key, self.draws - 1), weights)
 
-    def drawn(self, number: float, weights: Sequence[float]) -> int:
-        """Returns the open dataset in whose part of the weights the number lies, if they stand one after the other from 0 to 1."""
+    def drawn(self, uniform: float, weights: Sequence[float]) -> int:
+        """The open dataset in whose part of the weights the number lies, if they stand one behind the other from 0 to 1."""
         ends = list(
             itertools.accumulate(weight * is_open for weight, is_open in zip(weights, self.is_open, strict=True))
         )
         if not ends[-1]:
             return NO_CHOICE
-        inside = (source for source, end in enumerate(ends) if number * ends[-1] < end)
+        inside = (source for source, end in enumerate(ends) if uniform * ends[-1] < end)
         return next(inside, ends.index(ends[-1]))  # rounding may carry the number up to the last end itself
 
     def weights(self, element: Element, origin: str) -> Sequence[float]:
@@ -184,13 +184,13 @@ class ResampleStream:
         self.draws += 1
         try:
             if uniform(self.choosing, self.draws - 1) < lowest or self.is_as_wanted():
-                number, (element, origin) = self.classed(self.original)
+                class_index, (element, origin) = self.classed(self.original)
             else:
-                number, (element, origin) = self.accepted()
+                class_index, (element, origin) = self.accepted()
         except StopIteration:
             self.ended = True
             raise
-        return (number, element), origin
+        return (class_index, element), origin
 
     def wanted(self) -> list[float]:
         """Returns how often each class is wanted for each time that it comes."""
@@ -201,10 +201,10 @@ class ResampleStream:
         """Returns whether the input has the target's proportions already: then every element is taken as it comes."""
         return len(set(self.wanted())) == 1
 
-    def acceptance(self, number: int) -> float:
-        """Returns how likely a judged element of the class is accepted: never if it is wanted least, always if it is wanted most."""
+    def acceptance(self, class_index: int) -> float:
+        """How likely a judged element of the class is accepted: never if it is wanted least, always if it is wanted most."""
         lowest, highest = min(self.wanted()), max(self.wanted())
-        return (self.wanted()[number] - lowest) / (highest - lowest)
+        return (self.wanted()[class_index] - lowest) / (highest - lowest)
 
     def classed(self, stream: Stream) -> tuple[int, Given]:
         """Returns the next element and its class."""

@@ -26,7 +26,7 @@ Open = Callable[[Any, int, State | None], Stream]
 
 @dataclasses.dataclass(slots=True)
 class _Slot:
-    number: int
+    index: int
     opener: State
     origin: str
     stream: Stream
@@ -49,7 +49,7 @@ class InterleaveStream:
         cycle_length = node.cycle_length if isinstance(node, Interleave) else 1
         self.cycle = state["cycle"] if state else 0
         self.given = state["given"] if state else 0
-        self.number = state["number"] if state else 0
+        self.index = state["number"] if state else 0
         self.slots: list[_Slot | None] = [None] * (cycle_length or 1)
         self.input = input_stream
         self.input_ended = False
@@ -101,11 +101,11 @@ class InterleaveStream:
             self.input_ended = True
             return None
         except HeadraceError:
-            self.number += 1
+            self.index += 1
             raise
-        number, self.number = self.number, self.number + 1
-        stream = called(self.label, origin, lambda: self.open_plan(element, number, None))
-        slot = self.slots[self.cycle] = _Slot(number, opener, origin, stream)
+        index, self.index = self.index, self.index + 1
+        stream = called(self.label, origin, lambda: self.open_plan(element, index, None))
+        slot = self.slots[self.cycle] = _Slot(index, opener, origin, stream)
         return slot
 
     def visit_next(self) -> None:
@@ -115,9 +115,9 @@ class InterleaveStream:
         return {
             "cycle": self.cycle,
             "given": self.given,
-            "number": self.number,
+            "number": self.index,
             "slots": [
-                slot and {"number": slot.number, "opener": slot.opener, "inner": slot.stream.state()}
+                slot and {"number": slot.index, "opener": slot.opener, "inner": slot.stream.state()}
                 for slot in self.slots
             ],
             "input": self.input.state(),
@@ -138,8 +138,8 @@ def _interleave(node: FlatMap, state: State | None, context: RunContext) -> Stre
 
 
 def _opener(node: FlatMap, context: RunContext) -> Open:
-    def open_plan(element: Element, number: int, saved: State | None) -> Stream:
-        plan, inside = inner_plan(node, element, number, context)
+    def open_plan(element: Element, index: int, saved: State | None) -> Stream:
+        plan, inside = inner_plan(node, element, index, context)
         return stream_of(plan, saved, inside)
 
     return open_plan

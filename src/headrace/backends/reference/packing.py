@@ -46,9 +46,9 @@ def row_of(node: Pack, row: Row) -> Element:
         ids.append(np.zeros(limit, dtype=np.int32))
         positions.append(np.zeros(limit, dtype=np.int32))
         at = 0
-        for number, sequence in enumerate(row, start=1):
+        for segment, sequence in enumerate(row, start=1):
             for position, token in enumerate(sequence.arrays[component]):
-                tokens[-1][at], ids[-1][at], positions[-1][at] = token, number, position
+                tokens[-1][at], ids[-1][at], positions[-1][at] = token, segment, position
                 at += 1
     return node.row(treedef, tokens, ids, positions)
 
@@ -140,7 +140,7 @@ class PackStream:
         return self.made(row)
 
     def made(self, row: Row) -> Given:
-        origin = grouped(self.origins[row[0].number], self.origins[row[-1].number], len(row))
+        origin = grouped(self.origins[row[0].index], self.origins[row[-1].index], len(row))
         return called(self.node.label, origin, lambda: row_of(self.node, row)), origin
 
     def restore(self, saved: State) -> None:
@@ -156,7 +156,7 @@ class PackStream:
                 break
             self.read += 1
         try:
-            self.rows = [[again[number] for number in numbers] for numbers in saved["rows"]]
+            self.rows = [[again[index] for index in indices] for indices in saved["rows"]]
         except KeyError:
             raise sequences_lost(self.node.label) from None
         self.offset = saved["offset"]
@@ -164,12 +164,10 @@ class PackStream:
     def state(self) -> State:
         if self.saved is not None:
             return self.saved
-        rows = tuple(tuple(sequence.number for sequence in row) for row in self.rows)
-        held = {number for row in rows for number in row} | ({self.read} if self.waiting else set())
-        self.positions = {number: position for number, position in self.positions.items() if number in held}
-        return pack_state(
-            self.read, (rows, self.offset), lambda number: self.positions.get(number) or self.input.state()
-        )
+        rows = tuple(tuple(sequence.index for sequence in row) for row in self.rows)
+        held = {index for row in rows for index in row} | ({self.read} if self.waiting else set())
+        self.positions = {index: position for index, position in self.positions.items() if index in held}
+        return pack_state(self.read, (rows, self.offset), lambda index: self.positions.get(index) or self.input.state())
 
     def close(self) -> None:
         self.holding.release()

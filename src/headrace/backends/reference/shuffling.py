@@ -45,10 +45,10 @@ class ShuffleStream:
         self.size = buffer_slots(node)
         self.key = key
         self.emitted = state["emitted"] if state else 0
-        self.number = state["read"] if state else 0  # of the next input element
+        self.index = state["read"] if state else 0  # of the next input element
         self.total = state.get("total") if state else None
         self.input_ended = False
-        self.notes = [(self.number, input_stream.state())]
+        self.notes = [(self.index, input_stream.state())]
         self.slots: dict[int, tuple[int, Given | HeadraceError]] = {}
         self.order: list[int] | None = None
         self.filled = False
@@ -57,37 +57,37 @@ class ShuffleStream:
         """Returns the next input element, or its failure; None at the end."""
         if self.input_ended:
             return None
-        if self.number % _NOTED_EVERY == 0:
-            self.notes.append((self.number, self.input.state()))
+        if self.index % _NOTED_EVERY == 0:
+            self.notes.append((self.index, self.input.state()))
         try:
             item: Given | HeadraceError = self.input.next()
         except StopIteration:
-            self.input_ended, self.total = True, self.number
+            self.input_ended, self.total = True, self.index
             return None
         except HeadraceError as error:
             item = error
-        self.number += 1
+        self.index += 1
         return item
 
     def fill(self) -> None:
         """Fills the slots as they were before the next output."""
         steady = self.emitted if self.total is None else max(0, self.total - self.size)
-        slot_of = {number: slot for slot, number in enumerate(content(self.key, steady, self.size))} if steady else None
-        while self.number < steady + self.size:
+        slot_of = {index: slot for slot, index in enumerate(content(self.key, steady, self.size))} if steady else None
+        while self.index < steady + self.size:
             item = self.read()
             if item is None:
                 break
-            number = self.number - 1
-            slot = number if slot_of is None else slot_of.get(number)
+            index = self.index - 1
+            slot = index if slot_of is None else slot_of.get(index)
             if slot is not None:
-                self.put(slot, number, item)
+                self.put(slot, index, item)
         self.filled = True
 
-    def put(self, slot: int, number: int, item: Given | HeadraceError) -> None:
+    def put(self, slot: int, index: int, item: Given | HeadraceError) -> None:
         """Lays an element into a slot, in place of the one that lay there."""
         before = self.slots.get(slot)
         self.held_bytes += weight(item) - (weight(before[1]) if before is not None else 0)
-        self.slots[slot] = (number, item)
+        self.slots[slot] = (index, item)
         count = len(self.slots)
         self.holding.hold(
             self.held_bytes, self.elements, count=count, needs=lambda held: buffer_needs(held, count, self.size)
@@ -105,7 +105,7 @@ class ShuffleStream:
             if item is not None:
                 slot = int(draws(self.key, self.emitted, 1, self.size)[0])
                 chosen = self.slots[slot]
-                self.put(slot, self.number - 1, item)
+                self.put(slot, self.index - 1, item)
                 return self.out(chosen[1])
             assert self.total is not None  # the input has ended
             self.order = drain_order(self.key, min(self.total, self.size)).tolist()
@@ -122,7 +122,7 @@ class ShuffleStream:
         return item
 
     def state(self) -> State:
-        oldest = min((number for number, _ in self.slots.values()), default=self.notes[0][0])
+        oldest = min((index for index, _ in self.slots.values()), default=self.notes[0][0])
         self.notes = [note for note in self.notes if note[0] <= oldest][-1:] + [
             note for note in self.notes if note[0] > oldest
         ]

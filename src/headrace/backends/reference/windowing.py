@@ -103,7 +103,7 @@ class GroupWindowsStream:
         self.input = input_stream
         self.open_group = open_group
         self.read = 0
-        self.number = 0  # of full groups
+        self.full = 0  # how many groups were full
         self.groups: dict[int, tuple[int, list[Member]]] = {}  # size and members by key
         self.current: tuple[int, list[Member]] | None = None
         self.stream: Stream | None = None  # of the current group's dataset
@@ -125,13 +125,13 @@ class GroupWindowsStream:
                 break
         current = saved["current"]
         try:
-            self.groups = {key: (size, [again[held] for held in numbers]) for key, size, numbers in saved["groups"]}
+            self.groups = {key: (size, [again[held] for held in indices]) for key, size, indices in saved["groups"]}
             members = [again[held] for held in current["numbers"]] if current else []
         except KeyError:
             self.lost = True
             raise group_lost(self.node.label) from None
         self.held_bytes = sum(nbytes_of(member[2][0]) for _, members in self.groups.values() for member in members)
-        self.number = saved["number"]
+        self.full = saved["number"]
         if current:
             self.open(current["key"], members, current["inner"])
 
@@ -188,7 +188,7 @@ class GroupWindowsStream:
                 self.current = (key, members)
                 self.held_bytes -= sum(nbytes_of(member[2][0]) for member in members)
             self.hold()
-        self.number += 1
+        self.full += 1
 
     def hold(self) -> None:
         """Says how much the groups hold that are not full."""
@@ -206,7 +206,7 @@ class GroupWindowsStream:
         """Makes the dataset of a group."""
         self.current = None
         held = WindowRows([given[0] for _, _, given in members], [given[1] for _, _, given in members])
-        open_it = functools.partial(self.open_group, key, held, self.number - 1, inner)
+        open_it = functools.partial(self.open_group, key, held, self.full - 1, inner)
         self.stream = called(self.node.reduce_label, self.origin(members), open_it)
         self.current = (key, members)
 
@@ -218,12 +218,12 @@ class GroupWindowsStream:
             return self.saved
         held = [member for _, members in self.groups.values() for member in members]
         held += self.current[1] if self.current else []
-        positions = {number: position for number, position, _ in held}
+        positions = {index: position for index, position, _ in held}
         groups = [(key, size, [member[0] for member in members]) for key, (size, members) in self.groups.items()]
         inner = self.stream.state() if self.stream else None
         current = self.current and (self.current[0], [member[0] for member in self.current[1]], inner)
         return group_state(
-            self.read, self.number, groups, current, lambda number: positions.get(number) or self.input.state()
+            self.read, self.full, groups, current, lambda index: positions.get(index) or self.input.state()
         )
 
     def close(self) -> None:
@@ -244,8 +244,8 @@ def _window(node: Window, state: State | None, context: RunContext) -> Stream:
 
 @stream_of.register
 def _group_by_window(node: GroupByWindow, state: State | None, context: RunContext) -> Stream:
-    def open_group(key: int, held: WindowRows, number: int, saved: State | None) -> Stream:
-        plan, inside = reduced_plan(node, key, held, number, context)
+    def open_group(key: int, held: WindowRows, index: int, saved: State | None) -> Stream:
+        plan, inside = reduced_plan(node, key, held, index, context)
         return stream_of(plan, saved, inside)
 
     return GroupWindowsStream(

@@ -78,13 +78,13 @@ class _StoredOrigin:
     """Elements of a file, which notes where they came from."""
 
     file: ElementFile
-    numbers: Indices
+    indices: Indices
 
     def subset(self, indices: Indices) -> _StoredOrigin:
-        return _StoredOrigin(self.file, subset(self.numbers, indices))
+        return _StoredOrigin(self.file, subset(self.indices, indices))
 
     def describe(self, index: int) -> str:
-        return self.file.origin(int(self.numbers[index]))
+        return self.file.origin(int(self.indices[index]))
 
 
 class CacheStage(Stage):
@@ -285,8 +285,8 @@ def _pieces_of(kept: CachedEpoch) -> Sequence[tuple[Payload, Origin]]:
     """Returns what is kept as payloads; what is in a file is read by number when it is needed."""
     if kept.file is None:
         return kept.pieces
-    numbers = range(len(kept.file))
-    return [(Indexed(StoredSource(kept.file), numbers), _StoredOrigin(kept.file, numbers))] if numbers else []
+    indices = range(len(kept.file))
+    return [(Indexed(StoredSource(kept.file), indices), _StoredOrigin(kept.file, indices))] if indices else []
 
 
 def _frozen(payload: Payload) -> Payload:

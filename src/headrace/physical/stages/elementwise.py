@@ -322,13 +322,13 @@ def _map_stage(
     meter = context.meter(node)
     gate = context.gate(node)
     ordered = gate is None or is_ordered(node.deterministic, context)
-    number = context.downstream_maps + len(maps) - 1
-    delivered, saved = undelivered(state, range(context.downstream_maps, number + 1))
+    map_index = context.downstream_maps + len(maps) - 1
+    delivered, saved = undelivered(state, range(context.downstream_maps, map_index + 1))
     inside = context.upstream_of_maps(len(maps))
     # What is missing is known by its number, so what comes in must come in the same order again.
     upstream = lower(source, saved, inside if ordered else inside.replaying())
     if delivered:
-        upstream = UndeliveredStage(upstream, meter, delivered, number)
+        upstream = UndeliveredStage(upstream, meter, delivered, map_index)
     if gate is None:
         for link in maps:
             upstream = PiecewiseStage(functools.partial(map_block, link), upstream, meter)
@@ -339,7 +339,7 @@ def _map_stage(
         meter,
         gate=gate,
         ordered=ordered,
-        number=number,
+        map_index=map_index,
         budget=context.budget,
         pace=context.policy.pace,
         ready_order=context.policy.ready_order,

@@ -273,7 +273,7 @@ def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
         meter,
         gate=gate,
         ordered=True,
-        number=0,
+        map_index=0,
         budget=context.budget,
         pace=context.policy.pace,
     )

@@ -89,8 +89,8 @@ class _Origins:
         return _Origins([self.origins[index] for index in indices])
 
     def describe(self, index: int) -> str:
-        origin, number = self.origins[index]
-        return origin.describe(number)
+        origin, inner_index = self.origins[index]
+        return origin.describe(inner_index)
 
 
 class _Reading:
@@ -234,8 +234,8 @@ class ResampleStage(Stage):
                     return failure
                 self._held = failure
                 break
-            number, element, origin, index = given
-            rows.append((number, element))
+            class_index, element, origin, index = given
+            rows.append((class_index, element))
             origins.append((origin, index))
             positions.append(self._here())
         return Block(Rows(rows), PositionsCursor(positions), _Origins(origins)) if rows else None

@@ -48,7 +48,7 @@ class _InterleavePosition:
 
     cycle: int
     given: int
-    number: int
+    index: int
     slots: tuple[tuple[int, Cursor, Cursor | None] | None, ...]  # number, opening element, position inside
     input: Cursor
     block_length: int
@@ -72,7 +72,7 @@ class _InterleaveCursor:
         return {
             "cycle": (position.cycle + visits) % len(position.slots),
             "given": given,
-            "number": position.number,
+            "number": position.index,
             "slots": [_slot_state(slot, count) for slot, count in zip(position.slots, taken, strict=True)],
             "input": position.input.state(),
         }
@@ -81,8 +81,8 @@ class _InterleaveCursor:
 def _slot_state(slot: tuple[int, Cursor, Cursor | None] | None, taken: int) -> State | None:
     if slot is None:
         return None
-    number, opener, inner = slot
-    return {"number": number, "opener": opener.state(), "inner": inner and inner.advance(taken).state()}
+    index, opener, inner = slot
+    return {"number": index, "opener": opener.state(), "inner": inner and inner.advance(taken).state()}
 
 
 _NO_SLOTS = np.empty(0, dtype=np.int64)
@@ -122,7 +122,7 @@ class InterleaveStage(Stage):
         self._stopped = False
         self._cycle: int = state["cycle"] if state else 0
         self._given: int = state["given"] if state else 0
-        self._number: int = state["number"] if state else 0
+        self._index: int = state["number"] if state else 0
         self._slots: list[OpenSubplan | None] = [None] * cycle_length
         for index, saved in enumerate(state["slots"] if state else ()):
             if saved is not None:
@@ -132,8 +132,8 @@ class InterleaveStage(Stage):
 
     # ------------------------------------------------------------------ opening
 
-    def _opened(self, opener: Block, number: int, inner: State | None) -> OpenSubplan:
-        return OpenSubplan(number, opener, self._open_plan(opener, number, inner))
+    def _opened(self, opener: Block, index: int, inner: State | None) -> OpenSubplan:
+        return OpenSubplan(index, opener, self._open_plan(opener, index, inner))
 
     def _next_dataset(self) -> OpenSubplan | Failure | None:
         if self._ahead:
@@ -147,8 +147,8 @@ class InterleaveStage(Stage):
         if item is None:
             self._input_ended = True
             return None
-        number, self._number = self._number, self._number + 1
-        return self._opened(item, number, None) if isinstance(item, Block) else item
+        index, self._index = self._index, self._index + 1
+        return self._opened(item, index, None) if isinstance(item, Block) else item
 
     def _look_ahead(self) -> None:
         """Opens datasets before their turn; for each slot that has nothing left to be read, one more."""
@@ -264,9 +264,9 @@ class InterleaveStage(Stage):
         position = _InterleavePosition(
             self._cycle,
             self._given,
-            self._number - len(self._ahead),
+            self._index - len(self._ahead),
             tuple(
-                None if slot is None else (slot.number, slot.opener.cursor, slot.reader.cursor) for slot in self._slots
+                None if slot is None else (slot.index, slot.opener.cursor, slot.reader.cursor) for slot in self._slots
             ),
             self.inputs[0].cursor if ahead is None else ahead.cursor,
             self._block_length,
@@ -342,10 +342,10 @@ def _opener(
 ) -> Callable[[Block, int, State | None], SubplanReader]:
     """Returns what makes a reader of the dataset that an element opens, from its start or from a state."""
 
-    def open_plan(opener: Block, number: int, saved: State | None) -> SubplanReader:
+    def open_plan(opener: Block, index: int, saved: State | None) -> SubplanReader:
         def open_stage() -> Stage | Failure:
             try:
-                plan, inside = inner_plan(node, opener.payload.rows()[0], number, context)
+                plan, inside = inner_plan(node, opener.payload.rows()[0], index, context)
                 return lower(plan, saved, inside)
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
                 return open_failure(error, node.label, opener)

@@ -52,7 +52,7 @@ class _PackPosition:
         return self
 
     def state(self) -> State:
-        return pack_state(self.read, self.held, lambda number: position_in(self.runs, number).state())
+        return pack_state(self.read, self.held, lambda index: position_in(self.runs, index).state())
 
 
 class PackStage(Stage):
@@ -110,15 +110,15 @@ class PackStage(Stage):
         super().close()
 
     def _add(self, made: BlockBuilder, row: Sequence[TokenSequence], position: Cursor, after: Cursor) -> None:
-        numbers = np.array([sequence.number for sequence in row])
-        origin = self._reads.origins(numbers)
+        indices = np.array([sequence.index for sequence in row])
+        origin = self._reads.origins(indices)
         try:
             element = packed_row(self._node, row)
         except Exception as error:  # noqa: BLE001 - an element's own methods may raise anything
-            words = GroupOrigin([(origin, len(numbers))]).describe(0)
+            words = GroupOrigin([(origin, len(indices))]).describe(0)
             made.fail(Failure(as_element_error(error, stage=self._node.label, origin=words), position, after))
         else:
-            made.add(element, (origin, len(numbers)), position, after)
+            made.add(element, (origin, len(indices)), position, after)
 
     def _next_row(self, limit: int) -> Sequence[TokenSequence] | Failure | None:
         """Returns the next row that goes out, or a failure on the way to it; None at the end."""
@@ -166,21 +166,21 @@ class PackStage(Stage):
 
     def _forget(self) -> None:
         rows, _ = self._open.held()
-        self._reads.forget_before(min((numbers[0] for numbers in rows), default=self._next))
+        self._reads.forget_before(min((indices[0] for indices in rows), default=self._next))
 
     def _restored(self, saved: State) -> bool:
         """Reads again what was held; False where it is not there any more."""
         self._saved = None
-        wanted = {number for numbers in saved["rows"] for number in numbers}
+        wanted = {index for indices in saved["rows"] for index in indices}
         found: dict[int, TokenSequence] = {}
         while self._next < saved["read"] and not self._lost:
             item = self._read(self.inputs[0], min(saved["read"] - self._next, _READ_AT_ONCE))
             if item is None:
                 break
             first = self._reads.add(item)
-            for number, element in enumerate(item.payload.rows() if isinstance(item, Block) else (), first):
-                if number in wanted:
-                    found[number] = sequence_of(self._node, element, number)
+            for index, element in enumerate(item.payload.rows() if isinstance(item, Block) else (), first):
+                if index in wanted:
+                    found[index] = sequence_of(self._node, element, index)
             self._next = self._reads.index
         self._lost = self._next < saved["read"] or wanted != set(found)
         if not self._lost:

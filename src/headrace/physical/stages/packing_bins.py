@@ -55,20 +55,20 @@ def open_bins(node: Pack) -> OpenBins:
 
 
 class _Row:
-    __slots__ = ("kind", "numbers", "room", "sequences", "total")
+    __slots__ = ("indices", "kind", "room", "sequences", "total")
 
     def __init__(self, first: TokenSequence, kind: int) -> None:
         self.kind = kind
         self.room = list(first.limits)
         self.total = sum(self.room)  # room in all components
         self.sequences: list[TokenSequence] = []
-        self.numbers: list[int] = []
+        self.indices: list[int] = []
 
     def add(self, sequence: TokenSequence, lengths: list[int]) -> None:
         self.room = [room - length for room, length in zip(self.room, lengths, strict=True)]
         self.total -= sum(lengths)
         self.sequences.append(sequence)
-        self.numbers.append(sequence.number)
+        self.indices.append(sequence.index)
 
 
 class _Bins:
@@ -121,14 +121,14 @@ class _Bins:
         return self._taken(self._rows[0]) if self._rows else None
 
     def held(self) -> BinContents:
-        return tuple(tuple(row.numbers) for row in self._rows), 0
+        return tuple(tuple(row.indices) for row in self._rows), 0
 
     def restore(self, sequences: dict[int, TokenSequence], held: Any, offset: int) -> None:
-        for numbers in held:
-            first = sequences[numbers[0]]
+        for indices in held:
+            first = sequences[indices[0]]
             row = _Row(first, self._kinds.setdefault(first.kind, len(self._kinds)))
-            for number in numbers:
-                row.add(sequences[number], sequences[number].lengths)
+            for index in indices:
+                row.add(sequences[index], sequences[index].lengths)
             self._rows.append(row)
             if not row.total:
                 self._full = row
@@ -184,10 +184,10 @@ class _OneBin:
         return pieces
 
     def held(self) -> BinContents:
-        return ((tuple(sequence.number for sequence in self._queue),) if self._queue else ()), self._offset
+        return ((tuple(sequence.index for sequence in self._queue),) if self._queue else ()), self._offset
 
     def restore(self, sequences: dict[int, TokenSequence], held: Any, offset: int) -> None:
-        for numbers in held:
-            self._queue.extend(sequences[number] for number in numbers)
+        for indices in held:
+            self._queue.extend(sequences[index] for index in indices)
         self._offset = offset
         self._total = sum(len(sequence.arrays[0]) for sequence in self._queue) - offset

@@ -65,8 +65,8 @@ class QueryStage(Stage):
             return Failure(placed, self.cursor, _PositionCursor(self._reader.position))
         if chunk is None:
             return None
-        numbers = range(chunk.position.row, chunk.position.row + len(chunk))
-        return Block(rows_payload(chunk), _RowCursor(chunk), IndexOrigin(numbers))
+        indices = range(chunk.position.row, chunk.position.row + len(chunk))
+        return Block(rows_payload(chunk), _RowCursor(chunk), IndexOrigin(indices))
 
     def stop(self) -> None:
         self._reader.stop()

@@ -117,11 +117,11 @@ class ShuffleStage(Stage):
                     self._slots.put_first(payload)
                 self._hold()
                 continue
-            numbers = np.arange(first, first + len(payload))
+            indices = np.arange(first, first + len(payload))
             # Elements that had come out before are read again on the way, and dropped.
-            at = np.minimum(np.searchsorted(held, numbers, sorter=slot_of), len(slot_of) - 1)
+            at = np.minimum(np.searchsorted(held, indices, sorter=slot_of), len(slot_of) - 1)
             slots = slot_of[at]
-            mine = held[slots] == numbers
+            mine = held[slots] == indices
             self._slots.put(slots[mine], payload.subset(np.flatnonzero(mine)))
             self._hold()
 
@@ -223,13 +223,13 @@ class ShuffleStage(Stage):
         if self._held is None:
             self._held = np.arange(self._size, dtype=np.int64)
         slots = self._next_slots(count)
-        numbers = np.arange(first, first + count, dtype=np.int64)
+        indices = np.arange(first, first + count, dtype=np.int64)
         earlier = _previous_equal(slots)
         fresh = np.flatnonzero(earlier < 0)  # these take what lay in their slot before this run
         again = np.flatnonzero(earlier >= 0)  # these take what came in during this run
         taken = np.empty(count, dtype=np.int64)
         taken[fresh] = self._held[slots[fresh]]
-        taken[again] = numbers[earlier[again]]
+        taken[again] = indices[earlier[again]]
         payload = self._slots.get(slots[fresh])
         if len(again):
             order = np.empty(count, dtype=np.int64)
@@ -238,11 +238,11 @@ class ShuffleStage(Stage):
             payload = join([payload, incoming.subset(earlier[again])]).subset(order)
         self._slots.put(slots, incoming)
         self._hold()
-        self._held[slots] = numbers
+        self._held[slots] = indices
         return self._output(payload, taken)
 
-    def _output(self, payload: Payload, numbers: np.ndarray) -> Block:
-        block = Block(payload, self._cursor_at(self._emitted), self._reads.origins(numbers))
+    def _output(self, payload: Payload, indices: np.ndarray) -> Block:
+        block = Block(payload, self._cursor_at(self._emitted), self._reads.origins(indices))
         self._emitted += len(payload)
         return block
 
@@ -264,8 +264,8 @@ class ShuffleStage(Stage):
 def _rejoined(first: Block, second: Block) -> Block:
     assert isinstance(first.origin, ReadOrigin)
     assert isinstance(second.origin, ReadOrigin)
-    numbers = np.concatenate([as_array(first.origin.numbers), as_array(second.origin.numbers)])
-    return Block(join([first.payload, second.payload]), first.cursor, ReadOrigin(first.origin.runs, numbers))
+    indices = np.concatenate([as_array(first.origin.indices), as_array(second.origin.indices)])
+    return Block(join([first.payload, second.payload]), first.cursor, ReadOrigin(first.origin.runs, indices))
 
 
 def _previous_equal(slots: np.ndarray) -> np.ndarray:

@@ -34,11 +34,11 @@ class IndexedStage(Stage):
             self._index = self._length
             return Failure(error.located(stage=self.meter.name, origin=None), before, IndexCursor(self._index))
         stop = self._index + limit if self._length is None else min(self._index + limit, self._length)
-        numbers = range(self._index, stop)
-        if not numbers:
+        indices = range(self._index, stop)
+        if not indices:
             return None
         self._index = stop
-        return Block(Indexed(self._source, numbers), IndexCursor(numbers.start), IndexOrigin(numbers))
+        return Block(Indexed(self._source, indices), IndexCursor(indices.start), IndexOrigin(indices))
 
 
 @lower.register(FromTensors)

@@ -138,16 +138,16 @@ class GeneratorStage(Stage):
             rows, self._raised = self._run.next_rows(limit)
             self._ended = self._raised is None and len(rows) < limit
             if rows:
-                numbers = range(cursor.index, cursor.index + len(rows))
-                return Block(Rows(rows), cursor, IndexOrigin(numbers))
+                indices = range(cursor.index, cursor.index + len(rows))
+                return Block(Rows(rows), cursor, IndexOrigin(indices))
         return None if self._raised is None else self._failure(self._raised)
 
     def _failure(self, error: Exception) -> Failure:
         self._raised = None
-        number = self._run.index - 1
-        placed = as_element_error(error, stage=self._node.label, origin=f"element {number}")
+        index = self._run.index - 1
+        placed = as_element_error(error, stage=self._node.label, origin=f"element {index}")
         own = self._run.own_state()
-        return Failure(placed, self.cursor, _GeneratorCursor(number + 1, own))
+        return Failure(placed, self.cursor, _GeneratorCursor(index + 1, own))
 
     def close(self) -> None:
         self._run.close()

@@ -76,9 +76,9 @@ class WindowStage(Stage):
             if item is None:
                 self._input_ended = True
                 return
-            number = self._reads.add(item)
+            index = self._reads.add(item)
             if isinstance(item, Failure):
-                self._failures[number] = item.error
+                self._failures[index] = item.error
             else:
                 self._payloads.append(item.payload)
 
@@ -92,32 +92,32 @@ class WindowStage(Stage):
     def _window(self, begin: int, payload: Payload) -> tuple[Element, tuple[Origin, int]] | HeadraceError:
         """Returns a window, where its elements came from, and how many; the first failure among them, where there is one."""
         node = self._node
-        numbers = range(begin, min(begin + node.span, self._reads.index), node.stride)
-        failure = next((self._failures[number] for number in numbers if number in self._failures), None)
+        indices = range(begin, min(begin + node.span, self._reads.index), node.stride)
+        failure = next((self._failures[index] for index in indices if index in self._failures), None)
         if failure is not None:
             return failure
-        origin = self._reads.origins(numbers)
-        held = WindowBlock(payload.subset(self._indices(numbers)), origin)
+        origin = self._reads.origins(indices)
+        held = WindowBlock(payload.subset(self._indices(indices)), origin)
         try:
-            return window_element(node, held), (origin, len(numbers))
+            return window_element(node, held), (origin, len(indices))
         except Exception as error:  # noqa: BLE001 - an element's own methods may raise anything
-            return as_element_error(error, stage=node.label, origin=GroupOrigin([(origin, len(numbers))]).describe(0))
+            return as_element_error(error, stage=node.label, origin=GroupOrigin([(origin, len(indices))]).describe(0))
 
-    def _indices(self, numbers: range) -> Indices:
-        """Returns where in the payload the elements with these numbers are."""
+    def _indices(self, indices: range) -> Indices:
+        """Where in the payload the elements with these numbers are."""
         if not self._failures:
-            return range(numbers.start - self._first, numbers.stop - self._first, numbers.step)
+            return range(indices.start - self._first, indices.stop - self._first, indices.step)
         failed = sorted(self._failures)
-        return np.array([number - self._first - bisect.bisect(failed, number) for number in numbers], dtype=np.int64)
+        return np.array([index - self._first - bisect.bisect(failed, index) for index in indices], dtype=np.int64)
 
-    def _forget_before(self, number: int, payload: Payload) -> None:
+    def _forget_before(self, index: int, payload: Payload) -> None:
         """Drops what no window needs any more."""
-        number = min(number, self._reads.index)
-        gone = number - self._first - sum(failed < number for failed in self._failures)
+        index = min(index, self._reads.index)
+        gone = index - self._first - sum(failed < index for failed in self._failures)
         self._payloads = [payload.subset(range(gone, len(payload)))] if gone < len(payload) else []
-        self._failures = {failed: error for failed, error in self._failures.items() if failed >= number}
-        self._reads.forget_before(number)
-        self._first = number
+        self._failures = {failed: error for failed, error in self._failures.items() if failed >= index}
+        self._reads.forget_before(index)
+        self._first = index
         # A window is one element, which always passes; it leaves less to what reads ahead.
         self._holding.hold(sum(payload.nbytes for payload in self._payloads), tuple, count=1)
 
@@ -131,13 +131,13 @@ class _WindowOrigin:
     """Where held elements came from."""
 
     elements: WindowElements
-    numbers: Indices
+    indices: Indices
 
     def subset(self, indices: Indices) -> _WindowOrigin:
-        return _WindowOrigin(self.elements, np.asarray(self.numbers)[np.asarray(indices)])
+        return _WindowOrigin(self.elements, np.asarray(self.indices)[np.asarray(indices)])
 
     def describe(self, index: int) -> str:
-        return self.elements.origin(int(self.numbers[index]))
+        return self.elements.origin(int(self.indices[index]))
 
 
 class WindowContentsStage(Stage):

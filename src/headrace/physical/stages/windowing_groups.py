@@ -55,17 +55,17 @@ _READ_AT_ONCE = 1024
 class _Group:
     """Elements with one key; it only grows until it is full."""
 
-    __slots__ = ("full_at", "key", "numbers", "rows", "size")
+    __slots__ = ("full_at", "indices", "key", "rows", "size")
 
     def __init__(self, key: int, size: int) -> None:
         self.key = key
         self.size = size
-        self.numbers: list[int] = []
+        self.indices: list[int] = []
         self.rows: list[Element] = []
         self.full_at: int | None = None  # how many groups were full before it
 
-    def add(self, number: int, row: Element) -> None:
-        self.numbers.append(number)
+    def add(self, index: int, row: Element) -> None:
+        self.indices.append(index)
         self.rows.append(row)
 
 
@@ -74,25 +74,25 @@ class _GroupsPosition:
     """Where the stage stands: how much was read, and how many groups were full."""
 
     read: int
-    number: int
+    full: int
     groups: Sequence[_Group]
     current: _Group | None
     runs: InputRuns
 
     def state(self, inner: Cursor | None) -> State:
         groups = [
-            (held.key, held.size, held.numbers[: bisect.bisect_left(held.numbers, self.read)])
+            (held.key, held.size, held.indices[: bisect.bisect_left(held.indices, self.read)])
             for held in self.groups
-            if held.full_at is None or held.full_at >= self.number
+            if held.full_at is None or held.full_at >= self.full
         ]
         group = self.current
-        current = None if group is None else (group.key, group.numbers, None if inner is None else inner.state())
+        current = None if group is None else (group.key, group.indices, None if inner is None else inner.state())
         return group_state(
             self.read,
-            self.number,
+            self.full,
             [held for held in groups if held[2]],
             current,
-            lambda number: position_in(self.runs, number).state(),
+            lambda index: position_in(self.runs, index).state(),
         )
 
 
@@ -160,10 +160,10 @@ class GroupWindowsStage(Stage):
     # ------------------------------------------------------------------ datasets
 
     def _open(self, group: _Group, inner: State | None) -> None:
-        members = self._reads.origins(np.array(group.numbers))
+        members = self._reads.origins(np.array(group.indices))
         assert group.full_at is not None  # or it would not be opened
         reader = self._open_group(group.key, WindowBlock(Rows(group.rows), members), group.full_at, inner)
-        self._current = (group, reader, GroupOrigin([(members, len(group.numbers))]))
+        self._current = (group, reader, GroupOrigin([(members, len(group.indices))]))
         group.rows = []  # the dataset has them
 
     def _from_dataset(self, group: _Group, reader: SubplanReader, origin: GroupOrigin, limit: int) -> Item:
@@ -222,21 +222,21 @@ class GroupWindowsStage(Stage):
     def _wanted(self, limit: int) -> int:
         return max(1, min(_READ_AT_ONCE, limit * max(1, self._node.window_size or 1)))
 
-    @holds(lambda at, _: (at["self"].meter.name, at["block"].origin.describe(at["index"])))
+    @holds(lambda at, _: (at["self"].meter.name, at["block"].origin.describe(at["offset"])))
     def _look_at(self, block: Block) -> _Group | Failure | None:
         """Puts the next element into its group."""
-        number = self._next
-        index = number - (self._reads.index - len(block))
-        if index == len(block) - 1:
+        index = self._next
+        offset = index - (self._reads.index - len(block))
+        if offset == len(block) - 1:
             self._block = None
-        element = self._rows[index]
+        element = self._rows[offset]
         try:
             group = self._group_of(element)
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-            return self._passed(as_element_error(error, stage=self._node.label, origin=block.origin.describe(index)))
-        group.add(number, element)
+            return self._passed(as_element_error(error, stage=self._node.label, origin=block.origin.describe(offset)))
+        group.add(index, element)
         self._next += 1
-        return self._filled(group) if len(group.numbers) == group.size else None
+        return self._filled(group) if len(group.indices) == group.size else None
 
     def _group_of(self, element: Element) -> _Group:
         node = self._node
@@ -259,8 +259,8 @@ class GroupWindowsStage(Stage):
         if len(self._groups) > 2 * len(self._growing) + 64:
             # New lists, because positions that are on their way have the old ones.
             self._groups = list(self._growing.values())
-            oldest = min((other.numbers[0] for other in self._groups), default=self._next)
-            self._reads.forget_before(min(oldest, group.numbers[0]))
+            oldest = min((other.indices[0] for other in self._groups), default=self._next)
+            self._reads.forget_before(min(oldest, group.indices[0]))
         return group
 
     def _position(self, current: _Group | None) -> _GroupsPosition:
@@ -273,9 +273,9 @@ class GroupWindowsStage(Stage):
         saved, self._saved = self._saved, None
         assert saved is not None  # who asks has looked
         holder: dict[int, _Group] = {}
-        for key, size, numbers in saved["groups"]:
+        for key, size, indices in saved["groups"]:
             self._growing[key] = group = _Group(key, size)
-            holder.update(dict.fromkeys(numbers, group))
+            holder.update(dict.fromkeys(indices, group))
         self._groups = list(self._growing.values())
         self._full = saved["number"]
         current = saved["current"]
@@ -297,9 +297,9 @@ class GroupWindowsStage(Stage):
                 return False
             rows = item.payload.rows() if isinstance(item, Block) else []
             self._reads.add(item)
-            for number, row in enumerate(rows, self._next):
-                if number in holder:
-                    holder[number].add(number, row)
+            for index, row in enumerate(rows, self._next):
+                if index in holder:
+                    holder[index].add(index, row)
                     found += 1
             self._next = self._reads.index
         return found == len(holder)
@@ -320,10 +320,10 @@ class GroupWindowsStage(Stage):
 
 @lower.register
 def _group_by_window(node: GroupByWindow, state: State | None, context: StageContext) -> Stage:
-    def open_group(key: int, held: WindowBlock, number: int, saved: State | None) -> SubplanReader:
+    def open_group(key: int, held: WindowBlock, index: int, saved: State | None) -> SubplanReader:
         def open_stage() -> Stage | Failure:
             try:
-                plan, inside = reduced_plan(node, key, held, number, context)
+                plan, inside = reduced_plan(node, key, held, index, context)
                 return lower(plan, saved, inside)
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
                 nowhere = IndexCursor(0)  # the stage knows where it stands

@@ -138,16 +138,16 @@ class BatchMemory:
             return block
         slot = start % self._size
         for array, column in zip(buffer.arrays, columns, strict=True):
-            for number, leaf in enumerate(column, slot):
-                array[number] = leaf
+            for index, leaf in enumerate(column, slot):
+                array[index] = leaf
         return Block(BatchBufferView(buffer, slot, slot + len(block)), block.cursor, block.origin)
 
-    def _buffer(self, number: int, layout: _Layout) -> BatchBuffer | None:
-        """Returns the memory of a batch, if elements of this layout fit it."""
+    def _buffer(self, index: int, layout: _Layout) -> BatchBuffer | None:
+        """The memory of a batch, if elements of this layout fit it."""
         with self._lock:
-            batch = self._batches.get(number)
+            batch = self._batches.get(index)
             if batch is None:
-                batch = self._batches[number] = _Batch(self._made(layout), self._size)
+                batch = self._batches[index] = _Batch(self._made(layout), self._size)
             buffer = batch.buffer
         if buffer is None or buffer.treedef != layout[0]:
             return None
@@ -169,13 +169,13 @@ class BatchMemory:
         return np.asarray(_Lease(math.prod(whole) * dtype.itemsize, self._most_bytes)).view(dtype).reshape(whole)
 
     def _count(self, start: int, count: int) -> None:
-        """Counts the elements of a batch that have come; when all have, it needs no memory here."""
-        number = start // self._size
+        """So many elements of a batch have come; when all have, it needs no memory here."""
+        index = start // self._size
         with self._lock:
-            batch = self._batches.setdefault(number, _Batch(None, self._size))
+            batch = self._batches.setdefault(index, _Batch(None, self._size))
             batch.missing -= count
             if not batch.missing:
-                del self._batches[number]
+                del self._batches[index]
 
 
 def _arrays_of(payload: Payload) -> tuple[TreeDef, Sequence[_Leaves]] | None:

@@ -73,7 +73,7 @@ class ParallelStage(Stage):
         *,
         gate: Gate,
         ordered: bool,
-        number: int,
+        map_index: int,
         budget: Budget,
         pace: Callable[..., Pace] = Pace,
         ready_order: ReadyOrder = FIRST_READY,
@@ -102,7 +102,7 @@ class ParallelStage(Stage):
         self._ended = False
         self._closed = False
         self._ready_order = ready_order
-        self._delivery = None if ordered else _Delivery(input_stage.cursor, number)
+        self._delivery = None if ordered else _Delivery(input_stage.cursor, map_index)
 
     def _pull(self, limit: int) -> Item:
         while True:
@@ -269,8 +269,8 @@ class _Delivery:
     The state is the position of the oldest element that is missing, and which of those after it were delivered.
     """
 
-    def __init__(self, cursor: Cursor, number: int) -> None:
-        self._number = number
+    def __init__(self, cursor: Cursor, map_index: int) -> None:
+        self._map_index = map_index
         self._starts: deque[tuple[int, Cursor]] = deque([(0, cursor)])
         self._delivered: dict[int, int] = {}  # start of each run delivered out of order -> its end
         self._missing = 0  # the number of the oldest element that was not delivered
@@ -310,21 +310,21 @@ class _Delivery:
             [first - self._missing for first, _ in self._starts], [position for _, position in self._starts]
         )
         runs = tuple(sorted((a - self._missing, b - self._missing) for a, b in self._delivered.items()))
-        return _UnorderedCursor(self._number, base, runs, start - self._missing)
+        return _UnorderedCursor(self._map_index, base, runs, start - self._missing)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _UnorderedCursor:
     """In an operation that delivers out of order: the oldest missing element, and what came after it."""
 
-    number: int  # which of the plan's maps it is
+    map_index: int  # which of the plan's maps it is
     base: Cursor
     delivered: tuple[tuple[int, int], ...]
     start: int
     count: int = 0
 
     def advance(self, count: int) -> _UnorderedCursor:
-        return _UnorderedCursor(self.number, self.base, self.delivered, self.start, self.count + count)
+        return _UnorderedCursor(self.map_index, self.base, self.delivered, self.start, self.count + count)
 
     def state(self) -> State:
         runs = sorted([*self.delivered, (self.start, self.start + self.count)] if self.count else self.delivered)
@@ -334,30 +334,30 @@ class _UnorderedCursor:
         position = self.base.advance(missing).state()
         if not runs:
             return position
-        return {"map": self.number, "delivered": [[a - missing, b - missing] for a, b in runs], "input": position}
+        return {"map": self.map_index, "delivered": [[a - missing, b - missing] for a, b in runs], "input": position}
 
 
 class UndeliveredStage(Stage):
     """Above a parallel map that was restored in the middle of unordered delivery: leaves out what was delivered."""
 
-    def __init__(self, input_stage: Stage, meter: Meter, delivered: DeliveredRuns, number: int) -> None:
+    def __init__(self, input_stage: Stage, meter: Meter, delivered: DeliveredRuns, map_index: int) -> None:
         self._runs = list(delivered)
-        self._map = number
-        self._number = 0
-        super().__init__(meter, (input_stage,), _LeftOverCursor(number, tuple(self._runs), input_stage.cursor))
+        self._map = map_index
+        self._index = 0  # of the next element of the input
+        super().__init__(meter, (input_stage,), _LeftOverCursor(map_index, tuple(self._runs), input_stage.cursor))
 
     def _pull(self, limit: int) -> Item:
         while True:
-            while self._runs and self._number >= self._runs[0][1]:
+            while self._runs and self._index >= self._runs[0][1]:
                 self._runs.pop(0)
             if not self._runs:
                 return self._read(self.inputs[0], limit)
             start, end = self._runs[0]
-            inside = self._number >= start
-            item = self._read(self.inputs[0], min(limit, (end if inside else start) - self._number))
+            inside = self._index >= start
+            item = self._read(self.inputs[0], min(limit, (end if inside else start) - self._index))
             if item is None:
                 return None
-            first, self._number = self._number, self._number + (len(item) if isinstance(item, Block) else 1)
+            first, self._index = self._index, self._index + (len(item) if isinstance(item, Block) else 1)
             if inside:
                 continue
             # The runs ahead are still to be left out by a run that resumes from here.
@@ -373,14 +373,14 @@ class UndeliveredStage(Stage):
 class _LeftOverCursor:
     """In what a restored run had not delivered: which elements after this one are to be left out."""
 
-    number: int
+    map_index: int
     delivered: tuple[tuple[int, int], ...]
     input: Cursor
     count: int = 0
 
     def advance(self, count: int) -> _LeftOverCursor:
-        return _LeftOverCursor(self.number, self.delivered, self.input, self.count + count)
+        return _LeftOverCursor(self.map_index, self.delivered, self.input, self.count + count)
 
     def state(self) -> State:
         runs = [[a - self.count, b - self.count] for a, b in self.delivered]
-        return {"map": self.number, "delivered": runs, "input": self.input.advance(self.count).state()}
+        return {"map": self.map_index, "delivered": runs, "input": self.input.advance(self.count).state()}

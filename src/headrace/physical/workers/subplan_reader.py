@@ -203,7 +203,7 @@ class PrefetchingReader(SubplanReader):
 class OpenSubplan:
     """A slot's dataset: the number and the block of the element that opened it, and its reader."""
 
-    number: int
+    index: int
     opener: Block
     reader: SubplanReader
 

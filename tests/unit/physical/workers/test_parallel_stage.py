@@ -62,7 +62,7 @@ def stage_of(
         return [block]
 
     gate = Gate(Here(), CALLS)
-    stage = ParallelStage(make, numbers, Meter("map"), gate=gate, ordered=ordered, number=0, budget=Budget(1 << 30))
+    stage = ParallelStage(make, numbers, Meter("map"), gate=gate, ordered=ordered, map_index=0, budget=Budget(1 << 30))
     return stage, numbers
 
 
@@ -92,7 +92,7 @@ def test_a_result_that_is_not_told_of_yet_is_no_end(monkeypatch: pytest.MonkeyPa
         Meter("map"),
         gate=gate,
         ordered=ordered,
-        number=0,
+        map_index=0,
         budget=Budget(1 << 30),
         tuned=tuned,
     )
