@@ -44,7 +44,7 @@ class Block:
 
 
 def joined_block(blocks: Sequence[Block]) -> Block:
-    """Returns one block with the elements of consecutive ones."""
+    """Joins consecutive blocks into one."""
     if len(blocks) == 1:
         return blocks[0]
     if not blocks:

@@ -41,7 +41,7 @@ class Cursor(Protocol):
         ...
 
     def state(self) -> State:
-        """Returns this position as plain, JSON-able data."""
+        """Writes this position down as plain, JSON-able data."""
         ...
 
 
@@ -49,7 +49,7 @@ class Position(Protocol):
     """A position that is written down as it is."""
 
     def state(self) -> State:
-        """Returns this position as plain, JSON-able data."""
+        """Writes this position down as plain, JSON-able data."""
         ...
 
 
@@ -143,7 +143,7 @@ class JoinedCursor:
 
 
 def input_state(state: State | None) -> State | None:
-    """Returns the part of a node's state that is of what it reads."""
+    """Returns the part of a node's state that is its input's."""
     return state["input"] if state else None
 
 

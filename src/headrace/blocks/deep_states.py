@@ -77,7 +77,7 @@ def _keys(path: _Path) -> list[Any]:
 
 
 def whole(tree: Any, pieces: list[Any]) -> Any:
-    """Returns the tree of which ``in_pieces`` made these."""
+    """Puts the pieces that ``in_pieces`` made together again."""
     trees = [tree]
     for index, path, piece in pieces:
         holder = trees[index]

@@ -39,7 +39,7 @@ class GatheredPayload:
         return GatheredPayload(self.parts, self.owners[indices], self.part_indices[indices])
 
     def _pieces(self) -> Iterator[tuple[np.ndarray, Payload]]:
-        """What is picked of each part, and where it belongs; of a slice no more is read than the slice."""
+        """Yields what is picked of each part, and where it belongs; of a slice no more is read than the slice."""
         for owner, part in enumerate(self.parts):
             mine = np.flatnonzero(self.owners == owner)
             if len(mine):
@@ -75,7 +75,7 @@ class GatheredPayload:
 
 
 def _as_run(part_indices: np.ndarray) -> Indices:
-    """Returns the numbers as a range, where they are one: a slice copies nothing."""
+    """Returns the indices as a range if they are one: a slice copies nothing."""
     first, last = int(part_indices[0]), int(part_indices[-1])
     run = last - first + 1 == len(part_indices) and bool((np.diff(part_indices) == 1).all())
     return range(first, last + 1) if run else part_indices

@@ -13,7 +13,7 @@ __all__ = ["handed_out", "protected", "read_only_columns"]
 
 
 def protected(payload: Payload) -> Payload:
-    """Returns the payload as it is kept: others see its arrays read-only. What was not read yet is so when it is."""
+    """Returns the payload as it is kept, its arrays read-only for all who have them. What was not read yet is so when it is."""
     match payload:
         case Zipped():
             return Zipped(payload.treedef, [protected(part) for part in payload.parts])

@@ -29,7 +29,7 @@ Indices = range | np.ndarray
 
 
 def subset(base: Indices, indices: Indices) -> Indices:
-    """The numbers at these indices."""
+    """Returns the items of ``base`` at these indices."""
     if isinstance(indices, range):
         return base[indices.start : indices.stop : indices.step] if len(indices) else base[:0]
     if isinstance(base, range):
@@ -39,7 +39,7 @@ def subset(base: Indices, indices: Indices) -> Indices:
 
 
 def as_array(indices: Indices) -> np.ndarray:
-    """The numbers in an array (int64); ``np.asarray`` would ask a range for them one by one."""
+    """Returns the indices in an array (int64); ``np.asarray`` would ask a range for them one by one."""
     if isinstance(indices, range):
         return np.arange(indices.start, indices.stop, indices.step, dtype=np.int64)
     return indices
@@ -50,17 +50,17 @@ _LONG: Final = 200
 
 
 def is_long(origin: str) -> bool:
-    """Returns whether an origin is so long that further operations add no words to it."""
+    """Returns whether an origin has so many words that further operations add none to it."""
     return len(origin) > _LONG
 
 
 def slice_of(whole: str) -> str:
-    """Returns where a slice of an element came from."""
+    """Says where a slice of an element came from."""
     return whole if is_long(whole) else f"a slice of {whole}"
 
 
 def grouped(first: str, last: str, count: int) -> str:
-    """Returns where an element came from that was made of several, of which these are the first and the last."""
+    """Says where an element came from that was made of several, of which these are the first and the last."""
     if count == 1 or is_long(first):
         return first
     if is_long(last):
@@ -149,7 +149,7 @@ class JoinedOrigin:
 
     @classmethod
     def of(cls, lengths: Sequence[int], pieces: Sequence[Origin]) -> Origin:
-        """Returns the origins of pieces of these lengths, one after the other."""
+        """Joins the origins of pieces of these lengths."""
         if len(pieces) == 1:
             return pieces[0]
         starts = [0, *np.cumsum(lengths).tolist()]

@@ -122,7 +122,7 @@ class Rows:
 
 
 def _estimated_nbytes(elements: Sequence[Element]) -> int:
-    """Estimates the bytes from three elements: to look at each would cost more than a cheap pipeline does."""
+    """Estimates from three elements: to look at each would cost more than a cheap pipeline does."""
     if not elements:
         return 0
     probes = [elements[0], elements[len(elements) // 2], elements[-1]]
@@ -246,11 +246,11 @@ class IndexSource(Protocol):
         ...
 
     def rows(self, indices: Indices) -> list[Element]:
-        """Returns these elements, one by one."""
+        """Reads these elements, one by one."""
         ...
 
     def columns(self, indices: Indices) -> Columns:
-        """Returns these elements, as arrays of their own."""
+        """Reads these elements, as arrays of their own."""
         ...
 
 
@@ -328,7 +328,7 @@ class Zipped:
 
 
 def join(payloads: Sequence[Payload]) -> Payload:
-    """Returns one payload with the elements of all, in order, in the cheapest form that holds them."""
+    """Joins payloads in the cheapest form that holds all their elements."""
     if len(payloads) == 1:
         return payloads[0]
     first = payloads[0]
@@ -372,7 +372,7 @@ def _joined_columns(first: Columns, payloads: Sequence[Columns]) -> Columns:
 
 
 def woven(payloads: Sequence[Payload], turn: int) -> Payload:
-    """Payloads of one length by turns: ``turn`` elements of each, again and again; they divide the length."""
+    """Weaves payloads of one length: ``turn`` elements of each in turn, again and again; the length is a multiple of it."""
     first = payloads[0]
     if not isinstance(first, Columns) or not all(is_alike(first, payload) for payload in payloads):
         order = np.arange(len(payloads) * len(first)).reshape(len(payloads), -1, turn).swapaxes(0, 1).ravel()
@@ -385,7 +385,7 @@ def woven(payloads: Sequence[Payload], turn: int) -> Payload:
 
 
 def _woven_arrays(arrays: Sequence[np.ndarray], turn: int) -> np.ndarray:
-    """Returns each element is copied once, which a concatenation and a choice would do twice."""
+    """Weaves arrays with one copy of each element, where a concatenation and a choice would make two."""
     length, *shape = arrays[0].shape
     whole = np.empty((length // turn, len(arrays), turn, *shape), arrays[0].dtype)
     for index, array in enumerate(arrays):

@@ -75,7 +75,7 @@ class SlotBuffer:
         return len(self) * self._came_bytes // max(1, self._came)
 
     def rows(self) -> list[Element]:
-        """Returns the elements, as far as one need look at them to know what they hold: in index space at their numbers."""
+        """Returns the elements as far as their bytes ask for a look at them: in index space, their indices alone."""
         held = self._only if self._only is not None else self.get(np.arange(self._filled))
         return [as_array(held.indices)] if isinstance(held, Indexed) else held.rows()
 

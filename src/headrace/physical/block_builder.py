@@ -44,7 +44,7 @@ class BlockBuilder:
         self._positions: list[Cursor] = []
 
     def add(self, element: Element, members: tuple[Origin, int], position: Cursor, after: Cursor) -> None:
-        """Adds an element, the origins and the number of those it was made of, and the positions before and after it."""
+        """Adds an element, with the origins and the number of those it was made of, and the positions before and after it."""
         self._rows.append(element)
         self._groups.append(members)
         self._positions[-1:] = [position, after]
@@ -54,7 +54,7 @@ class BlockBuilder:
         self.finish().append(failure)
 
     def finish(self) -> list[Block | Failure]:
-        """Returns what was collected."""
+        """Returns the blocks, and the failures between them."""
         if self._rows:
             rows = Rows(self._rows) if self._nbytes is None else _WeighedRows(self._rows, self._nbytes)
             self._items.append(Block(rows, PositionsCursor(self._positions), GroupOrigin(self._groups)))

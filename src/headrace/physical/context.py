@@ -48,7 +48,7 @@ class StageContext(RunContext):
         return dataclasses.replace(self, gates=None)
 
     def for_subplan(self, plan: Node, *, opener: Node, index: int) -> Self:
-        """The context of the plan that ``opener`` made of its element with that number, which is read inside a task."""
+        """Returns the context of the plan that ``opener`` made of its element with that index, which is read inside a task."""
         return RunContext.for_subplan(self, plan, opener=opener, index=index).without_workers()
 
     def gate(self, node: Node) -> Gate | None:

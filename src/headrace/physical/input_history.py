@@ -38,7 +38,7 @@ class InputHistory:
         self.index = index  # of the next element
 
     def add(self, item: Block | Failure) -> int:
-        """Returns a run came in; the number of its first element."""
+        """Adds a run that came in; returns the index of its first element."""
         first = self.index
         origin = item.origin if isinstance(item, Block) else None
         self.index += len(item) if isinstance(item, Block) else 1
@@ -46,21 +46,21 @@ class InputHistory:
         return first
 
     def position(self, index: int) -> Cursor:
-        """The position before the element with this number."""
+        """Returns the position before the element with this index."""
         return position_in(self.runs, index)
 
     def origins(self, indices: Indices) -> ReadOrigin:
-        """Where elements with these numbers came from."""
+        """Returns where the elements with these indices came from."""
         return ReadOrigin(self.runs, indices)
 
     def forget_before(self, index: int) -> None:
-        """No element before this one is needed any more."""
+        """Forgets the runs before this element, none of which is needed any more."""
         kept = bisect.bisect_right(self.runs, index, key=_first) - 1
         self.runs = self.runs[kept:]
 
 
 def position_in(runs: InputRuns, index: int) -> Cursor:
-    """The position before the element with this number."""
+    """Returns the position before the element with this index."""
     first, cursor, _ = runs[bisect.bisect_right(runs, index, key=_first) - 1]
     return cursor.advance(index - first) if index > first else cursor
 

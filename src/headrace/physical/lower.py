@@ -22,7 +22,7 @@ __all__ = ["is_ordered", "lower"]
 @called_directly
 @functools.singledispatch
 def lower(node: Node, state: State | None, context: StageContext) -> Stage:
-    """Returns the stage of a node and of all that it reads, where the state says."""
+    """Makes the stage of a node and of all that it reads, at the position that the state says."""
     raise InternalError(f"no stage is known for {type(node).__name__}")
 
 

@@ -80,7 +80,7 @@ class Stage:
         self._before = (place, 0)
 
     def _pull(self, limit: int) -> Item:
-        """Returns the same, for whom it is no trouble; what is more than ``limit`` waits for the next pull."""
+        """Returns the same, or a longer block where that is easier: what is more than ``limit`` waits for the next pull."""
         raise NotImplementedError
 
     def _read(self, source: Stage, limit: int) -> Item:

@@ -18,7 +18,7 @@ CACHE_REMEDY: Final = "Cache in a folder, cache(folder), or before what makes th
 
 
 def cache_state(index: int, pin: Pin, failures: int, *, is_unkept: bool = False) -> State:
-    """Returns the state of a cache.
+    """Writes down the state of a cache.
 
     Args:
         index: how many elements were handed on, or had the error in their place that they cannot be kept.
@@ -31,7 +31,7 @@ def cache_state(index: int, pin: Pin, failures: int, *, is_unkept: bool = False)
 
 @contextlib.contextmanager
 def keeping(writer: CacheWriter, stage: str, taken: int = 0) -> Iterator[None]:
-    """Gives the cache's name to what goes wrong while it is filled, and leaves nothing of the filling.
+    """Tells what goes wrong while a cache is filled as the cache's, and leaves nothing of the filling.
 
     Args:
         writer: what it is filled by.

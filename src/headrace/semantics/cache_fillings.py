@@ -54,20 +54,20 @@ class Pin:
     own: CachedEpoch | None = None
 
     def kept_in(self, store: Store) -> CachedEpoch | None:
-        """Returns the filling, where it is there to be read."""
+        """Returns the filling, if it is there to be read."""
         if self.own is not None:
             return self.own
         kept = store.cached
         return kept if kept is not None and (kept.content, kept.filled) == (self.content, self.filled) else None
 
     def state(self) -> State:
-        """Returns it as plain data."""
+        """Writes it down as plain data."""
         state = self.filled.state()
         return state if self.content is None else {**state, "content": self.content}
 
     @classmethod
     def of(cls, state: State) -> Pin:
-        """Returns what ``state`` wrote down."""
+        """Reads what ``state`` wrote down."""
         return cls(Filled.of(state), state.get("content"))
 
 
@@ -144,7 +144,7 @@ class Fillings:
         return again
 
     def state(self, plan: Node, seeds: Randomized, epoch: tuple[int, ...]) -> State | None:
-        """Returns what each of the caches gives, as plain data; None where there are none."""
+        """Writes down what each of the caches gives, as plain data; None where there are none."""
         found: list[State | None] = []
         for node in _caches_of(plan):
             try:
@@ -157,7 +157,7 @@ class Fillings:
 
     @classmethod
     def restored(cls, plan: Node, state: State | None) -> Fillings:
-        """Returns those of the run that saved a state."""
+        """Returns the fillings of the run that saved a state."""
         fillings = cls()
         fillings._is_restored = True
         if state is not None:
@@ -169,5 +169,5 @@ class Fillings:
 
 
 def _caches_of(plan: Node) -> list[Cache]:
-    """Returns the caches of a plan, in its order."""
+    """Lists the caches of a plan, in its order."""
     return [node for node in nodes_of(plan) if isinstance(node, Cache)]

@@ -38,7 +38,7 @@ def with_keys_of_run(plan: Node, seeds: Seeds, options: Options) -> Node:
 
 
 def _words(cache: Cache, seeds: Seeds, options: Options) -> str:
-    """Returns what of a run decides which elements a cache is filled with, or in which order; empty where nothing does."""
+    """Says what of a run decides which elements a cache is filled with, or in which order; empty where nothing does."""
     words = []
     if options.seed is not None and (cache.above.unseeded or cache.above.opens_plans):
         words += [f"seeds {[seeds.drawn[entropy] for entropy in cache.above.unseeded]} {seeds.entropy}"]

@@ -22,7 +22,7 @@ __all__ = ["call_function", "call_on", "call_whole", "is_true", "packed"]
 
 
 def call_whole(function: Vectorized, payload: Payload) -> Columns | Rows:
-    """Returns what the function makes of all elements at once.
+    """Calls a function with all elements at once.
 
     Raises:
         InvalidArgumentError: the elements are no columns, or what it returned is none of as many elements.
@@ -64,7 +64,7 @@ def call_on(function: Callable[..., Any], element: Element) -> Any:
 
 
 def call_function(function: Callable[..., Any], element: Element) -> Any:
-    """Returns what a function, vectorized or not, gives for one element."""
+    """Calls a function, vectorized or not, with one element."""
     if isinstance(function, Vectorized):
         (row,) = call_whole(function, Rows([element])).rows()
         return row
@@ -72,7 +72,7 @@ def call_function(function: Callable[..., Any], element: Element) -> Any:
 
 
 def packed(value: Any) -> Element:
-    """Returns a function's result as an element: a list at the top is a tuple, as in tf.data; others are arrays."""
+    """Makes an element of a function's result: a list at the top is a tuple, as in tf.data; others are arrays."""
     return normalize(tuple(value) if type(value) is list else value)
 
 

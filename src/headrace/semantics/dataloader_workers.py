@@ -39,7 +39,7 @@ class Worker(NamedTuple):
 
 
 def worker_here(dataset: object | None = None) -> Worker | None:
-    """Returns the worker that this process is, None where it is none; of a DataLoader of that very dataset, if one is named."""
+    """Returns the worker that this process is, None if it is none; of a DataLoader of that very dataset, if one is named."""
     info = _info()
     if info is None or (dataset is not None and info.dataset is not dataset):
         return None
@@ -47,7 +47,7 @@ def worker_here(dataset: object | None = None) -> Worker | None:
 
 
 def dealt(plan: Node, worker: Worker | None) -> Node:
-    """Returns the worker's part of the elements: one of every ``workers``, of an order that all workers agree on.
+    """Returns the worker's part of the elements: one of every ``workers``, in an order on which all workers agree.
 
     So the DataLoader, which takes from its workers in turns, gives the elements in the plan's order.
     """

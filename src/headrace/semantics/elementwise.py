@@ -47,7 +47,7 @@ class _Drawing:
 
 
 def drawing_map(node: RandomMap, numbered: Enumerate, context: RunContext) -> Map:
-    """Returns the map over numbered elements that a random_map is, in this epoch."""
+    """Makes the map over numbered elements that a random_map is, in this epoch."""
     drawing = _Drawing(node.function, context.key(node.randomness))
     return _DrawingMap(input=numbered, function=drawing, name=node.name)
 
@@ -56,7 +56,7 @@ DeliveredRuns = list[tuple[int, int]]  # sorted, apart from each other
 
 
 def undelivered(state: State | None, maps: range) -> tuple[DeliveredRuns, State | None]:
-    """What maps of these numbers had delivered out of order, and the state of what they read."""
+    """Returns what these maps had delivered out of order, and the state of what they read."""
     runs: DeliveredRuns = []
     layers: list[list[list[int]]] = []
     # More than one where a run that was itself resumed was stopped again before it had caught up.
@@ -69,7 +69,7 @@ def undelivered(state: State | None, maps: range) -> tuple[DeliveredRuns, State 
 
 
 def _with_left_over(runs: DeliveredRuns, later: list[list[int]]) -> DeliveredRuns:
-    """Returns the runs, and later ones that count only what the runs left over."""
+    """Joins the runs with later ones, which count only what these left over."""
     merged = list(runs)
     gap_start, counted = 0, 0
     for run_start, run_end in [*runs, (sys.maxsize, sys.maxsize)]:

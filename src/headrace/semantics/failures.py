@@ -8,7 +8,7 @@ __all__ = ["as_element_error", "inside_element"]
 
 
 def as_element_error(error: BaseException, *, stage: str, origin: str | None) -> HeadraceError:
-    """Returns the error as the user will see it: one of ours keeps its kind, any other is a failure of the user's function."""
+    """Makes the error that the user sees: one of ours keeps its kind, any other is a failure of the user's function."""
     if isinstance(error, HeadraceError):
         return error.located(stage=stage, origin=origin, cause=error)
     text = said(error)
@@ -18,7 +18,7 @@ def as_element_error(error: BaseException, *, stage: str, origin: str | None) ->
 
 
 def inside_element(error: HeadraceError, outer: str) -> HeadraceError:
-    """Returns the error of an element in a dataset that was made of the outer element."""
+    """Makes the error of an element in a dataset that was made of the outer element."""
     if error.origin is None or ":" in error.origin:  # a file and a line need no further word
         return error
     return error.with_place(stage=error.stage, origin=f"{error.origin} of {outer}")

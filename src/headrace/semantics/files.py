@@ -12,13 +12,13 @@ __all__ = ["became_shorter", "record_rows"]
 
 
 def became_shorter(path: str, missing: int) -> DataLossError:
-    """Returns the error of a file that ends before the position where reading is to go on."""
+    """Makes the error of a file that ends before the position where reading is to go on."""
     records = f"{missing} records" if missing > 1 else "one record"
     return DataLossError(f"{path} ends {records} before the position where reading is to go on: the file has changed")
 
 
 def record_rows(node: Files, treedef: TreeDef, chunk: Chunk) -> Payload:
-    """Returns the records of a chunk as a payload; whole elements where the format cannot say of which structure they are."""
+    """Makes a payload of a chunk's records; of whole elements where the format cannot say of which structure they are."""
     if chunk.rows is not None:
         return Rows(list(chunk.rows))
     components = node.format.components(chunk)

@@ -21,7 +21,7 @@ _log = logging.getLogger("headrace")
 
 @holds(lambda at, _: (at["node"].label, f"element {at['saved']['index']}"))
 def started_generator(node: FromGenerator, saved: State) -> Iterator[Any]:
-    """Returns the iterator of the user's generator, restored to a state.
+    """Starts the user's generator, and restores it to a state.
 
     Raises:
         Exception: whatever the user's function raises.
@@ -42,7 +42,7 @@ def started_generator(node: FromGenerator, saved: State) -> Iterator[Any]:
 
 
 def _skipped(iterator: Iterator[Any], count: int) -> Iterator[Any]:
-    """Returns the iterator without its first elements; where it raises among them it has ended, as it had before."""
+    """Skips an iterator's first elements; if it raises among them it has ended, as it had before."""
     try:
         for _ in range(count):
             next(iterator, None)

@@ -42,7 +42,7 @@ __all__ = [
 
 
 def padded_batch(node: PaddedBatch, rows: Sequence[Element]) -> Element:
-    """Returns the elements padded to one shape and stacked.
+    """Pads the elements to one shape and stacks them.
 
     Raises:
         InvalidArgumentError, DataLossError, TypeError: as ``Padding.stacked``.
@@ -54,7 +54,7 @@ def padded_batch(node: PaddedBatch, rows: Sequence[Element]) -> Element:
 
 
 def ragged_batch(node: RaggedBatch, rows: Sequence[Element]) -> Element:
-    """Returns the elements with a ``RaggedTensor`` in place of each component that has an axis; scalars are stacked.
+    """Makes a ``RaggedTensor`` of each component that has an axis; scalars are stacked.
 
     Raises:
         InvalidArgumentError: structure, dtype, or an axis other than the first differ; the component is named.
@@ -82,7 +82,7 @@ def _ragged(treedef: TreeDef, index: int, column: Sequence[Any], dtype: np.dtype
 
 
 def stacked(payload: Payload) -> Element:
-    """Returns one batch: the elements along a new first axis, in arrays of its own.
+    """Stacks elements into a batch: along a new first axis, in arrays of its own.
 
     Raises:
         InvalidArgumentError: they differ in structure, shape or dtype.
@@ -92,7 +92,7 @@ def stacked(payload: Payload) -> Element:
 
 
 def sliced(element: Element) -> Columns | Rows:
-    """Returns the slices of an element along its first axis, in arrays of their own: their receiver may change them.
+    """Slices an element along its first axis, into arrays of their own: their receiver may change them.
 
     Raises:
         InvalidArgumentError: a component is a scalar, or the lengths differ.
@@ -112,7 +112,7 @@ def sliced(element: Element) -> Columns | Rows:
 
 
 def turn_state(sizes: tuple[int, ...], turn: int, position: State, like: Element | None) -> State:
-    """Returns the state before a batch; ``like`` is an element, or None where none was read yet."""
+    """Writes down the state before a batch; ``like`` is an element, or None where none was read yet."""
     state: State = {"turn": turn, "input": position}
     if 0 not in sizes:
         return state
@@ -120,7 +120,7 @@ def turn_state(sizes: tuple[int, ...], turn: int, position: State, like: Element
 
 
 def turn_after(sizes: tuple[int, ...], turn: int, *, short: bool) -> int:
-    """Returns the size whose turn it is after a batch. After a short one nothing comes, so it is not the turn of one without elements."""
+    """Returns whose turn it is after a batch. After a short one, the last, a size of 0 has no turn."""
     turn = (turn + 1) % len(sizes)
     while short and not sizes[turn]:
         turn = (turn + 1) % len(sizes)
@@ -128,7 +128,7 @@ def turn_after(sizes: tuple[int, ...], turn: int, *, short: bool) -> int:
 
 
 def specified(node: CyclingBatch) -> Element | None:
-    """Returns an element as they are said to be, if that is known. What is not known of its shape is 0, as in tf.data."""
+    """Makes an element of a specification, if there is one. A size that it does not know is 0, as in tf.data."""
     leaves, treedef = flatten(node.input.spec())
     if not leaves or any(leaf.shape is None for leaf in leaves):
         return None
@@ -136,7 +136,7 @@ def specified(node: CyclingBatch) -> Element | None:
 
 
 def element_like(state: State | None) -> Element | None:
-    """Returns an element like the last one that had been read when a state was saved."""
+    """Makes an element like the last one that had been read when a state was saved."""
     saved = state.get("like") if state else None
     if saved is None:
         return None
@@ -152,7 +152,7 @@ def _zeros(spec: TensorSpec) -> Any:
 
 
 def emptied(element: Element) -> Element:
-    """Returns a batch of the element's kind that has no element."""
+    """Makes a batch of the element's kind that has no element."""
     columns = Rows([element]).columns()
     leaves = [array[:0] for array in columns.arrays]
     return unflatten(columns.treedef, leaves) if leaves else unflatten(flatten(element)[1], [])

@@ -58,7 +58,7 @@ class HeldBytes:
         return sum(holding.nbytes for holding in self._holdings)
 
     def holding(self, stage: str, remedy: str) -> Holding:
-        """Returns a part of the ledger for a stage that must hold what it holds.
+        """Makes a holding for a stage that must hold elements.
 
         Args:
             stage: how messages call it.
@@ -69,11 +69,11 @@ class HeldBytes:
         return holding
 
     def let_go(self, holding: Holding) -> None:
-        """Takes back what the stage held: it is no more."""
+        """Forgets a stage that is no more."""
         self._holdings = tuple(other for other in self._holdings if other is not holding)
 
     def exact_bytes(self, elements: Iterable[Element]) -> int:
-        """Returns how many bytes these elements hold, each looked at."""
+        """Counts the bytes that these elements hold, each looked at."""
         found: dict[object, int] = {}
         parts: set[tuple[int, int]] = set()  # of arrays that were counted: where they begin, and how long they are
         for element in elements:
@@ -177,7 +177,7 @@ class Holding:
 
 
 def owner_of(array: np.ndarray) -> Any:
-    """Returns what holds the memory of an array."""
+    """Returns the object that holds the memory of an array."""
     owner: Any = array
     while isinstance(owner, np.ndarray) and owner.base is not None:
         owner = owner.base
@@ -185,7 +185,7 @@ def owner_of(array: np.ndarray) -> Any:
 
 
 def in_words(nbytes: int) -> str:
-    """Returns a number of bytes for people."""
+    """Writes a number of bytes for people."""
     size, units = float(nbytes), ["bytes", "kB", "MB", "GB", "TB"]
     while size >= 1000 and len(units) > 1:
         size, units = size / 1000, units[1:]

@@ -89,7 +89,7 @@ def _is_int64_scalar(element: Any) -> bool:
 
 
 def idle_error(stage: str) -> FailedPreconditionError:
-    """Returns what is raised where an endless run of choices names only datasets that have ended."""
+    """Makes the error of an endless run of choices that name only datasets that have ended."""
     message = (
         f"{IDLE_LIMIT:,} choices in a row named only datasets that have ended; stop_on_empty_dataset=True ends there"
     )
@@ -100,7 +100,7 @@ def idle_error(stage: str) -> FailedPreconditionError:
 
 
 def resample_keys(key: Key) -> tuple[Key, Key]:
-    """Returns the random numbers that choose between original and judged elements, and those that judge."""
+    """Returns the random streams that choose between original and judged elements, and those that judge."""
     return key.child(0), key.child(1)
 
 
@@ -120,7 +120,7 @@ def class_of(answer: Any, count: int) -> int:
 
 
 def sample_key(node: SampleFromDatasets, context: RunContext) -> Key:
-    """Returns the random numbers of the draws: the same in every epoch, unless it is asked for others."""
+    """Returns the random stream of the draws: the same in every epoch, unless it is asked for others."""
     context.expect_one_order(node)
     return context.key(node.randomness, each_epoch=node.rerandomize_each_iteration)
 

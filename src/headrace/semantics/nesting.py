@@ -18,13 +18,13 @@ __all__ = ["changed_since", "inner_plan"]
 
 @holds(lambda at, _: (at["node"].label, None))
 def inner_plan(node: FlatMap, element: Any, index: int, context: SomeContext) -> tuple[Node, SomeContext]:
-    """The plan that the user's function makes of an element, and the context in which it runs."""
+    """Calls the user's function with an element; returns the plan that it made, and the context in which that runs."""
     plan = numbers_first(plan_of(call_on(node.function, element), stage=node.label))
     inner = context.for_subplan(plan, opener=node, index=index)
     return with_keys_of_run(plan, inner.seeds, inner.options), inner
 
 
 def changed_since(node: FlatMap) -> DataLossError:
-    """Returns what is raised where a resumed run does not find the element that had opened a dataset."""
+    """Makes the error of a resumed run that does not find the element that had opened a dataset."""
     message = "the element that opened a dataset is not there any more: the data changed since the state was saved"
     return DataLossError(message, stage=node.label)

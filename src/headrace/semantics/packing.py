@@ -44,7 +44,7 @@ class TokenSequence:
 
 
 def sequence_of(node: Pack, element: Element, index: int) -> TokenSequence:
-    """An element as a sequence.
+    """Makes a sequence of an element.
 
     Raises:
         InvalidArgumentError: a component is a scalar, or too long; to be cut at the same positions, components differ in length.
@@ -87,7 +87,7 @@ def _check_short(arrays: Sequence[np.ndarray], limits: Sequence[int], paths: Seq
 
 
 def packed_row(node: Pack, sequences: Sequence[TokenSequence]) -> Element:
-    """Returns a row with these sequences, one after the other."""
+    """Makes a row of these sequences, one after the other."""
     treedef, kinds = sequences[0].kind
     paddings = node.paddings(treedef)
     tokens, ids, positions = [], [], []
@@ -118,7 +118,7 @@ PACK_REMEDY: Final = "Take fewer open_rows"
 
 
 def pack_state(read: int, held: BinContents, position: Callable[[int], State]) -> State:
-    """Returns the state of rows that hold sequences with these numbers; numbers in it count from the oldest one held."""
+    """Writes down the state of rows that hold sequences with these indices; in it they count from the oldest one held."""
     rows, offset = held
     oldest = min((indices[0] for indices in rows), default=read)
     return {
@@ -130,6 +130,6 @@ def pack_state(read: int, held: BinContents, position: Callable[[int], State]) -
 
 
 def sequences_lost(label: str) -> DataLossError:
-    """Returns what is raised where a resumed run does not find the sequences that were held."""
+    """Makes the error of a resumed run that does not find the sequences that were held."""
     message = "sequences that were held are not there any more: the data changed since the state was saved"
     return DataLossError(message, stage=label)

@@ -11,12 +11,12 @@ __all__ = ["position_from", "rows_payload"]
 
 
 def position_from(state: State | None) -> RowPosition:
-    """Returns where a query is read on."""
+    """Returns the position from which a query is read on."""
     return RowPosition() if state is None else RowPosition.from_json(state)
 
 
 def rows_payload(chunk: RowChunk) -> Payload:
-    """Returns the rows of a chunk."""
+    """Makes a payload of a chunk's rows."""
     if chunk.elements is not None:
         return Rows(chunk.elements)
     arrays, treedef = flatten(chunk.arrays)

@@ -27,14 +27,14 @@ class Key:
     path: tuple[int, ...] = ()
 
     def generator(self, position: int = 0) -> np.random.Philox:
-        """Returns the bit generator of this stream, set to its word at ``position``, a multiple of four."""
+        """Makes the bit generator of this stream, set to its word at ``position``, a multiple of four."""
         philox = np.random.Philox(self.sequence())
         if position:
             philox.advance(position // _WORDS_PER_STEP)
         return philox
 
     def sequence(self) -> np.random.SeedSequence:
-        """Returns what a bit generator of this stream begins with."""
+        """Makes what a bit generator of this stream is seeded with."""
         # SeedSequence takes no negative numbers; two's complement keeps seeds of either sign apart.
         return np.random.SeedSequence([number % 2**64 for number in (self.seed, len(self.path), *self.path)])
 
@@ -44,7 +44,7 @@ class Key:
 
 
 def derived_seed(*numbers: int) -> int:
-    """Returns a seed that depends on all of these numbers and resembles none of them."""
+    """Derives a seed that depends on all of these numbers and resembles none of them."""
     # With their number, because a SeedSequence does not tell zeros at the end from none.
     words = np.random.SeedSequence([len(numbers), *(n % 2**64 for n in numbers)]).generate_state(1, np.uint64)
     return int(words[0]) >> 1
@@ -57,7 +57,7 @@ def _words(key: Key, start: int, count: int) -> np.ndarray:
 
 
 def random_indices(key: Key, start: int, count: int, size: int) -> np.ndarray:
-    """Returns the draws ``start`` to ``start + count`` of a number below ``size`` (int64)."""
+    """Returns the draws ``start`` to ``start + count`` of an integer below ``size`` (int64)."""
     # The high 32 bits times the size, shifted back: no draw is ever rejected, so the n-th draw stays the n-th.
     # The bias is below size / 2**32.
     high = _words(key, start, count) >> np.uint64(32)
@@ -65,7 +65,7 @@ def random_indices(key: Key, start: int, count: int, size: int) -> np.ndarray:
 
 
 def permutation(key: Key, size: int) -> np.ndarray:
-    """Returns a uniformly random order of the numbers below ``size`` (int64)."""
+    """Returns the integers below ``size`` in a uniformly random order (int64)."""
     return np.random.Generator(np.random.SFC64(key.sequence())).permutation(size)
 
 

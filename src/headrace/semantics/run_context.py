@@ -39,7 +39,7 @@ class Seeds:
 
     @classmethod
     def of(cls, plan: Node, *, seed: int | None, entropy: int) -> Seeds:
-        """Returns the seeds of a new run of the plan."""
+        """Draws the seeds of a new run of the plan."""
         unseeded = _unseeded(plan)
         if seed is None:
             return cls({found.entropy: found.entropy for found in unseeded}, entropy)
@@ -71,7 +71,7 @@ class Seeds:
         return self.drawn[randomness.entropy] if randomness.seed is None else randomness.seed
 
     def listed(self, plan: Node) -> list[int]:
-        """Returns the seeds of the operations that were given none, in the order of the plan, to be saved."""
+        """Lists the seeds of the operations that were given none, in the order of the plan, to be saved."""
         return [self.drawn[found.entropy] for found in _unseeded(plan)]
 
 
@@ -112,11 +112,11 @@ class RunContext:
     options: Options = dataclasses.field(default_factory=Options)
 
     def for_repeat(self, turn: int) -> Self:
-        """The context of one turn of a repeat."""
+        """Returns the context of one turn of a repeat."""
         return dataclasses.replace(self, epoch=(*self.epoch, turn))
 
     def for_input(self, inputs: Sequence[Node], index: int) -> Self:
-        """The context of one dataset among several.
+        """Returns the context of one dataset among several.
 
         One that has a random operation in common with a dataset before it is another epoch of that operation. Two
         operations with equal seeds have nothing in common: features and labels can be shuffled alike.
@@ -148,11 +148,11 @@ class RunContext:
         return self.epoch[:1]
 
     def upstream_of_maps(self, count: int) -> Self:
-        """Returns the context of what ``count`` maps in a row read."""
+        """Returns the context of the input of ``count`` maps in a row."""
         return dataclasses.replace(self, downstream_maps=self.downstream_maps + count)
 
     def for_subplan(self, plan: Node, *, opener: Node, index: int) -> Self:
-        """The context of the plan that ``opener`` made of its element with that number."""
+        """Returns the context of the plan that ``opener`` made of its element with that index."""
         return dataclasses.replace(
             self,
             seeds=self.seeds.within(plan),
@@ -161,7 +161,7 @@ class RunContext:
         )
 
     def holding(self, node: Node, remedy: str) -> Holding:
-        """Returns what an operation says that it must hold, and what makes it less."""
+        """Returns where an operation says what it must hold, and how its user makes that less."""
         return self.budget.holding(node.label, remedy)
 
     def meter(self, node: Node) -> Meter:
@@ -169,7 +169,7 @@ class RunContext:
         return self.meters.of(node, self.within)
 
     def key(self, randomness: Randomness, *, each_epoch: bool = True) -> Key:
-        """Returns the stream of random numbers of one operation in this epoch, or in all of them."""
+        """Returns the random stream of one operation in this epoch, or in all of them."""
         return Key(self.seeds.seed_of(randomness), self.epoch if each_epoch else ())
 
     def expect_one_order(self, drawing: Node) -> None:

@@ -44,7 +44,7 @@ def drain_order(key: Key, size: int) -> np.ndarray:
 
 
 def content(key: Key, outputs: int, size: int) -> np.ndarray:
-    """Returns the number of the element in each slot, after ``outputs`` outputs (int64)."""
+    """Returns the index of the element in each slot, after ``outputs`` outputs (int64)."""
     held = np.arange(size, dtype=np.int64)
     unknown = np.ones(size, dtype=bool)
     end = outputs
@@ -61,7 +61,7 @@ def content(key: Key, outputs: int, size: int) -> np.ndarray:
 
 
 def whole_order(key: Key, total: int, size: int) -> np.ndarray:
-    """Returns the number of the element that each output is, of ``total`` elements (int64)."""
+    """Returns the index of the element that each output is, of ``total`` elements (int64)."""
     if size >= total:
         return drain_order(key, total)
     steady = total - size
@@ -83,12 +83,12 @@ SHUFFLE_REMEDY: Final = (
 
 
 def buffer_slots(node: Shuffle) -> int:
-    """Returns how many slots the buffer has; a number beyond any dataset where it holds the whole."""
+    """Returns how many slots the buffer has; more than any dataset has elements where it holds the whole."""
     return _ENDLESS if node.buffer_size == WHOLE_DATASET else node.buffer_size
 
 
 def buffer_needs(nbytes: int, count: int, size: int) -> str:
-    """Returns what a buffer needs with that many filled slots and bytes."""
+    """Says what a full buffer would need, from the bytes in the slots that are filled."""
     each = nbytes // count
     if size == _ENDLESS:
         return (
@@ -99,7 +99,7 @@ def buffer_needs(nbytes: int, count: int, size: int) -> str:
 
 
 def shuffle_key(node: Shuffle, context: RunContext) -> Key:
-    """Returns the stream of random numbers that orders a shuffle."""
+    """Returns the random stream that orders a shuffle."""
     if node.buffer_size != 1:  # which leaves everything where it is
         context.expect_one_order(node)
     return context.key(node.randomness, each_epoch=node.reshuffle_each_iteration)

@@ -54,7 +54,7 @@ class Signed:
         self._is_flat_tuple = self._treedef.type is tuple and is_flat
 
     def rows(self, raw: list[Any]) -> tuple[list[Element], InvalidArgumentError | None]:
-        """Returns the elements as far as the first that does not fit, and its error."""
+        """Fits the elements, up to the first that does not fit, and returns its error too."""
         try:
             fitted = [leaf.column(column) for leaf, column in zip(self._leaves, self._columns(raw), strict=True)]
             return rows_of_leaves(self._treedef, fitted, len(raw)), None
@@ -81,7 +81,7 @@ class Signed:
         return rows, None
 
     def fitted(self, element: Any) -> Element:
-        """Returns the element in the form of the signature.
+        """Brings the element into the form of the signature.
 
         Raises:
             InvalidArgumentError: it does not fit.
@@ -116,7 +116,7 @@ class _Leaf:
             self._plain = _NATIVE.get(spec.dtype, spec.dtype.type if spec.dtype.kind in "biufc" else None)
 
     def column(self, leaves: Sequence[Any]) -> list[Any]:
-        """Returns the leaf in a run of elements.
+        """Fits the leaf in a run of elements.
 
         Raises:
             InvalidArgumentError: one does not fit; another may be told than the first.
@@ -133,7 +133,7 @@ class _Leaf:
         return [fitted(leaf) for leaf in leaves]
 
     def fitted(self, leaf: Any) -> Any:
-        """Returns the leaf as the signature has it.
+        """Brings the leaf into the form of the signature.
 
         Raises:
             InvalidArgumentError: it does not fit.
@@ -187,7 +187,7 @@ class _Leaf:
             raise self._unfit(leaf, f"a value does not fit {dtype}") from None
 
     def _large(self, number: int) -> np.ndarray:
-        """Returns an int of more than 64 bits, which only a float can be near."""
+        """Casts an int of more than 64 bits, which only a float can be near."""
         dtype: Any = self._dtype
         try:
             if dtype.kind != "f":
@@ -246,7 +246,7 @@ def _is_castable(own: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
 
 
 def _cast(array: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """Returns the array with another dtype.
+    """Casts the array to another dtype.
 
     Raises:
         OverflowError, FloatingPointError: a value does not fit.

@@ -147,7 +147,7 @@ class RandomNumbers:
 
 
 def fewer_elements(length: int, index: int) -> DataLossError:
-    """Returns the error of a source that has fewer elements than were read of it."""
+    """Makes the error of a source that has fewer elements than were read of it."""
     return DataLossError(f"it has {length} elements, and reading is to go on at element {index}: it has changed")
 
 

@@ -59,12 +59,12 @@ def check_scan_state(wanted: Any, state: Element, *, stage: str = "") -> None:
 
 
 def saved_scan_state(held: Element) -> Any:
-    """Returns a state of ``scan`` as plain data."""
+    """Writes a state of ``scan`` down as plain data."""
     return element_to_json(held)
 
 
 def restored_scan_state(node: Scan, state: State | None) -> Element:
-    """Returns the state of ``scan`` that was saved; of the plan's own structure, so that no class is looked for by a name."""
+    """Reads a saved state of ``scan``, in the plan's own structure, so that no class is looked for by a name."""
     if state is None:
         return node.initial_state
     return read_only(element_from_json(state["state"], like=flatten(normalize(node.initial_state))[1]))
@@ -81,11 +81,11 @@ def check_distinguishable(element: Element) -> None:
 
 
 def too_many_elements(wanted: float, seen: int) -> FailedPreconditionError:
-    """Returns what ``assert_cardinality`` raises for an element beyond the number that was said."""
+    """Makes the error of ``assert_cardinality`` for an element beyond the expected ones."""
     return FailedPreconditionError(f"the dataset was expected to have {wanted} elements, and has at least {seen}")
 
 
 def too_few_elements(wanted: float, seen: int) -> FailedPreconditionError:
-    """Returns what ``assert_cardinality`` raises at an end that comes too soon."""
+    """Makes the error of ``assert_cardinality`` at an end that comes too soon."""
     said = "no end" if wanted == float("inf") else f"{wanted} elements"
     return FailedPreconditionError(f"the dataset was expected to have {said}, and has only {seen}")

@@ -29,7 +29,7 @@ def group_state(
     current: tuple[int, Sequence[int], State | None] | None,
     position: Callable[[int], State],
 ) -> State:
-    """Returns the state of groups that hold elements with these numbers; numbers in it count from the oldest one held.
+    """Writes down the state of groups that hold elements with these indices; in it they count from the oldest one held.
 
     Args:
         read: how many elements were read.
@@ -50,13 +50,13 @@ def group_state(
 
 
 def group_lost(label: str) -> DataLossError:
-    """Returns what is raised where a resumed run does not find the elements that a group had held."""
+    """Makes the error of a resumed run that does not find the elements that a group had held."""
     message = "elements that were held are not there any more: the data changed since the state was saved"
     return DataLossError(message, stage=label)
 
 
 def window_element(node: Window, elements: WindowElements) -> Element:
-    """Returns the datasets of one window, in the structure of its elements.
+    """Makes the datasets of one window, in the structure of its elements.
 
     Raises:
         InvalidArgumentError: the elements differ in structure.
@@ -69,7 +69,7 @@ def window_element(node: Window, elements: WindowElements) -> Element:
 def reduced_plan(
     node: GroupByWindow, key: int, elements: WindowElements, index: int, context: SomeContext
 ) -> tuple[Node, SomeContext]:
-    """Returns the plan that the user's function makes of a group, and the context in which it runs."""
+    """Calls the user's function with a group; returns the plan that it made, and the context in which that runs."""
     group = node.dataset_of(WindowContents(elements=elements, name=node.name))
     plan = numbers_first(plan_of(node.reduce_func(key, group), stage=node.reduce_label))
     inner = context.for_subplan(plan, opener=node, index=index)

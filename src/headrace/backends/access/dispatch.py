@@ -22,7 +22,7 @@ class Access(Protocol):
         ...
 
     def at(self, index: int) -> Given:
-        """The element of a number from 0 to the length - 1, and its origin in words.
+        """Returns the element at an index from 0 to the length - 1, and its origin in words.
 
         Raises:
             HeadraceError: the element failed.
@@ -31,7 +31,7 @@ class Access(Protocol):
 
 
 def no_access(node: Node, why: str) -> TypeError:
-    """Returns what is raised for an operation whose elements have no numbers that could be known without running it."""
+    """Makes the error of an operation whose elements have no index that could be known without running it."""
     return TypeError(f"dataset[i] is not possible after {node.label}: {why}")
 
 

@@ -63,7 +63,7 @@ class CacheStream:
             self.holding.hold(self.held_bytes, lambda: self.rows, count=len(self.rows))
 
     def recall(self, kept: CachedEpoch) -> None:
-        """Takes up the elements that are kept, and where they came from."""
+        """Reads the elements that are kept, and where they came from."""
         if kept.file is not None:
             self.rows = kept.file.rows(range(len(kept.file)))
             self.origins = [kept.file.origin(index) for index in range(len(self.rows))]
@@ -84,7 +84,7 @@ class CacheStream:
                 return read_only(taken[0]), taken[1]
 
     def taken(self, stream: Stream) -> Given | None:
-        """Returns the next element, taken in; None for a failure that was delivered before the state was saved."""
+        """Takes the next element in; returns None for a failure that was delivered before the state was saved."""
         try:
             element, origin = stream.next()
         except StopIteration:

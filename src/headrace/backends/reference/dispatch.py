@@ -17,5 +17,5 @@ __all__ = ["stream_of"]
 @called_directly
 @functools.singledispatch
 def stream_of(node: Node, state: State | None, context: RunContext) -> Stream:
-    """Returns the stream of a node, where the state says."""
+    """Makes the stream of a node, at the position that the state says."""
     raise InternalError(f"no reference is known for {type(node).__name__}")

@@ -80,7 +80,7 @@ def _random_map(node: RandomMap, state: State | None, context: RunContext) -> St
 
 
 def _upstream_of_map(source: Node, state: State | None, context: RunContext) -> Stream:
-    """What a map reads: without what it had delivered out of order, where it had workers."""
+    """Makes the stream that a map reads: without what it had delivered out of order, if it had workers."""
     map_index = context.downstream_maps
     delivered, saved = undelivered(state, range(map_index, map_index + 1))
     upstream = stream_of(source, saved, context.upstream_of_maps(1))

@@ -47,7 +47,7 @@ class BatchStream(Unary):
         return called(self.node.label, origin, lambda: self.combine(elements)), origin
 
     def gathered(self) -> tuple[list[Element], list[str], HeadraceError | None]:
-        """Returns the elements of the next batch; if one fails, its error, and the batch's other elements are passed over."""
+        """Reads the elements of the next batch; if one fails, returns its error, and passes the batch's other elements over."""
         elements, origins, failure = [], [], None
         for _ in range(self.node.batch_size):
             try:

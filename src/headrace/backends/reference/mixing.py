@@ -89,7 +89,7 @@ class MixStream:
         raise StopIteration
 
     def choice(self) -> int:
-        """Returns the next draw: a dataset, or NO_CHOICE."""
+        """Makes the next draw: a dataset, or NO_CHOICE."""
         if self.selector is None:
             assert isinstance(self.node, SampleFromDatasets)
             weights: Sequence[float] = self.node.weights
@@ -109,7 +109,7 @@ class MixStream:
         return self.drawn(uniform(self.key, self.draws - 1), weights)
 
     def drawn(self, uniform: float, weights: Sequence[float]) -> int:
-        """The open dataset in whose part of the weights the number lies, if they stand one behind the other from 0 to 1."""
+        """Returns the open dataset in whose part of the weights the number lies, if they stand end to end from 0 to 1."""
         ends = list(
             itertools.accumulate(weight * is_open for weight, is_open in zip(weights, self.is_open, strict=True))
         )
@@ -202,7 +202,7 @@ class ResampleStream:
         return len(set(self.wanted())) == 1
 
     def acceptance(self, class_index: int) -> float:
-        """How likely a judged element of the class is accepted: never if it is wanted least, always if it is wanted most."""
+        """Returns how likely a judged element of the class is accepted: never if it is wanted least, always if it is wanted most."""
         lowest, highest = min(self.wanted()), max(self.wanted())
         return (self.wanted()[class_index] - lowest) / (highest - lowest)
 
@@ -230,7 +230,7 @@ class ResampleStream:
         raise StopIteration
 
     def read_group(self) -> None:
-        """Reads as many elements as one estimate of the proportions is used for; one where they are given."""
+        """Reads as many elements as one estimate of the proportions is used for; one if they are given."""
         if self.group is not None:
             self.counts, self.offset = self.seen, 0
         self.group, self.group_position = [], self.second.state()

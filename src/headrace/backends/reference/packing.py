@@ -25,7 +25,7 @@ Row = list[TokenSequence]
 
 
 def room(row: Row) -> list[int]:
-    """Returns how many tokens more fit into each component of a row."""
+    """Returns how many more tokens fit into each component of a row."""
     return [limit - sum(sequence.lengths[index] for sequence in row) for index, limit in enumerate(row[0].limits)]
 
 
@@ -36,7 +36,7 @@ def fits(sequence: TokenSequence, row: Row) -> bool:
 
 
 def row_of(node: Pack, row: Row) -> Element:
-    """Returns the row as an element: token by token, each with its sequence's number in the row and its own position in the sequence."""
+    """Makes the element of a row: token by token, each with its sequence's id in the row and its position in the sequence."""
     treedef, kinds = row[0].kind
     tokens, ids, positions = [], [], []
     for component, ((dtype, shape), padding, limit) in enumerate(
@@ -135,7 +135,7 @@ class PackStream:
             fitting[0].append(sequence)
 
     def out(self, row: Row) -> Given:
-        """Returns the row as an element; it is open no more."""
+        """Makes the element of the row, which is open no more."""
         self.rows = [other for other in self.rows if other is not row]
         return self.made(row)
 

@@ -94,7 +94,7 @@ class ShuffleStream:
         )
 
     def elements(self) -> Iterator[Element]:
-        """Returns the elements in the slots."""
+        """Yields the elements in the slots."""
         return (item[0] for _, item in self.slots.values() if not isinstance(item, HeadraceError))
 
     def next(self) -> Given:

@@ -55,7 +55,7 @@ class Unary:
 @holds(lambda at, _: (at["label"], at["origin"]))
 @since("_since_s")
 def called(label: str, origin: str, function: Callable[[], Any]) -> Any:
-    """Returns what the function returns; its exception as an error of the element that came from ``origin``."""
+    """Calls the function; tells its exception as an error of the element that came from ``origin``."""
     _since_s = time.perf_counter()  # for the report of what is held up
     try:
         return function()

@@ -160,7 +160,7 @@ class GroupWindowsStream:
 
     @frames.within(lambda at: at["origin"])
     def inner(self, stream: Stream, origin: str) -> Given:
-        """Returns the next element of the group that came from there."""
+        """Returns the next element of the group's dataset."""
         return stream.next()
 
     def fill_a_group(self) -> None:
@@ -196,7 +196,7 @@ class GroupWindowsStream:
         self.holding.hold(self.held_bytes, lambda: held, count=sum(len(members) for _, members in self.groups.values()))
 
     def key_of(self, element: Element) -> int:
-        """Returns the element's key, whose group is there."""
+        """Returns the element's key, and makes its group where there is none."""
         key = self.node.key_of(call_on(self.node.key_func, read_only(element)))
         if key not in self.groups:
             self.groups[key] = (self.node.size_of(key), [])

@@ -165,7 +165,7 @@ class CacheStage(Stage):
         return min(lacking, _KEPT_AT_ONCE) if lacking > 0 else limit
 
     def _collect(self, block: Block, *, is_lacking: bool) -> Payload | Failure | None:
-        """Returns what is handed on of the block; a failure where its one element is refused, None where it waits."""
+        """Keeps a block, and returns what is handed on of it: a failure if its one element is refused, None if it waits."""
         kept = _frozen(block.payload)
         try:
             self._keep(kept, block.origin)
@@ -266,7 +266,7 @@ class CacheStage(Stage):
 
 
 def _in_turn(kept: Payload, origin: Origin, cannot: CannotKeep, *, is_lacking: bool) -> list[_Waiting]:
-    """Returns the elements of a block, and the error in place of the one that cannot be kept.
+    """Returns the elements of a block in order, and the error in place of the one that cannot be kept.
 
     Where they were handed on before the state was saved, by a run that kept nothing, only the error is new.
     """
@@ -282,7 +282,7 @@ def _in_turn(kept: Payload, origin: Origin, cannot: CannotKeep, *, is_lacking: b
 
 
 def _pieces_of(kept: CachedEpoch) -> Sequence[tuple[Payload, Origin]]:
-    """Returns what is kept as payloads; what is in a file is read by number when it is needed."""
+    """Returns what is kept as payloads; what is in a file is read by index when it is needed."""
     if kept.file is None:
         return kept.pieces
     indices = range(len(kept.file))
@@ -290,7 +290,7 @@ def _pieces_of(kept: CachedEpoch) -> Sequence[tuple[Payload, Origin]]:
 
 
 def _frozen(payload: Payload) -> Payload:
-    """Returns the payload with all that was not read yet, and nothing that anybody can change: every later epoch sees it."""
+    """Reads what was not read yet, and makes it read-only: every later epoch sees it."""
     match payload:
         case Zipped():
             return Zipped(payload.treedef, [_frozen(part) for part in payload.parts])

@@ -87,7 +87,7 @@ def call_each(
 
 
 def packed_rows(results: list[Any], kinds: AbstractSet[type]) -> tuple[Rows, Exception | None]:
-    """Returns the results, of these types, as elements, as far as the first that is none."""
+    """Makes elements of the results, which have these types, up to the first that cannot be one; returns its error too."""
     if list not in kinds:
         with contextlib.suppress(Exception):  # a class of the user's may raise anything; found one by one below
             rows = normalize_rows(results, kinds)
@@ -113,7 +113,7 @@ def _at_block(at: Locals, _: int) -> tuple[str, str]:
 
 @holds(_at_element)
 def map_block(node: Map, block: Block) -> list[BlockOrFailure]:
-    """Returns what a map makes of a block: blocks, and a failure for each element on which its function failed."""
+    """Maps a block: returns blocks, and a failure for each element on which the function failed."""
     if isinstance(node.function, Vectorized):
         return _map_whole(node, node.function, block)
     rows = block.payload.rows()
@@ -135,7 +135,7 @@ def map_block(node: Map, block: Block) -> list[BlockOrFailure]:
 
 @holds(_at_block)
 def _map_whole(node: Map, function: Vectorized, block: Block) -> list[BlockOrFailure]:
-    """Returns the same with one call; where that fails, with a call an element, to find those that it fails on."""
+    """Maps a block with one call; if that fails, with a call for each element, to find those on which it fails."""
     try:
         return [Block(call_whole(function, block.payload), block.cursor, block.origin)]
     except Exception as error:  # noqa: BLE001 - a user's function may raise anything
@@ -146,7 +146,7 @@ def _map_whole(node: Map, function: Vectorized, block: Block) -> list[BlockOrFai
 
 
 def _judge(predicate: Callable[..., Any], payload: Payload, start: int) -> tuple[list[Any], Exception | None]:
-    """Returns what a predicate answers to the elements from ``start`` on, as far as the first on which it fails."""
+    """Returns the predicate's answers to the elements from ``start`` on, up to the first on which it fails, and that error."""
     payload = protected(payload)  # what the predicate does to an element, nobody after it sees
     rows = payload.rows()
     if not isinstance(predicate, Vectorized):
@@ -171,7 +171,7 @@ def _answers(predicate: Vectorized, payload: Payload) -> list[Any]:
 
 @holds(lambda at, _: (at["node"].label, at["block"].origin.describe(at["index"])))
 def _instead(node: Map, error: Exception, block: Block, index: int) -> BlockOrFailure:
-    """Returns what comes in place of an element on which a map failed: its failure, or what ``on_error`` makes of that."""
+    """Returns what takes the place of an element on which a map failed: its failure, or what ``on_error`` makes of that."""
     failure = _failure(error, node, block, index)
     if not callable(node.on_error):
         return failure
@@ -191,7 +191,7 @@ def _failure(error: Exception, node: Map | Filter, block: Block, index: int) -> 
 
 
 def apply_maps(maps: tuple[Map, ...], block: Block) -> list[BlockOrFailure]:
-    """Returns what several maps in a row make of a block."""
+    """Applies several maps in a row to a block."""
     pieces: list[BlockOrFailure] = [block]
     for node in maps:
         pieces = [
@@ -201,7 +201,7 @@ def apply_maps(maps: tuple[Map, ...], block: Block) -> list[BlockOrFailure]:
 
 
 def _truths(answers: list[Any]) -> tuple[np.ndarray, Exception | None]:
-    """Returns the truth of each answer, as far as the first that is no bool."""
+    """Returns the truth of each answer, up to the first that is no bool, and that error."""
     if set(map(type, answers)) <= {bool, np.bool_}:
         return np.fromiter(answers, dtype=bool, count=len(answers)), None
     truths: list[bool] = []
@@ -214,7 +214,7 @@ def _truths(answers: list[Any]) -> tuple[np.ndarray, Exception | None]:
 
 @holds(_at_element)
 def filter_block(node: Filter, block: Block) -> list[BlockOrFailure]:
-    """Returns what a filter leaves of a block: blocks, and a failure for each element on which its predicate failed."""
+    """Filters a block: returns blocks, and a failure for each element on which the predicate failed."""
     rows = block.payload.rows()
     pieces: list[BlockOrFailure] = []
     start = 0
@@ -295,7 +295,7 @@ def _enumerate(node: Enumerate, state: State | None, context: StageContext) -> S
 @lower.register(Map)
 @lower.register(MapChain)
 def _map(node: Map | MapChain, state: State | None, context: StageContext) -> Stage:
-    """Returns the stages of a map; it has a state of its own only after unordered delivery, or where it leaves failures out."""
+    """Makes the stages of a map; it has a state of its own only after unordered delivery, or where it skips failures."""
     if isinstance(node, MapChain):
         return _map_stage(node, node.maps, node.input, state, context)
     if not node.skips:

@@ -95,7 +95,7 @@ class FilesStage(Stage):
         return Block(payload, cursor, FileOrigin(path, chunk.lines))
 
     def _failure(self, error: HeadraceError) -> Failure:
-        """Returns one bad record, or a file that cannot be read; the reader has moved on after it."""
+        """Makes the failure of one bad record, or of a file that cannot be read; the reader has moved on after it."""
         path = self._node.paths[self._file]
         placed = error.located(stage=self._node.label, origin=path)
         after = self._reader.position if self._reader is not None else self._position

@@ -51,7 +51,7 @@ class BatchStage(Stage):
         return self._ready.pop() if self._ready else None
 
     def _batches(self, limit: int) -> list[Block | Failure]:
-        """Returns up to ``limit`` batches, in pieces; the last one may be a failure."""
+        """Reads up to ``limit`` batches, in pieces; the last one may be a failure."""
         wanted = limit * self._size
         blocks: list[Block] = []
         have = 0
@@ -97,7 +97,7 @@ class BatchStage(Stage):
             yield joined_block(seam)
 
     def _failed(self, failure: Failure, blocks: list[Block], have: int) -> Failure:
-        """Returns the failure of a batch; what is left of it is read and dropped."""
+        """Makes the failure of a batch; what is left of the batch is read and dropped."""
         begun = have % self._size
         before = joined_block(blocks).slice(have - begun, have).cursor if begun else failure.cursor
         after = failure.after
@@ -111,12 +111,12 @@ class BatchStage(Stage):
         return Failure(failure.error, StridedCursor(before, self._size), StridedCursor(after, self._size))
 
     def _stacked(self, block: Block, size: int) -> list[Block | Failure]:
-        """Returns the batches of a block whose length is a multiple of ``size``."""
+        """Stacks a block whose length is a multiple of ``size`` into batches."""
         return stacked_batches(block, size, stride=self._size, label=self._label)
 
 
 def stacked_batches(block: Block, size: int, *, stride: int, label: str) -> list[Block | Failure]:
-    """Returns the batches of a block whose length is a multiple of ``size``; the next one begins a ``stride`` after each."""
+    """Stacks a block whose length is a multiple of ``size`` into batches; the next one begins a ``stride`` after each."""
     try:
         return [_view(block, block.payload.columns(), size)]
     except Exception:  # noqa: BLE001 - an element's own methods may raise anything, and memory may not suffice
@@ -134,7 +134,7 @@ def _view(block: Block, columns: Columns, size: int) -> Block:
 
 
 def _positions(block: Block, size: int) -> Cursor:
-    """Returns the positions before each batch of a block; after the last one is the block's end, also where it is short."""
+    """Returns the positions before each batch of a block, and that at its end, also where the block is short."""
     return OffsetCursor(block.cursor, range(0, len(block) + 1, size) if len(block) % size == 0 else [0, len(block)])
 
 
@@ -183,14 +183,14 @@ class ChunkStage(BatchStage):
 
 
 def stacked_chunk(node: Batch, block: Block) -> list[Block | Failure]:
-    """Returns the batches of a chunk, in a worker; the chunk is whole batches long, or is the rest."""
+    """Stacks a chunk into batches, in a worker; its length is that of whole batches, or it is the rest."""
     size = node.batch_size
     size = size if len(block) % size == 0 else len(block)
     return stacked_batches(block, size, stride=node.batch_size, label=node.label)
 
 
 def _owned(array: np.ndarray) -> np.ndarray:
-    """Returns the array, or a copy of it where it is a view of a source: a batch belongs to its receiver."""
+    """Returns the array, or a copy of it if it is a view of a source: a batch belongs to its receiver."""
     if not array.dtype.isnative:
         return native(array)
     return array if array.flags.writeable and array.flags.c_contiguous else array.copy()

@@ -112,7 +112,7 @@ class CyclingBatchStage(Stage):
         return Block(payload, cursor, origin)
 
     def _empty(self) -> Item:
-        """Returns a batch of no element; what it would hold is known from a neighbour."""
+        """Makes a batch of no element; a neighbour tells what it would hold."""
         like = self._last
         position = self._rest.cursor if self._rest is not None else self.inputs[0].cursor
         if self._specified is None and self._last is None:

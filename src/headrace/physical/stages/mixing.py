@@ -78,7 +78,7 @@ class DrawnChoices:
         self._uniforms = np.empty(0)
 
     def peek(self, limit: int, is_open: np.ndarray) -> np.ndarray | Failure | None:
-        """Returns the next at most ``limit``."""
+        """Returns the next choices, at most ``limit``."""
         offset = self.draws - self._start
         if offset + limit > len(self._uniforms):
             self._start, offset = self.draws, 0
@@ -122,7 +122,7 @@ class ReadChoices:
         return Failure(placed, block.cursor, block.cursor.advance(1))
 
     def _named(self, block: Block) -> tuple[np.ndarray, Exception | None]:
-        """Returns the choices of a block, as far as the first that is none."""
+        """Returns the choices of a block up to the first element that is none, and its error."""
         made: list[Any] = []
         error: Exception | None = None
         try:
@@ -133,7 +133,7 @@ class ReadChoices:
         return np.array(made, dtype=np.int64), error
 
     def _drawn(self, key: Key, block: Block, is_open: np.ndarray) -> tuple[np.ndarray, Exception | None]:
-        """Returns a draw for each weights of a block, as far as the first that are none."""
+        """Draws a choice for each element of weights in a block, up to the first that has none, and its error."""
         made: list[Any] = []
         error: Exception | None = None
         try:
@@ -264,7 +264,7 @@ class MixStage(Stage):
         self._selection.drop(count)
 
     def _gather(self, chosen: np.ndarray, indices: np.ndarray) -> Item:
-        """Returns the elements that were chosen, as far as every dataset has them."""
+        """Gathers the elements that were chosen, up to the first that its dataset has not."""
         sources = chosen[indices]
         order = np.argsort(sources, kind="stable")
         wanted = np.bincount(sources, minlength=len(self._ahead))
@@ -279,7 +279,7 @@ class MixStage(Stage):
         return self._block(sources[:cut], order[order < cut], indices[:cut] + 1)
 
     def _without(self, source: int, index: int) -> Item:
-        """Returns what comes of a choice whose dataset has no element: its failure, or nothing."""
+        """Handles a choice whose dataset has no element: returns its failure, or None and closes the dataset."""
         ahead = self._ahead[source]
         if ahead.head is None:
             self._skip(index + 1)
@@ -302,7 +302,7 @@ class MixStage(Stage):
         return Block(*self._mixed(parts, order, cursor))
 
     def _mixed(self, parts: list[Block], order: np.ndarray, cursor: Cursor) -> tuple[Payload, Cursor, Origin]:
-        """Returns the elements of the parts where they were chosen: ``order`` lists, part by part, the choice of each."""
+        """Puts the elements of the parts where they were chosen: ``order`` lists, part by part, the choice of each."""
         lengths = [len(part) for part in parts]
         where = np.empty(len(order), dtype=np.int64)
         where[order] = np.arange(len(order))

@@ -51,7 +51,7 @@ class _Group:
     estimates: bool
 
     def state(self, offset: int) -> State:
-        """Returns the position some elements into it; a group that an estimate needs is read again whole."""
+        """Writes down the position ``offset`` elements into it; a group that an estimate needs is read again whole."""
         if self.estimates:
             return {"input": self.cursor.state(), "offset": offset, "counts": self.counts}
         return {"input": self.cursor.advance(offset).state(), "offset": 0, "counts": self.counts}
@@ -267,7 +267,7 @@ class ResampleStage(Stage):
         return None
 
     def _read_group(self, limit: int) -> None:
-        """Reads the next group, and with it the rates: they count its classes, too."""
+        """Reads the next group, and computes the rates, which count its classes too."""
         if self._is_read:
             self._offset = 0
         self._is_read = True

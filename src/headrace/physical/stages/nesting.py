@@ -227,7 +227,7 @@ class InterleaveStage(Stage):
         return Failure(failure.error if error is None else error, self.cursor, self._cursor(_NO_SLOTS))
 
     def _run(self, slot: OpenSubplan, head: Block, limit: int) -> Block:
-        """Returns elements of the slot whose turn it is."""
+        """Takes elements of the slot whose turn it is."""
         count = min(limit, len(head), self._block_length - self._given)
         cursor = self._cursor(np.full(count, self._cycle))
         block = slot.reader.take(count)
@@ -237,7 +237,7 @@ class InterleaveStage(Stage):
         return Block(block.payload, cursor, Within(block.origin, slot.opener.origin, 0))
 
     def _rounds(self, limit: int) -> Block | None:
-        """Returns as many whole rounds over all slots as there are elements ready for, in one block."""
+        """Takes as many whole rounds over all slots as elements lie ready for, in one block."""
         slots, length = self._slots, self._block_length
         rounds = limit // (len(slots) * length)
         if len(slots) == 1 or self._given or not rounds:
@@ -289,7 +289,7 @@ class InterleaveStage(Stage):
 
 
 def open_failure(error: Exception, label: str, opener: Block) -> Failure:
-    """Returns the failure of a function to make a dataset of an element."""
+    """Makes the failure of a function that should have made a dataset of an element."""
     placed = as_element_error(error, stage=label, origin=opener.origin.describe(0))
     return Failure(placed, opener.cursor, opener.after)
 
@@ -340,7 +340,7 @@ def _opener(
     context: StageContext,
     make_reader: Callable[[Callable[[], Stage | Failure], Cursor | None, Callable[[], str]], SubplanReader],
 ) -> Callable[[Block, int, State | None], SubplanReader]:
-    """Returns what makes a reader of the dataset that an element opens, from its start or from a state."""
+    """Returns a function that makes a reader of the dataset that an element opens, from its start or from a state."""
 
     def open_plan(opener: Block, index: int, saved: State | None) -> SubplanReader:
         def open_stage() -> Stage | Failure:
@@ -357,7 +357,7 @@ def _opener(
 
 
 def _reopened(node: FlatMap, context: StageContext, opener: State) -> Block:
-    """Returns the element that opened a slot, read again from the position before it."""
+    """Reads the element that opened a slot again, from the position before it."""
     with contextlib.closing(lower(node.input, opener, context.without_workers())) as upstream:
         item = upstream.pull(1)
     if not isinstance(item, Block):

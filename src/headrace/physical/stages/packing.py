@@ -82,7 +82,7 @@ class PackStage(Stage):
         return self._ready.pop() if self._ready else None
 
     def _collect(self, limit: int) -> list[Block | Failure]:
-        """Returns up to ``limit`` rows, and perhaps a failure after them."""
+        """Makes up to ``limit`` rows, and perhaps a failure after them."""
         made = BlockBuilder()
         position = self._position()
         for _ in range(limit):

@@ -35,7 +35,7 @@ class OpenBins(Protocol):
         ...
 
     def left(self) -> Sequence[TokenSequence] | None:
-        """Returns the next row that is left at the end; it is open no more."""
+        """Returns the next row at the end; it is open no more."""
         ...
 
     def held(self) -> BinContents:
@@ -48,7 +48,7 @@ class OpenBins(Protocol):
 
 
 def open_bins(node: Pack) -> OpenBins:
-    """Returns rows for the node's strategy."""
+    """Makes the open bins of the node's strategy."""
     return (
         _OneBin() if node.strategy == "concat_then_split" else _Bins(node.open_rows, best=node.strategy == "best_fit")
     )

@@ -236,7 +236,7 @@ def _take(node: Take, state: State | None, context: StageContext) -> Stage:
 
 
 def _nothing(node: Take | Skip | Repeat, context: StageContext) -> Stage:
-    """Returns no element at all; what would be read is not."""
+    """Makes a stage that gives no element, and reads none."""
     return TakeStage(0, lower(node.input, None, context), context.meter(node), None)
 
 

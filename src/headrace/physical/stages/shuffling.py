@@ -138,7 +138,7 @@ class ShuffleStage(Stage):
         super().close()
 
     def _read_input(self, wanted: int) -> tuple[int, Payload] | None:
-        """Returns the number of the next input element and a payload that begins with it, or None at the end."""
+        """Returns the index of the next input element and a payload that begins with it, or None at the end."""
         if self._input_ended:
             return None
         source = self.inputs[0]
@@ -173,7 +173,7 @@ class ShuffleStage(Stage):
         return self._without_failures(block) if self._slots.any_failure else block
 
     def _drawn(self, limit: int) -> Block | None:
-        """Returns the next outputs, while elements still come in or else from what is left."""
+        """Draws the next outputs, while elements still come in or else from what is left."""
         if self._emitted - self._bound_at >= self._size:
             # Once for as many outputs as there are slots: it is a look at every slot.
             oldest = 0 if self._held is None else int(self._held.min())
@@ -193,7 +193,7 @@ class ShuffleStage(Stage):
         return self._output(self._slots.get(slots), slots if self._held is None else self._held[slots])
 
     def _incoming(self, limit: int) -> tuple[int, Payload] | None:
-        """Returns elements to come in for as many outputs; one exchange of many costs little more than one of a few."""
+        """Reads elements to come in for as many outputs; one exchange of many costs little more than one of a few."""
         first = self._reads.index
         pieces: list[Payload] = []
         while self._reads.index - first < limit:
@@ -218,7 +218,7 @@ class ShuffleStage(Stage):
         self._order = drain_order(self._key, min(self._total, self._size))
 
     def _exchanged(self, first: int, incoming: Payload) -> Block:
-        """Returns one output for each element that comes in and takes its slot."""
+        """Takes one output for each element that comes in and gets its slot."""
         count = len(incoming)
         if self._held is None:
             self._held = np.arange(self._size, dtype=np.int64)
@@ -250,7 +250,7 @@ class ShuffleStage(Stage):
         return _ShuffleCursor(emitted, *self._oldest, self._total_in_state)
 
     def _without_failures(self, block: Block) -> Item:
-        """Returns the block as far as its first failure, or that failure."""
+        """Returns the block up to its first failure, or that failure."""
         rows = block.payload.rows()
         failing = next((index for index, row in enumerate(rows) if isinstance(row, Failure)), len(rows))
         rest = block.slice(max(1, failing), len(rows)) if len(rows) > max(1, failing) else None
@@ -269,7 +269,7 @@ def _rejoined(first: Block, second: Block) -> Block:
 
 
 def _previous_equal(slots: np.ndarray) -> np.ndarray:
-    """Returns for each position the last earlier one with the same number, or -1."""
+    """Returns for each position the last earlier one with the same value, or -1."""
     order = np.argsort(slots, kind="stable")
     same = slots[order[1:]] == slots[order[:-1]]
     earlier = np.full(len(slots), -1, dtype=np.int64)

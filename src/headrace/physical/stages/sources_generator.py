@@ -74,7 +74,7 @@ class GeneratorRun:
         return rows, error
 
     def _checked(self, raw: list[Any], kinds: set[type]) -> tuple[list[Element], Exception | None]:
-        """Returns the elements in the form that they should have, as far as the first that does not fit."""
+        """Brings the elements into the form that they should have, up to the first that does not fit, and its error."""
         if self._signed is not None:
             return self._signed.rows(raw)
         with contextlib.suppress(Exception):  # a class of the user's may raise anything; found one by one below
@@ -95,7 +95,7 @@ class GeneratorRun:
         return own_state_of(iterator, self.label)
 
     def state(self) -> State:
-        """Returns the position of the next element."""
+        """Writes down the position of the next element."""
         if self._iterator is None or self._closed:
             return self._saved
         own = self.own_state()

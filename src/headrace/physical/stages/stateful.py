@@ -81,7 +81,7 @@ class StatefulStage(Stage):
         return None
 
     def _few(self, limit: int) -> int:
-        """Returns how many elements to take at once, so that the states kept before each of them are not much."""
+        """Returns a limit that keeps the states before each element of a block within a bound of bytes."""
         return max(1, min(limit, _MARKS_BYTES // max(1, nbytes_of(self._steps.snapshot()))))
 
     def _end(self) -> Failure | None:
@@ -96,7 +96,7 @@ class StatefulStage(Stage):
 
     @holds(lambda at, _: (at["self"].meter.name, at["block"].origin.describe(at["offset"])))
     def _through(self, block: Block, limit: int) -> Block | None:
-        """Returns what goes out for the block, as far as ``limit`` elements of it, or one that fails or is the last."""
+        """Makes the outputs of a block, up to ``limit`` elements of it, or to one that fails or is the last."""
         outputs: list[Element] = []
         offsets: list[int] = []
         snapshots: list[Any] = []

@@ -111,7 +111,7 @@ class UniqueStage(Stage):
         return Failure(failure.error, before, _RecallCursor(self._start, self._read_before), failure.by)
 
     def _new_ones(self, block: Block) -> Block | None:
-        """Returns the elements of a block that are new, as far as one that is none of those that can be told apart."""
+        """Returns the elements of a block that are new, up to the first that cannot be told apart from others."""
         rows, seen = block.payload.rows(), self._seen
         kept: list[int] = []
         judged = 0

@@ -53,7 +53,7 @@ class WindowStage(Stage):
         return self._ready.pop() if self._ready else None
 
     def _windows(self, limit: int) -> list[Block | Failure]:
-        """Returns up to ``limit`` windows, in pieces where one of them failed."""
+        """Makes up to ``limit`` windows, in pieces where one of them failed."""
         step = self._node.step
         self._read_up_to(self._first + max((limit - 1) * step + self._node.span, limit * step))
         # Only then: a join may copy, and a copy of what is read-only is not.
@@ -90,7 +90,7 @@ class WindowStage(Stage):
         return max(0, -(-have // node.step))
 
     def _window(self, begin: int, payload: Payload) -> tuple[Element, tuple[Origin, int]] | HeadraceError:
-        """Returns a window, where its elements came from, and how many; the first failure among them, where there is one."""
+        """Makes a window, with its origins and their number; returns the first failure among its elements if there is one."""
         node = self._node
         indices = range(begin, min(begin + node.span, self._reads.index), node.stride)
         failure = next((self._failures[index] for index in indices if index in self._failures), None)
@@ -104,7 +104,7 @@ class WindowStage(Stage):
             return as_element_error(error, stage=node.label, origin=GroupOrigin([(origin, len(indices))]).describe(0))
 
     def _indices(self, indices: range) -> Indices:
-        """Where in the payload the elements with these numbers are."""
+        """Returns where in the payload the elements with these indices are."""
         if not self._failures:
             return range(indices.start - self._first, indices.stop - self._first, indices.step)
         failed = sorted(self._failures)

@@ -167,7 +167,7 @@ class GroupWindowsStage(Stage):
         group.rows = []  # the dataset has them
 
     def _from_dataset(self, group: _Group, reader: SubplanReader, origin: GroupOrigin, limit: int) -> Item:
-        """Returns what comes next of the group's dataset; None at its end."""
+        """Returns the next item of the group's dataset; None at its end."""
         if self._stopped:  # stop() may have come before there was something to stop
             reader.stop()
         start = time.perf_counter()
@@ -248,7 +248,7 @@ class GroupWindowsStage(Stage):
         return group
 
     def _passed(self, error: HeadraceError) -> Failure:
-        """Returns the failure of the next element."""
+        """Makes the failure of the next element, and goes on after it."""
         before = _GroupCursor(self._position(None))
         self._next += 1
         return Failure(error, before, _GroupCursor(self._position(None)))

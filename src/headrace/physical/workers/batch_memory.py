@@ -105,7 +105,7 @@ class BatchMemory:
         self._batches: dict[int, _Batch] = {}
 
     def place(self, start: int, pieces: Iterable[Block | Failure]) -> list[Block | Failure]:
-        """Returns the pieces, their elements in the memory of their batches; ``start`` is the number of the first."""
+        """Copies the pieces' elements into the memory of their batches; ``start`` is the index of the first."""
         placed: list[Block | Failure] = []
         for piece in pieces:
             if isinstance(piece, Failure):
@@ -119,7 +119,7 @@ class BatchMemory:
         return placed
 
     def _cut(self, block: Block, start: int) -> list[Block]:
-        """Returns the block in parts that belong to one batch each."""
+        """Cuts the block into parts that belong to one batch each."""
         first = self._size - start % self._size
         bounds = [0, *range(first, len(block), self._size), len(block)]
         return [block.slice(*pair) for pair in itertools.pairwise(bounds)]
@@ -143,7 +143,7 @@ class BatchMemory:
         return Block(BatchBufferView(buffer, slot, slot + len(block)), block.cursor, block.origin)
 
     def _buffer(self, index: int, layout: _Layout) -> BatchBuffer | None:
-        """The memory of a batch, if elements of this layout fit it."""
+        """Returns the memory of a batch, if elements of this layout fit it."""
         with self._lock:
             batch = self._batches.get(index)
             if batch is None:
@@ -169,7 +169,7 @@ class BatchMemory:
         return np.asarray(_Lease(math.prod(whole) * dtype.itemsize, self._most_bytes)).view(dtype).reshape(whole)
 
     def _count(self, start: int, count: int) -> None:
-        """So many elements of a batch have come; when all have, it needs no memory here."""
+        """Counts elements of a batch that have come; when all have, it needs no memory here."""
         index = start // self._size
         with self._lock:
             batch = self._batches.setdefault(index, _Batch(None, self._size))
@@ -179,7 +179,7 @@ class BatchMemory:
 
 
 def _arrays_of(payload: Payload) -> tuple[TreeDef, Sequence[_Leaves]] | None:
-    """Returns the leaves of the elements, each leaf's alike; None where they are not, or where there is no array among them."""
+    """Returns the leaves of the elements, if all of a component are alike and there is an array among them; else None."""
     if isinstance(payload, Columns):
         return (payload.treedef, payload.arrays) if payload.arrays else None
     try:
@@ -191,7 +191,7 @@ def _arrays_of(payload: Payload) -> tuple[TreeDef, Sequence[_Leaves]] | None:
 
 
 def _kind_of(leaves: _Leaves) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Returns the shape and dtype of one leaf."""
+    """Returns shape and dtype of one leaf."""
     if isinstance(leaves, np.ndarray):
         return leaves.shape[1:], leaves.dtype.newbyteorder("=")
     first: np.ndarray = leaves[0]  # _alike has looked
@@ -199,7 +199,7 @@ def _kind_of(leaves: _Leaves) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 def _alike(column: Sequence[Any]) -> _Leaves:
-    """Returns the leaves as they are where they are arrays that can be copied, else stacked."""
+    """Returns the leaves as they are if they are arrays that can be copied, else stacked."""
     first = column[0]
     if not isinstance(first, np.ndarray) or first.dtype.kind not in "biufcmM":
         return stack(column)

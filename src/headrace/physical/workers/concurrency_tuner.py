@@ -51,7 +51,7 @@ class ConcurrencyTuner:
         return self.now != self._settled
 
     def observe(self, elements: int, seconds: float, beside: int) -> None:
-        """Notes that a task is done: how many elements in how long, and how many could run at once."""
+        """Learns from a task: how many elements it made, in which time, and how many tasks could run at once."""
         if self._most == 1 or beside != self.now:
             return  # it was given when the other way was gone
         if self._settled is None and seconds < _MEASURABLE_S:

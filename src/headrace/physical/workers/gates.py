@@ -46,7 +46,7 @@ class Pool(Protocol):
 
 
 def bounds_of(plan: Node) -> list[Bound]:
-    """Returns the parallel operations of a plan, those that share a task together."""
+    """Lists the parallel operations of a plan, those that share a task together."""
     bounds: list[Bound] = []
     for node in nodes_of(plan):
         calls = parallel_calls_of(node)
@@ -79,13 +79,13 @@ class Gate:
         self._free = deque([None] * calls)  # turns that nobody has
 
     def submit(self, task: Task) -> None:
-        """Makes a worker run the task, after those that came before."""
+        """Has a worker run the task after those that came before."""
         self._tasks.append(task)
         if self._has_turn():
             self._pool.submit(self._take_turn)
 
     def run_here(self, task: Task) -> bool:
-        """Runs the task in this thread if there is a turn for it; says whether it did."""
+        """Runs the task in this thread if there is a turn for it; returns whether it did."""
         if not self._has_turn():
             return False
         try:
@@ -97,7 +97,7 @@ class Gate:
         return True
 
     def _take_turn(self) -> None:
-        """Runs the next task in a worker, and those after it as long as nobody else wants the worker."""
+        """Runs the next task, in a worker, and those after it as long as nobody else wants the worker."""
         while (task := self._next()) is not None:
             # A stage that was stopped has closed the channel into which its task would put its result.
             with contextlib.suppress(CancelledError):
@@ -115,7 +115,7 @@ class Gate:
         return True
 
     def _next(self) -> Task | None:
-        """Returns the next task; the turn is given back where there is none."""
+        """Returns the next task; gives the turn back where there is none."""
         while True:
             try:
                 return self._tasks.popleft()

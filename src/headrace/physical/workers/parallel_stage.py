@@ -118,7 +118,7 @@ class ParallelStage(Stage):
                 self._wait()
 
     def _deliverable(self) -> _Task | None:
-        """Returns the task whose pieces come next, if they are there; tasks without pieces are dropped on the way."""
+        """Returns the task whose pieces come next, if they are there; drops tasks without pieces on the way."""
         while self._tasks and self._tasks[0].pieces is not None and not self._tasks[0].pieces:
             self._finish(self._tasks[0])
         if self._delivery is None:
@@ -276,7 +276,7 @@ class _Delivery:
         self._missing = 0  # the number of the oldest element that was not delivered
 
     def read(self, start: int, item: Block | Failure) -> None:
-        """Notes an item that came in; ``start`` is the index of its first element."""
+        """Notes an item that came in: ``start`` is the index of its first element."""
         self._starts.append((start, item.cursor))
         if isinstance(item, Failure):  # only it knows where it goes on after itself
             self._starts.append((start + 1, item.after))

@@ -17,7 +17,7 @@ class ReadyOrder:
     waits_for_all = False
 
     def next_of(self, ready: Iterator[T]) -> T | None:
-        """Chooses one of the results that are there; None where there is none."""
+        """Returns one of the results that are there; None where there is none."""
         return next(ready, None)
 
 
