@@ -2,7 +2,8 @@
 
 What always holds.
 - Nobody finds a part of it under its name, whatever ends the writing; what stood there before stays until then.
-- What is not completed is removed: by ``abandon``, by an exception in the ``with`` block, or with the object.
+- What is not completed is removed: by ``abandon``, by an exception in the ``with`` block, or with the object; never by a
+  process that was forked meanwhile.
 - Several processes may write the same file: the last one to complete it wins.
 """
 
@@ -51,7 +52,7 @@ class AtomicFile:
             self._part: _Local | _Remote = _Remote(name) if "://" in name else _Local(name)
         self._file = self._part.file
         self._state = WriteState()
-        self._removal = weakref.finalize(self, _remove, self._part)
+        self._removal = weakref.finalize(self, _remove, self._part, os.getpid())
 
     def __enter__(self) -> Self:
         return self
@@ -135,6 +136,8 @@ class _Remote:
         self._system.rm(self._name)
 
 
-def _remove(part: _Local | _Remote) -> None:
+def _remove(part: _Local | _Remote, process: int) -> None:
+    if process != os.getpid():  # a forked process has the object, and the file is its parent's
+        return
     with suppress(Exception):  # the disk may be full or the network gone: what ended the writing is what is told
         part.remove()

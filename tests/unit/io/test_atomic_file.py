@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -112,3 +116,21 @@ def test_files_that_are_not_local_are_renamed_as_well() -> None:
         raise ZeroDivisionError
     assert system.ls("/beside", detail=False) == ["/beside/a.bin"]
     system.rm("/beside", recursive=True)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_forked_process_leaves_the_file_to_its_parent(tmp_path: Path) -> None:
+    program = """
+        import os, sys
+        from headrace.io.atomic_file import AtomicFile
+        with AtomicFile(sys.argv[1]) as file:
+            file.write(b"all of it")
+            child = os.fork()
+            if not child:
+                file.abandon()
+                os._exit(0)
+            os.waitpid(child, 0)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "a.bin")]
+    subprocess.run(command, check=True, timeout=60)
+    assert (tmp_path / "a.bin").read_bytes() == b"all of it"
