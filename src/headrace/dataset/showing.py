@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable
 from typing import Any, Final
 
-from headrace.observe.tables import Table, cut, screen_width
+from headrace.observe.tables import Table, cut, printable, screen_width
 from headrace.plan.explain import abridged_plan
 from headrace.plan.node import INFINITE_CARDINALITY, Node
 from headrace.structure import flatten, paths_of
@@ -78,7 +78,7 @@ def _asked(ask: Callable[[], Any]) -> tuple[Any, str | None]:
     try:
         return ask(), None
     except Exception as error:  # noqa: BLE001 - whatever is wrong with a dataset, it can be shown
-        return None, f"{type(error).__name__}: {' '.join(str(error).split())}"
+        return None, printable(f"{type(error).__name__}: {' '.join(str(error).split())}")
 
 
 def _plan_lines(plan: Node, lines: int) -> list[str]:

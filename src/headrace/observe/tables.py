@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any, Final
 
-__all__ = ["Table", "cut", "plain", "screen_width", "seconds"]
+__all__ = ["Table", "cut", "plain", "printable", "screen_width", "seconds"]
 
 # As wide as code is here; a file, a log and a notebook's text may be scrolled.
 _UNKNOWN_WIDTH: Final = 120
@@ -37,6 +37,14 @@ def cut(text: str, width: int) -> str:
     while _columns(text) >= width:
         text = text[:-1]
     return f"{text}…"
+
+
+def printable(text: str) -> str:
+    """Returns a text in which whatever a terminal would take for a command is written as Python writes it.
+
+    Names of files come from others, and may hold such characters.
+    """
+    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def seconds(value: float) -> str:
@@ -68,7 +76,7 @@ class Table:
 
     def lines(self, width: int) -> list[str]:
         """Returns the table in ``width`` columns."""
-        rows = [self.titles, *self.rows]
+        rows = [self.titles, *((printable(row[0]), *row[1:]) for row in self.rows)]
         widths = [max(_columns(row[column]) for row in rows) for column in range(len(self.titles))]
         room = width - sum(widths[1:]) - len(_GAP) * (len(widths) - 1)
         if room < min(widths[0], _LEAST_NAME):

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from headrace.arguments import AUTOTUNE
+from headrace.observe.tables import printable
 from headrace.plan.facts import fact
 from headrace.plan.node import Node
 
@@ -84,7 +85,7 @@ def _line(node: Node, depth: int) -> str:
         for name, value in node.parameters().items()
         if value is not None and name not in ("function", "predicate")
     )
-    return f"{_indented(depth)}{node.label}{f' [{shown}]' if shown else ''}"
+    return _indented(depth) + printable(f"{node.label}{f' [{shown}]' if shown else ''}")
 
 
 def _abridged(value: object) -> str:

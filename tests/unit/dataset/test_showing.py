@@ -124,6 +124,12 @@ def test_what_is_left_out_pushes_nothing_out_of_sight(monkeypatch: pytest.Monkey
     ]
 
 
+def test_a_name_is_no_command_for_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = shown(hr.TextLineDataset("red\x1b[31m\n.txt").map(fails, name="two\nlines"), monkeypatch)
+    assert "TextLineDataset [paths=red\\x1b[31m\\n.txt]" in text
+    assert "map 'two\\nlines'" in text
+
+
 def test_of_many_components_the_first_and_the_last_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = data.from_tensors(tuple(range(30)))
     lines = [line.strip() for line in shown(dataset, monkeypatch).splitlines()]

@@ -101,6 +101,10 @@ def test_a_feed_shows_its_steps_and_the_pipeline_that_it_read() -> None:
     assert figures["pipeline"]["elements"] == 3
 
 
+def test_a_name_is_no_command_for_the_terminal() -> None:
+    assert Table(("name", "n"), [("red\x1b[31m", "1")]).lines(80)[1] == r"red\x1b[31m  1"
+
+
 @pytest.mark.parametrize(
     ("text", "width", "shown"),
     [

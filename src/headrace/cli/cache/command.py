@@ -15,6 +15,7 @@ import typer
 from headrace.caching.disk import SUFFIX, entries_of, is_being_filled, key_of
 from headrace.errors import DataLossError, NotFoundError
 from headrace.io.elements.file import ElementFile
+from headrace.observe.tables import printable
 
 __all__ = ["app"]
 
@@ -57,17 +58,12 @@ def list_caches(
         typer.echo(f"no cache in {folder}")
     for lock in sorted(folder.glob("*.lock")):
         if is_being_filled(lock) and not as_json:
-            typer.echo(_shown(f"{lock.stem}{SUFFIX}  is being filled"))
+            typer.echo(printable(f"{lock.stem}{SUFFIX}  is being filled"))
 
 
 def _line(facts: dict[str, Any]) -> str:
     state = facts.get("problem") or f"{facts['elements']:,} elements  key {facts['key']}"
-    return _shown(f"{facts['file']}  {facts['bytes'] / 1e6:,.1f} MB  {facts['written']}  {state}")
-
-
-def _shown(text: str) -> str:
-    """Returns the text without what a terminal would take for commands: names, keys and reasons may be a stranger's."""
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+    return printable(f"{facts['file']}  {facts['bytes'] / 1e6:,.1f} MB  {facts['written']}  {state}")
 
 
 @app.command()
@@ -78,7 +74,7 @@ def verify(folder: Folder) -> None:
     for path, found in entries:
         problem = _problem(found)
         broken += problem is not None
-        typer.echo(_shown(f"{path.name}  {problem or 'whole'}"))
+        typer.echo(printable(f"{path.name}  {problem or 'whole'}"))
     typer.echo(f"{len(entries)} caches, {broken} broken")
     if broken:
         raise typer.Exit(1)
@@ -103,7 +99,7 @@ def clear(folder: Folder) -> None:
         removed += 1
     for lock in sorted(folder.glob("*.lock")):
         if is_being_filled(lock):
-            typer.echo(_shown(f"{lock.stem}{SUFFIX}  is being filled, and left"))
+            typer.echo(printable(f"{lock.stem}{SUFFIX}  is being filled, and left"))
             continue
         for left in folder.glob(f"{lock.stem}{SUFFIX}.*.part"):
             left.unlink()
