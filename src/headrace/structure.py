@@ -33,7 +33,13 @@ from headrace.leaf_arrays import (
     stack,
     without_fixed_texts,
 )
-from headrace.record_classes import is_record_class, is_settled_tuple, register_named_tuple, register_record
+from headrace.record_classes import (
+    is_apart_from_optree,
+    is_record_class,
+    is_settled_tuple,
+    register_named_tuple,
+    register_record,
+)
 from headrace.tensor_spec import NAMESPACE, TensorSpec, dataset_spec
 
 __all__ = [
@@ -46,6 +52,7 @@ __all__ = [
     "columns_of",
     "flatten",
     "flatten_as_written",
+    "may_refuse",
     "nbytes_of",
     "needs_rows",
     "normalize",
@@ -83,6 +90,14 @@ def flatten(element: Element) -> tuple[list[Any], TreeDef]:
 def unflatten(treedef: TreeDef, leaves: Iterable[Any]) -> Element:
     """Returns the element of that structure with those leaves."""
     return optree.tree_unflatten(treedef, leaves)
+
+
+def may_refuse(treedef: TreeDef) -> bool:
+    """Returns whether a class of the user's, registered with optree, builds any of it: then ``unflatten`` may raise anything."""
+    kind = treedef.type
+    if kind is not None and treedef.kind == optree.PyTreeKind.CUSTOM and not is_apart_from_optree(kind, NAMESPACE):
+        return True
+    return not treedef.is_leaf() and any(map(may_refuse, treedef.children()))
 
 
 def paths_of(treedef: TreeDef) -> list[str]:

@@ -12,7 +12,7 @@ from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.known_as import known_as
 from headrace.ragged import padded
 from headrace.structure import TreeDef, flatten, flatten_as_written, paths_of
-from headrace.tensor_spec import TensorSpec
+from headrace.tensor_spec import Spec, TensorSpec
 
 __all__ = ["Padding"]
 
@@ -74,8 +74,13 @@ class Padding:
             return [self.values] * treedef.num_leaves
         return _values(treedef, self.values)
 
-    def stacked(self, treedef: TreeDef, columns: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
+    def stacked(self, treedef: TreeDef, columns: Sequence[Sequence[np.ndarray]], known: Spec) -> list[np.ndarray]:
         """Returns the padded batch, an array for each component.
+
+        Args:
+            treedef: the structure of the elements.
+            columns: the arrays of each component.
+            known: the specification of the elements, or None: it tells bytes from texts where none is there.
 
         Raises:
             InvalidArgumentError: the arrays do not fit together, or not with what was said.
@@ -84,11 +89,11 @@ class Padding:
         """
         shapes = self.shapes_of(treedef, [(None,) * column[0].ndim for column in columns])
         made = []
-        for path, column, shape, value in zip(
-            paths_of(treedef), columns, shapes, self._values_of(treedef), strict=True
+        for index, (path, column, shape, value) in enumerate(
+            zip(paths_of(treedef), columns, shapes, self._values_of(treedef), strict=True)
         ):
             try:
-                made.append(_padded(column, shape, value))
+                made.append(_padded(column, shape, _empty_bytes(column, known, index) if value is None else value))
             except (InvalidArgumentError, DataLossError) as error:
                 raise error.with_reason(_of_component(path, error.reason)) from None
             except TypeError as error:
@@ -98,6 +103,14 @@ class Padding:
 
 def _of_component(path: str, reason: str) -> str:
     return f"component {path}: {reason}" if path else reason
+
+
+def _empty_bytes(column: Sequence[np.ndarray], known: Spec, index: int) -> bytes | None:
+    """Returns what bytes are padded with, where there are none of which that could be seen."""
+    if column[0].dtype != object or any(array.size for array in column) or known is None:
+        return None
+    leaves = flatten(known)[0]
+    return b"" if index < len(leaves) and leaves[index].dtype is bytes else None
 
 
 def _padded(column: Sequence[np.ndarray], shape: Shape, value: Any) -> np.ndarray:

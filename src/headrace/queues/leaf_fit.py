@@ -49,9 +49,9 @@ def _objects(value: Any, kind: type, label: str) -> Any:
         return value
     array = value if isinstance(value, np.ndarray) else np.array(value, dtype=object)
     strings = array.astype(object) if array.dtype.kind in "US" else array
-    stranger = next((item for item in strings.ravel().tolist() if not isinstance(item, kind)), None)
-    if stranger is not None:
-        raise InvalidArgumentError(f"{label}: expected {kind.__name__}, got {type(stranger).__name__}")
+    for item in strings.ravel().tolist():
+        if not isinstance(item, kind):
+            raise InvalidArgumentError(f"{label}: expected {kind.__name__}, got {type(item).__name__}")
     return strings if strings.ndim else strings[()]
 
 

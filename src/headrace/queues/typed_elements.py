@@ -54,7 +54,7 @@ class TypedElements:
         """Returns the elements that lie along the first axis of every component."""
         labels = [self._label(at) for at in range(len(self.specs))]
         columns = [
-            _fitted(value, TensorSpec(None, spec.dtype), label)
+            _fitted(_column(value, spec), TensorSpec(None, spec.dtype), label)
             for value, spec, label in zip(self._split(vals), self.specs, labels, strict=True)
         ]
         check_lengths(columns, labels)
@@ -113,6 +113,11 @@ class TypedElements:
 
     def _label(self, at: int) -> str:
         return f"{self.queue}, component {at if self.names is None else repr(self.names[at])}"
+
+
+def _column(value: Any, spec: TensorSpec) -> Any:
+    """Returns an array of the items, where a list is given of what is any object: each is an element, as it is."""
+    return object_array(value) if spec.dtype is object and isinstance(value, (list, tuple)) else value
 
 
 def _fitted(value: Any, spec: TensorSpec, label: str) -> Any:

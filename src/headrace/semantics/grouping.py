@@ -19,6 +19,7 @@ from headrace.structure import (
     TreeDef,
     as_arrays,
     flatten,
+    may_refuse,
     needs_rows,
     normalize,
     paths_of,
@@ -50,7 +51,9 @@ def padded_batch(node: PaddedBatch, rows: Sequence[Element]) -> Element:
     treedef, columns = transpose(rows)
     if any(hasattr(type(column[0]), "__headrace_plan__") for column in columns):
         raise TypeError(PADS_NO_DATASETS)
-    return unflatten(treedef, node.padding.stacked(treedef, [as_arrays(column) for column in columns]))
+    return unflatten(
+        treedef, node.padding.stacked(treedef, [as_arrays(column) for column in columns], node.input.spec())
+    )
 
 
 def ragged_batch(node: RaggedBatch, rows: Sequence[Element]) -> Element:
@@ -108,7 +111,7 @@ def sliced(element: Element) -> Columns | Rows:
             message = f"component {path} has {len(array)} slices, the first component has {len(arrays[0])}"
             raise InvalidArgumentError(message)
     columns = Columns(treedef, arrays)
-    return Rows(list(map(normalize, columns.rows()))) if needs_rows(arrays) else columns
+    return Rows(list(map(normalize, columns.rows()))) if needs_rows(arrays) or may_refuse(treedef) else columns
 
 
 def turn_state(sizes: tuple[int, ...], turn: int, position: State, like: Element | None) -> State:

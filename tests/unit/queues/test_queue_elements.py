@@ -371,3 +371,18 @@ def test_a_closed_queue_says_in_tensorflows_words_what_is_missing() -> None:
     message = r"FIFOQueue 'rows' is closed and has insufficient elements \(requested 3, current size 0\)"
     with pytest.raises(OutOfRangeError, match=message):
         queue.dequeue_up_to(3)
+
+
+@pytest.mark.parametrize("items", [[{1}, {2}], (None, 1), [np.arange(2), np.arange(3)], [[1], [2, 3]]])
+def test_each_item_of_a_list_is_an_element_where_the_dtype_is_object(items: Any) -> None:
+    queue = FIFOQueue(capacity=9, dtypes=[object])
+    queue.enqueue_many([items])
+    for item in items:
+        np.testing.assert_equal(queue.dequeue(), item)
+
+
+@pytest.mark.parametrize("dtype", [str, bytes])
+def test_none_is_no_text(dtype: type) -> None:
+    queue = FIFOQueue(capacity=9, dtypes=[dtype])
+    with pytest.raises(InvalidArgumentError, match="got NoneType"):
+        queue.enqueue_many([[None, dtype()]])

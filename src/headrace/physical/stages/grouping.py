@@ -12,7 +12,7 @@ import numpy as np
 from headrace.blocks.block import Block, Failure, joined_block
 from headrace.blocks.cursor import Cursor, OffsetCursor, State, StridedCursor, input_state
 from headrace.blocks.origin import GroupedOrigin, Origin, slice_of
-from headrace.blocks.payload import BatchBufferView, Columns, Rows
+from headrace.blocks.payload import BatchBufferView, Columns, Payload, Rows
 from headrace.leaf_arrays import native
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
@@ -22,7 +22,7 @@ from headrace.physical.workers.parallel_stage import ParallelStage
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch, Unbatch
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.grouping import padded_batch, ragged_batch, sliced
-from headrace.structure import Element, unflatten
+from headrace.structure import Element, may_refuse, unflatten
 
 __all__ = ["BatchStage", "ChunkStage", "CombinedBatchStage", "UnbatchStage", "stacked_chunk"]
 
@@ -129,7 +129,9 @@ def _view(block: Block, columns: Columns, size: int) -> Block:
     arrays = [_owned(array).reshape(count, size, *array.shape[1:]) for array in columns.arrays]
     bounds = tuple((start, start + size) for start in range(0, len(block), size))
     origin = GroupedOrigin(block.origin, bounds)
-    payload = Columns(columns.treedef, arrays) if arrays else Rows([unflatten(columns.treedef, ())] * count)
+    payload: Payload = Columns(columns.treedef, arrays) if arrays else Rows([unflatten(columns.treedef, ())] * count)
+    if may_refuse(columns.treedef):
+        payload = Rows(payload.rows())  # now, where what one of them raises has its place
     return Block(payload, _positions(block, size), origin)
 
 
