@@ -6,7 +6,7 @@ next. Cursors are immutable and cheap to make, so every block carries one and a 
 checkpoint pays for ``state()``.
 
 Operations that map one element to one, or that can say at which input element each output began, add nothing
-to the state: their cursor is the input's, seen through the numbers of elements.
+to the state: their cursor is the input's, by the indices of elements.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class PositionsCursor:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class IndexCursor:
-    """In a source that reads by number."""
+    """In a source that is read by index."""
 
     index: int
 

@@ -22,7 +22,7 @@ def in_pieces(tree: Any) -> tuple[Any, list[Any]]:
     """Cuts off what lies deeper than some levels.
 
     Returns:
-        An equal tree without that, and a list of what was cut off: each as the number of the piece that it was cut from, the
+        An equal tree without that, and a list of what was cut off: each as the index of the piece that it was cut from, the
         keys that lead to its place there, and itself. Piece 0 is the tree.
     """
     if not _is_deep(tree):

@@ -18,8 +18,8 @@ class GatheredPayload:
 
     Args:
         parts: the payloads.
-        owners: the number of the part that each element is in (int64).
-        part_indices: its number in that part (int64).
+        owners: the index of the part that each element is in (int64).
+        part_indices: its index in that part (int64).
     """
 
     __slots__ = ("owners", "part_indices", "parts")

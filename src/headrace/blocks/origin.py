@@ -33,7 +33,7 @@ def subset(base: Indices, indices: Indices) -> Indices:
     if isinstance(indices, range):
         return base[indices.start : indices.stop : indices.step] if len(indices) else base[:0]
     if isinstance(base, range):
-        # Of a whole dataset in index space, the most common case, the numbers are the indices.
+        # Of a whole dataset in index space, the most common case, the items are the indices.
         return indices if base.start == 0 and base.step == 1 else base.start + base.step * indices
     return base[indices]
 
@@ -50,7 +50,7 @@ _LONG: Final = 200
 
 
 def is_long(origin: str) -> bool:
-    """Returns whether an origin has so many words that further operations add none to it."""
+    """Returns whether an origin is so long in words that further operations add nothing to it."""
     return len(origin) > _LONG
 
 
@@ -84,7 +84,7 @@ class Origin(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class IndexOrigin:
-    """Elements of a source that is read by number."""
+    """Elements of a source that is read by index."""
 
     indices: Indices
 

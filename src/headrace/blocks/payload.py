@@ -2,12 +2,12 @@
 
 A payload is immutable and comes in four forms, cheapest first; stages cut and pick without knowing which they hold:
 
-    Indexed   numbers into a source that reads by index: nothing has been read yet
+    Indexed   indices into a source that is read by index: nothing has been read yet
     Columns   one array a leaf, elements along the first axis
     Zipped    several payloads side by side
     Rows      a list of elements, for what fits no array
 
-So a shuffle over an indexed source moves numbers, and a batch after it reads whole batches at once: index
+So a shuffle over an indexed source moves indices, and a batch after it reads whole batches at once: index
 space needs no rule of its own.
 """
 
@@ -233,7 +233,7 @@ class BatchBufferView(Columns):
 
 
 class IndexSource(Protocol):
-    """What reads any of its elements by number, many at once."""
+    """What reads any of its elements by index, many at once."""
 
     @property
     def has_tuples(self) -> bool | None:

@@ -13,14 +13,14 @@ from headrace.structure import Element, object_array
 
 __all__ = ["SlotBuffer"]
 
-# Slots that are known to come have their memory from the beginning, up to so much: the system gives what is touched.
+# Slots that are known to come have their memory from the beginning, up to this much: the system gives what is touched.
 _MOST_RESERVED_BYTES: Final = 64 << 20
 
 
 class SlotBuffer:
     """Slots for elements; they grow as they are filled.
 
-    Indexed elements are kept as numbers, columns as columns, all else as objects. The first payload decides, and
+    Indexed elements are kept as indices, columns as columns, all else as objects. The first payload decides, and
     one of another form turns what is there into objects. As long as there was only one payload, it is kept as it is.
 
     Args:
@@ -75,7 +75,7 @@ class SlotBuffer:
         return len(self) * self._came_bytes // max(1, self._came)
 
     def rows(self) -> list[Element]:
-        """Returns the elements as far as their bytes ask for a look at them: in index space, their indices alone."""
+        """Returns the elements, of which the bytes are to be counted: in index space their indices alone."""
         held = self._only if self._only is not None else self.get(np.arange(self._filled))
         return [as_array(held.indices)] if isinstance(held, Indexed) else held.rows()
 
@@ -114,7 +114,7 @@ class SlotBuffer:
 
 
 def _nbytes_of(payload: Payload) -> int:
-    # A run of numbers is kept as its ends, until some of them are exchanged; but it will be, so it counts as it will.
+    # A run of indices is kept as its ends, until some of them are exchanged; but it will be, so it counts as it will.
     return 8 * len(payload) if isinstance(payload, Indexed) else payload.nbytes
 
 

@@ -36,25 +36,25 @@ class Buffering(DatasetMixin):
     ) -> Dataset:
         """Keeps the elements of the first whole epoch, in memory or on disk, and gives them again in every later one.
 
-        It is kept when an epoch was read to its end, or as far as its known number of elements; an epoch that was
-        left before keeps nothing and says so in the log. An epoch in which an element failed is not whole (tf.data
-        keeps its other elements, which hides the failure from the next epoch). An element that cannot be kept has the error
-        in its place; the others come all the same, and nothing of that epoch is kept.
+        An epoch is kept when it was read to its end, or up to its known number of elements. One that was left earlier keeps
+        nothing, and the log says so. Nor does one in which an element failed (tf.data keeps its other elements, which
+        hides the failure from the next epoch). An element that cannot be kept has an error in its place; the others
+        come all the same, and nothing of that epoch is kept.
 
         On disk, arrays are mapped into memory and read by index. One process fills a cache while others read through;
-        a process that is killed leaves nothing that counts. ``key=hr.fingerprint`` finds the cache again when the same
+        what a killed process wrote is never used. ``key=hr.fingerprint`` finds the cache again when the same
         pipeline is built anew, and fills another when anything changed in its operations, functions or files. A key that is a
-        function is asked again when the epoch is whole: where something changed after the dataset was built, nothing is kept,
-        and a warning says what. Under ``Options(seed=)``, where it decides what the elements are, each seed has its own,
-        whatever the key. Without a key the folder is one pipeline's, and another's is refused.
+        function is called again when the epoch is whole: if something changed after the dataset was built, nothing is kept,
+        and a warning says what. Each ``Options(seed=)`` has a cache of its own, whatever the key, if the elements depend on
+        the seed. Without a key the folder belongs to one pipeline, and any other that uses it is an error.
 
         Args:
             filename: the folder of a cache on disk; empty keeps elements in memory.
-            name: how messages and statistics call the operation.
-            key: names the cache within the folder: a text, which is taken at its word, or a function of the dataset such as
+            name: what the operation is called in messages and statistics.
+            key: names the cache within the folder: a text that you choose, or a function of the dataset such as
                 ``hr.fingerprint``.
-            max_bytes: how many bytes the elements may hold; None is without a bound. Where only their file on disk would be
-                larger, nothing is kept, and a warning says so.
+            max_bytes: how many bytes the elements may hold; None sets no bound. If only their file on disk would be larger,
+                nothing is kept, and a warning says so.
 
         Raises:
             InvalidArgumentError: a key without a folder; a folder that holds another pipeline's elements; while
@@ -96,13 +96,13 @@ class Buffering(DatasetMixin):
     def prefetch(self, buffer_size: int | None, name: str | None = None) -> Dataset:
         """Makes the same elements ready in a thread of their own, before they are asked for.
 
-        Elements move in blocks, with and without it: of a cheap operation about a millisecond of work is done at once. So a
-        function is called further ahead than tf.data would call it, with ``prefetch(0)`` as with none; and besides those that
-        lie ready there is the block in work and the block in hand, each of at most a quarter of ``buffer_size``.
+        Elements move in blocks, with and without it: about a millisecond of work of a cheap operation is done at once. So a
+        function is called further ahead than tf.data would call it, even with ``prefetch(0)``. Besides the elements that
+        are ready, there is one block being made and one being delivered, each of at most a quarter of ``buffer_size``.
 
         Args:
-            buffer_size: how many elements may lie ready; 0 changes nothing, ``hr.AUTOTUNE`` and None leave it to headrace.
-            name: how messages and statistics call the operation.
+            buffer_size: how many elements may be ready; 0 changes nothing, ``hr.AUTOTUNE`` and None leave it to headrace.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: the size is negative and not ``hr.AUTOTUNE``.
@@ -116,11 +116,11 @@ class Buffering(DatasetMixin):
         return self._of(Prefetch(input=self._plan, buffer_size=size, name=name))
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
-        """Runs the same elements as the options say; where options meet, the later ones win.
+        """Sets how a run works, as in ``hr.Options``; the elements stay the same. Of options set twice, the later ones win.
 
         Args:
             options: an ``hr.Options``.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             TypeError: it is something else.

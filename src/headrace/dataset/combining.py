@@ -1,4 +1,4 @@
-"""The operation that puts the elements of several datasets together."""
+"""The operation that pairs the elements of several datasets."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ __all__ = ["Combining"]
 
 
 class Combining(DatasetMixin):
-    """The operation that puts the elements of several datasets together."""
+    """The operation that pairs the elements of several datasets."""
 
     __slots__ = ()
 
     @classmethod
     def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
-        """Puts one element of each dataset together; the shortest ends it.
+        """Makes tuples, dicts or other structures of one element of each dataset; the shortest dataset ends it.
 
-        Where one fails, its error stands in place of the whole row. Of a failure and an end in one row the first decides, in
-        the order of the datasets (of a dict: of its keys, sorted): a failure is raised and then it ends, an end hides it.
+        If one of them fails, its error takes the place of the whole row. If one fails where another has ended, the first of the
+        two decides, in the order of the datasets (of a dict: of its sorted keys): a failure is raised before the end, an end hides it.
 
         Args:
             *args: datasets, or one structure (tuple, dict, …) of datasets.
             datasets: the structure by name, instead of ``args``.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             TypeError: no dataset, a list, something that is no dataset, or both forms at once.

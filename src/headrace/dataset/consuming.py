@@ -1,4 +1,4 @@
-"""What is asked of a dataset: its elements, their number and kind, its plan."""
+"""What a dataset can be asked for: its elements, how many they are and of what kind, its plan."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["Consuming"]
 
 
 class Consuming(DatasetMixin):
-    """What is asked of a dataset: its elements, their number and kind, its plan."""
+    """What a dataset can be asked for: its elements, how many they are and of what kind, its plan."""
 
     __slots__ = ()
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
-        """Applies a function to the whole dataset, so that one's own operations chain like others.
+        """Applies a function to the whole dataset, so that your own operations chain like the others.
 
         Args:
             transformation_func: called with this dataset; returns another.
@@ -47,13 +47,13 @@ class Consuming(DatasetMixin):
         return result
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any], name: str | None = None) -> Any:
-        """Draws all elements together into one state.
+        """Reduces all elements to one state.
 
         Args:
-            initial_state: a structure; what an empty dataset gives. It is copied.
+            initial_state: a structure, which an empty dataset returns. It is copied.
             reduce_func: called with the state and an element (not unpacked); returns the new state, which may be the same one,
                 changed in place.
-            name: how messages call the operation.
+            name: what the operation is called in messages.
 
         Raises:
             TypeError: the function returned a state of another structure, shape or dtype.
@@ -76,10 +76,10 @@ class Consuming(DatasetMixin):
         return state
 
     def get_single_element(self, name: str | None = None) -> Any:
-        """Returns the one element of a dataset that has one.
+        """Returns the element of a dataset that has exactly one.
 
         Args:
-            name: how messages call the operation.
+            name: what the operation is called in messages.
 
         Raises:
             InvalidArgumentError: there is none, or more than one.
@@ -103,8 +103,8 @@ class Consuming(DatasetMixin):
     def cardinality(self) -> int:
         """Returns how many elements an epoch has; ``hr.INFINITE_CARDINALITY`` or ``hr.UNKNOWN_CARDINALITY`` otherwise.
 
-        Groups, buckets and a parallel ``interleave`` of an endless dataset count as infinite, as in tf.data, though a function that
-        gives empty datasets alone would make no element. ``len`` of what is infinite or unknown is a TypeError.
+        Groups, buckets and a parallel ``interleave`` of an endless dataset count as infinite, as in tf.data, even if their function
+        only ever returns empty datasets. ``len`` of what is infinite or unknown is a TypeError.
 
         Example:
             >>> import headrace as hr
@@ -121,23 +121,23 @@ class Consuming(DatasetMixin):
         return count
 
     def __getitem__(self, index: SupportsIndex) -> Any:
-        """Returns the element with a number, as ``tf.data.experimental.at``: what it needs is computed, and nothing else.
+        """Returns the element at an index, as ``tf.data.experimental.at``, and computes only what that element needs.
 
-        Numbers are those of the first epoch: ``ds[i]`` is ``list(ds)[i]`` of a dataset that was not iterated over yet, so a
-        shuffle is always in its first order. An element that fails raises its error, and keeps its number.
+        Indices are those of the first epoch: ``ds[i]`` is ``list(ds)[i]`` of a dataset that was not iterated over yet, so a
+        shuffle is always in its first order. An element that fails raises its error, and keeps its index.
 
         It works after ``from_tensors``, ``from_tensor_slices``, ``range``, ``counter``, ``random``, ``source``, ``load``, the files that
-        are read by number, and ``map``, ``random_map``, ``enumerate``, ``batch``, ``padded_batch``, ``ragged_batch``, ``take``, ``skip``,
+        are read by index, and ``map``, ``random_map``, ``enumerate``, ``batch``, ``padded_batch``, ``ragged_batch``, ``take``, ``skip``,
         ``shard``, ``shuffle``, ``repeat``, ``concatenate``, ``zip``, ``cache`` (which it reads and does not fill), ``prefetch``,
         ``with_options`` and ``assert_cardinality``. A dataset with a length is also a map-style dataset for PyTorch's
         ``DataLoader``.
 
         Args:
-            index: from 0; a negative number counts from the end.
+            index: from 0; a negative index counts from the end.
 
         Raises:
             IndexError: there is no such element.
-            TypeError: the index is no int, or only a run could tell which element has which number; the operation is named.
+            TypeError: the index is no int, or only a run could tell which element has which index; the operation is named.
             HeadraceError: the error of the element, if it fails.
 
         Example:
@@ -146,16 +146,16 @@ class Consuming(DatasetMixin):
             >>> ds[1], ds[-1], len(ds)
             (array([16, 25, 36, 49]), array([64, 81]), 3)
         """
-        number = _number(index)
+        wanted = _as_int(index)
         if self._access is None:
             from headrace.backends.access import element_access
 
             self._access = element_access(self._plan)
         length = self._access.length
-        inside = number + (length or 0) if number < 0 else number
+        inside = wanted + (length or 0) if wanted < 0 else wanted
         if inside < 0 or (length is not None and inside >= length):
-            has = "no end, and so no negative numbers" if length is None else f"{length} elements"
-            raise IndexError(f"there is no element {number}: the dataset has {has}")
+            has = "no end, and so no negative indices" if length is None else f"{length} elements"
+            raise IndexError(f"there is no element {wanted}: the dataset has {has}")
         try:
             return self._access.at(inside)[0]
         except HeadraceError as error:
@@ -170,11 +170,11 @@ class Consuming(DatasetMixin):
     def element_spec(self) -> Any:
         """The structure of ``TensorSpec`` of an element; ``hr.DatasetSpec`` where an element is a dataset, as a window is.
 
-        What follows from the operations is exact, with None for sizes that vary. A Python function is not traced: the plan is
-        run until it gives its first element, and after a function the specification is that of what it returned on the way.
+        What follows from the operations is exact, with None for sizes that vary. A Python function is not traced: the plan
+        runs until it gives its first element, and what each function returned meanwhile is its specification.
         A size in which its results differ is None, and so is one that equals a size of its input that is known to vary: after
         ``batch(32).map(scaled)`` the first size is None, because the last batch may be short. What a function returns only
-        later, no look can tell: a map that makes longer and longer rows says what the first were.
+        later cannot be known: of a map that makes longer and longer rows, the specification is that of the first.
 
         Raises:
             OutOfRangeError: the dataset is empty, and only an element could tell.
@@ -206,7 +206,7 @@ class Consuming(DatasetMixin):
         return NumpyIterator(self._plan)
 
     def explain(self) -> str:
-        """Returns the plan as it was written and, where that differs, as it will run.
+        """Returns the plan as it was written and, if that differs, as it will run.
 
         Example:
             >>> import headrace as hr
@@ -228,14 +228,14 @@ class Consuming(DatasetMixin):
         return DatasetIterator(self._plan)
 
 
-def _number(index: object) -> int:
+def _as_int(index: object) -> int:
     """Returns an index as an int.
 
     Raises:
-        TypeError: it is none.
+        TypeError: it is no int.
     """
     if isinstance(index, slice):
         raise TypeError("a dataset has no slices: write ds.skip(start).take(stop - start), or ds.shard(step, 0)")
     if isinstance(index, bool) or not hasattr(index, "__index__"):
-        raise TypeError(f"the number of an element must be an int, not {index!r}")
+        raise TypeError(f"the index of an element must be an int, not {index!r}")
     return int(index.__index__())

@@ -37,7 +37,7 @@ __all__ = ["Dataset"]
 
 @known_as("class of Dataset")
 class _DatasetClass(abc.ABCMeta):  # an ABCMeta, so that a class may be a Dataset and torch's IterableDataset
-    """The class of ``Dataset``, for constructors that it has not: ``Dataset.from_list``."""
+    """The class of ``Dataset``, for constructors that it does not have: ``Dataset.from_list``."""
 
     if not TYPE_CHECKING:  # a type checker would take it for a promise that there is any name
 
@@ -93,7 +93,7 @@ class Dataset(
         return Dataset(plan)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Returns one object, not its elements: NumPy must not read a whole dataset because it has a length and numbers."""
+        """Returns one object, not its elements: NumPy must not read a whole dataset because it has a length and indices."""
         whole = np.empty((), object)
         whole[()] = self
         return whole if dtype is None else whole.astype(dtype)

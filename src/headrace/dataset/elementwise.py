@@ -34,24 +34,24 @@ class Elementwise(DatasetMixin):
         on_error: str | Callable[[HeadraceError], Any] = "raise",
         output_buffer_size: int | None = None,
     ) -> Dataset:
-        """Replaces each element by what a function makes of it.
+        """Replaces each element by what a function returns for it.
 
         Args:
             map_func: called with the element; a tuple is unpacked into arguments. A list that it returns is a
-                tuple, as in tf.data. It may return one array again and again, filled anew: what it may still hold is copied.
-            num_parallel_calls: how many calls may run at once in the pipeline's workers, whatever stands beside this
-                map, and together if the pipeline reads it twice; ``hr.AUTOTUNE`` takes one a core that this process may
-                use. None calls it in the thread that reads. In a dataset that a function of ``interleave`` or
+                tuple, as in tf.data. It may return the same array again and again, filled anew: what it may still hold is copied.
+            num_parallel_calls: how many calls may run at once in the pipeline's workers, whatever other maps
+                do, and counted together if the pipeline reads it twice; ``hr.AUTOTUNE`` takes one for each core that this
+                process may use. None calls it in the thread that reads. In a dataset that a function of ``interleave`` or
                 ``flat_map`` opens, there is one call at a time.
-            deterministic: False lets elements come in the order in which they are done.
+            deterministic: False delivers elements in the order in which they are done.
             synchronous: as in tf.data: True says that the function is called in the thread that reads, which is so
                 without ``num_parallel_calls`` in any case.
-            use_unbounded_threadpool: taken for tf.data's sake; the pipeline's one pool has as many threads as are needed.
-            name: how messages and statistics call the operation.
+            use_unbounded_threadpool: accepted as in tf.data, and ignored: the pipeline's one pool has as many threads as are needed.
+            name: what the operation is called in messages and statistics.
             on_error: what becomes of an element on which the function failed: ``"raise"`` gives its error in its place;
-                ``"skip"`` leaves it out, names it in the log, and counts it in ``stats()`` (``Options(max_failures=…)``
-                bounds how many); a function is called with the error and returns what comes instead.
-            output_buffer_size: how many elements may lie ready after the map, as in TensorFlow 1: the same as a
+                ``"skip"`` drops it, names it in the log, and counts it in ``stats()`` (``Options(max_failures=…)``
+                bounds how many); a function is called with the error and returns an element instead.
+            output_buffer_size: how many elements may be ready after the map, as in TensorFlow 1: the same as a
                 ``prefetch`` of that size.
 
         Raises:
@@ -91,17 +91,17 @@ class Elementwise(DatasetMixin):
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Replaces each element by what a function makes of it with random numbers of its own.
+        """Replaces each element by what a function returns for it and random numbers of its own.
 
-        The numbers depend on the seed, the epoch, and the element's number alone. So an augmentation is the same whatever
-        runs it: any number of workers, any executor, a run that was stopped and resumed. The next epoch has others.
+        The numbers depend only on the seed, the epoch, and the element's index. So an augmentation is the same with any
+        number of workers, any executor, and after a resume. The next epoch has others.
 
         Args:
             map_func: called with a ``numpy.random.Generator`` and the element, a tuple unpacked.
             seed: makes the numbers reproducible; None draws fresh entropy for this dataset.
             num_parallel_calls: as in ``map``.
             deterministic: as in ``map``.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: ``num_parallel_calls`` is neither positive nor ``hr.AUTOTUNE``.
@@ -132,7 +132,7 @@ class Elementwise(DatasetMixin):
 
         Args:
             predicate: called with the element, a tuple unpacked, which it sees read-only; returns a bool.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: while iterating, in place of an element for which it returned no bool.
@@ -149,7 +149,7 @@ class Elementwise(DatasetMixin):
 
         Args:
             start: the first number.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Example:
             >>> import headrace as hr

@@ -22,10 +22,10 @@ class Feeding(DatasetMixin):
     def to_torch(
         self, device: Any = None, dtype: Any = None, pin_memory: bool | str = "auto", buffer_size: int = 2
     ) -> Feed:
-        """Gives the elements as PyTorch's tensors, on a device before the training loop asks for them.
+        """Returns a feed of the elements as PyTorch tensors, which are on a device before the training loop asks for them.
 
         On the CPU a tensor shares its memory with the batch, and nothing is copied. On CUDA batches go through pinned
-        memory that is used again, are copied by a stream of their own while the step computes, and are handed over in
+        memory that is reused, are copied on a stream of their own while the step computes, and are handed over in
         the order of the loop's stream. Texts and objects stay what they are.
 
         What is returned is iterated once an epoch. Its iterator has ``state_dict`` and ``load_state_dict``, which count
@@ -37,10 +37,10 @@ class Feeding(DatasetMixin):
         element once, in order, whatever ``n`` is: its workers deal them out, each running the pipeline for its part.
 
         Args:
-            device: where to; the CPU by default.
+            device: where the tensors go; the CPU by default.
             dtype: a ``torch.dtype`` for tensors of floats; None leaves them as they are.
             pin_memory: ``"auto"`` pins for CUDA; True also for tensors that stay on the CPU; False never.
-            buffer_size: how many elements may lie ready on the device; 0 brings each when it is asked for.
+            buffer_size: how many elements may be ready on the device; 0 copies each when it is asked for.
 
         Raises:
             MissingExtraError: PyTorch is not installed.
@@ -63,7 +63,7 @@ class Feeding(DatasetMixin):
         return TorchFeed(self._plan, transfer, size)
 
     def to_jax(self, device: Any = None, sharding: Any = None, buffer_size: int = 2) -> Feed:
-        """Gives the elements as JAX's arrays, on a device, or sharded over several, before the training loop asks for them.
+        """Returns a feed of the elements as JAX arrays, on a device or sharded over several before the training loop asks for them.
 
         What is returned is iterated as that of ``to_torch``, with state and statistics. JAX keeps 32 bits unless
         ``jax_enable_x64`` is set: numbers that do not fit are an error, and where floats of 64 bits are rounded the log
@@ -72,7 +72,7 @@ class Feeding(DatasetMixin):
         Args:
             device: a ``jax.Device``; JAX's default one otherwise.
             sharding: a ``jax.sharding.Sharding`` for every array, instead of a device.
-            buffer_size: how many elements may lie ready on the device; 0 brings each when it is asked for.
+            buffer_size: how many elements may be ready on the device; 0 copies each when it is asked for.
 
         Raises:
             MissingExtraError: JAX is not installed.
@@ -96,8 +96,8 @@ class Feeding(DatasetMixin):
 
         Put it last: what follows in ``tf.data`` has no state and no statistics of headrace's.
 
-        What the operations tell of an element is exact. Behind a Python function only a look at the first elements tells its
-        structure, dtypes and ranks; every size there is None. Each element is then held against it: one that is something else
+        What the operations tell of an element is exact. After a Python function only a look at the first elements tells its
+        structure, dtypes and ranks; every size there is None. Each element is then compared with it: one that differs
         is an error, and nothing is cast. The cardinality is this dataset's.
 
         Args:

@@ -1,4 +1,4 @@
-"""The fingerprint of a dataset's elements, for those who keep them."""
+"""The fingerprint of a dataset's elements, for whatever keeps them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def fingerprint(dataset: object, *, explain: bool = False) -> str:
 
     Workers, buffers and other options do not count, nor does where a function stands. Of installed packages, and of
     headrace itself, the version counts. What a function finds only when it runs (a file whose name it computes, the clock,
-    the network) nobody can see.
+    the network) cannot be seen.
 
     Args:
         dataset: a ``Dataset``.
@@ -42,7 +42,7 @@ def fingerprint(dataset: object, *, explain: bool = False) -> str:
     Raises:
         TypeError: it is no dataset.
         InvalidArgumentError: the elements depend on something that has no fingerprint, such as an open file, a lock, a
-            running generator, ``eval`` or ``globals()``; the operation and the value are named. A class of one's own may have a
+            running generator, ``eval`` or ``globals()``; the operation and the value are named. A class of yours may have a
             ``__headrace_fingerprint__()`` that returns what its objects depend on; then nothing else of them counts.
         NotFoundError: a file that is read is not there.
 

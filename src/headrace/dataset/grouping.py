@@ -30,15 +30,15 @@ class Grouping(DatasetMixin):
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Stacks runs of consecutive elements along a new first axis, into arrays of their own.
+        """Combines consecutive elements into batches, stacked along a new first axis into arrays of their own.
 
         Args:
             batch_size: how many elements a batch has.
-            drop_remainder: whether a last batch with fewer is left out.
-            num_parallel_calls: how many batches may be put together at once in the pipeline's workers; ``hr.AUTOTUNE``
-                takes one a core. It pays where copying is the work: large elements, or a shuffle over arrays.
-            deterministic: taken for tf.data's sake; batches come in order in any case.
-            name: how messages and statistics call the operation.
+            drop_remainder: whether a last batch with fewer elements is dropped.
+            num_parallel_calls: how many batches may be made at once in the pipeline's workers; ``hr.AUTOTUNE``
+                takes one for each core. It pays where copying is the work: large elements, or a shuffle over arrays.
+            deterministic: accepted as in tf.data, and ignored: batches always come in order.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: a number is below 1; or, while iterating, elements that differ in structure, shape
@@ -68,7 +68,7 @@ class Grouping(DatasetMixin):
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Stacks runs of consecutive elements, each component padded at its end to one shape.
+        """Combines consecutive elements into batches, each component padded at its end to one shape.
 
         Args:
             batch_size: how many elements a batch has.
@@ -77,8 +77,8 @@ class Grouping(DatasetMixin):
             padding_values: one value for all components, or a structure of values; 0 and empty texts by default, and where
                 None stands for a component, or for a whole part of the structure. Values are of the component's kind; they
                 need not have its very dtype, as in tf.data. ``"?"`` pads texts of ``str`` and of ``bytes`` alike.
-            drop_remainder: whether a last batch with fewer is left out.
-            name: how messages and statistics call the operation.
+            drop_remainder: whether a last batch with fewer elements is dropped.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: the size is below 1; a shape or structure that does not fit, at once where that is known;
@@ -112,16 +112,16 @@ class Grouping(DatasetMixin):
         row_splits_dtype: Any = np.int64,
         name: str | None = None,
     ) -> Dataset:
-        """Batches consecutive elements whose first axes differ in length, as ``hr.RaggedTensor``; nothing is padded.
+        """Combines consecutive elements whose first axes differ in length into batches of ``hr.RaggedTensor``; nothing is padded.
 
         Components without axes are stacked, as in ``batch``. Axes after the first must agree (tf.data also makes those
         ragged whose size it does not know).
 
         Args:
             batch_size: how many elements a batch has.
-            drop_remainder: whether a last batch with fewer is left out.
+            drop_remainder: whether a last batch with fewer elements is dropped.
             row_splits_dtype: int64 or int32.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: the size is below 1, or another dtype; while iterating, elements that differ in structure,
@@ -150,9 +150,9 @@ class Grouping(DatasetMixin):
         """Makes batches of another size: the same as ``unbatch`` and ``batch``.
 
         Args:
-            batch_size: how many elements a batch has; several numbers take turns, and a 0 among them gives an empty batch.
-            drop_remainder: whether a last batch with fewer is left out.
-            name: how messages and statistics call the operation.
+            batch_size: how many elements a batch has; several sizes take turns, and a 0 among them gives an empty batch.
+            drop_remainder: whether a last batch with fewer elements is dropped.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: a size is negative, or no size is above 0 (tf.data never ends then); an element is a
@@ -180,10 +180,10 @@ class Grouping(DatasetMixin):
         )
 
     def unbatch(self, name: str | None = None) -> Dataset:
-        """Cuts each element into its slices along the first axis.
+        """Splits each element into its slices along the first axis.
 
         Args:
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: a component is a scalar, or the first axes differ in length; at once where that is

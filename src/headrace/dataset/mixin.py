@@ -23,7 +23,7 @@ class DatasetMixin:
     __slots__ = ("_access", "_plan")
 
     _plan: Node
-    _access: Access | None  # to elements by number, once one was asked for
+    _access: Access | None  # to elements by index, once one was asked for
 
     @staticmethod
     def _of(plan: Node) -> Dataset:

@@ -39,26 +39,26 @@ class Mixing(DatasetMixin):
         repeat: Repeats | Sequence[Repeats] = False,
         name: str | None = None,
     ) -> Dataset:
-        """Takes each element from a dataset that is drawn at random: a mixture.
+        """Mixes datasets: each element comes from one that is drawn at random.
 
-        A draw is made among the datasets that have not ended, in proportion to their weights. What was drawn stands in
-        ``stats()`` of the iterator: ``stages`` has this operation's ``drawn``, with the elements and the share of each
+        A draw is made among the datasets that have not ended, in proportion to their weights. What was drawn is in
+        the iterator's ``stats()``: in ``stages`` this operation has ``drawn``, the elements and the share of each
         dataset.
 
         Args:
             datasets: datasets of one structure.
             weights: a float for each dataset, in any unit; those that are not above 0 are never drawn. None draws all
-                alike. A dataset of such weights gives them anew for each draw, and its end is the end.
+                equally often. A dataset of such weights gives new ones for each draw, and ends the mixture when it ends.
             seed: makes the draws reproducible.
             stop_on_empty_dataset: True ends with the first dataset that is drawn and has nothing more. It keeps the
                 proportions to the end; False goes on with the others.
             rerandomize_each_iteration: True draws anew in each epoch; otherwise every epoch makes the same draws.
-            repeat: how often each dataset comes: True for without end, False for once, or a number; or a sequence
+            repeat: how often each dataset is repeated: True without end, False once, or a number of times; or a sequence
                 of these, one for each dataset. A dataset that is shuffled comes in another order each time.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
-            TypeError: weights are ints, structures differ, or a dataset is none.
+            TypeError: weights are ints, structures differ, or something is no dataset.
             InvalidArgumentError: there is no dataset, or not one weight (or repeat) for each.
 
         Example:
@@ -107,14 +107,14 @@ class Mixing(DatasetMixin):
 
         Args:
             datasets: datasets of one structure.
-            choice_dataset: int64 scalars from 0 to one less than there are datasets; its end is the end.
+            choice_dataset: int64 scalars from 0 to one less than there are datasets; its end ends the mixture.
             stop_on_empty_dataset: True ends with the first dataset that is chosen and has nothing more; False passes
                 over such choices.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
-            TypeError: structures differ, a dataset is none, or choices are known not to be int64 scalars.
-            InvalidArgumentError: there is no dataset; or, in place of an element, a choice names none.
+            TypeError: structures differ, something is no dataset, or choices are known not to be int64 scalars.
+            InvalidArgumentError: there is no dataset; or, in place of an element, a choice that names no dataset.
             FailedPreconditionError: while iterating, a million choices in a row named datasets that have ended (where
                 tf.data goes on without end).
 
@@ -149,11 +149,11 @@ class Mixing(DatasetMixin):
 
         Args:
             class_func: called with an element (a tuple is unpacked); returns its class, an int from 0 on.
-            target_dist: how often each class shall come, in any unit.
+            target_dist: how often each class should come, in any unit.
             initial_dist: how often each class comes, in any unit. None estimates it from the elements themselves, 32
                 at a time; the counts are part of the iterator's state.
             seed: makes the draws reproducible; they differ from epoch to epoch.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: the distributions have different lengths, negative numbers, or nothing but zeros;
@@ -180,7 +180,7 @@ class Mixing(DatasetMixin):
 
 
 def _plans(datasets: Any, repeat: Repeats | Sequence[Repeats], *, stage: str) -> list[Node]:
-    """Returns the plans of the datasets, each repeated as it shall be."""
+    """Returns the plans of the datasets, each repeated as asked."""
     if isinstance(datasets, DatasetMixin) or not isinstance(datasets, Sequence):
         raise TypeError(f"{stage}: expected a list of datasets, not {type(datasets).__name__}")
     if not datasets:

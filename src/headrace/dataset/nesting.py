@@ -20,11 +20,11 @@ class Nesting(DatasetMixin):
     __slots__ = ()
 
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Dataset:
-        """Gives the elements of the dataset that a function makes of each element, one dataset after the other.
+        """Maps each element to a dataset, and gives the elements of these datasets, one dataset after the other.
 
         Args:
             map_func: called with the element, a tuple unpacked; returns a ``Dataset``.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Example:
             >>> import headrace as hr
@@ -42,17 +42,17 @@ class Nesting(DatasetMixin):
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Gives the elements of the datasets that a function makes of elements, several of them open at once.
+        """Maps each element to a dataset, and gives the elements of several of these datasets in turn.
 
         The order does not depend on ``num_parallel_calls``.
 
         Args:
             map_func: called with the element, a tuple unpacked; returns a ``Dataset``.
             cycle_length: how many datasets are open at once; 4 by default, on every machine.
-            block_length: how many elements each gives in its turn.
+            block_length: how many elements each of them gives in its turn.
             num_parallel_calls: how many of them may be read at once, ahead of their turns.
-            deterministic: False takes from whichever has something ready.
-            name: how messages and statistics call the operation.
+            deterministic: False takes elements from any dataset that has some ready.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: a length is below 1, or ``num_parallel_calls`` exceeds ``cycle_length``.

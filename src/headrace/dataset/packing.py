@@ -36,19 +36,19 @@ class Packing(DatasetMixin):
         ids, positions), each in the element's structure. Ids and positions are int32.
 
         All components of an element go into the same row as the same segment; they need not be equally long. A sequence
-        without tokens goes nowhere. Sequences that differ in structure, dtype or further axes never share a row.
+        without tokens is dropped. Sequences that differ in structure, dtype or further axes never share a row.
 
         Args:
             length: how many tokens a row has; an int, or a structure with one for each component.
             strategy: ``"first_fit"`` puts a sequence into the oldest open row with room, ``"best_fit"`` into the one with the
-                least room that suffices; where none has room and no further row may be opened, the oldest goes out, or
+                least room that suffices; where none has room and no further row may be opened, the oldest is finished, or
                 the fullest. ``"concat_then_split"`` lays sequences end to end and cuts where a row is full: no padding
                 but at the end, and a sequence that is cut goes on as a new segment, from position 0, in the next row; its
                 components must be equally long.
             open_rows: how many rows may be open at once; more of them leave less padding and cost more time.
             truncate: whether a sequence longer than a row is cut, instead of failing.
             padding_value: what fills the rest of a row; one value, or a structure with one for each component.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: an argument is out of range; or, while iterating, in place of the element: a component is a

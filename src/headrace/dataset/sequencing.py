@@ -1,4 +1,4 @@
-"""Operations that choose which elements come: some of them, all of them again, and then others."""
+"""Operations that choose which elements come: some of them, all of them again, or others after them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Sequencing"]
 
 
 class Sequencing(DatasetMixin):
-    """Operations that choose which elements come: some of them, all of them again, and then others."""
+    """Operations that choose which elements come: some of them, all of them again, or others after them."""
 
     __slots__ = ()
 
@@ -22,8 +22,8 @@ class Sequencing(DatasetMixin):
         """Repeats the dataset; each turn is an epoch of its own for what is random in it.
 
         Args:
-            count: how often; None or a negative number never ends, 0 is empty.
-            name: how messages and statistics call the operation.
+            count: how often; None or a negative number repeats without end, 0 is empty.
+            name: what the operation is called in messages and statistics.
 
         Example:
             >>> import headrace as hr
@@ -37,7 +37,7 @@ class Sequencing(DatasetMixin):
 
         Args:
             count: how many; a negative number takes all.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Example:
             >>> import headrace as hr
@@ -50,8 +50,8 @@ class Sequencing(DatasetMixin):
         """Skips the first elements.
 
         Args:
-            count: how many are left out; a negative number leaves none.
-            name: how messages and statistics call the operation.
+            count: how many are skipped; a negative number skips all.
+            name: what the operation is called in messages and statistics.
 
         Example:
             >>> import headrace as hr
@@ -61,15 +61,15 @@ class Sequencing(DatasetMixin):
         return self._of(Skip(input=self._plan, count=count, name=name))
 
     def shard(self, num_shards: int, index: int, name: str | None = None) -> Dataset:
-        """Takes every ``num_shards``-th element, from the ``index``-th on.
+        """Takes every ``num_shards``-th element, starting with the ``index``-th.
 
-        The shards are parts of one order, so that order must be the same in all processes: shard before a shuffle, or give the
+        Shards are parts of one order, which must be the same in all processes: shard before a shuffle, or give the
         shuffle a seed. A shuffle (or ``list_files``, or a mixture) without one before a shard is named in the log, once.
 
         Args:
             num_shards: how many shards there are.
             index: which one this is, from 0.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: the index is not in [0, num_shards).
@@ -86,7 +86,7 @@ class Sequencing(DatasetMixin):
 
         Args:
             dataset: elements of the same structure and dtypes.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             TypeError: it is no dataset, or structure or dtypes are known to differ.

@@ -26,16 +26,16 @@ class Shuffling(DatasetMixin):
         reshuffle_each_iteration: bool = True,
         name: str | None = None,
     ) -> Dataset:
-        """Gives the elements in random order, drawn from a buffer that is filled up in order.
+        """Shuffles the elements: each is drawn at random from a buffer, which the next element of the input fills up again.
 
-        Over a source that is read by index the buffer holds numbers alone.
+        Over a source that is read by index the buffer holds only indices.
 
         Args:
-            buffer_size: how many elements the buffer holds; as many as the dataset has make every order equally
+            buffer_size: how many elements the buffer holds; if it holds all of the dataset, every order is equally
                 likely. -2 holds the whole dataset.
             seed: makes the orders reproducible: a new program gets the same sequence of epochs.
             reshuffle_each_iteration: False gives every epoch the same order, also without a seed.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: the size is neither positive nor -2.

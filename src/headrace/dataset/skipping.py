@@ -1,4 +1,4 @@
-"""Operations that leave out elements that failed."""
+"""Operations that skip elements that failed."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["Skipping"]
 
 
 class Skipping(DatasetMixin):
-    """Operations that leave out elements that failed."""
+    """Operations that skip elements that failed."""
 
     __slots__ = ()
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
-        """Leaves out the elements that failed; how many did is in ``stats()``.
+        """Skips the elements that failed, and counts them in ``stats()``.
 
-        ``map(..., on_error="skip")`` leaves out the failures of one map alone, and names them.
+        ``map(..., on_error="skip")`` skips the failures of one map alone, and names them in the log.
 
         Args:
-            log_warning: whether each is named in the log.
-            name: how messages and statistics call the operation.
+            log_warning: whether each of them is named in the log.
+            name: what the operation is called in messages and statistics.
 
         Example:
             >>> import headrace as hr

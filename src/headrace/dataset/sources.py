@@ -1,4 +1,4 @@
-"""The sources that are functions of Dataset: from memory, from generators, numbers, names of files."""
+"""The sources that are functions of ``Dataset``: memory, generators, numbers, names of files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Sources"]
 
 
 class Sources(DatasetMixin):
-    """The sources that are functions of Dataset: from memory, from generators, numbers, names of files."""
+    """The sources that are functions of ``Dataset``: memory, generators, numbers, names of files."""
 
     __slots__ = ()
 
@@ -31,12 +31,12 @@ class Sources(DatasetMixin):
     def from_tensors(cls, tensors: Element, name: str | None = None) -> Dataset:
         """Makes a dataset of one element: the structure itself.
 
-        Its arrays are read-only views of the caller's: nothing is copied, so who writes to an array afterwards changes the
+        Its arrays are read-only views of the caller's: nothing is copied, so writing to an array afterwards changes the
         element. (tf.data copies when the dataset is built.)
 
         Args:
             tensors: a structure; lists in it become arrays.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Example:
             >>> import headrace as hr
@@ -49,13 +49,13 @@ class Sources(DatasetMixin):
     def from_tensor_slices(cls, tensors: Element, name: str | None = None) -> Dataset:
         """Makes a dataset with one element for each index of the arrays' first axis.
 
-        It is read by index: shuffling moves numbers, and batching gathers whole batches at once. Elements that are
-        arrays are read-only views of the caller's arrays: nothing is copied, so who writes to an array afterwards changes the
+        It is read by index: shuffling moves indices, and batching gathers whole batches at once. Elements that are
+        arrays are read-only views of the caller's arrays: nothing is copied, so writing to an array afterwards changes the
         elements. (tf.data copies when the dataset is built.) Batches are arrays of their own.
 
         Args:
             tensors: a structure of arrays (or lists) with first axes of one length.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: there is no component, one is a scalar, or lengths differ; the component is named.
@@ -79,11 +79,11 @@ class Sources(DatasetMixin):
     ) -> Dataset:
         """Makes a dataset of what a generator yields; it is called anew in every epoch.
 
-        Its state is a number: a resumed run calls the generator again and drops as many elements, with one warning
+        Its state is a count: a resumed run calls the generator again and drops that many elements, with one warning
         in the log. If the iterator that ``generator`` returns has ``state_dict`` and ``load_state_dict`` of its
         own, they are used instead; what ``state_dict`` returns must be what JSON can hold.
 
-        A generator may yield one array again and again, filled anew: what it may still hold is copied.
+        A generator may yield the same array again and again, filled anew: what it may still hold is copied.
 
         With a signature, a list or a tuple stands for an array where the signature has one, and values take its dtypes:
         ints may be any number, floats any float, text ``str`` or ``bytes`` (in UTF-8). A value may lose precision, but
@@ -97,7 +97,7 @@ class Sources(DatasetMixin):
             output_shapes: a shape for each of these dtypes, in the same structure: None for any, ``(None, 3)``.
             args: a tuple of what the generator is called with.
             output_signature: a structure of ``TensorSpec`` that every element must fit. None accepts any elements.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             TypeError: ``generator`` is not callable; a signature holds something else than ``TensorSpec``, or is given
@@ -143,23 +143,23 @@ class Sources(DatasetMixin):
     ) -> Dataset:
         """Makes a dataset of what any object gives by index: torch's map-style datasets, Grain's sources, Hugging Face's datasets, a list.
 
-        ``shuffle``, ``take``, ``skip`` and ``shard`` after it move numbers, also after ``repeat``, ``prefetch`` and
+        ``shuffle``, ``take``, ``skip`` and ``shard`` after it move indices, also after ``repeat``, ``prefetch`` and
         ``with_options``, and the last three after a ``zip``, ``concatenate`` or ``enumerate`` of such sources as well: only what
-        comes out is fetched. An element that cannot be fetched keeps its number: ``take(5)`` is
-        the numbers 0 to 4, an error in place of one that fails.
+        comes out is fetched. An element that cannot be fetched keeps its index: ``take(5)`` gives
+        the elements 0 to 4, with an error in place of one that fails.
 
         Lists in what it gives are arrays, as in other sources, and tensors of PyTorch's are NumPy arrays on the same memory.
 
         Args:
             source: has ``__len__`` and ``__getitem__``, which takes 0 to the length - 1. Where it has ``__getitems__``, which
-                takes a list of numbers and returns a list of elements, many are fetched at once. With parallel calls
+                takes a list of indices and returns a list of elements, many are fetched at once. With parallel calls
                 it is called from several threads at once.
             num_parallel_calls: how many elements may be fetched at once in the pipeline's workers.
-            deterministic: False lets elements come in the order in which they are there.
-            name: how messages and statistics call the operation.
+            deterministic: False delivers elements in the order in which they were fetched.
+            name: what the operation is called in messages and statistics.
 
         Raises:
-            TypeError: it has no length, or nothing to be got by number.
+            TypeError: it has no ``__len__`` or no ``__getitem__``.
             DataError: while iterating, in place of each element that it failed to give.
 
         Example:
@@ -187,7 +187,7 @@ class Sources(DatasetMixin):
         Args:
             *args: one to three ints.
             output_type: the dtype of the numbers.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: not one to three arguments, a step of 0, or a number that is no int64.
@@ -208,9 +208,9 @@ class Sources(DatasetMixin):
 
         Args:
             start: the first number.
-            step: what each is larger by than the one before.
+            step: the difference between a number and the one before.
             dtype: the dtype of the numbers.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Example:
             >>> import headrace as hr
@@ -230,7 +230,7 @@ class Sources(DatasetMixin):
         Args:
             seed: makes the numbers reproducible; None draws fresh entropy for this dataset.
             rerandomize_each_iteration: True gives other numbers in each epoch.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Example:
             >>> import headrace as hr
@@ -257,7 +257,7 @@ class Sources(DatasetMixin):
             shuffle: False lists in sorted order; the default shuffles anew in each epoch, and in each process: where processes
                 share the files by ``shard``, give a seed, or False.
             seed: makes the shuffles reproducible.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: nothing matches; the pattern is named.

@@ -1,4 +1,4 @@
-"""Operations that go through elements in order, with something in mind."""
+"""Operations that go through elements in order, with a state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Stateful"]
 
 
 class Stateful(DatasetMixin):
-    """Operations that go through elements in order, with something in mind."""
+    """Operations that go through elements in order, with a state."""
 
     __slots__ = ()
 
@@ -24,7 +24,7 @@ class Stateful(DatasetMixin):
 
         Args:
             predicate: called with the element, a tuple unpacked, which it sees read-only; returns a bool.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: while iterating, in place of an element for which it returned no bool.
@@ -39,14 +39,14 @@ class Stateful(DatasetMixin):
     def scan(
         self, initial_state: Any, scan_func: Callable[[Any, Any], tuple[Any, Any]], name: str | None = None
     ) -> Dataset:
-        """Replaces each element by what a function makes of it and of a state, which it hands on to the next.
+        """Replaces each element by what a function returns for it and a state, which is handed on to the next call.
 
-        A saved state of the iterator holds this one: numbers, texts and arrays of them.
+        A saved state of the iterator holds this state: numbers, texts and arrays of them.
 
         Args:
             initial_state: a structure. It is copied, and the function gets each state read-only, in containers of its own.
             scan_func: called with the state and an element (not unpacked); returns the new state and an output.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             DataError: while iterating, in place of an element on which the function failed, or returned a state of another
@@ -61,17 +61,17 @@ class Stateful(DatasetMixin):
         return self._of(Scan(input=self._plan, initial_state=initial_state, function=scan_func, name=name))
 
     def unique(self, name: str | None = None) -> Dataset:
-        """Keeps each element when it comes for the first time.
+        """Keeps the first of equal elements, and drops the others.
 
         What was seen is held in memory for the epoch. A saved state does not hold it: a resumed run reads again from the
-        beginning, up to its place.
+        beginning, up to its position.
 
         Args:
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             TypeError: the elements are known not to be single ints or texts.
-            DataError: while iterating, in place of an element that is none (its cause is a TypeError).
+            DataError: while iterating, in place of any other element (its cause is a TypeError).
 
         Example:
             >>> import headrace as hr
@@ -86,11 +86,11 @@ class Stateful(DatasetMixin):
         Args:
             expected_cardinality: how many; ``hr.INFINITE_CARDINALITY`` where there must be no end, and
                 ``hr.UNKNOWN_CARDINALITY`` where any number will do.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: a number below those.
-            FailedPreconditionError: while iterating, at the end where there were fewer, and in place of each that is too many.
+            FailedPreconditionError: while iterating, at the end where there were fewer, or in place of each element that is too many.
 
         Example:
             >>> import headrace as hr

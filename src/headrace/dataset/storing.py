@@ -48,13 +48,13 @@ class Storing(DatasetMixin):
         Args:
             path: the folder; made if it is not there.
             compression: None, or ``"GZIP"`` for smaller files that cannot be mapped into memory.
-            shard_func: called with each element, a tuple as its arguments; returns the number of the file it goes to, from 0 on.
+            shard_func: called with each element, a tuple as its arguments; returns the index of the file it goes to, from 0 on.
                 None writes one.
             checkpoint_args: not taken. A save is whole or not there, so it has no checkpoints to go on from.
 
         Raises:
             InvalidArgumentError: an element has something that is neither numbers nor texts, which is named; or
-                ``shard_func`` returned no number; or an unknown compression; or ``checkpoint_args``.
+                ``shard_func`` returned no index; or an unknown compression; or ``checkpoint_args``.
             DataError: ``shard_func`` failed on an element, which is named.
             FailedPreconditionError: nothing can be written there.
             ResourceExhaustedError: there is no room left.
@@ -94,13 +94,13 @@ class Storing(DatasetMixin):
         reader_func: Callable[[Dataset], Dataset] | None = None,
         wait: bool = False,
     ) -> Dataset:
-        """Reads the elements that ``save`` wrote, by index: shuffling moves numbers, and arrays are not copied.
+        """Makes a dataset of the elements that ``save`` wrote, read by index: shuffling moves indices, and arrays are not copied.
 
         Args:
             path: the folder.
             element_spec: what the elements are expected to be; None takes what was saved.
             compression: not needed, as the folder knows it; one that differs is an error.
-            reader_func: called with a dataset of the files' datasets, in the order of their numbers; returns a dataset
+            reader_func: called with a dataset of the files' datasets, in the order of their indices; returns a dataset
                 of elements. None reads one file after the other.
             wait: whether to wait until something is saved there, however long that takes; one warning in the log says so.
 
@@ -171,7 +171,7 @@ class Storing(DatasetMixin):
             compression: ``"AUTO"`` and None write what can be mapped into memory; ``"GZIP"`` writes smaller files.
             reader_func: as in ``Dataset.load``.
             shard_func: as in ``Dataset.save``.
-            name: how messages and statistics call the operation.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: something in the pipeline has no fingerprint; or an unknown compression.

@@ -1,4 +1,4 @@
-"""The functions that ``save``, ``load`` and ``snapshot`` are given: called as every other, and their errors said as every other's."""
+"""The functions that ``save``, ``load`` and ``snapshot`` are given: called as all functions are, with errors told in the same way."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["placed", "reading", "sharding"]
 
 
 def sharding(shard_func: Callable[..., Any], *, stage: str) -> Callable[[Element], int]:
-    """Gives the number of the file that an element goes to, from 0 on.
+    """Gives the index of the file that an element goes to, from 0 on.
 
     What it raises names the function, and not yet the element: a DataError, or an InvalidArgumentError for what is no
-    such number.
+    such index.
     """
     check_function(shard_func, stage=f"{stage}: shard_func")
     label = function_label(stage, shard_func)
@@ -42,7 +42,7 @@ def sharding(shard_func: Callable[..., Any], *, stage: str) -> Callable[[Element
 
 
 def placed(shard_of: Callable[[Element], int], element: Element, origin: str) -> int:
-    """Returns the number of the element's file; an error says which element it was."""
+    """Returns the index of the element's file; an error says which element it was."""
     try:
         return shard_of(element)
     except HeadraceError as error:

@@ -29,18 +29,18 @@ class Windowing(DatasetMixin):
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Makes a dataset of each run of elements: one dataset in place of each component, in the elements' structure.
+        """Combines consecutive elements into windows: structures as the elements', with a dataset in place of each component.
 
         A window's dataset holds its elements; it can be iterated, and used in ``map`` and ``flat_map``. A state keeps
-        the place of its first element, from where it is read again. An element that failed takes the windows with it
-        that would hold it.
+        the position of its first element, from where it is read again. A failed element fails every window that would
+        hold it.
 
         Args:
             size: how many elements a window has.
             shift: how many elements lie between the first ones of two neighbouring windows; ``size`` by default.
             stride: how many elements lie between two neighbours in a window.
-            drop_remainder: whether windows at the end that have fewer elements are left out.
-            name: how messages and statistics call the operation.
+            drop_remainder: whether windows at the end with fewer elements are dropped.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: a number is below 1; or, while iterating, a window whose elements differ in structure.
@@ -72,22 +72,22 @@ class Windowing(DatasetMixin):
         window_size_func: Callable[[int], int] | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """Gives the elements of the datasets that a function makes of groups of elements with one key.
+        """Groups elements by key, reduces each full group to a dataset, and gives the elements of these datasets.
 
         When a group is full, the elements of its dataset follow before anything more is read. At the end come the groups
-        that are left, by their keys. A state keeps where the elements that are held come from, and they are read again
-        from the oldest on: so a key that hardly ever occurs makes a state slow to load.
+        that are left, in the order of their keys. A state keeps where the elements that are held came from, and they are
+        read again from the oldest on: so a key that hardly ever occurs makes a state slow to load.
 
         Args:
             key_func: called with the element, a tuple unpacked; returns an int64.
             reduce_func: called with the key and a dataset of the group's elements; returns a ``Dataset``.
             window_size: how many elements a full group has.
-            window_size_func: called with a key when a group begins; how many elements it has.
-            name: how messages and statistics call the operation.
+            window_size_func: called with a key when a group begins; returns how many elements a full one has.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: both sizes are given, or neither; while iterating, a key that is no int64, or a size
-                below 1, in place of the element. A failing ``reduce_func`` takes its group with it and is not called
+                below 1, in place of the element. A failing ``reduce_func`` loses its group and is not called
                 again (in tf.data it fails for ever).
 
         Example:
@@ -120,7 +120,7 @@ class Windowing(DatasetMixin):
         drop_remainder: bool = False,
         name: str | None = None,
     ) -> Dataset:
-        """Batches elements of similar lengths: elements are put into buckets by length, and each bucket is batched.
+        """Combines elements of similar lengths into batches: they are put into buckets by length, and each bucket is batched.
 
         Bucket i has the lengths from boundary i - 1 to before boundary i. It is ``group_by_window`` over ``padded_batch``.
 
@@ -131,10 +131,10 @@ class Windowing(DatasetMixin):
             padded_shapes: as for ``padded_batch``.
             padding_values: as for ``padded_batch``.
             pad_to_bucket_boundary: pads axes that are open to the bucket's boundary - 1, instead of to the batch's longest.
-                Where it is not known which axes are open, the first of each component is.
+                If it is not known which axes are open, the first of each component is.
             no_padding: batches without padding: the elements of a bucket must be equally long.
-            drop_remainder: whether batches with fewer elements are left out.
-            name: how messages and statistics call the operation.
+            drop_remainder: whether batches with fewer elements are dropped.
+            name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: the numbers of boundaries and batch sizes do not fit, or boundaries do not rise; while

@@ -106,7 +106,7 @@ class Feed:
 
     @property
     def dataset(self) -> Never:
-        """There is none, unlike that of a DataLoader, by which some libraries leave out what was seen before."""
+        """There is none, unlike that of a DataLoader, by which some libraries skip what was seen before."""
         raise AttributeError(
             "a feed is no DataLoader, and has no 'dataset'; to go on where it stood, keep its state_dict(), and give it to "
             "load_state_dict: then no element is read again to be skipped (Accelerate: register_for_checkpointing(feed))"

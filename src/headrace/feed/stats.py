@@ -25,7 +25,7 @@ class FeedStats:
     """What a feed did so far; printed, it is a table of the steps, and below it one of the pipeline's stages.
 
     Attributes:
-        rank: the number of this process in a distributed job, 0 alone.
+        rank: the index of this process in a distributed job, 0 alone.
         steps: how many elements the loop got.
         waits_s: how long each of the last thousand steps waited, in seconds, oldest first.
         copies_s: how long each of the last copies to the device took, in seconds; empty where nothing is copied.

@@ -247,7 +247,9 @@ class DatasetIterator:
         if self._options.executor == "inline":  # its one cursor is always where the stream is now
             try:
                 state = bookmark()
-            except HeadraceError as failed:  # of a generator's state_dict: it matters to who asks for the state
+            except (
+                HeadraceError
+            ) as failed:  # of a generator's state_dict: it matters to a caller that asks for the state
                 error = failed.with_traceback(None)
                 return functools.partial(_refused, error)
             return lambda: state

@@ -1,6 +1,6 @@
-"""What a stage has read of its input: under which numbers, from which positions, and where the elements came from.
+"""What a stage has read of its input: at which indices, from which positions, and where the elements came from.
 
-Elements are numbered as they are read, a failure as one element. A run is a block as it came. Positions and origins refer to
+Elements are counted from 0 as they are read, a failure as one element. A run is a block as it came. Positions and origins refer to
 lists of runs that never change but at their ends, so they stay right however much is read and forgotten afterwards.
 """
 
@@ -25,11 +25,11 @@ def _first(run: _Run) -> int:
 
 
 class InputHistory:
-    """The runs of input that somebody may still need.
+    """The runs of input that may still be needed.
 
     Args:
         cursor: the position before the first element.
-        index: the number of that element.
+        index: the index of that element.
     """
 
     def __init__(self, cursor: Cursor, index: int = 0) -> None:
@@ -67,7 +67,7 @@ def position_in(runs: InputRuns, index: int) -> Cursor:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReadOrigin:
-    """Elements by the numbers under which they were read."""
+    """Elements by the indices at which they were read."""
 
     runs: InputRuns
     indices: Indices

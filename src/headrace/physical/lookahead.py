@@ -59,7 +59,7 @@ class Lookahead:
 
     def first(self, count: int) -> Block:
         """Returns the first ``count`` elements that lie ready, which stay the next."""
-        assert self._block is not None  # who calls has peeked
+        assert self._block is not None  # the caller has peeked
         return self._block.slice(0, count)
 
     def take(self, count: int) -> Block:

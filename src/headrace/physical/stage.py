@@ -31,11 +31,11 @@ Item = Block | Failure | None
 class Stage:
     """The base of all stages."""
 
-    # True where a pull only moves numbers about, so that a large limit costs nothing.
+    # True where a pull only moves indices, so that a large limit costs nothing.
     by_index = False
     # It gives this many elements at a time, where fewer are asked for, too.
     granularity = 1
-    # How many elements lie ready in it, held already, so that to ask for as many makes neither work nor memory.
+    # How many elements it holds ready: asking for this many costs neither work nor memory.
     ready_elements = 0
 
     def __init__(self, meter: Meter, inputs: Sequence[Stage], cursor: Cursor) -> None:
@@ -105,7 +105,7 @@ class Stage:
 
 
 class Pace:
-    """How many elements to ask for at once, so that a block is about so much work, by default a millisecond.
+    """How many elements to ask for at once, so that a block is a fixed amount of work, by default about a millisecond.
 
     A hand-off costs tens of microseconds, so a millisecond makes it cheap; longer would only delay the first
     element and hold more memory. It starts at one element, and grows by at most a factor of four a step, so that

@@ -1,6 +1,6 @@
 """Which filling of a cache a run goes by: it is one and the same, wherever and however often the run reads the cache.
 
-What a cache gives is decided when an epoch begins to fill it: by the number of that epoch, by what the random operations
+What a cache gives is decided when an epoch begins to fill it: by the index of that epoch, by what the random operations
 above it draw from, and by what the caches above it give. That is a ``Filled``, which a state notes. A run that goes on
 from the state reads what is kept only where it is that filling; otherwise it reads what is above the cache once more,
 from the same seeds, and keeps it for itself.

@@ -90,7 +90,7 @@ def _info() -> Any:
 def _is_held(iterated: object, dataset: Any) -> bool:
     """Returns whether it was made before there were workers: what a worker makes for itself may well be its own part."""
     if hasattr(type(dataset), "__getitems__") or not hasattr(type(dataset), "__iter__"):
-        return False  # a DataLoader asks it for elements by number, each one once
+        return False  # a DataLoader asks it for elements by index, each one once
     return any(held is iterated for held in getattr(dataset, "__dict__", {}).values())
 
 

@@ -1,6 +1,6 @@
 """How each element of a random_map gets random numbers of its own, and what a state says of a map's unordered delivery.
 
-Random numbers follow from an element's number in the epoch, so when and where it is made changes nothing.
+Random numbers follow from an element's index in the epoch, so when and where it is made changes nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _DrawingMap(Map):
 
 
 class _Drawing:
-    """Calls a function with a generator for the element of a number. Messages name the user's function, ``func``."""
+    """Calls a function with a generator for the element at an index. Messages name the user's function, ``func``."""
 
     __slots__ = ("_key", "func")
 
@@ -40,7 +40,7 @@ class _Drawing:
         self._key = key.generator().random_raw(2)
 
     def __call__(self, index: int, element: Element) -> Any:
-        # Two words of the counter number the element, so that no two elements' streams ever meet.
+        # Two words of the counter are the element's index, so that no two elements' streams ever meet.
         bits = np.random.Philox(key=self._key, counter=[0, 0, index, 0])
         generator = np.random.Generator(bits)
         return call_on(lambda *parts: self.func(generator, *parts), element)

@@ -65,7 +65,7 @@ class OwnState:
         try:
             own = iterator.state_dict()
         except Exception as error:  # noqa: BLE001 - a user's method may raise anything
-            # Only who asks for the state needs it: the run goes on.
+            # Only a caller that asks for the state needs it: the run goes on.
             self._error = as_element_error(error, stage=f"{label}: state_dict", origin=None)
             return
         try:

@@ -7,7 +7,7 @@ can do with less: each has an equal part of what the others leave (``physical.bu
 What counts. An element weighs what its leaves hold, taken from three elements of each block, as to look at all of them would
 cost more than a cheap pipeline does. Only where that says too much is each element looked at, and memory that several share
 counts once: arrays that are the same, and views, together at most what they are views of. Nothing counts for memory that is
-there anyway: the arrays of ``from_tensor_slices``, and files that are mapped into memory. In index space a number has 8 bytes.
+there anyway: the arrays of ``from_tensor_slices``, and files that are mapped into memory. In index space an index has 8 bytes.
 What is in the hands of stages, a block each, is beside the budget, and a single element always passes.
 """
 

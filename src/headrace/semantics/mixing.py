@@ -39,7 +39,7 @@ __all__ = [
 
 NO_CHOICE: Final = -1  # where no dataset that is left has a weight
 
-# tf.data skips for ever where an endless dataset of choices names only datasets that have ended. So many in a row are no
+# tf.data skips for ever where an endless dataset of choices names only datasets that have ended. This many in a row are no
 # accident: at a million a second it is one second in which nothing comes.
 IDLE_LIMIT: Final = 1_000_000
 
@@ -74,7 +74,7 @@ def choice_of(element: Any, count: int) -> int:
     """Returns the dataset that one element of a dataset of choices names.
 
     Raises:
-        InvalidArgumentError: it is no int64, or there is no dataset of that number.
+        InvalidArgumentError: it is no int64, or there is no dataset of that index.
     """
     if type(element) not in (int, np.int64) and not _is_int64_scalar(element):
         raise InvalidArgumentError(f"a choice must be an int64, not {element!r}")
@@ -108,7 +108,7 @@ def class_of(answer: Any, count: int) -> int:
     """Returns the class that the user's function named.
 
     Raises:
-        InvalidArgumentError: it is no integer, or there is no class of that number.
+        InvalidArgumentError: it is no integer, or there is no class of that index.
     """
     one = not isinstance(answer, np.ndarray) or (answer.shape == () and answer.dtype.kind in "iu")
     if isinstance(answer, (bool, np.bool_)) or not hasattr(answer, "__index__") or not one:

@@ -110,7 +110,7 @@ def _numbers(limit: int, used: np.ndarray) -> np.ndarray:
     return row
 
 
-# The numbers of the sequences in each open row, and how much of the first one is out already.
+# The indices of the sequences in each open row, and how much of the first one is out already.
 BinContents = tuple[tuple[tuple[int, ...], ...], int]
 
 

@@ -3,7 +3,7 @@
 A key is made of a seed and a path of epochs, so nothing random has a state of its own: a caller that knows the key
 and how far a stage has come knows all that it drew and will draw. The numbers are Philox's, a generator whose
 n-th output can be computed without the ones before it (Salmon et al., "Parallel random numbers: as easy as
-1, 2, 3", SC11). Whoever needs an order needs it whole: it is drawn with SFC64 (Chris Doty-Humphrey, PractRand), which is
+1, 2, 3", SC11). An order is always needed whole: it is drawn with SFC64 (Chris Doty-Humphrey, PractRand), which is
 faster.
 """
 

@@ -82,7 +82,7 @@ def _unseeded(plan: Node) -> list[Randomness]:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RunContext:
-    """Where an operation stands in a run, as far as that decides what it gives.
+    """Where an operation stands in a run: what of it decides which elements come.
 
     How stages run is in the context that they have of their own, which adds to this one.
 
@@ -90,11 +90,11 @@ class RunContext:
         seeds: the run's randomness.
         meters: the run's counters.
         budget: the bytes that the run may hold, and who holds them.
-        epoch: the path of epochs: the iterator's number, then the turns of each repeat around the operation.
+        epoch: the path of epochs: the iterator's index, then the turns of each repeat around the operation.
         within: the names of the operations whose function opened this plan.
         downstream_maps: how many maps stand between here and the end of the plan. It tells maps apart in a state; fusing
             maps, or moving one after a shuffle, changes it for no other.
-        max_failures: how many elements a map that leaves failures out may leave out.
+        max_failures: how many failures a map that skips them may skip.
         sharded_by: the shard that takes its part of what comes from here, if there is one.
         fillings: what each cache gives in this run.
         options: of the whole plan, which hold for the plans that functions make too.

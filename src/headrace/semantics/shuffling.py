@@ -78,7 +78,7 @@ _ENDLESS = 1 << 62
 
 
 SHUFFLE_REMEDY: Final = (
-    "Take a smaller buffer_size, or shuffle what is read by number, before the maps that make it large"
+    "Take a smaller buffer_size, or shuffle what is read by index, before the maps that make it large"
 )
 
 

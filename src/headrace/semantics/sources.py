@@ -123,7 +123,7 @@ class RangeSource:
 
 
 class RandomNumbers:
-    """Endless random integers, by number."""
+    """Endless random integers, by index."""
 
     __slots__ = ("key",)
 

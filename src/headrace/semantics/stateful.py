@@ -24,7 +24,7 @@ __all__ = [
     "too_many_elements",
 ]
 
-UNIQUE_REMEDY: Final = "unique keeps all that it has seen in mind: give it numbers, or short texts"
+UNIQUE_REMEDY: Final = "unique remembers all that it has seen: give it numbers, or short texts"
 
 
 def check_pair(result: Any) -> None:

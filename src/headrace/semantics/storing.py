@@ -1,4 +1,4 @@
-"""Elements that headrace saved, read by number."""
+"""Elements that headrace saved, read by index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["StoredSource"]
 
 
 class StoredSource:
-    """Elements in a file, by number."""
+    """Elements in a file, by index."""
 
     __slots__ = ("file",)
 

@@ -34,8 +34,8 @@ def group_state(
     Args:
         read: how many elements were read.
         full: how many groups were full.
-        groups: the keys, sizes and numbers of those that are not.
-        current: the key and numbers of the group whose dataset is read, and the position in that.
+        groups: the keys, sizes and indices of those that are not.
+        current: the key and indices of the group whose dataset is read, and the position in that.
         position: the position of an input element.
     """
     oldest = min([indices[0] for _, _, indices in groups] + ([current[1][0]] if current else []), default=read)

@@ -1,9 +1,9 @@
-"""One element of a plan by its number, without those before it: ``dataset[i]``.
+"""One element of a plan by its index, without those before it: ``dataset[i]``.
 
 What always holds: ``at(i)`` of a plan's access is what the i-th call of the reference's first epoch gives, and computes what
-that element needs and nothing else. A plan has an access where each operation can say, from numbers alone, which of its
+that element needs and nothing else. A plan has an access where each operation can say, from indices alone, which of its
 input's elements make its i-th; any other operation is refused by name. An element that fails raises its error each time,
-and those after it have the numbers that they would have without it.
+and those after it have the indices that they would have without it.
 
 One case a node, in the modules beside this one, a family of operations each.
 """

@@ -14,7 +14,7 @@ __all__ = ["Access", "access_of", "no_access"]
 
 
 class Access(Protocol):
-    """The elements of a plan by their numbers."""
+    """The elements of a plan by their indices."""
 
     @property
     def length(self) -> int | None:
@@ -41,10 +41,10 @@ def access_of(node: Node, context: RunContext) -> Access:
     """Returns the access to a node's elements.
 
     Raises:
-        TypeError: only a run could tell which element has which number; the operation is named.
+        TypeError: only a run could tell which element has which index; the operation is named.
     """
     raise no_access(
         node,
-        "which element has which number is known only to who runs it. Iterate, or save the dataset: what "
-        "Dataset.load reads has numbers",
+        "only a run knows which element has which index. Iterate, or save the dataset: what "
+        "Dataset.load reads has indices",
     )

@@ -26,7 +26,7 @@ class MapAccess:
 
 
 class EnumerateAccess:
-    """The element with its number."""
+    """The element with its index."""
 
     def __init__(self, start: int, read: Access) -> None:
         self.start = start

@@ -17,7 +17,7 @@ def element_access(plan: Node) -> Access:
     """Returns the access to a plan's elements, in the order of its first epoch.
 
     Raises:
-        TypeError: only a run could tell which element has which number; the operation is named.
+        TypeError: only a run could tell which element has which index; the operation is named.
     """
     seeds = Seeds.of(
         plan, seed=options_of(plan).seed, entropy=0

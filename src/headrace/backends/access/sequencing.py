@@ -15,7 +15,7 @@ from headrace.semantics.run_context import RunContext
 
 __all__: list[str] = []
 
-# So many turns of a repeat keep their orders: neighbours are asked for together, and each order is as long as the dataset.
+# This many turns of a repeat keep their orders: neighbours are asked for together, and each order is as long as the dataset.
 _TURNS_KEPT: Final = 2
 
 
@@ -62,7 +62,7 @@ class RepeatAccess:
     Args:
         count: how many turns there are; None without an end.
         first: the first turn.
-        turn: makes that of a number; None where what is repeated is not random, so every turn is as the first.
+        turn: makes that of an index; None where what is repeated is not random, so every turn is as the first.
     """
 
     def __init__(self, count: int | None, first: Access, turn: Callable[[int], Access] | None) -> None:

@@ -1,4 +1,4 @@
-"""The access to sources that read by number."""
+"""The access to sources that read by index."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def _held(node: WindowContents, context: RunContext) -> Access:
 
 @access_of.register
 def _files(node: Files, context: RunContext) -> Access:
-    raise no_access(node, "its records are read in order. Formats with random_access=True read them by number")
+    raise no_access(node, "its records are read in order. Formats with random_access=True read them by index")
 
 
 @access_of.register
 def _generator(node: FromGenerator, context: RunContext) -> Access:
-    raise no_access(node, "a generator gives elements in order. Dataset.source takes objects that give them by number")
+    raise no_access(node, "a generator gives elements in order. Dataset.source takes objects that give them by index")

@@ -45,7 +45,7 @@ def made_by(node: Map, element: Element, origin: str) -> Element:
 
 
 class SkippingMapStream(MapStream):
-    """The same, without the elements on which it fails, up to a number of them."""
+    """The same, without the elements on which it fails, up to a bound."""
 
     def __init__(self, node: Map, input_stream: Stream, failed: int, most: int | None) -> None:
         super().__init__(node, input_stream)
@@ -135,7 +135,7 @@ def _filter(node: Filter, state: State | None, context: RunContext) -> Stream:
 
 
 class EnumerateStream(Unary):
-    """Each element with its number; a failure has one too."""
+    """Each element with its index; a failure has one too."""
 
     def __init__(self, node: Enumerate, input_stream: Stream, state: State | None) -> None:
         super().__init__(input_stream)

@@ -62,7 +62,7 @@ class FilesStream:
 
 
 class ReadableFilesStream(Unary):
-    """The records that can be read; of the others, up to a number are skipped."""
+    """The records that can be read; of the others, a bounded number is skipped."""
 
     def __init__(self, input_stream: Stream, failed: int, most: int | None) -> None:
         super().__init__(input_stream)

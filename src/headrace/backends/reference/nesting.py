@@ -20,7 +20,7 @@ from headrace.structure import Element
 
 __all__: list[str] = []
 
-# Opens the plan that the function makes of an element: (element, number, inner state) -> stream.
+# Opens the plan that the function makes of an element: (element, its index, inner state) -> stream.
 Open = Callable[[Any, int, State | None], Stream]
 
 

@@ -97,7 +97,7 @@ class PackStream:
         self.holding.hold(nbytes, lambda: map(tuple, held), count=len(held))
 
     def next_sequence(self) -> TokenSequence:
-        """Returns the next sequence; an element that is none raises, and is passed."""
+        """Returns the next sequence; an element that is no sequence raises, and is passed."""
         position = self.input.state()
         try:
             element, origin = self.input.next()

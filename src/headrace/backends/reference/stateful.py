@@ -93,7 +93,7 @@ def _scan(node: Scan, state: State | None, context: RunContext) -> Stream:
 
 
 class AssertCardinalityStream(Unary):
-    """The elements as they come; an error for each beyond the number that was said, and one at an end before it."""
+    """The elements as they come; an error for each beyond the expected ones, and one at an end that comes too soon."""
 
     def __init__(self, node: AssertCardinality, input_stream: Stream, state: State | None) -> None:
         super().__init__(input_stream)

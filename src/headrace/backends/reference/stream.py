@@ -25,7 +25,7 @@ log: Final = logging.getLogger("headrace")
 Given = tuple[Element, str]
 
 
-class Interrupted(Exception):  # noqa: N818 - nothing is wrong, and it is no HeadraceError, which streams may leave out
+class Interrupted(Exception):  # noqa: N818 - nothing is wrong, and it is no HeadraceError, which streams may skip
     """A wait was ended from outside: this is neither the end nor an element's error."""
 
 

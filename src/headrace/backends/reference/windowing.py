@@ -26,7 +26,7 @@ __all__: list[str] = []
 
 
 class WindowContentsStream:
-    """Elements at hand."""
+    """Elements that lie ready."""
 
     def __init__(self, node: WindowContents, state: State | None) -> None:
         self.elements = node.elements
@@ -83,7 +83,7 @@ class WindowStream(Unary):
         return self.read[0][1] if self.read else self.input.state()
 
 
-Member = tuple[int, State, Given]  # an element's number, its position in the input, and itself
+Member = tuple[int, State, Given]  # an element's index, its position in the input, and itself
 
 
 class GroupWindowsStream:

@@ -1,4 +1,4 @@
-"""What the datasets of indexed formats have in common: records that are read by their number."""
+"""What the datasets of indexed formats have in common: records that are read by their index."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def by_number(
     on_error: str = "raise",
     name: str | None = None,
 ) -> Node:
-    """Returns the plan of the records of files that are named, by their number.
+    """Returns the plan of the records of files that are named, by their index.
 
     Args:
         filenames: one name, or several.
@@ -34,7 +34,7 @@ def by_number(
         kind: the kind of index, one of ``INDEXED_FORMATS``.
         num_parallel_reads: how many blocks of records are fetched at once.
         on_error: what becomes of records that cannot be read, ``"raise"`` or ``"skip"``.
-        name: how messages and statistics call the operation.
+        name: what the operation is called in messages and statistics.
 
     Raises:
         InvalidArgumentError: a dataset of names, which only a run could count, or compressed files.

@@ -1,4 +1,4 @@
-"""What the datasets of columns in files have in common: which columns and rows are wanted, in order or by number."""
+"""What the datasets of columns in files have in common: which columns and rows are wanted, in order or by index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headrace.structure import flatten
 
 __all__ = ["of_columns"]
 
-# So many files may be unreadable before nobody looks any further for what the columns are.
+# This many files may be unreadable before the search for what the columns are is given up.
 _MOST_UNREADABLE: Final = 8
 
 
@@ -35,7 +35,7 @@ def of_columns(
     on_error: str,
     name: str | None,
 ) -> Node:
-    """Returns the plan of the rows of files that are named, or that a dataset names; by number for ``random_access``.
+    """Returns the plan of the rows of files that are named, or that a dataset names; by index for ``random_access``.
 
     ``file_format`` makes the description of the files, given a ``selection``; ``open_groups`` opens a file for its columns.
     """

@@ -25,13 +25,13 @@ class CsvDataset(Dataset):
         compression_type: ``None`` for none, ``"GZIP"``, ``"ZLIB"``, ``"BZ2"``, ``"XZ"``, ``"ZSTD"`` or ``"LZ4"``;
             ``"INFER"`` goes by each file's suffix.
         buffer_size: how many bytes are read at once; two megabytes by default.
-        header: whether the first line of each file is left out.
+        header: whether the first line of each file is skipped.
         field_delim: the character between fields.
         use_quote_delim: whether double quotes enclose fields.
         na_value: a text that means that the field is empty.
-        select_cols: the numbers of the columns to be read, increasing; all by default.
-        exclude_cols: the numbers of the columns not to be read, increasing.
-        name: how messages and statistics call the operation.
+        select_cols: the indices of the columns to be read, increasing; all by default.
+        exclude_cols: the indices of the columns not to be read, increasing.
+        name: what the operation is called in messages and statistics.
         on_error: ``"raise"`` gives the error of a row in its place; ``"skip"`` leaves rows and files out that cannot be
             read, counts and logs them (``Options(max_failures=)`` bounds how many).
 

@@ -35,8 +35,8 @@ def of_files(
         file_format: what the files are.
         num_parallel_reads: how many files are read at once, their records interleaved; None reads one after the other.
         on_error: what becomes of records that cannot be read, ``"raise"`` or ``"skip"``.
-        name: how messages and statistics call the operation.
-        indexed: the kind of index by which records are read by their number; None reads them in order.
+        name: what the operation is called in messages and statistics.
+        indexed: the kind of index by which records are read by their index; None reads them in order.
 
     Raises:
         TypeError: a dataset of something else than names.
@@ -71,7 +71,7 @@ def of_files(
 
 
 def _check_names(names: Node, *, stage: str) -> None:
-    """Refuses a dataset of something else than names, as far as that is known.
+    """Refuses a dataset that is known to hold something else than names.
 
     Raises:
         TypeError: its elements are no scalar texts.

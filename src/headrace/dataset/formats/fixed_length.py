@@ -19,17 +19,17 @@ class FixedLengthRecordDataset(Dataset):
         filenames: a path (``str``, ``bytes`` or ``pathlib``), several in a list or an array, or a dataset of paths.
         record_bytes: how long a record is.
         header_bytes: how much is passed over at the beginning of each file; None is nothing.
-        footer_bytes: how much is left out at its end; None is nothing.
+        footer_bytes: how much is skipped at its end; None is nothing.
         buffer_size: how many bytes are read at once; None and 0 are the default, two megabytes.
         compression_type: ``None`` for none, ``"GZIP"``, ``"ZLIB"``, ``"BZ2"``, ``"XZ"``, ``"ZSTD"`` or ``"LZ4"``;
             ``"INFER"`` goes by each file's suffix. Header and footer are those of the content.
         num_parallel_reads: how many files are read at once, their records interleaved; None reads one after the other.
-        name: how messages and statistics call the operation.
+        name: what the operation is called in messages and statistics.
         on_error: ``"raise"`` gives the error of a record in its place; ``"skip"`` leaves files out that cannot be read,
             and records that were cut off, counts and logs them (``Options(max_failures=)`` bounds how many).
 
     Raises:
-        InvalidArgumentError: a length that is none, or an unknown compression.
+        InvalidArgumentError: an invalid length, or an unknown compression.
         NotFoundError: while iterating, a file that is not there.
         DataLossError: while iterating, after the last whole record: a file that ends inside a record, is shorter than
             header and footer, or is compressed and truncated or corrupt. (For files that are not compressed, tf.data tells

@@ -27,7 +27,7 @@ class JsonLinesDataset(Dataset):
             ``"INFER"`` goes by each file's suffix.
         buffer_size: how many bytes are read at once; None and 0 are the default, two megabytes.
         num_parallel_reads: how many files are read at once, their records interleaved; None reads one after the other.
-        name: how messages and statistics call the operation.
+        name: what the operation is called in messages and statistics.
         record_defaults: the fields to be read, as a dict with an entry for each key; a dict in it stands for an inner
             object. A value is the default and gives the type (a Python float is float32, an int is int32, as in
             ``CsvDataset``; a NumPy scalar keeps its type), an array is the default of an array of its shape. A type

@@ -13,14 +13,14 @@ __all__ = ["NumpyDataset"]
 
 
 class NumpyDataset(Dataset):
-    """The slices of arrays in NumPy's files along their first axis, file after file, read by number.
+    """The slices of arrays in NumPy's files along their first axis, file after file, read by index.
 
     An ``.npy`` file is mapped into memory, and so are the members of an ``.npz`` archive that are not compressed; the
-    others are read whole. A shuffle after it moves numbers, and a batch gathers its rows out of the file at once.
+    others are read whole. A shuffle after it moves indices, and a batch gathers its rows out of the file at once.
 
     Args:
         filenames: a path, or several whose arrays are alike; local, or with ``://``.
-        name: how messages and statistics call the operation.
+        name: what the operation is called in messages and statistics.
         num_parallel_reads: how many blocks of rows may be gathered at once in the pipeline's workers.
 
     Elements are slices of the array; dicts by name for an archive, and dicts by field for a structured dtype. Texts of a

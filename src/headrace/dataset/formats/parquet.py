@@ -28,8 +28,8 @@ class ParquetDataset(Dataset):
             statistics exclude them.
         num_parallel_reads: how many files are read at once, their rows interleaved; None reads one after the other.
             With ``random_access``, how many blocks of rows are fetched at once.
-        name: how messages and statistics call the operation.
-        random_access: whether rows are read by number, so that ``shuffle``, ``take`` and ``shard`` after it move numbers and
+        name: what the operation is called in messages and statistics.
+        random_access: whether rows are read by index, so that ``shuffle``, ``take`` and ``shard`` after it move indices and
             the dataset has a length. Row groups are kept for a while, decoded; there should be room for those that a
             shuffle goes back and forth between.
         record_defaults: what stands for a null, by column (``struct.field`` for a field of a struct, an empty list for a list).

@@ -42,7 +42,7 @@ class SqlDataset(Dataset):
         cursor: a function that makes a cursor of a connection, for drivers that otherwise fetch all rows at once:
             ``lambda connection: connection.cursor("rows")`` leaves them on a PostgreSQL server.
         paramstyle: how the driver writes parameters, if its module does not say; only an ``order_key`` needs it.
-        name: how messages and statistics call the operation.
+        name: what the operation is called in messages and statistics.
 
     Raises:
         TypeError: ``connect`` or ``cursor`` cannot be called.

@@ -30,10 +30,10 @@ class TarDataset(Dataset):
         num_parallel_reads: how many shards are read at once, their elements interleaved, with the handlers at work beside
             each other; None reads one after the other, in one thread.
         compression_type: the compression of the shards; None for none.
-        name: how messages and statistics call the operation.
+        name: what the operation is called in messages and statistics.
         on_error: ``"raise"`` gives the error of an element in its place; ``"skip"`` leaves elements and shards out that
             cannot be read, or whose handler fails, counts and logs them (``Options(max_failures=)`` bounds how many).
-        random_access: whether elements are read by number, so that a shuffle is one of all elements, and moves numbers
+        random_access: whether elements are read by index, so that a shuffle is one of all elements, and moves indices
             only. The shards are named and uncompressed; where their elements lie is written beside each when it is first
             asked for (``hr.io.build_index``), and ``num_parallel_reads`` is how many elements are read at once.
 

@@ -20,10 +20,10 @@ class TextLineDataset(Dataset):
             ``"INFER"`` goes by each file's suffix.
         buffer_size: how many bytes are read at once; None and 0 are the default, two megabytes.
         num_parallel_reads: how many files are read at once, their lines interleaved; None reads one after the other.
-        name: how messages and statistics call the operation.
+        name: what the operation is called in messages and statistics.
         on_error: ``"raise"`` gives the error of a record in its place; ``"skip"`` leaves records and files out that
             cannot be read, counts and logs them (``Options(max_failures=)`` bounds how many).
-        random_access: True reads by number: the number of records is known, ``shuffle`` moves numbers and needs no buffer of
+        random_access: True reads by index: the number of records is known, ``shuffle`` moves indices and needs no buffer of
             records, and a resumed run reads nothing in vain. Where no index lies beside a file, the file is looked through
             once to build it (``hr.io.build_index``). The files are named and not compressed, and
             ``num_parallel_reads`` is how many blocks of records are fetched at once, in order.

@@ -1,6 +1,6 @@
 """The stage of cache: the elements of one epoch, kept and given again.
 
-Its state is the number of the next element, and which filling was kept (``filling``): a cache that is not there any more,
+Its state is the index of the next element, and which filling was kept (``filling``): a cache that is not there any more,
 or was filled in another order, is filled again from that very epoch and those seeds, so a shuffle upstream comes in the
 order that was kept. Where an element could not be kept the state says so too (``unkept``), and the rest of the epoch passes
 through. A cache on disk has a name for its content besides, so that a state never goes on in another one's
@@ -48,7 +48,7 @@ _KEPT_AT_ONCE = 1024
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _CacheCursor:
-    """In a kept epoch: the number of the element, and which filling it is."""
+    """In a kept epoch: the index of the element, and which filling it is."""
 
     index: int
     pin: Pin

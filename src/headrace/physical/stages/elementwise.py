@@ -49,7 +49,7 @@ __all__ = ["EnumerateStage", "PiecewiseStage", "apply_maps", "filter_block", "ma
 def call_each(
     function: Callable[..., Any], rows: list[Element], has_tuples: bool | None
 ) -> tuple[list[Any], set[type], Exception | None]:
-    """Calls the function on each row, as far as the first failure: the results, their types, and the failure.
+    """Calls the function on each row up to the first failure; returns the results, their types, and the failure.
 
     What the function may still hold is copied before it is called again.
     """
@@ -258,7 +258,7 @@ class PiecewiseStage(Stage):
 
 
 class EnumerateStage(Stage):
-    """Each element with its number."""
+    """Each element with its index."""
 
     def __init__(self, node: Enumerate, input_stage: Stage, meter: Meter, state: State | None) -> None:
         self._index: int = state["index"] if state else 0
@@ -325,7 +325,7 @@ def _map_stage(
     map_index = context.downstream_maps + len(maps) - 1
     delivered, saved = undelivered(state, range(context.downstream_maps, map_index + 1))
     inside = context.upstream_of_maps(len(maps))
-    # What is missing is known by its number, so what comes in must come in the same order again.
+    # What is missing is known by its index, so what comes in must come in the same order again.
     upstream = lower(source, saved, inside if ordered else inside.replaying())
     if delivered:
         upstream = UndeliveredStage(upstream, meter, delivered, map_index)

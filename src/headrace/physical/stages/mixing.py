@@ -107,7 +107,7 @@ class ReadChoices:
         self._ahead = StageLookahead(stage)
 
     def peek(self, limit: int, is_open: np.ndarray) -> np.ndarray | Failure | None:
-        """Returns the next choices, at most ``limit``; a failure in place of one that is none; None at the end."""
+        """Returns the next choices, at most ``limit``; a failure in place of an invalid one; None at the end."""
         if not self._ahead.fill(limit):
             if self._ahead.head is None:
                 return None
@@ -122,7 +122,7 @@ class ReadChoices:
         return Failure(placed, block.cursor, block.cursor.advance(1))
 
     def _named(self, block: Block) -> tuple[np.ndarray, Exception | None]:
-        """Returns the choices of a block up to the first element that is none, and its error."""
+        """Returns the choices of a block up to the first invalid one, and its error."""
         made: list[Any] = []
         error: Exception | None = None
         try:
@@ -133,7 +133,7 @@ class ReadChoices:
         return np.array(made, dtype=np.int64), error
 
     def _drawn(self, key: Key, block: Block, is_open: np.ndarray) -> tuple[np.ndarray, Exception | None]:
-        """Draws a choice for each element of weights in a block, up to the first that has none, and its error."""
+        """Draws a choice for each element of weights in a block, up to the first invalid one, and its error."""
         made: list[Any] = []
         error: Exception | None = None
         try:
@@ -157,7 +157,7 @@ class ReadChoices:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _MixCursor:
-    """So many elements into a block: how many draws and how many elements of each dataset lie before it."""
+    """A position within a block: how many draws and how many elements of each dataset lie before it."""
 
     draws: int
     selector: Cursor | None

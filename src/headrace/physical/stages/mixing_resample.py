@@ -38,7 +38,7 @@ from headrace.structure import Element
 
 __all__ = ["ResampleStage"]
 
-# The class of an element, the element, its block's origins and its number among them.
+# The class of an element, the element, its block's origins and its index among them.
 _Classed = tuple[int, Element, Origin, int]
 
 
@@ -81,7 +81,7 @@ class _ResamplePosition:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Origins:
-    """Origins one by one: each is an element's number among others."""
+    """Origins one by one: each is an element's index among others."""
 
     origins: Sequence[tuple[Origin, int]]
 

@@ -38,7 +38,7 @@ from headrace.semantics.nesting import changed_since, inner_plan
 
 __all__ = ["InterleaveStage", "Opener"]
 
-# Opens the plan that the user's function makes of one input element: (element block, number, inner state) -> reader.
+# Opens the plan that the user's function makes of one input element: (element block, its index, inner state) -> reader.
 Opener = Callable[[Block, int, State | None], SubplanReader]
 
 
@@ -49,14 +49,14 @@ class _InterleavePosition:
     cycle: int
     given: int
     index: int
-    slots: tuple[tuple[int, Cursor, Cursor | None] | None, ...]  # number, opening element, position inside
+    slots: tuple[tuple[int, Cursor, Cursor | None] | None, ...]  # index, opening element, position inside
     input: Cursor
     block_length: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _InterleaveCursor:
-    """So many elements after a position, with the slot from which each of them came."""
+    """``count`` elements after a position, with the slot from which each of them came."""
 
     position: _InterleavePosition
     slots: np.ndarray

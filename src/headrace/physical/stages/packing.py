@@ -1,6 +1,6 @@
 """The stage of pack: sequences put into rows of a fixed length.
 
-Where a sequence goes is decided in ``packing_bins``. The state is the position of the oldest sequence that is held, and the numbers
+Where a sequence goes is decided in ``packing_bins``. The state is the position of the oldest sequence that is held, and the indices
 of those in each open row, counted from there; they are read again. A failure takes one sequence, and no row, with it.
 """
 
@@ -65,7 +65,7 @@ class PackStage(Stage):
         self._open = open_bins(node)
         self._reads = InputHistory(input_stage.cursor)
         self._rows: list[Element] = []  # of the block that was read last
-        self._next = 0  # the number of the next sequence to look at
+        self._next = 0  # the index of the next sequence to look at
         self._made = 0
         self._ready: list[Block | Failure] = []  # reversed: the next one is last
         self._lost = False

@@ -1,6 +1,6 @@
 """Stages that choose which elements come: take, skip, shard, repeat, concatenate.
 
-They cut blocks and never look inside, so over an indexed source they move numbers and read nothing. As in tf.data
+They cut blocks and never look inside, so over an indexed source they move indices and read nothing. As in tf.data
 a failure passes through, and does not count as an element.
 """
 

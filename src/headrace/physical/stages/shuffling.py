@@ -2,7 +2,7 @@
 
 Its order is ``semantics.shuffling``'s; here are the buffer, and the positions from which the buffer can be filled again. It
 works on runs of outputs: the draws of a run are one call, the elements one gather, and over an indexed source
-both move numbers alone.
+both move indices alone.
 
 Its state is the number of outputs, the position of an input element not later than the oldest one held, and the
 number of elements once the input has ended. Contents are read again, never stored.
@@ -83,13 +83,13 @@ class ShuffleStage(Stage):
         self._bound_at = self._emitted  # the output at which it was last looked which element is the oldest
         self._order: np.ndarray | None = None  # of the slots, while they drain
         self._drain_start = 0  # the first output of these
-        # The number of the element in each slot; None as long as element i lies in slot i.
+        # The index of the element in each slot; None as long as element i lies in slot i.
         self._held: np.ndarray | None = None
         self._drawn_slots = np.empty(0, dtype=np.int64)  # draws, from output ``_drawn_from`` on
         self._drawn_from = self._emitted
         self._filled = False
         self._input_ended = False
-        self._pending: Block | None = None  # outputs that were drawn, and are handed on as far as they were asked for
+        self._pending: Block | None = None  # outputs that were drawn and not asked for yet
 
     # ------------------------------------------------------------------ filling
 
@@ -175,7 +175,7 @@ class ShuffleStage(Stage):
     def _drawn(self, limit: int) -> Block | None:
         """Draws the next outputs, while elements still come in or else from what is left."""
         if self._emitted - self._bound_at >= self._size:
-            # Once for as many outputs as there are slots: it is a look at every slot.
+            # Once every ``_size`` outputs, as it looks at every slot.
             oldest = 0 if self._held is None else int(self._held.min())
             self._reads.forget_before(oldest)
             self._oldest = (oldest, self._reads.position(oldest))

@@ -58,7 +58,7 @@ class _SkippedFailuresCursor:
 
 
 class BoundedSkipFailuresStage(Stage):
-    """Leaves the failures of one operation out, up to a number; each is named in the log.
+    """Skips the failures of one operation, up to a bound; each is named in the log.
 
     Args:
         is_skipped: whether a failure is that operation's.

@@ -155,7 +155,7 @@ class GeneratorStage(Stage):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _GeneratorCursor:
-    """In a generator: a number, and its own state at the start of the block where it offers one."""
+    """In a generator: an index, and its own state at the start of the block where it offers one."""
 
     index: int
     own: Any  # an OwnState, or what was loaded

@@ -1,6 +1,6 @@
-"""The stage of operations that go through elements one after the other, with something in mind (``physical.stages.stateful_ops``).
+"""The stage of operations that go through elements one after the other, with a state of their own (``physical.stages.stateful_ops``).
 
-Each block carries what was in mind before each of its elements, so its cursor can be written down anywhere in it.
+Each block carries the state before each of its elements, so its cursor can be written down anywhere in it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from headrace.structure import Element, nbytes_of
 
 __all__ = ["StatefulStage"]
 
-# What lies in mind before each element of a block may be large, and is kept with the block.
+# The states before each element of a block may be large, and are kept with the block.
 _MARKS_BYTES: Final = 1 << 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _StepCursor:
-    """Before output ``index`` of a block: what was in mind, and at which element of the input it began."""
+    """Before output ``index`` of a block: the operation's state, and at which element of the input the output began."""
 
     steps: StatefulOp
     snapshots: Sequence[Any]

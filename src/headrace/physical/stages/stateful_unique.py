@@ -32,7 +32,7 @@ _RECALLED_AT_ONCE: Final = 1024
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _RecallCursor:
-    """So many elements after the beginning, failures among them."""
+    """``count`` elements after the beginning, failures included."""
 
     start: Cursor
     read: int
@@ -86,7 +86,7 @@ class UniqueStage(Stage):
                 return made
 
     def _hold(self, block: Block) -> None:
-        """Says how much is kept in mind, now that a block was looked at."""
+        """Says how much the elements seen so far hold, after a block."""
         seen = self._seen
         fresh, self._counted = len(seen) - self._counted, len(seen)
         self._seen_bytes += fresh * block.payload.nbytes // len(block)

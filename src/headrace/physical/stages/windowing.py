@@ -41,7 +41,7 @@ class WindowStage(Stage):
         super().__init__(meter, (input_stage,), input_stage.cursor)
         self._node = node
         self._reads = InputHistory(input_stage.cursor)
-        self._first = 0  # the number of the element with which the next window begins
+        self._first = 0  # the index of the element with which the next window begins
         self._payloads: list[Payload] = []  # the elements from there on, without those that failed
         self._failures: dict[int, HeadraceError] = {}
         self._input_ended = False
@@ -141,7 +141,7 @@ class _WindowOrigin:
 
 
 class WindowContentsStage(Stage):
-    """The elements that are held, by number."""
+    """The elements that are held, by index."""
 
     by_index = True
 

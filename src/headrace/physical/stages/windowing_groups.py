@@ -4,7 +4,7 @@ The order is tf.data's: when a group is full, the elements of its dataset come b
 groups that are left follow in the order of their keys. A failure of the input, of a key or of a size takes one element
 with it; a failure to make a dataset takes its group.
 
-The state is the position of the oldest element that is held, and for each group the numbers of its elements, counted from
+The state is the position of the oldest element that is held, and for each group the indices of its elements, counted from
 there: they are read again, and no function is asked again for their keys. A position must cost little, as there is one with
 every block: groups only ever grow until they are full, so it is enough to remember how much had been read and how many
 groups had been full, and to leave the groups themselves to the writer of the state.
@@ -44,7 +44,7 @@ from headrace.structure import Element
 
 __all__ = ["GroupWindowsStage", "OpenGroup"]
 
-# Opens the plan that the user's function makes of a group: (key, elements, its number, inner state) -> reader.
+# Opens the plan that the user's function makes of a group: (key, elements, its index, inner state) -> reader.
 OpenGroup = Callable[[int, WindowBlock, int, State | None], SubplanReader]
 
 
@@ -131,7 +131,7 @@ class GroupWindowsStage(Stage):
         self._reads = InputHistory(input_stage.cursor)
         self._block: Block | None = None  # what was read and not looked at yet
         self._rows: list[Element] = []
-        self._next = 0  # the number of the next element to look at
+        self._next = 0  # the index of the next element to look at
         self._full = 0  # how many groups were full
         self._growing: dict[int, _Group] = {}
         self._groups: list[_Group] = []  # these, and those that were full not long ago
@@ -271,7 +271,7 @@ class GroupWindowsStage(Stage):
     def _restored(self) -> bool:
         """Reads again what was held; False where it is not there any more."""
         saved, self._saved = self._saved, None
-        assert saved is not None  # who asks has looked
+        assert saved is not None  # the caller has looked
         holder: dict[int, _Group] = {}
         for key, size, indices in saved["groups"]:
             self._growing[key] = group = _Group(key, size)

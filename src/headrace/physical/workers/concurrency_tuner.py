@@ -1,4 +1,4 @@
-"""How many calls of a map run at once, where that is left to headrace: as many as there are workers, or one.
+"""How many calls of a map run at once, where that is left to headrace: one for each worker, or one.
 
 Threads that need Python's lock most of the time only hand it to and fro, and a hand-over costs more than to read a small
 file. No figure of one task tells that from waiting for a disk, where more threads are better: so both ways are measured,
@@ -22,7 +22,7 @@ _SLOW_S: Final = 2e-2
 # Tasks until the other way is tried again. Each time that nothing has changed it is left alone four times as long.
 _FIRST_INTERVAL: Final = 64
 _LAST_INTERVAL: Final = 4096
-# Two threads must be so much faster than one: they also take twice the processor.
+# How much faster than one thread two must be: they also take twice the processor.
 _WORTH: Final = 1.1
 
 _LEARNED: Final[weakref.WeakKeyDictionary[Any, int]] = weakref.WeakKeyDictionary()

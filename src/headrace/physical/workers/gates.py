@@ -1,4 +1,4 @@
-"""How many calls of one operation run at once: as many as were asked for, whatever the size of the pool.
+"""How many calls of one operation run at once: the number that was asked for, whatever the size of the pool.
 
 What an operation is. One that was written once is one operation, wherever its plan reads it: in each turn of a repeat,
 twice in a zip with itself, in both readings of a rejection_resample, and in whatever a rule made of it. All its stages in
@@ -41,7 +41,7 @@ class Pool(Protocol):
         ...
 
     def submit(self, task: Task) -> None:
-        """Runs the task when a worker is free; the task says itself to whom its result goes."""
+        """Runs the task when a worker is free; the task itself hands its result on."""
         ...
 
 
@@ -62,7 +62,7 @@ def bounds_of(plan: Node) -> list[Bound]:
 
 
 class Gate:
-    """The tasks of one operation, of which a number runs at once.
+    """The tasks of one operation, of which a fixed number runs at once.
 
     It has no lock, because a garbage collection in a thread that holds one may close the pipeline, and would wait for a worker
     that wants it. What a deque does is atomic, and a thread that gives a turn back looks once more whether a task came meanwhile.

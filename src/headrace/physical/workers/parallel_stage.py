@@ -46,7 +46,7 @@ _SHORT: Final = 4
 class _Task:
     """One block on its way through the workers."""
 
-    start: int  # the number of its first element among all that the stage has read
+    start: int  # the index of its first element among all that the stage has read
     elements: int
     nbytes: int
     beside: int = 1  # how many could run at once when it was given to the workers
@@ -180,7 +180,7 @@ class ParallelStage(Stage):
         return self._deliverable() is not None
 
     def _may_begin(self) -> bool:
-        # Of a number that was asked for, the next ones lie ready: then a worker never waits for the driver.
+        # Where a number of calls was asked for, the next tasks lie ready: then a worker never waits for the driver.
         return self._tuned is None or self._tuned.now == self._calls or self._running < self._tuned.now
 
     def _size(self) -> int:
@@ -273,7 +273,7 @@ class _Delivery:
         self._map_index = map_index
         self._starts: deque[tuple[int, Cursor]] = deque([(0, cursor)])
         self._delivered: dict[int, int] = {}  # start of each run delivered out of order -> its end
-        self._missing = 0  # the number of the oldest element that was not delivered
+        self._missing = 0  # the index of the oldest element that was not delivered
 
     def read(self, start: int, item: Block | Failure) -> None:
         """Notes an item that came in: ``start`` is the index of its first element."""
@@ -338,7 +338,7 @@ class _UnorderedCursor:
 
 
 class UndeliveredStage(Stage):
-    """Above a parallel map that was restored in the middle of unordered delivery: leaves out what was delivered."""
+    """Upstream of a parallel map that was restored in the middle of unordered delivery: skips what was delivered."""
 
     def __init__(self, input_stage: Stage, meter: Meter, delivered: DeliveredRuns, map_index: int) -> None:
         self._runs = list(delivered)
@@ -360,7 +360,7 @@ class UndeliveredStage(Stage):
             first, self._index = self._index, self._index + (len(item) if isinstance(item, Block) else 1)
             if inside:
                 continue
-            # The runs ahead are still to be left out by a run that resumes from here.
+            # A run that resumes from here still skips the runs ahead.
             ahead = tuple((a - first, b - first) for a, b in self._runs)
             cursor = _LeftOverCursor(self._map, ahead, item.cursor)
             if isinstance(item, Block):
@@ -371,7 +371,7 @@ class UndeliveredStage(Stage):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _LeftOverCursor:
-    """In what a restored run had not delivered: which elements after this one are to be left out."""
+    """In what a restored run had not delivered: which elements after this one are to be skipped."""
 
     map_index: int
     delivered: tuple[tuple[int, int], ...]

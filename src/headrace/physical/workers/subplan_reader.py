@@ -201,7 +201,7 @@ class PrefetchingReader(SubplanReader):
 
 @dataclasses.dataclass(slots=True)
 class OpenSubplan:
-    """A slot's dataset: the number and the block of the element that opened it, and its reader."""
+    """A slot's dataset: the index and the block of the element that opened it, and its reader."""
 
     index: int
     opener: Block
