@@ -17,14 +17,10 @@ def protected(payload: Payload) -> Payload:
     match payload:
         case Zipped():
             return Zipped(payload.treedef, [protected(part) for part in payload.parts])
-        case Rows():
-            return Rows(read_only_rows(payload.elements, payload.kinds))
         case Columns() if payload.matrix is None and not all(map(has_fixed_contents, payload.arrays)):
             return Rows(read_only_rows(payload.rows()))  # what it holds, each reader needs for itself
-        case Columns():
-            return read_only_columns(payload)
         case _:
-            return payload
+            return handed_out(payload)
 
 
 def handed_out(payload: Payload) -> Payload:

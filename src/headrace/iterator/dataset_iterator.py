@@ -7,7 +7,7 @@ What always holds:
   collector or at the interpreter's exit. ``close`` may come at any time, and any number of times.
 - An error of one element leaves it usable: the next call goes on with the next element.
 - Ctrl-C ends the run, wherever in ``next`` it comes, and the state is then that of what was delivered. CPython looks for a
-  signal where a function of Python's begins, after a call of one of C's, and where a loop goes back; so a place changes
+  signal where a function of Python's begins, after a call of one of C's, and where a loop goes back; so a position changes
   in lines that have none of these.
 """
 
@@ -181,7 +181,7 @@ class DatasetIterator:
             # A copy, because the frames that made the error hold it, and its traceback will hold this iterator.
             error = item.error.located(stage=None, origin=None)
             none: Iterator[Element] = iter(())
-            # Ctrl-C comes after a call and nowhere between these lines: the state has the old place or the new one.
+            # Ctrl-C comes after a call and nowhere between these lines: the state has the old position or the new one.
             self._delivered_before += self._block_length
             self._rows, self._block_length, self._cursor = none, 0, item.after
             try:
@@ -231,13 +231,13 @@ class DatasetIterator:
         """
         if self._phase is LOST:
             message = (
-                "an element was interrupted, and executor='inline' has no place before it: use a state saved earlier"
+                "an element was interrupted, and executor='inline' has no position before it: use a state saved earlier"
             )
             raise FailedPreconditionError(message)
         return self.bookmark()()
 
     def bookmark(self) -> Callable[[], dict[str, Any]]:
-        """Returns the place where this iterator stands now, which writes itself down when it is called, however much later.
+        """Returns the position of this iterator now, as a function that writes it down when it is called, however much later.
 
         For callers that read ahead, as feeding a device does: it costs a reference, where a state costs its writing.
         """
@@ -247,9 +247,7 @@ class DatasetIterator:
         if self._options.executor == "inline":  # its one cursor is always where the stream is now
             try:
                 state = bookmark()
-            except (
-                HeadraceError
-            ) as failed:  # of a generator's state_dict: it matters to a caller that asks for the state
+            except HeadraceError as failed:  # of a generator's state_dict: told to a caller that asks for the state
                 error = failed.with_traceback(None)
                 return functools.partial(_refused, error)
             return lambda: state

@@ -33,7 +33,7 @@ class Stage:
 
     # True where a pull only moves indices, so that a large limit costs nothing.
     by_index = False
-    # It gives this many elements at a time, where fewer are asked for, too.
+    # It gives multiples of this many elements, also where fewer are asked for.
     granularity = 1
     # How many elements it holds ready: asking for this many costs neither work nor memory.
     ready_elements = 0
@@ -41,8 +41,8 @@ class Stage:
     def __init__(self, meter: Meter, inputs: Sequence[Stage], cursor: Cursor) -> None:
         self.meter = meter
         self.inputs = inputs
-        # The place before the next element, as that before the latest block, and how many elements it had: who reads a
-        # plan of thousands of operations asks few of them for their places, and each asks all that it reads.
+        # The position before the next element, as that before the latest block, and how many elements that had: in a plan
+        # of thousands of operations few are asked for their positions, and each asks all that it reads.
         self._before: tuple[Cursor, int] = (cursor, 0)
         self._inside_s = 0.0
         self._surplus: Block | None = None  # of a block that was longer than was asked for
@@ -71,13 +71,13 @@ class Stage:
 
     @property
     def cursor(self) -> Cursor:
-        """The place before the element that the next pull gives first."""
+        """The position before the element that the next pull gives first."""
         cursor, delivered = self._before
         return cursor.advance(delivered) if delivered else cursor
 
     @cursor.setter
-    def cursor(self, place: Cursor) -> None:
-        self._before = (place, 0)
+    def cursor(self, position: Cursor) -> None:
+        self._before = (position, 0)
 
     def _pull(self, limit: int) -> Item:
         """Returns the same, or a longer block where that is easier: what is more than ``limit`` waits for the next pull."""

@@ -152,9 +152,8 @@ class UnbatchStream(Unary):
         self.rows: list[Element] = []
         self.given = state["given"] if state else 0
         self.before = input_stream.state()
-        self.place: State | None = (
-            None  # where it stands, once somebody asked, until it moves: deep chains ask each other
-        )
+        # The position as it was written down last, until it moves: streams of deep chains ask each other.
+        self.position: State | None = None
         self.from_where = ""
         if self.given:
             self.open()
@@ -166,7 +165,7 @@ class UnbatchStream(Unary):
         self.rows = called(self.node.label, origin, lambda: sliced(element)).rows()
 
     def next(self) -> Given:
-        self.place = None
+        self.position = None
         while self.given == len(self.rows):
             self.rows, self.given = [], 0
             self.open()
@@ -174,11 +173,11 @@ class UnbatchStream(Unary):
         return self.rows[self.given - 1], self.from_where
 
     def state(self) -> State:
-        if self.place is None:
+        if self.position is None:
             is_between = self.given == len(self.rows)
-            given, place = (0, self.input.state()) if is_between else (self.given, self.before)
-            self.place = {"given": given, "input": place}
-        return self.place
+            given, before = (0, self.input.state()) if is_between else (self.given, self.before)
+            self.position = {"given": given, "input": before}
+        return self.position
 
 
 @stream_of.register

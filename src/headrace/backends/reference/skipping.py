@@ -1,4 +1,4 @@
-"""The reference of operations that leave failures out."""
+"""The reference of operations that skip failures."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from headrace.blocks.payload import Columns, Rows
 from headrace.leaf_arrays import native
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
+from headrace.physical.lookahead import StageLookahead
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.grouping import CyclingBatch
@@ -58,7 +59,7 @@ class CyclingBatchStage(Stage):
         super().__init__(meter, (input_stage,), self._cursor(position, position, self._last))
         self._drop_remainder = node.drop_remainder
         self._label = node.label
-        self._rest: Block | None = None  # was read, and is no batch's yet
+        self._ahead = StageLookahead(input_stage, self._read)
 
     def _cursor(self, position: Cursor, after: Cursor, like: Element | None, *, short: bool = False) -> _TurnCursor:
         turn_behind = turn_after(self._sizes, self._turn, short=short)
@@ -66,15 +67,15 @@ class CyclingBatchStage(Stage):
 
     def _next(self, limit: int) -> Item:
         """Returns the next item of the input, of at most ``limit`` elements."""
-        item = self._rest or self._read(self.inputs[0], limit)
-        self._rest = None
-        if isinstance(item, Block):
-            if len(item) > limit:
-                self._rest = item.slice(limit, len(item))
-                item = item.slice(0, limit)
-            if self._specified is None:
-                self._last = item.payload.rows()[-1]
-        return item
+        head = self._ahead.peek(limit)
+        if head is None:
+            return None
+        if isinstance(head, Failure):
+            return self._ahead.drop_failure()
+        block = self._ahead.take(min(limit, len(head)))
+        if self._specified is None:
+            self._last = block.payload.rows()[-1]
+        return block
 
     def _pull(self, limit: int) -> Item:
         size, like = self._sizes[self._turn], self._last
@@ -114,16 +115,16 @@ class CyclingBatchStage(Stage):
     def _empty(self) -> Item:
         """Makes a batch of no element; a neighbour tells what it would hold."""
         like = self._last
-        position = self._rest.cursor if self._rest is not None else self.inputs[0].cursor
+        position = self._ahead.cursor
         if self._specified is None and self._last is None:
-            item = self._next(1)
-            if isinstance(item, Failure):
+            head = self._ahead.peek(1)
+            if head is None:
+                return None
+            if isinstance(head, Failure):
+                item = self._ahead.drop_failure()
                 before, after = self._cursor(item.cursor, item.after, like), self._cursor(item.after, item.after, like)
                 return Failure(item.error, before, after)
-            if item is None:
-                return None
-            left = self._rest
-            self._rest = item if left is None else joined_block([item, left])
+            self._last = self._ahead.first(1).payload.rows()[0]
         known = self._last if self._specified is None else self._specified
         cursor = self._cursor(position, position, like)
         self._turn = turn_after(self._sizes, self._turn, short=False)

@@ -1,4 +1,4 @@
-"""The stage that leaves failures out: of everything, or of one operation that was told to go on."""
+"""The stages that skip failures: all of them, or those of one operation that was told to go on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _log: Final = logging.getLogger("headrace")
 
 
 class SkipFailuresStage(Stage):
-    """Leaves failures out. It adds nothing to the state: after a failure lies a position like any other.
+    """Skips failures. It adds nothing to the state: after a failure lies a position like any other.
 
     Args:
         log: whether each is named in the log.

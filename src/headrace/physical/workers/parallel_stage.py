@@ -52,9 +52,8 @@ class _Task:
     beside: int = 1  # how many could run at once when it was given to the workers
     seconds: float = 0.0
     made: list[BlockOrFailure] | None = None  # reversed: the next one is last; written by the worker
-    pieces: list[BlockOrFailure] | None = (
-        None  # what is left of it to be handed on; None until the driver has heard of it
-    )
+    # What is left of it to be handed on; None until the driver has heard of it.
+    pieces: list[BlockOrFailure] | None = None
 
 
 class ParallelStage(Stage):
