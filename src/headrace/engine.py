@@ -93,7 +93,7 @@ def _end_open_runs() -> None:
 
 
 def _join_ours(end_s: float) -> list[str]:
-    """Waits for threads of headrace's own; the names of those that were still running then."""
+    """Waits for headrace's own threads; returns the names of those that are still running."""
     while ours := [thread for thread in threading.enumerate() if thread.name.startswith("headrace-")]:
         if time.monotonic() >= end_s:
             return [thread.name for thread in ours]
@@ -146,7 +146,7 @@ _NEXT: Final = {
 class Run:
     """One run of a plan: its stages, and the threads that serve them.
 
-    Made first and opened then, so that its maker can close it, whatever comes while it opens.
+    It is made first and opened afterwards, so that its maker can close it whatever happens while it opens.
     """
 
     def __init__(

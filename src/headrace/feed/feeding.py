@@ -5,7 +5,7 @@ loop's own thread. Where bringing takes time, a thread of the feed begins the ne
 to ``buffer_size`` of them; where it takes none, the loop's thread does it all.
 
 What always holds.
-- The state counts what the loop got, whatever lies ready: each element has a bookmark of the position after it.
+- The state counts what the loop got, whatever is ready: each element has a bookmark of the position after it.
 - An element's error comes in its place, and the next call goes on after it.
 - ``close`` joins the thread and closes the pipeline; being dropped, the end, and an exception close as well.
 """
@@ -58,7 +58,7 @@ class Transfer(Protocol):
 
 
 @dataclasses.dataclass(slots=True)
-class _Place:
+class _FeedPosition:
     """Where an iterator stands; its feed knows it too, also when the iterator was dropped."""
 
     bookmark: Bookmark
@@ -73,20 +73,20 @@ class Feed:
     Args:
         plan: the dataset's plan.
         transfer: makes the transfer of one epoch.
-        buffer_size: how many elements may lie ready on the device.
+        buffer_size: how many elements may be ready on the device.
     """
 
     def __init__(self, plan: Node, transfer: Callable[[], Transfer], buffer_size: int) -> None:
         self._plan = plan
         self._transfer = transfer
         self._buffer_size = buffer_size
-        self._place: _Place | None = None
+        self._position: _FeedPosition | None = None
         self._waiting: FeedIterator | None = None  # what the next iter gives
 
     def __iter__(self) -> FeedIterator:
         warn_of_whole_copies(self, self._plan)
         iterator = self._new() if self._waiting is None else self._waiting
-        self._waiting, self._place = None, iterator.place
+        self._waiting, self._position = None, iterator.position
         return iterator
 
     def _new(self) -> FeedIterator:
@@ -97,7 +97,7 @@ class Feed:
 
     def __getstate__(self) -> dict[str, Any]:
         waiting = None if self._waiting is None else self.state_dict()
-        return vars(self) | {"_place": None, "_waiting": waiting}
+        return vars(self) | {"_position": None, "_waiting": waiting}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state | {"_waiting": None})
@@ -106,7 +106,7 @@ class Feed:
 
     @property
     def dataset(self) -> Never:
-        """There is none, unlike that of a DataLoader, by which some libraries skip what was seen before."""
+        """Missing on purpose: some libraries use that of a DataLoader to skip what was seen before."""
         raise AttributeError(
             "a feed is no DataLoader, and has no 'dataset'; to go on where it stood, keep its state_dict(), and give it to "
             "load_state_dict: then no element is read again to be skipped (Accelerate: register_for_checkpointing(feed))"
@@ -124,10 +124,10 @@ class Feed:
             >>> [int(x) for x in again], [int(x) for x in again]
             ([1, 2], [0, 1, 2])
         """
-        if self._place is None:
+        if self._position is None:
             self._waiting = self._new()
-            self._place = self._waiting.place
-        return {"iterator": self._place.bookmark(), "ended": self._place.ended}
+            self._position = self._waiting.position
+        return {"iterator": self._position.bookmark(), "ended": self._position.ended}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Makes the next ``iter`` continue where the feed stood; where an epoch had ended, it is the next epoch.
@@ -141,16 +141,16 @@ class Feed:
         whole = "iterator" in (state or ()) and isinstance(state.get("ended"), bool)
         iterator = self._new()
         iterator.load_state_dict(state["iterator"] if whole else state)
-        iterator.place.ended = whole and state["ended"]
-        self._place = iterator.place
-        self._waiting = None if iterator.place.ended else iterator
+        iterator.position.ended = whole and state["ended"]
+        self._position = iterator.position
+        self._waiting = None if iterator.position.ended else iterator
 
     def with_options(self, options: Options) -> Feed:
         """Returns the same feed of the same elements, run as the options say: see ``Dataset.with_options``."""
         return type(self)(WithOptions(input=self._plan, options=options), self._transfer, self._buffer_size)
 
     def cardinality(self) -> int:
-        """Returns how many elements an epoch has; ``INFINITE_CARDINALITY`` or ``UNKNOWN_CARDINALITY`` where there is no number."""
+        """Returns how many elements an epoch has; ``INFINITE_CARDINALITY`` or ``UNKNOWN_CARDINALITY`` otherwise."""
         return self._plan.cardinality()
 
     def __len__(self) -> int:
@@ -165,7 +165,7 @@ class Feed:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Ready:
-    """What was begun, or the error in its place, and the place after it."""
+    """What was begun, or the error in its place, and the position after it."""
 
     begun: Any
     error: HeadraceError | None
@@ -176,7 +176,7 @@ class _Ready:
 class _Reader:
     """Reads a pipeline ahead in a thread. It knows nothing of the feed's iterator, so that one can be dropped.
 
-    Made first and begun then, so that its maker can stop it, whatever comes between.
+    It is made first and begun afterwards, so that its maker can stop it whatever happens between.
     """
 
     def __init__(self, iterator: DatasetIterator, transfer: Transfer, buffer_size: int) -> None:
@@ -229,7 +229,7 @@ class FeedIterator:
         self._buffer_size = buffer_size
         self._reader: _Reader | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
-        self.place = _Place(self._iterator.bookmark())
+        self.position = _FeedPosition(self._iterator.bookmark())
         # A bookmark holds the pipeline, and the feed holds the bookmark: dropped is this iterator, and not the pipeline.
         weakref.finalize(self, self._iterator.close).atexit = False  # the engine sees to the interpreter's exit
         self._ended = False
@@ -260,7 +260,7 @@ class FeedIterator:
             self.close()  # no element's failure: those are items
             raise
         if item is None:
-            self.place.ended = True
+            self.position.ended = True
             self.close()
             raise StopIteration
         element = None
@@ -268,7 +268,7 @@ class FeedIterator:
             element = self._transfer.finish(item.begun)
             self._waits.add(time.perf_counter() - start)
             self._steps += 1
-        self.place.bookmark = item.bookmark  # no call from here on: Ctrl-C comes before it is delivered, or after
+        self.position.bookmark = item.bookmark  # no call from here on: Ctrl-C comes before it is delivered, or after
         if item.error is not None:
             raise item.error
         return element
@@ -298,7 +298,7 @@ class FeedIterator:
         """Returns the next element.
 
         Raises:
-            OutOfRangeError: there is none.
+            OutOfRangeError: the epoch has ended.
         """
         try:
             return next(self)
@@ -306,8 +306,8 @@ class FeedIterator:
             raise OutOfRangeError("the dataset has no more elements") from None
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns where the training loop stands, as plain data: what lies ready on the device does not count."""
-        return self.place.bookmark()
+        """Returns where the training loop stands, as plain data: what is ready on the device does not count."""
+        return self.position.bookmark()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continues where the iterator that gave the state stood; of this dataset, fed to any framework or to none.
@@ -317,7 +317,7 @@ class FeedIterator:
         """
         self._stop()
         self._iterator.load_state_dict(state)
-        self.place.bookmark, self.place.ended = self._iterator.bookmark(), False
+        self.position.bookmark, self.position.ended = self._iterator.bookmark(), False
         self._ended = False
 
     def stats(self) -> FeedStats:

@@ -45,7 +45,7 @@ def jax_transfer(device: Any, sharding: Any) -> Any:
 
 
 class JaxTransfer:
-    """To where ``jax.device_put`` puts things."""
+    """Transfers elements with ``jax.device_put``."""
 
     takes_time = True
 
@@ -55,7 +55,7 @@ class JaxTransfer:
         self._copies_s: deque[float] = deque(maxlen=1000)
 
     def begin(self, element: Element) -> Any:
-        """Puts the arrays on their devices, and waits for it here, where nobody waits."""
+        """Puts the arrays on their devices, and waits until they are there: in the feed's thread, and not in the loop's."""
         import jax
 
         start = time.perf_counter()
@@ -86,7 +86,7 @@ class JaxTransfer:
 
 
 class _Bits:
-    """Sees to what becomes of 64 bits in a feed, as JAX keeps 32 unless told otherwise."""
+    """Checks what JAX makes of 64-bit numbers in a feed: it keeps 32 bits unless told otherwise."""
 
     def __init__(self) -> None:
         self._told = False

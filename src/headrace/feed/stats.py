@@ -22,7 +22,7 @@ _KEPT_STEPS: Final = 1000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FeedStats:
-    """What a feed did so far; printed, it is a table of the steps, and below it one of the pipeline's stages.
+    """What a feed did so far; printed, it is a table of the steps, followed by one of the pipeline's stages.
 
     Attributes:
         rank: the index of this process in a distributed job, 0 alone.
@@ -110,6 +110,6 @@ class StepTimes:
 
 
 def own_rank() -> int:
-    """Returns the number of this process in a distributed job, by the variable that launchers set; 0 alone."""
+    """Returns the rank of this process in a distributed job, from the variable that launchers set; 0 alone."""
     text = os.environ.get("RANK", "0")
     return int(text) if text.isdigit() else 0

@@ -1,6 +1,6 @@
 """A dataset as a ``tf.data.Dataset``, for programs that train with TensorFlow.
 
-``from_generator`` casts what it is given to the dtypes that it was told, and says nothing. So each element is held against
+``from_generator`` casts what it is given to the dtypes that it was told, and says nothing. So each element is compared with
 the signature before TensorFlow sees it: what does not fit is an error, never another number.
 """
 
@@ -116,7 +116,7 @@ def _signature(tf: Any, spec: Any, path: str) -> Any:
 
 
 def _own(tf: Any, signature: Any, path: str) -> Any:
-    """Returns a structure of headrace's specifications, of what a user gave: those, or TensorFlow's."""
+    """Makes a structure of headrace's specifications of what a user gave: those, or TensorFlow's."""
     if isinstance(signature, TensorSpec):
         return signature
     if isinstance(signature, tf.RaggedTensorSpec) and signature.ragged_rank == 1:

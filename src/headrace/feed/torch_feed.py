@@ -70,7 +70,7 @@ def as_tensor(array: np.ndarray) -> Any:
 
 
 class TorchTransfer:
-    """To the CPU's memory, where nothing is copied; or to a device that has no streams of its own."""
+    """Transfers elements to the CPU's memory, where nothing is copied; or to a device that has no streams of its own."""
 
     def __init__(self, device: Any, dtype: Any, *, pin_memory: bool = False) -> None:
         self._device = device
@@ -135,7 +135,7 @@ class _PinnedMemory:
 
 
 class CudaTransfer:
-    """To a CUDA device, by a stream of its own."""
+    """Transfers elements to a CUDA device, on a stream of its own."""
 
     takes_time = True
 

@@ -109,7 +109,7 @@ class DatasetIterator:
             plan: what runs.
             counts: False for a look at the elements that is no epoch.
             feeds: how many buffers it fills, which share the budget of bytes.
-            policy: how the run does what it may do in any way.
+            policy: what the run does where it is free to choose.
         """
         self._built = plan
         self._options = options_of(plan)
@@ -153,7 +153,7 @@ class DatasetIterator:
         """Returns the next element.
 
         Raises:
-            OutOfRangeError: there is none.
+            OutOfRangeError: the epoch has ended.
         """
         try:
             return next(self)

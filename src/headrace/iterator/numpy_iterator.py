@@ -32,7 +32,7 @@ class NumpyIterator(DatasetIterator):
         """Returns the next element, as ``next(iterator)``.
 
         Raises:
-            StopIteration: there is none.
+            StopIteration: the epoch has ended.
         """
         return next(self)
 

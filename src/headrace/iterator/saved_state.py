@@ -1,7 +1,7 @@
 """The state of an iterator as plain data: how it is written, and how one that comes back is checked.
 
-What always holds: a state is its own, so that to change one changes no other; it holds what JSON can hold and nothing else; and
-of one that is loaded nothing is believed before version, fingerprint and checksum were compared.
+What always holds: states share nothing, so a change in one changes no other; a state holds what JSON can hold and nothing else; and
+a loaded one is not used before its version, fingerprint and checksum were compared.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class RunStart:
 
     Attributes:
         plan: what runs; its caches have the keys of these seeds.
-        epoch: the number of the epoch.
+        epoch: the index of the epoch.
         seeds: of its random operations.
         fillings: what its caches give, which the run goes on to decide.
         position: of the stages; None at the first element.

@@ -21,7 +21,7 @@ __all__ = ["USUAL", "RunPolicy"]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RunPolicy:
-    """How a run does what it may do in any way.
+    """What a run does where it is free to choose.
 
     Attributes:
         rules: what makes the plan that runs of the plan that was written.
