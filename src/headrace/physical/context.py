@@ -45,7 +45,7 @@ class StageContext(RunContext):
 
     def without_workers(self) -> Self:
         """Returns the context of stages that run within one thread: inside a task, or only to look something up."""
-        return dataclasses.replace(self, gates=None)
+        return self if self.gates is None else dataclasses.replace(self, gates=None)
 
     def for_subplan(self, plan: Node, *, opener: Node, index: int) -> Self:
         """Returns the context of the plan that ``opener`` made of its element with that index, which is read inside a task."""

@@ -98,6 +98,10 @@ class Node(Remembering):
     @property
     def label(self) -> str:
         """How messages and statistics call it: ``map 'decode' (train.py:41)``."""
+        return self.recall("label", self._label)
+
+    def _label(self) -> str:
+        """Finds the label, once: the plans that a function makes of elements ask for its node's each time."""
         for function in self.functions():
             return function_label(self.op, function, self.name)
         return f"{self.op} '{self.name}'" if self.name else self.op
@@ -143,10 +147,12 @@ DatasetOf = Callable[[Node], HasPlan]
 
 def plan_of(dataset: object, *, stage: str) -> Node:
     """Returns the plan of a dataset that a user's function returned."""
-    if not isinstance(dataset, HasPlan):
+    # Not isinstance: to look through a protocol takes longer than many a function does.
+    plan: Callable[[], Node] | None = getattr(dataset, "__headrace_plan__", None)
+    if plan is None:
         message = f"the function must return a Dataset, but returned {type(dataset).__name__}"
         raise TypeError(f"{stage}: {message}")
-    return dataset.__headrace_plan__()
+    return plan()
 
 
 def nodes_of(plan: Node) -> Iterator[Node]:

@@ -341,6 +341,7 @@ def _opener(
     make_reader: Callable[[Callable[[], Stage | Failure], Cursor | None, Callable[[], str]], SubplanReader],
 ) -> Callable[[Block, int, State | None], SubplanReader]:
     """Returns a function that makes a reader of the dataset that an element opens, from its start or from a state."""
+    context = context.without_workers()  # once, and not for each of them
 
     def open_plan(opener: Block, index: int, saved: State | None) -> SubplanReader:
         def open_stage() -> Stage | Failure:
