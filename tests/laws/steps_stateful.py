@@ -1,4 +1,4 @@
-"""Steps that go through elements with something in mind."""
+"""Steps that go through elements in order, with a state."""
 
 from __future__ import annotations
 

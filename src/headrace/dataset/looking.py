@@ -44,7 +44,7 @@ def looked_spec(plan: Node, *, trusted: bool = True) -> Spec:
 
     Args:
         plan: what is looked at.
-        trusted: whether sizes that only the look told are said. Elsewise they are None, as the next element may have others.
+        trusted: whether sizes that only the look told are said. Otherwise they are None, as the next element may have others.
 
     Raises:
         OutOfRangeError: it has no element, and only one could tell.
@@ -125,7 +125,7 @@ class _Look:
         return self._seen(self._behind_function(node, noted, specs))
 
     def _seen(self, spec: Spec) -> Spec:
-        """Returns what was seen, as far as it holds for elements that were not."""
+        """Returns what of the elements seen holds for all others."""
         return spec if self._trusted else _mapped(spec, lambda leaf: leaf.with_shape(_unsized(leaf.shape)))
 
     def _standing_in(self, node: Node) -> Node:

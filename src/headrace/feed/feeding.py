@@ -231,7 +231,7 @@ class FeedIterator:
         self._finalizer: weakref.finalize[Any, Any] | None = None
         self.position = _FeedPosition(self._iterator.bookmark())
         # A bookmark holds the pipeline, and the feed holds the bookmark: dropped is this iterator, and not the pipeline.
-        weakref.finalize(self, self._iterator.close).atexit = False  # the engine sees to the interpreter's exit
+        weakref.finalize(self, self._iterator.close).atexit = False  # the engine closes runs at the interpreter's exit
         self._ended = False
         self._steps = 0
         self._waits = StepTimes()

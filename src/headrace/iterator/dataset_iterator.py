@@ -212,7 +212,7 @@ class DatasetIterator:
                 policy=self._policy,
             )
             self._finalizer = weakref.finalize(self, self._run.close)
-            self._finalizer.atexit = False  # the engine sees to the interpreter's exit
+            self._finalizer.atexit = False  # the engine closes runs at the interpreter's exit
             with self._turning:
                 self._phase = _NEXT[self._phase, BEGIN]
             self._run.open(start.position)

@@ -1,6 +1,6 @@
 """Items that are read of something before they are taken: of a stage, or of the plan that a function made.
 
-What lies ready is a block, and after it perhaps a failure; a failure alone where there is no block. It stays the next until
+What is ready is a block, and after it perhaps a failure; a failure alone where there is no block. It stays the next until
 it is taken.
 """
 
@@ -44,7 +44,7 @@ class Lookahead:
         return self.head
 
     def fill(self, wanted: int) -> int:
-        """Reads until ``wanted`` elements lie ready; returns how many do, fewer only before a failure or the end."""
+        """Reads until ``wanted`` elements are ready; returns how many do, fewer only before a failure or the end."""
         blocks = [self._block] if self._block is not None else []
         length = sum(map(len, blocks))
         while length < wanted and self._failure is None and not self.ended:
@@ -58,12 +58,12 @@ class Lookahead:
         return length
 
     def first(self, count: int) -> Block:
-        """Returns the first ``count`` elements that lie ready, which stay the next."""
+        """Returns the first ``count`` elements that are ready, which stay the next."""
         assert self._block is not None  # the caller has peeked
         return self._block.slice(0, count)
 
     def take(self, count: int) -> Block:
-        """Returns the first ``count`` elements that lie ready, and goes on after them."""
+        """Returns the first ``count`` elements that are ready, and goes on after them."""
         block = self._block
         assert block is not None  # as above
         if count == len(block):
@@ -73,7 +73,7 @@ class Lookahead:
         return block.slice(0, count)
 
     def drop_failure(self) -> Failure:
-        """Returns the failure that lies ready, and goes on after it."""
+        """Returns the failure that is ready, and goes on after it."""
         failure, self._failure = self._failure, None
         assert failure is not None  # as above
         return failure

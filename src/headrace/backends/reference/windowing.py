@@ -26,7 +26,7 @@ __all__: list[str] = []
 
 
 class WindowContentsStream:
-    """Elements that lie ready."""
+    """Elements that are there already."""
 
     def __init__(self, node: WindowContents, state: State | None) -> None:
         self.elements = node.elements

@@ -237,7 +237,7 @@ class InterleaveStage(Stage):
         return Block(block.payload, cursor, Within(block.origin, slot.opener.origin, 0))
 
     def _rounds(self, limit: int) -> Block | None:
-        """Takes as many whole rounds over all slots as elements lie ready for, in one block."""
+        """Takes as many whole rounds over all slots as there are elements ready for, in one block."""
         slots, length = self._slots, self._block_length
         rounds = limit // (len(slots) * length)
         if len(slots) == 1 or self._given or not rounds:
@@ -308,7 +308,7 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
         deterministic = node.deterministic
     meter = context.meter(node)
     gate = context.gate(node)
-    # Two a call: while one is read, the next already lies ready, and the driver comes to look only when it has a core.
+    # Two a call: while one is read, the next is ready already, and the driver comes to look only when it has a core.
     ahead = 2 * gate.calls if gate is not None else 0
     blocks = PrefetchingReader.BLOCKS_AHEAD * (2 * cycle + ahead)
 

@@ -85,7 +85,7 @@ class ParallelStage(Stage):
         self._calls = calls = gate.calls
         self._tuned = tuned
         self._gate = gate
-        # Two tasks a worker: while one runs, the next already lies ready.
+        # Two tasks a worker: while one runs, the next is ready already.
         self._window = 2 * calls if calls > 1 else 1
         self._budget = budget
         # A block must not take more than its part of the bytes that the window may hold.
@@ -160,7 +160,7 @@ class ParallelStage(Stage):
             elements = len(item) if isinstance(item, Block) else 1
             self._read_s = time.perf_counter() - start
             self._reading.observe(elements, self._read_s, 0)
-            # By a factor of two: where the work is as slow, its workers are to have enough lie ready.
+            # By a factor of two: where the work is as slow, its workers are to have enough ready.
             self._reads_slowly = self._read_s > max(_TASK_S, 2 * elements * self._pace.element_s / self._calls)
         return item
 
@@ -179,7 +179,7 @@ class ParallelStage(Stage):
         return self._deliverable() is not None
 
     def _may_begin(self) -> bool:
-        # Where a number of calls was asked for, the next tasks lie ready: then a worker never waits for the driver.
+        # Where a number of calls was asked for, the next tasks are ready: then a worker never waits for the driver.
         return self._tuned is None or self._tuned.now == self._calls or self._running < self._tuned.now
 
     def _size(self) -> int:

@@ -26,8 +26,8 @@ class PrefetchStage(Stage):
     """Blocks, made before they are asked for.
 
     Args:
-        buffer_size: how many elements may lie ready; None leaves the choice to the stage.
-        budget: says how many bytes may lie ready.
+        buffer_size: how many elements may be ready; None leaves the choice to the stage.
+        budget: says how many bytes may be ready.
         pace: makes what says how many elements to read at once.
     """
 

@@ -160,7 +160,7 @@ class PrefetchingReader(SubplanReader):
     @since("start")
     def _make_one(self) -> None:
         start = time.perf_counter()
-        # What lies ready in the plan is taken at once: a file is parsed by the megabyte, however little was asked for.
+        # What is ready in the plan is taken at once: a file is parsed by the megabyte, however little was asked for.
         ready = self._stage.ready_elements if isinstance(self._stage, Stage) else 0
         item = self._make(max(self._pace.size, ready))
         self._all_made = item is None or isinstance(self._stage, Failure)
