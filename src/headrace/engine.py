@@ -174,15 +174,10 @@ class Run:
         self._inline = options.executor == "inline"
         self._root: Stage | None = None
         self._budget = _budget(running, options, feeds=feeds, policy=policy)
-        gates: Gates | None = None
-        if not self._inline and _uses_threads(running):
-            bounds, cores = bounds_of(running), current_share().cores
-            self._pool = WorkerPool(_workers([calls for _, calls in bounds], cores, options))
-            gates = Gates(bounds, self._pool, cores=cores)
         self._context = StageContext(
             seeds=seeds,
             meters=self._meters,
-            gates=gates,
+            gates=self._made_gates(options),
             budget=self._budget,
             policy=policy,
             deterministic=options.deterministic is not False,
@@ -192,6 +187,14 @@ class Run:
             options=options,
         )
         _open_runs.add(self)
+
+    def _made_gates(self, options: Options) -> Gates | None:
+        """Makes the workers and the gates of the operations that they serve; none where nothing runs in parallel."""
+        if self._inline or not _uses_threads(self._plan):
+            return None
+        bounds, cores = bounds_of(self._plan), current_share().cores
+        self._pool = WorkerPool(_workers([calls for _, calls in bounds], cores, options))
+        return Gates(bounds, self._pool, cores=cores)
 
     def open(self, state: State | None) -> None:
         """Makes the stages, which begin at a state or at the start."""
