@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -244,3 +245,81 @@ def test_a_saved_dataset_with_fewer_elements_than_were_delivered_is_told(executo
     elements, errors = rest(hr.Dataset.load(place).with_options(options), state)
     # By its content, which the state names.
     assert (elements, [type(error) for error in errors]) == ([], [InvalidArgumentError])
+
+
+# What reads elements again that it had read already. How many of them it needs for the elements that were delivered.
+REREADING: dict[str, tuple[Callable[[hr.Dataset], hr.Dataset], Callable[[int], int]]] = {
+    "shuffle": (lambda ds: ds.shuffle(4, seed=1), lambda delivered: min(delivered + 4, 30)),
+    "shuffle of all": (lambda ds: ds.shuffle(99, seed=1), lambda _: 30),
+    "unbatch": (lambda ds: ds.batch(7).unbatch(), lambda delivered: delivered),
+    "unbatch of parts": (lambda ds: ds.map(lambda x: {"x": x}).batch(7).unbatch(), lambda delivered: delivered),
+    "cache": (lambda ds: ds.cache(), lambda delivered: delivered),
+    "unique": (lambda ds: ds.unique(), lambda delivered: delivered),
+}
+
+
+@pytest.mark.parametrize("name", sorted(REREADING))
+@given(delivered=st.integers(1, 29), left=st.integers(0, 40), data=st.data())
+def test_what_is_to_be_read_again_and_is_not_there_is_told(
+    name: str, delivered: int, left: int, data: st.DataObject
+) -> None:
+    make, needed = REREADING[name]
+    path = folder() / f"read again {next(_numbers)}"
+    before, after = (hr.Options(executor=data.draw(st.sampled_from(_EXECUTORS))) for _ in range(2))
+    path.write_bytes(lines(30))
+    source = make(hr.TextLineDataset(path))
+    first = list(itertools.islice(source.with_options(hr.Options(executor="inline")), delivered))
+    state = state_behind(source.with_options(before), delivered)
+    path.write_bytes(lines(left))
+    # Another dataset: what this one's cache may keep is no longer in the file.
+    elements, errors = rest(make(hr.TextLineDataset(path)).with_options(after), state)
+    case = f"{delivered} of 30 delivered, {left} left"
+    if left < needed(delivered):
+        assert not elements, case
+        assert errors, case
+        assert all(isinstance(error, DataLossError) for error in errors), case
+    elif not errors:
+        assert len(first) + len(elements) == left, case
+    else:  # more than the order was drawn for
+        assert name.startswith("shuffle"), case
+        assert left > 30, case
+
+
+@pytest.mark.parametrize("after", _EXECUTORS)
+def test_elements_delivered_out_of_order_that_are_not_there_any_more_are_told(after: str) -> None:
+    path = folder() / f"out of order {next(_numbers)}"
+    path.write_bytes(lines(30))
+    first_may_end = threading.Event()
+
+    def slow(x: int) -> int:
+        if x == 0:
+            assert first_may_end.wait(30)
+        return x
+
+    lines_of = hr.TextLineDataset(path).map(int)
+    dataset = lines_of.map(slow, num_parallel_calls=4, deterministic=False)
+    with iter(dataset) as iterator:
+        delivered = [next(iterator) for _ in range(5)]
+        state = iterator.state_dict()
+        first_may_end.set()
+    assert 0 not in delivered
+    path.write_bytes(lines(3))
+    elements, errors = rest(dataset.with_options(hr.Options(executor=after)), state)
+    assert 0 in elements
+    assert [type(error) for error in errors] == [DataLossError]
+
+
+@pytest.mark.parametrize("after", _EXECUTORS)
+def test_an_element_that_fails_when_it_is_taken_apart_again_takes_no_slice_from_the_next(after: str) -> None:
+    fails = False
+
+    def batch(x: int) -> np.ndarray:
+        if fails and x == 0:
+            raise ValueError("not this time")
+        return np.arange(3) + 10 * x
+
+    dataset = hr.Dataset.range(3).map(batch).unbatch().with_options(hr.Options(executor=after))
+    state = state_behind(dataset, 2)
+    fails = True
+    elements, errors = rest(dataset, state)
+    assert (elements, len(errors)) == ([10, 11, 12, 20, 21, 22], 1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.errors import DataError, HeadraceError, said
+from headrace.errors import DataError, DataLossError, HeadraceError, said
 
-__all__ = ["as_element_error", "inside_element"]
+__all__ = ["as_element_error", "input_changed", "inside_element"]
 
 
 def as_element_error(error: BaseException, *, stage: str, origin: str | None) -> HeadraceError:
@@ -22,3 +22,11 @@ def inside_element(error: HeadraceError, outer: str) -> HeadraceError:
     if error.origin is None or ":" in error.origin:  # a file and a line need no further word
         return error
     return error.with_place(stage=error.stage, origin=f"{error.origin} of {outer}")
+
+
+def input_changed(label: str, origin: str | None = None) -> DataLossError:
+    """Makes the error of a resumed run whose input has other elements than had been read, as far as their number says."""
+    message = (
+        "the input is not the one that had been read: the data changed since the state was saved; begin without it"
+    )
+    return DataLossError(message, stage=label, origin=origin)

@@ -17,6 +17,7 @@ from headrace.ownership import read_only
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.semantics.buffering import CACHE_REMEDY, cache_state, keeping
 from headrace.semantics.cache_fillings import Pin
+from headrace.semantics.failures import input_changed
 from headrace.semantics.run_context import RunContext
 from headrace.structure import Element, nbytes_of
 
@@ -44,6 +45,7 @@ class CacheStream:
         self.origins: list[str] = []
         self.input = input_stream
         self.count = 0  # of the elements that were read
+        self.is_lost = False  # what was delivered is not there any more
         self.is_unkept = kept is None and state is not None and bool(state.get("unkept"))
         if kept is not None:
             self.recall(kept)
@@ -74,14 +76,24 @@ class CacheStream:
     def next(self) -> Given:
         if self.input is None:
             if self.index >= len(self.rows):
-                raise StopIteration
+                raise self.end(len(self.rows))
             self.index += 1
             return read_only(self.rows[self.index - 1]), self.origins[self.index - 1]
         while True:
-            taken = self.taken(self.input)
+            try:
+                taken = self.taken(self.input)
+            except StopIteration:
+                raise self.end(self.count) from None
             if taken is not None and self.count > self.index:
                 self.index += 1
                 return read_only(taken[0]), taken[1]
+
+    def end(self, count: int) -> Exception:
+        """Returns the end, or first the error that it comes before what was delivered already."""
+        if count >= self.index or self.is_lost:
+            return StopIteration()
+        self.is_lost = True
+        return input_changed(self.node.store.stage)
 
     def taken(self, stream: Stream) -> Given | None:
         """Takes the next element in; returns None for a failure that was delivered before the state was saved."""

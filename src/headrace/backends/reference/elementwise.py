@@ -14,6 +14,7 @@ from headrace.plan.elementwise import Enumerate, Filter, Map, RandomMap
 from headrace.plan.node import Node
 from headrace.semantics.calls import call_function, is_true, packed
 from headrace.semantics.elementwise import drawing_map, undelivered
+from headrace.semantics.failures import input_changed
 from headrace.semantics.run_context import RunContext
 from headrace.structure import Element
 
@@ -84,25 +85,37 @@ def _upstream_of_map(source: Node, state: State | None, context: RunContext) -> 
     map_index = context.downstream_maps
     delivered, saved = undelivered(state, range(map_index, map_index + 1))
     upstream = stream_of(source, saved, context.upstream_of_maps(1))
-    return UndeliveredStream(upstream, delivered, map_index) if delivered else upstream
+    return UndeliveredStream(source.label, upstream, delivered, map_index) if delivered else upstream
 
 
 class UndeliveredStream(Unary):
     """What an unordered parallel map had not delivered when its state was saved."""
 
-    def __init__(self, input_stream: Stream, delivered: list[tuple[int, int]], map_number: int) -> None:
+    def __init__(self, label: str, input_stream: Stream, delivered: list[tuple[int, int]], map_number: int) -> None:
         super().__init__(input_stream)
+        self.label = label
         self.runs = delivered
         self.map_number = map_number
         self.index = 0
 
     def next(self) -> Given:
-        while any(start <= self.index < end for start, end in self.runs):
+        try:
+            while any(start <= self.index < end for start, end in self.runs):
+                with contextlib.suppress(HeadraceError):  # it was delivered as well
+                    self.input.next()
+                self.index += 1
+            given = self.input.next()
+        except HeadraceError:
             self.index += 1
-            with contextlib.suppress(HeadraceError):  # it was delivered as well
-                self.input.next()
+            raise
+        except StopIteration:
+            ahead = [end for _, end in self.runs if end > self.index]
+            self.runs = []
+            if ahead:
+                raise input_changed(self.label) from None
+            raise
         self.index += 1
-        return self.input.next()
+        return given
 
     def state(self) -> State:
         ahead = [[start - self.index, end - self.index] for start, end in self.runs if end > self.index]

@@ -12,6 +12,7 @@ from headrace.blocks.origin import grouped, slice_of
 from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError
 from headrace.plan.grouping import Batch, CyclingBatch, PaddedBatch, RaggedBatch, Unbatch
+from headrace.semantics.failures import input_changed
 from headrace.semantics.grouping import (
     element_like,
     emptied,
@@ -150,24 +151,33 @@ class UnbatchStream(Unary):
         super().__init__(input_stream)
         self.node = node
         self.rows: list[Element] = []
-        self.given = state["given"] if state else 0
+        self.given = 0
+        self.skip = state["given"] if state else 0  # slices of the next element that were given before
         self.before = input_stream.state()
         # The position as it was written down last, until it moves: streams of deep chains ask each other.
         self.position: State | None = None
         self.from_where = ""
-        if self.given:
-            self.open()
 
     def open(self) -> None:
+        """Slices the next element; what takes its place takes that of all its slices."""
         self.before = self.input.state()
-        element, origin = self.input.next()
+        skip, self.skip = self.skip, 0
+        self.rows, self.given = [], 0
+        try:
+            element, origin = self.input.next()
+        except StopIteration:
+            if skip:
+                raise input_changed(self.node.label) from None
+            raise
         self.from_where = slice_of(origin)
-        self.rows = called(self.node.label, origin, lambda: sliced(element)).rows()
+        rows = called(self.node.label, origin, lambda: sliced(element)).rows()
+        if skip > len(rows):
+            raise input_changed(self.node.label, origin)
+        self.rows, self.given = rows, skip
 
     def next(self) -> Given:
         self.position = None
         while self.given == len(self.rows):
-            self.rows, self.given = [], 0
             self.open()
         self.given += 1
         return self.rows[self.given - 1], self.from_where
@@ -175,7 +185,7 @@ class UnbatchStream(Unary):
     def state(self) -> State:
         if self.position is None:
             is_between = self.given == len(self.rows)
-            given, before = (0, self.input.state()) if is_between else (self.given, self.before)
+            given, before = (self.skip, self.input.state()) if is_between else (self.given, self.before)
             self.position = {"given": given, "input": before}
         return self.position
 

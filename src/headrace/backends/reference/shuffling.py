@@ -9,6 +9,7 @@ from headrace.backends.reference.stream import Given, Stream
 from headrace.blocks.cursor import State, input_state
 from headrace.errors import HeadraceError
 from headrace.plan.shuffling import Shuffle
+from headrace.semantics.failures import input_changed
 from headrace.semantics.held_bytes import Holding
 from headrace.semantics.random_streams import Key
 from headrace.semantics.run_context import RunContext
@@ -52,6 +53,9 @@ class ShuffleStream:
         self.slots: dict[int, tuple[int, Given | HeadraceError]] = {}
         self.order: list[int] | None = None
         self.filled = False
+        self.label = node.label
+        self.saved = state
+        self.is_changed = False  # the elements are not those that were shuffled
 
     def read(self) -> Given | HeadraceError | None:
         """Returns the next input element, or its failure; None at the end."""
@@ -73,6 +77,7 @@ class ShuffleStream:
         """Fills the slots as they were before the next output."""
         steady = self.emitted if self.total is None else max(0, self.total - self.size)
         slot_of = {index: slot for slot, index in enumerate(content(self.key, steady, self.size))} if steady else None
+        total = self.total
         while self.index < steady + self.size:
             item = self.read()
             if item is None:
@@ -82,6 +87,12 @@ class ShuffleStream:
             if slot is not None:
                 self.put(slot, index, item)
         self.filled = True
+        if total is not None:
+            self.read()  # nothing, or there are more than were drawn from
+        needed = self.emitted + self.size if total is None else total
+        if self.emitted and (self.index < needed or (total is not None and self.index > total)):
+            self.is_changed = True
+            raise input_changed(self.label)
 
     def put(self, slot: int, index: int, item: Given | HeadraceError) -> None:
         """Lays an element into a slot, in place of the one that lay there."""
@@ -100,6 +111,8 @@ class ShuffleStream:
     def next(self) -> Given:
         if not self.filled:
             self.fill()
+        if self.is_changed:
+            raise StopIteration
         if self.order is None:
             item = self.read()
             if item is not None:
@@ -122,6 +135,8 @@ class ShuffleStream:
         return item
 
     def state(self) -> State:
+        if self.is_changed and self.saved is not None:
+            return self.saved
         oldest = min((index for index, _ in self.slots.values()), default=self.notes[0][0])
         self.notes = [note for note in self.notes if note[0] <= oldest][-1:] + [
             note for note in self.notes if note[0] > oldest

@@ -6,7 +6,6 @@ the words of errors, the check of a scan's state and the keys of saved states ar
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 from headrace.backends.reference.dispatch import stream_of
@@ -16,7 +15,7 @@ from headrace.errors import HeadraceError
 from headrace.ownership import copied, read_only
 from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile, Unique
 from headrace.semantics.calls import call_on, is_true, packed
-from headrace.semantics.failures import as_element_error
+from headrace.semantics.failures import as_element_error, input_changed
 from headrace.semantics.held_bytes import Holding
 from headrace.semantics.run_context import RunContext
 from headrace.semantics.stateful import (
@@ -136,12 +135,20 @@ class UniqueStream(Unary):
         self.seen_bytes = 0
         self.start = input_stream.state()
         self.read = 0
+        self.is_lost = False  # what was seen is not there to be seen again
         for _ in range(state["read"] if state else 0):
-            with contextlib.suppress(HeadraceError, StopIteration):
+            try:
                 self.is_new(*self.input.next())
+            except StopIteration:
+                self.is_lost = True
+            except HeadraceError:
+                pass  # it was an error then, too
             self.read += 1
 
     def next(self) -> Given:
+        if self.is_lost:
+            self.is_lost = False
+            raise input_changed(self.label)
         while True:
             try:
                 element, origin = self.input.next()

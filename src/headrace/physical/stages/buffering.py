@@ -34,6 +34,7 @@ from headrace.physical.workers.prefetch import PrefetchStage
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.semantics.buffering import CACHE_REMEDY, cache_state, keeping
 from headrace.semantics.cache_fillings import Pin
+from headrace.semantics.failures import input_changed
 from headrace.semantics.held_bytes import Holding
 from headrace.semantics.storing import StoredSource
 
@@ -128,6 +129,7 @@ class CacheStage(Stage):
         self._failed = 0  # failures met in this filling
         self._waiting: list[_Waiting] = []
         self._stopped = False
+        self._is_lost = False
         for payload, _ in self._pieces or ():
             self._hold(payload)
 
@@ -146,7 +148,7 @@ class CacheStage(Stage):
                 if self._stopped:  # the end may be none: what was kept as whole would be cut short for ever
                     raise CancelledError("the run was closed")
                 if not self._ended_whole():
-                    return None
+                    return self._told_if_lost(self._count)
                 continue
             payload = self._collect(item, is_lacking=lacking > 0) if isinstance(item, Block) else item
             if isinstance(payload, Failure):
@@ -237,9 +239,16 @@ class CacheStage(Stage):
         self._index += len(payload)
         return Block(handed_out(payload), cursor, origin)
 
+    def _told_if_lost(self, count: int) -> Failure | None:
+        """Returns the error of an end before what was delivered already, once."""
+        if count >= self._index or self._is_lost:
+            return None
+        self._is_lost = True
+        return Failure(input_changed(self._stage), self.cursor, self.cursor)
+
     def _given(self, pieces: Sequence[tuple[Payload, Origin]], limit: int) -> Item:
         if self._index >= self._starts[-1]:
-            return None
+            return self._told_if_lost(self._starts[-1])
         piece = bisect.bisect_right(self._starts, self._index) - 1
         offset = self._index - self._starts[piece]
         payload, origin = pieces[piece]

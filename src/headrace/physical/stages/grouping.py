@@ -20,7 +20,7 @@ from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.workers.parallel_stage import ParallelStage
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch, Unbatch
-from headrace.semantics.failures import as_element_error
+from headrace.semantics.failures import as_element_error, input_changed
 from headrace.semantics.grouping import padded_batch, ragged_batch, sliced
 from headrace.structure import Element, may_refuse, unflatten
 
@@ -225,25 +225,27 @@ class UnbatchStage(Stage):
     def _pull(self, limit: int) -> Item:
         while self._current is None or not len(self._current):
             item = self._read(self.inputs[0], 1)
+            drop, self._drop = self._drop, 0
             if item is None:
-                return None
+                return Failure(input_changed(self._label), self.cursor, self.cursor) if drop else None
             if isinstance(item, Failure):
-                return Failure(item.error, _InnerCursor(item.cursor), _InnerCursor(item.after))
-            failure = self._open(item)
+                return Failure(item.error, _InnerCursor(item.cursor, drop), _InnerCursor(item.after))
+            failure = self._open(item, drop)
             if failure is not None:
                 return failure
         block = self._current
         self._current = block.slice(limit, len(block)) if len(block) > limit else None
         return block.slice(0, limit)
 
-    def _open(self, item: Block) -> Failure | None:
+    def _open(self, item: Block, drop: int) -> Failure | None:
         try:
             columns = sliced(item.payload.rows()[0])
+            if drop > len(columns):
+                raise input_changed(self._label)
         except Exception as error:  # noqa: BLE001 - as above
             placed = as_element_error(error, stage=self._label, origin=item.origin.describe(0))
-            return Failure(placed, _InnerCursor(item.cursor), _InnerCursor(item.after))
+            return Failure(placed, _InnerCursor(item.cursor, drop), _InnerCursor(item.after))
         whole = Block(columns, _InnerCursor(item.cursor), SliceOrigin(item.origin))
-        drop, self._drop = self._drop, 0
         self._current = whole.slice(drop, len(whole)) if drop < len(whole) else None
         return None
 

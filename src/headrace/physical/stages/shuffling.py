@@ -29,6 +29,7 @@ from headrace.physical.input_history import InputHistory, ReadOrigin
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.plan.shuffling import Shuffle
+from headrace.semantics.failures import input_changed
 from headrace.semantics.held_bytes import Holding
 from headrace.semantics.random_streams import Key
 from headrace.semantics.shuffling import (
@@ -88,6 +89,9 @@ class ShuffleStage(Stage):
         self._drawn_slots = np.empty(0, dtype=np.int64)  # draws, from output ``_drawn_from`` on
         self._drawn_from = self._emitted
         self._filled = False
+        self._label = node.label
+        self._lost: Failure | None = None  # what is told where the elements are not those that were shuffled
+        self._is_changed = False
         self._input_ended = False
         self._pending: Block | None = None  # outputs that were drawn and not asked for yet
 
@@ -98,9 +102,20 @@ class ShuffleStage(Stage):
         steady = self._emitted if self._total is None else max(0, self._total - self._size)
         if steady:
             self._held = content(self._key, steady, self._size)
+        total = self._total
         self._fill_up_to(steady + self._size)
+        if total is not None:
+            self._read_input(1)  # nothing, or there are more than were drawn from
+        if self._emitted and not self._has_as_many(total):
+            self._is_changed = True
+            self._lost = Failure(input_changed(self._label), self.cursor, self.cursor)
         self._filled = True
         self._bound_at = self._emitted
+
+    def _has_as_many(self, total: int | None) -> bool:
+        """Returns whether as many elements were read again as the outputs before were drawn from."""
+        read = self._reads.index
+        return read >= self._emitted + self._size if total is None else read == total
 
     def _fill_up_to(self, end: int) -> None:
         held = self._held
@@ -162,6 +177,9 @@ class ShuffleStage(Stage):
     def _pull(self, limit: int) -> Item:
         if not self._filled:
             self._fill()
+        if self._is_changed:
+            lost, self._lost = self._lost, None
+            return lost
         if self._pending is None:
             self._pending = self._drawn(limit)
         block, self._pending = self._pending, None

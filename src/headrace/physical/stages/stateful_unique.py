@@ -20,7 +20,7 @@ from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.stateful import Unique
-from headrace.semantics.failures import as_element_error
+from headrace.semantics.failures import as_element_error, input_changed
 from headrace.semantics.held_bytes import Holding
 from headrace.semantics.stateful import UNIQUE_REMEDY, check_distinguishable
 
@@ -66,7 +66,8 @@ class UniqueStage(Stage):
         while self._read_before < self._recall:
             item = self._read(self.inputs[0], min(self._recall - self._read_before, _RECALLED_AT_ONCE))
             if item is None:
-                return None
+                self._recall = self._read_before
+                return Failure(input_changed(self._label), self.cursor, self.cursor)
             if isinstance(item, Block):
                 self._see(item)
                 self._hold(item)

@@ -28,6 +28,7 @@ from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.ready_order import FIRST_READY, ReadyOrder
 from headrace.queues.channel import EMPTY, Channel
 from headrace.semantics.elementwise import DeliveredRuns
+from headrace.semantics.failures import input_changed
 
 __all__ = ["ParallelStage", "UndeliveredStage"]
 
@@ -355,7 +356,8 @@ class UndeliveredStage(Stage):
             inside = self._index >= start
             item = self._read(self.inputs[0], min(limit, (end if inside else start) - self._index))
             if item is None:
-                return None
+                self._runs = []
+                return Failure(input_changed(self.meter.name), self.cursor, self.cursor)
             first, self._index = self._index, self._index + (len(item) if isinstance(item, Block) else 1)
             if inside:
                 continue
