@@ -57,6 +57,11 @@ def counts_elements(plan: Node) -> bool:
     return any(above.functions() for node in counting for read in node.inputs for above in nodes_of(read))
 
 
+def reads_a_remainder(plan: Node) -> bool:
+    """Whether an operation reads a batch that drops its remainder: an error in that has no number, and comes in order alone."""
+    return any(getattr(node, "drop_remainder", False) for node in nodes_of(plan) if node is not plan)
+
+
 @given(recipes(max_steps=9).map(numbered))
 def test_an_element_by_its_number_is_that_of_the_first_epoch(recipe: Recipe) -> None:
     dataset = recipe.build().with_options(hr.Options(seed=7))
@@ -64,6 +69,7 @@ def test_an_element_by_its_number_is_that_of_the_first_epoch(recipe: Recipe) -> 
     if any(isinstance(element, HeadraceError) for element in expected):
         assume(not counts_elements(numbers_first(dataset.__headrace_plan__())))
         length = dataset.cardinality()
+        assume(not reads_a_remainder(recipe.build().__headrace_plan__()))
         expected = expected if length < 0 else expected[:length]
     elif dataset.cardinality() >= 0:
         assert min(LIMIT, len(dataset)) == len(expected)

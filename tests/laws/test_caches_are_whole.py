@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.plans import Recipe, recipes
-from tests.laws.running import LIMIT, Way, elements_of, running, ways
+from tests.laws.running import LIMIT, REFERENCE, Way, elements_of, running, ways
 from tests.laws.test_bounded import stages_of
 
 import headrace as hr
@@ -89,13 +89,22 @@ def test_closing_while_a_stage_above_waits_keeps_nothing_or_all(plan: str, place
 
 @given(recipes(), ways(), st.lists(st.integers(0, 9), min_size=1, max_size=4))
 def test_however_many_elements_were_taken_of_the_runs_before(recipe: Recipe, way: Way, counts: list[int]) -> None:
-    plain, dataset = recipe.build(), recipe.build().cache()
-    epochs = [elements_of(plain) for _ in range(len(counts) + 1)]  # one of which is kept, or read last
+    dataset = recipe.build().cache()
     for count in counts:
         with running(dataset.map(same_again, num_parallel_calls=1), way) as iterator:
             list(delivered(iterator, count))
     came = elements_of(dataset, way, limit=LIMIT)
-    assert any(alike(came, epoch) for epoch in epochs)
+    assert any(alike(came, epoch) for epoch in epochs_of(recipe, len(counts) + 1))
+
+
+def epochs_of(recipe: Recipe, count: int) -> Iterator[list[Any]]:
+    """Every epoch that may be kept, or read last: any, and whichever of those before it filled the caches inside."""
+    for first in range(count):
+        plain = recipe.build()
+        for _ in range(first):
+            with running(plain, REFERENCE):
+                pass  # an epoch in which nothing is read
+        yield from (elements_of(plain) for _ in range(first, count))
 
 
 def same_again(*element: object) -> object:
