@@ -20,6 +20,7 @@ __all__ = [
     "PLAIN_LEAVES",
     "PYTHON_NUMBERS",
     "as_arrays",
+    "check_unmasked",
     "native",
     "object_array",
     "stack",
@@ -84,7 +85,8 @@ def _as_array(leaf: Any) -> np.ndarray:
     if type(leaf) is np.ndarray and leaf.dtype.isnative:
         return leaf
     if isinstance(leaf, np.ndarray):
-        return _unmasked(leaf) if isinstance(leaf, np.ma.MaskedArray) else native(leaf)
+        check_unmasked(leaf, "a batch")
+        return native(np.asarray(leaf))  # a matrix would not have one axis more
     kind = type(leaf)
     if kind in PYTHON_NUMBERS:
         return _stack_numbers([leaf], PYTHON_NUMBERS[kind]).reshape(())
@@ -125,11 +127,15 @@ def tensor_as_array(leaf: Any) -> Any:
     return bits.numpy().view(getattr(ml_dtypes, name))
 
 
-def _unmasked(array: np.ma.MaskedArray[Any, Any]) -> np.ndarray:
-    if np.ma.is_masked(array):
-        message = "a masked array loses its mask in a batch: make it filled(…), or a pair of its data and its mask"
-        raise InvalidArgumentError(message)
-    return native(array.data)
+def check_unmasked(leaf: Any, what: str, *, stage: str | None = None) -> None:
+    """Refuses a masked array of which something is masked, for ``what`` is made of it, and has no mask.
+
+    Raises:
+        InvalidArgumentError: something is masked.
+    """
+    if isinstance(leaf, np.ma.MaskedArray) and np.ma.is_masked(leaf):
+        message = f"a masked array loses its mask in {what}: make it filled(…), or a pair of its data and its mask"
+        raise InvalidArgumentError(message, stage=stage)
 
 
 def _stack_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray:

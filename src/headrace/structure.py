@@ -29,6 +29,7 @@ from headrace.leaf_arrays import (
     PLAIN_LEAVES,
     PYTHON_NUMBERS,
     as_arrays,
+    check_unmasked,
     object_array,
     stack,
     without_fixed_texts,
@@ -175,6 +176,9 @@ def _array_of_list(values: list[Any]) -> np.ndarray:
     except ValueError as error:
         message = f"a list must be an array, but its items differ in shape: {error}"
         raise InvalidArgumentError(message) from error
+    if values and isinstance(values[0], np.ndarray):
+        for item in values:
+            check_unmasked(item, "a list")
     if array.dtype.kind in "US" and array.size:
         exact = np.empty(array.shape, dtype=object)
         exact[...] = values

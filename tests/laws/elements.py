@@ -130,12 +130,13 @@ SHAPES: dict[str, Callable[[int], Any]] = {
     "the other byte order": lambda n: (np.full((3, 1000), n, ">f4"), np.array(n, ">i2")),
     "two byte orders": lambda n: np.full(4, n, ">i4" if n % 2 else "<i4"),
     "masked": lambda n: np.ma.array([n, n], mask=[False, n % 5 == 1]),
+    "a matrix": lambda n: np.array([[n, n]]).view(np.matrix),
     "nested": lambda n: {"x": ({"y": n}, [n, n]), "z": Point(n, None)},
 }
 
 # What a file can hold: no object, no array that has numbers and texts, and no mask.
 STORABLE = sorted(
-    set(SHAPES) - {"an object", "an object that cannot be read, at times", "list", "masked"},
+    set(SHAPES) - {"an object", "an object that cannot be read, at times", "list", "masked", "a matrix"},
 )
 
 

@@ -58,7 +58,8 @@ class Sources(DatasetMixin):
             name: what the operation is called in messages and statistics.
 
         Raises:
-            InvalidArgumentError: there is no component, one is a scalar, or lengths differ; the component is named.
+            InvalidArgumentError: there is no component, one is a scalar or has something masked, or lengths differ; the component is
+                named.
 
         Example:
             >>> import headrace as hr

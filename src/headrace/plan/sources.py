@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.arguments import check_int
 from headrace.errors import InvalidArgumentError
-from headrace.leaf_arrays import PLAIN_LEAVES, tensor_as_array
+from headrace.leaf_arrays import PLAIN_LEAVES, check_unmasked, tensor_as_array
 from headrace.ownership import read_only
 from headrace.plan.node import INFINITE_CARDINALITY, Node, Spec
 from headrace.plan.randomness import Randomness
@@ -71,12 +71,14 @@ class FromTensorSlices(Node):
         """Returns the node for a structure of arrays.
 
         Raises:
-            InvalidArgumentError: no component, a scalar, or lengths that differ; the component is named.
+            InvalidArgumentError: no component, a scalar, a mask, or lengths that differ; the component is named.
         """
         tensors = _with_arrays(tensors)
         leaves, treedef = flatten(normalize(tensors))
         if not leaves:
             raise InvalidArgumentError("there is no component to slice", stage=cls.op)
+        for path, leaf in zip(paths_of(treedef), leaves, strict=True):
+            check_unmasked(leaf, f"slices of component {path}" if path else "slices", stage=cls.op)
         columns = tuple(_sliceable(leaf) for leaf in leaves)
         for path, column in zip(paths_of(treedef), columns, strict=True):
             if column.ndim == 0:

@@ -248,3 +248,24 @@ def test_a_mask_is_not_lost_in_a_batch_without_a_word(combine: str, calls: int |
         assert type(next(iterator)) is np.ndarray
         with pytest.raises(hr.errors.InvalidArgumentError, match="loses its mask"):
             next(iterator)
+
+
+# ------------------------------------------------------------------------- arrays of a class of their own
+
+
+class Metres(np.ndarray):
+    """An array with a unit."""
+
+
+@pytest.mark.parametrize("kind", [np.matrix, np.recarray, Metres])
+@pytest.mark.parametrize("calls", [None, 2])
+def test_a_batch_of_arrays_of_a_class_of_their_own_is_one_of_plain_arrays(kind: type, calls: int | None) -> None:
+    rows: list[Any] = [np.full((2, 1), x).view(kind) for x in range(5)]
+    dataset = hr.Dataset.range(5).map(lambda x: rows[x], num_parallel_calls=calls)
+    for batched in (dataset.batch(2), dataset.padded_batch(2), dataset.batch(5).rebatch(2)):
+        batches = given(batched)
+        assert {type(batch) for batch in batches} == {np.ndarray}
+        assert values(batches) == [[[[0], [0]], [[1], [1]]], [[[2], [2]], [[3], [3]]], [[[4], [4]]]]
+    assert same(given(dataset.batch(2).unbatch()), [np.full((2, 1), x) for x in range(5)])
+    ragged = given(dataset.ragged_batch(2))
+    assert {type(batch.values) for batch in ragged} == {np.ndarray}

@@ -168,3 +168,25 @@ def test_torchs_subsets_are_fetched_many_at_once() -> None:
     torch = pytest.importorskip("torch")
     data = torch.utils.data.Subset(torch.utils.data.TensorDataset(torch.arange(8)), [1, 3, 5])
     assert [int(number) for (number,) in hr.Dataset.source(data)] == [1, 3, 5]
+
+
+MASKED = np.ma.array([[1, 2], [3, 4]], mask=[[False, True], [False, False]])
+
+
+@pytest.mark.parametrize(
+    ("tensors", "message"),
+    [
+        (MASKED, r"from_tensor_slices: .*loses its mask in slices:"),
+        ((np.zeros(2), {"x": MASKED}), r"from_tensor_slices: .*slices of component \[1\]\['x'\]"),
+        ([*MASKED], "loses its mask in a list"),
+    ],
+)
+def test_a_mask_is_not_lost_in_slices_without_a_word(tensors: Any, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        hr.Dataset.from_tensor_slices(tensors)
+    with pytest.raises(InvalidArgumentError, match="loses its mask in a list"):
+        hr.Dataset.from_tensors({"rows": [*MASKED]})
+
+
+def test_slices_of_a_masked_array_without_a_mask_are_those_of_its_data() -> None:
+    assert same(list(hr.Dataset.from_tensor_slices(MASKED.filled(0).view(np.ma.MaskedArray))), list(MASKED.filled(0)))
