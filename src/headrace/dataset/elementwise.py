@@ -148,8 +148,11 @@ class Elementwise(DatasetMixin):
         """Pairs each element with its index, which comes first.
 
         Args:
-            start: the first number.
+            start: the first number, at most 2**62: so each number fits int64.
             name: what the operation is called in messages and statistics.
+
+        Raises:
+            InvalidArgumentError: start is too large, or too small for int64.
 
         Example:
             >>> import headrace as hr

@@ -117,7 +117,7 @@ def _in_branches(node: Take | Skip | Shard, plan: Node) -> Node | None:
     if isinstance(plan, (Zip, Prefetch, WithOptions)):
         return _with_all(plan, [_in_branches(node, branch) for branch in plan.inputs])
     if isinstance(plan, Enumerate):
-        branch = _in_branches(node, plan.input)
+        branch = _in_branches(node, plan.input) if _keeps_numbers_small(node, plan) else None
         return None if branch is None else _enumerated(node, plan, branch)
     if isinstance(plan, Concatenate):
         return _in_turns(node, plan)
@@ -150,6 +150,12 @@ def _after(node: Take | Skip | Shard, before: int) -> Take | Skip | Shard:
     if isinstance(node, Shard):
         return dataclasses.replace(node, index=(node.index - before) % node.num_shards)
     return node if node.count < 0 else dataclasses.replace(node, count=max(0, node.count - before))
+
+
+def _keeps_numbers_small(node: Take | Skip | Shard, plan: Enumerate) -> bool:
+    """Returns whether the numbers that ``_enumerated`` begins and goes on with are numbers that an enumerate may have."""
+    most = max(node.index, node.num_shards) if isinstance(node, Shard) else node.count
+    return plan.start + most <= plan.LAST_START
 
 
 def _enumerated(node: Take | Skip | Shard, plan: Enumerate, branch: Node) -> Node:

@@ -171,10 +171,17 @@ class Enumerate(UnaryNode):
     """Each element with its number before it."""
 
     op: ClassVar[str] = "enumerate"
+    LAST_START: ClassVar[int] = 1 << 62  # from there on, more elements than any run has still have a number of 64 bits
     start: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "start", check_int(self.start, field="start", stage=self.op))
+        start = check_int(self.start, field="start", stage=self.op)
+        if not -(1 << 63) <= start <= self.LAST_START:
+            message = (
+                f"start must be from {-(1 << 63)} to {self.LAST_START}, so that the numbers fit int64, not {start}"
+            )
+            raise InvalidArgumentError(message, stage=self.op)
+        object.__setattr__(self, "start", start)
 
     def _spec(self) -> Spec:
         """Returns a pair of an int64 and what it reads."""

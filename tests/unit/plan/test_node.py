@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections import abc
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,28 @@ def test_only_a_dataset_has_a_plan() -> None:
     assert plan_of(TEN, stage="flat_map") is TEN.__headrace_plan__()
     with pytest.raises(TypeError, match="flat_map: the function must return a Dataset, but returned list"):
         plan_of([1], stage="flat_map")
+
+
+@pytest.mark.parametrize("start", [(1 << 62) + 1, 1 << 63, -(1 << 63) - 1])
+def test_an_enumerate_that_could_not_count_in_64_bits_is_refused(start: int) -> None:
+    with pytest.raises(hr.errors.InvalidArgumentError, match=r"enumerate: start must be from .* fit int64"):
+        hr.Dataset.range(1).enumerate(start)
+
+
+PICKS: dict[str, abc.Callable[[hr.Dataset], hr.Dataset]] = {
+    "skip": lambda ds: ds.skip(1),
+    "skip more than there are numbers": lambda ds: ds.skip(1 << 70),
+    "shard": lambda ds: ds.shard(2, 1),
+    "of more shards than there are numbers": lambda ds: ds.shard(1 << 70, 1),
+    "a shard after all numbers": lambda ds: ds.shard(1 << 64, 1 << 63),
+    "take more than there are numbers": lambda ds: ds.take(1 << 70),
+}
+
+
+@pytest.mark.parametrize("start", [0, 1 << 62])
+@pytest.mark.parametrize("pick", PICKS)
+def test_numbers_of_64_bits_are_the_same_by_number_and_one_by_one(pick: str, start: int) -> None:
+    dataset = PICKS[pick](hr.Dataset.source("abcd").enumerate(start))
+    reference = list(dataset.with_options(hr.Options(executor="inline", optimize=False)))
+    assert list(dataset) == reference
+    assert [dataset[index] for index in range(len(reference))] == reference
