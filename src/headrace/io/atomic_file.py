@@ -2,8 +2,9 @@
 
 What always holds.
 - Nobody finds a part of it under its name, whatever ends the writing; what stood there before stays until then.
-- What is not completed is removed: by ``abandon``, by an exception in the ``with`` block, or with the object; never by a
-  process that was forked meanwhile.
+- What is not completed is removed: by ``abandon``, by an exception in the ``with`` block, or with the object.
+- The file is the process's that opened it. One that is forked meanwhile has the object and what it has buffered as well: it
+  neither writes, nor completes, nor removes the file, however it ends.
 - Several processes may write the same file: the last one to complete it wins.
 """
 
@@ -13,8 +14,9 @@ import os
 import secrets
 import weakref
 from contextlib import suppress
-from typing import Any, BinaryIO, Self, cast
+from typing import Any, BinaryIO, Final, Self, cast
 
+from headrace.errors import FailedPreconditionError
 from headrace.io.files import path_of
 from headrace.io.no_room import told_as_ours
 from headrace.io.write_state import WritePhase, WriteState
@@ -52,7 +54,9 @@ class AtomicFile:
             self._part: _Local | _Remote = _Remote(name) if "://" in name else _Local(name)
         self._file = self._part.file
         self._state = WriteState()
+        self._is_parents = False  # of the process that this one was forked from
         self._removal = weakref.finalize(self, _remove, self._part, os.getpid())
+        _OPEN.add(self)
 
     def __enter__(self) -> Self:
         return self
@@ -70,6 +74,8 @@ class AtomicFile:
 
     def write(self, data: Any) -> None:
         """Writes bytes, or anything that holds some."""
+        if self._is_parents:
+            raise self._parents()
         with told_as_ours(self.path):
             self._file.write(data)
 
@@ -81,6 +87,9 @@ class AtomicFile:
         """Gives the file its name; once it was called, or ``abandon`` was, it does nothing."""
         if not self.is_open:
             return
+        if self._is_parents:
+            self.abandon()
+            raise self._parents()
         try:
             with told_as_ours(self.path):
                 self._part.rename_to(self.path)
@@ -88,13 +97,38 @@ class AtomicFile:
             self.abandon()
             raise
         self._removal.detach()
+        _OPEN.discard(self)
         self._state.end(WritePhase.COMPLETE)
 
     def abandon(self) -> None:
         """Leaves nothing behind, unless the file is complete."""
         if self.is_open:
             self._removal()
+            _OPEN.discard(self)
             self._state.end(WritePhase.ABANDONED)
+
+    def leave_to_parent(self) -> None:
+        """Lets the file go in a process that was just forked: nothing reaches it from here, whatever is still buffered."""
+        self._is_parents = True
+        self._part.let_go()
+
+    def _parents(self) -> FailedPreconditionError:
+        message = "is being written by the process that this one was forked from; make a writer of its own in this one"
+        return FailedPreconditionError(f"{self.path} {message}")
+
+
+# What is being written in this process.
+_OPEN: Final[weakref.WeakSet[AtomicFile]] = weakref.WeakSet()
+
+
+def _leave_to_parent() -> None:
+    for file in list(_OPEN):
+        file.leave_to_parent()
+    _OPEN.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 class _Local:
@@ -110,6 +144,9 @@ class _Local:
         os.fsync(self.file.fileno())
         self.file.close()
         os.replace(self._name, path)
+
+    def let_go(self) -> None:
+        _turn_away(self.file)
 
     def remove(self) -> None:
         with suppress(OSError):  # what is not written yet does not fit on a full disk either
@@ -130,10 +167,26 @@ class _Remote:
         self.file.close()
         self._system.mv(self._name, self._system._strip_protocol(path))  # noqa: SLF001 - the name that fsspec documents
 
+    def let_go(self) -> None:
+        try:
+            _turn_away(self.file)  # where it lies in a local file after all
+        except (OSError, AttributeError, NotImplementedError):
+            with suppress(AttributeError):  # of bytes in memory, which the processes do not share
+                self.file.closed = True  # type: ignore[misc]  # or fsspec would complete it with the object
+
     def remove(self) -> None:
         with suppress(Exception):  # a remote file system raises what it likes
             self.file.close()
         self._system.rm(self._name)
+
+
+def _turn_away(file: BinaryIO) -> None:
+    """Has what a file still writes go nowhere; the parent's descriptor stays what it is."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, file.fileno(), inheritable=False)
+    finally:
+        os.close(nowhere)
 
 
 def _remove(part: _Local | _Remote, process: int) -> None:

@@ -119,18 +119,40 @@ def test_files_that_are_not_local_are_renamed_as_well() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
-def test_a_forked_process_leaves_the_file_to_its_parent(tmp_path: Path) -> None:
-    program = """
-        import os, sys
+@pytest.mark.parametrize("address", ["", "file://"])
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "file.abandon(); os._exit(0)",
+        "sys.exit(0)",  # and with the interpreter what is buffered
+        "del file; gc.collect(); os._exit(0)",
+        "file.__exit__(None, None, None)",
+        "file.write(b'of another')",
+        "file.complete()",
+    ],
+)
+def test_a_forked_process_leaves_the_file_to_its_parent(tmp_path: Path, ending: str, address: str) -> None:
+    program = f"""
+        import gc, os, sys
+        from headrace.errors import FailedPreconditionError
         from headrace.io.atomic_file import AtomicFile
-        with AtomicFile(sys.argv[1]) as file:
-            file.write(b"all of it")
-            child = os.fork()
-            if not child:
-                file.abandon()
-                os._exit(0)
-            os.waitpid(child, 0)
+        file = AtomicFile(sys.argv[1])
+        file.write(b"all ")
+        child = os.fork()
+        if not child:
+            try:
+                {ending}
+            except FailedPreconditionError as error:
+                assert "forked" in str(error)
+                sys.exit(7)
+            os._exit(0)
+        expected = 7 if "complete" in {ending!r} or "write" in {ending!r} or "exit__" in {ending!r} else 0
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == expected
+        file.write(b"of it")
+        file.complete()
     """
-    command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "a.bin")]
-    subprocess.run(command, check=True, timeout=60)
+    command = [sys.executable, "-c", textwrap.dedent(program), f"{address}{tmp_path / 'a.bin'}"]
+    done = subprocess.run(command, check=True, timeout=60, capture_output=True)
+    assert done.stderr == b""
+    assert names(tmp_path) == ["a.bin"]
     assert (tmp_path / "a.bin").read_bytes() == b"all of it"
