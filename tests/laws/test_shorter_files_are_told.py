@@ -253,6 +253,7 @@ REREADING: dict[str, tuple[Callable[[hr.Dataset], hr.Dataset], Callable[[int], i
     "shuffle of all": (lambda ds: ds.shuffle(99, seed=1), lambda _: 30),
     "unbatch": (lambda ds: ds.batch(7).unbatch(), lambda delivered: delivered),
     "unbatch of parts": (lambda ds: ds.map(lambda x: {"x": x}).batch(7).unbatch(), lambda delivered: delivered),
+    "generator": (lambda ds: hr.Dataset.from_generator(lambda: iter(list(ds))), lambda delivered: delivered),
     "cache": (lambda ds: ds.cache(), lambda delivered: delivered),
     "unique": (lambda ds: ds.unique(), lambda delivered: delivered),
 }

@@ -30,6 +30,10 @@ class AtomicFile:
     Args:
         path: where it will stand: a local path, whose folder is made, or an address with ``://`` that fsspec knows.
 
+    Attributes:
+        path: as it was given.
+        is_parents: whether this process was forked from the one that opened it.
+
     Raises:
         ResourceExhaustedError: the disk is full.
         FailedPreconditionError: nothing can be written there.
@@ -54,7 +58,7 @@ class AtomicFile:
             self._part: _Local | _Remote = _Remote(name) if "://" in name else _Local(name)
         self._file = self._part.file
         self._state = WriteState()
-        self._is_parents = False  # of the process that this one was forked from
+        self.is_parents = False
         self._removal = weakref.finalize(self, _remove, self._part, os.getpid())
         _OPEN.add(self)
 
@@ -74,8 +78,7 @@ class AtomicFile:
 
     def write(self, data: Any) -> None:
         """Writes bytes, or anything that holds some."""
-        if self._is_parents:
-            raise self._parents()
+        self.check_owner()
         with told_as_ours(self.path):
             self._file.write(data)
 
@@ -87,10 +90,8 @@ class AtomicFile:
         """Gives the file its name; once it was called, or ``abandon`` was, it does nothing."""
         if not self.is_open:
             return
-        if self._is_parents:
-            self.abandon()
-            raise self._parents()
         try:
+            self.check_owner()
             with told_as_ours(self.path):
                 self._part.rename_to(self.path)
         except BaseException:
@@ -109,12 +110,20 @@ class AtomicFile:
 
     def leave_to_parent(self) -> None:
         """Lets the file go in a process that was just forked: nothing reaches it from here, whatever is still buffered."""
-        self._is_parents = True
+        self.is_parents = True
         self._part.let_go()
 
-    def _parents(self) -> FailedPreconditionError:
-        message = "is being written by the process that this one was forked from; make a writer of its own in this one"
-        return FailedPreconditionError(f"{self.path} {message}")
+    def check_owner(self) -> None:
+        """Refuses to go on in a process that was forked from the one that opened the file.
+
+        Raises:
+            FailedPreconditionError: this is such a process.
+        """
+        if self.is_parents:
+            message = (
+                "is being written by the process that this one was forked from; make a writer of its own in this one"
+            )
+            raise FailedPreconditionError(f"{self.path} {message}")
 
 
 # What is being written in this process.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import logging
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from headrace.blocks.cursor import State
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.observe.frames import holds
 from headrace.plan.sources import FromGenerator
-from headrace.semantics.failures import as_element_error
+from headrace.semantics.failures import as_element_error, input_changed
 
 __all__ = ["OwnState", "own_state_of", "started_generator"]
 
@@ -24,6 +25,7 @@ def started_generator(node: FromGenerator, saved: State) -> Iterator[Any]:
     """Starts the user's generator, and restores it to a state.
 
     Raises:
+        DataLossError: it has fewer elements than were read of it.
         Exception: whatever the user's function raises.
     """
     try:
@@ -32,22 +34,27 @@ def started_generator(node: FromGenerator, saved: State) -> Iterator[Any]:
             own = saved["own"]
             # A copy, for it may keep it, and change it.
             iterator.load_state_dict(own.value() if isinstance(own, OwnState) else copy.deepcopy(own))
-            return _skipped(iterator, saved.get("skip", 0))
+            return _skipped(node.label, iterator, saved.get("skip", 0))
         if saved["index"]:
             message = "%s: the generator is run again, and its first %d elements dropped"
             _log.warning(message, node.label, saved["index"])
-        return _skipped(iterator, saved["index"])
+        return _skipped(node.label, iterator, saved["index"])
     except StopIteration as stop:  # out of the call that makes the iterator, whose end it is not
         raise RuntimeError("the generator raised StopIteration") from stop
 
 
-def _skipped(iterator: Iterator[Any], count: int) -> Iterator[Any]:
-    """Skips an iterator's first elements; if it raises among them it has ended, as it had before."""
+def _skipped(label: str, iterator: Iterator[Any], count: int) -> Iterator[Any]:
+    """Skips an iterator's first elements; if it raises among them it has ended, as it had before.
+
+    Raises:
+        DataLossError: it has fewer.
+    """
     try:
-        for _ in range(count):
-            next(iterator, None)
+        found = sum(1 for _ in itertools.islice(iterator, count))
     except Exception:  # noqa: BLE001 - a user's generator may raise anything, and has raised it before
         return iter(())
+    if found < count:
+        raise input_changed(label)
     return iterator
 
 

@@ -96,6 +96,7 @@ class ParquetWriter:
 
         if not self._file.is_open:
             raise FailedPreconditionError(f"{self._file.path}: this writer is closed; make another one")
+        self._file.check_owner()
         rows = record_batch_of(batch)
         self._begin(rows.schema)
         self._waiting.append(rows)
@@ -114,6 +115,7 @@ class ParquetWriter:
         if not self._file.is_open:
             return
         try:
+            self._file.check_owner()
             if self._writer is None:
                 raise InvalidArgumentError(f"{self._file.path}: no batch was written that says what the columns are")
             self._write_groups(keep=0)
@@ -168,7 +170,9 @@ class _Sink(io.RawIOBase):
 
     def write(self, data: Any) -> int:
         """Writes all of it."""
-        self._file.write(data)
+        # In a forked process pyarrow ends the file when it is collected. Whoever writes there is told before.
+        if not self._file.is_parents:
+            self._file.write(data)
         return len(data)
 
 

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +125,34 @@ def test_files_are_written_elsewhere_through_fsspec() -> None:
         writer.write({"x": np.arange(3)})
     assert [row["x"] for row in hr.ParquetDataset("memory://written/a.parquet")] == [0, 1, 2]
     assert len(fsspec.filesystem("memory").ls("/written")) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_forked_process_ends_without_a_word_and_is_told_where_it_writes(tmp_path: Path) -> None:
+    program = """
+        import os, sys
+        import headrace as hr
+        from headrace.errors import FailedPreconditionError
+        writer = hr.io.ParquetWriter(sys.argv[1], row_group_size=2)
+        writer.write({"a": [1, 2, 3]})
+        for is_written in (False, True):
+            child = os.fork()
+            if not child:
+                if is_written:
+                    for use in (lambda: writer.write({"a": [9]}), writer.close):
+                        try:
+                            use()
+                        except FailedPreconditionError as error:
+                            assert "forked" in str(error)
+                        else:
+                            os._exit(1)
+                sys.exit(0)  # and pyarrow ends its file with the interpreter
+            assert os.waitpid(child, 0)[1] == 0
+        writer.write({"a": [4]})
+        writer.close()
+    """
+    path = tmp_path / "a.parquet"
+    command = [sys.executable, "-c", textwrap.dedent(program), str(path)]
+    done = subprocess.run(command, check=True, timeout=60, capture_output=True)
+    assert done.stderr == b""
+    assert [row["a"] for row in hr.ParquetDataset(path)] == [1, 2, 3, 4]
