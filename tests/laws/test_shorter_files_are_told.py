@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -324,3 +326,27 @@ def test_an_element_that_fails_when_it_is_taken_apart_again_takes_no_slice_from_
     fails = True
     elements, errors = rest(dataset, state)
     assert (elements, len(errors)) == ([10, 11, 12, 20, 21, 22], 1)
+
+
+# Inline alone: threads read ahead, and who uses what was read before the cut is ended by the system.
+@pytest.mark.skipif(sys.platform == "win32", reason="a file that is mapped cannot be cut here")
+@pytest.mark.parametrize("way", ["cache", "snapshot"])
+def test_a_cache_that_is_cut_while_it_is_read_gives_what_was_kept_or_an_error(way: str) -> None:
+    place = folder() / f"cut while read {next(_numbers)}"
+    wide = hr.Dataset.range(200).map(lambda x: np.full(5000, int(x)))
+    kept = wide.cache(place, key="k") if way == "cache" else wide.snapshot(place)
+    assert len(list(kept)) == 200
+    (path,) = place.glob("*.elements")
+    with iter(kept.with_options(hr.Options(executor="inline"))) as iterator:
+        assert not next(iterator).any()
+        os.truncate(path, 1_000_000)
+        told = False
+        for number in range(1, 200):
+            try:
+                element = next(iterator)
+            except DataLossError as error:
+                assert "was cut while it was read" in str(error)  # noqa: PT017 - any of the calls may be the first
+                told = True
+                break
+            assert (element == number).all()
+        assert told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, log
@@ -20,6 +21,9 @@ from headrace.semantics.cache_fillings import Pin
 from headrace.semantics.failures import input_changed
 from headrace.semantics.run_context import RunContext
 from headrace.structure import Element, nbytes_of
+
+if TYPE_CHECKING:
+    from headrace.io.elements.file import ElementFile
 
 __all__: list[str] = []
 
@@ -43,6 +47,7 @@ class CacheStream:
         self.writer = None
         self.rows: list[Element] = []
         self.origins: list[str] = []
+        self.file: ElementFile | None = None
         self.input = input_stream
         self.count = 0  # of the elements that were read
         self.is_lost = False  # what was delivered is not there any more
@@ -66,19 +71,14 @@ class CacheStream:
 
     def recall(self, kept: CachedEpoch) -> None:
         """Reads the elements that are kept, and where they came from."""
-        if kept.file is not None:
-            self.rows = kept.file.rows(range(len(kept.file)))
-            self.origins = [kept.file.origin(index) for index in range(len(self.rows))]
+        self.file = kept.file  # each is read when it is asked for
         for payload, origin in kept.pieces:
             self.rows += payload.rows()
             self.origins += [origin.describe(index) for index in range(len(payload))]
 
     def next(self) -> Given:
         if self.input is None:
-            if self.index >= len(self.rows):
-                raise self.end(len(self.rows))
-            self.index += 1
-            return read_only(self.rows[self.index - 1]), self.origins[self.index - 1]
+            return self.recalled()
         while True:
             try:
                 taken = self.taken(self.input)
@@ -87,6 +87,18 @@ class CacheStream:
             if taken is not None and self.count > self.index:
                 self.index += 1
                 return read_only(taken[0]), taken[1]
+
+    def recalled(self) -> Given:
+        """Returns the next element that is kept."""
+        count = len(self.rows) if self.file is None else len(self.file)
+        index = self.index
+        if index >= count:
+            raise self.end(count)
+        self.index += 1  # also where it cannot be read: the next call goes on with the one after it
+        if self.file is None:
+            return read_only(self.rows[index]), self.origins[index]
+        (element,) = self.file.rows(range(index, index + 1))
+        return read_only(element), self.file.origin(index)
 
     def end(self, count: int) -> Exception:
         """Returns the end, or first the error that it comes before what was delivered already."""
