@@ -213,6 +213,7 @@ EDITS: Final[dict[str, Edit]] = {
         "import pathlib\nl = [pathlib.Path('a.txt')]\ndef f(x): return l[0].read_text()", file="@"
     ),
     "a source of names": Edit("ds = hr.Dataset.source(['a.txt']).map(lambda p: open(str(p)).read())", file="@"),
+    "a file in a dict's key": Edit("D = {'a.txt': 1}\ndef f(x): return [open(p).read() for p in D]", file="@"),
     "a file in a constant": Edit("def f(x): return open('a.txt').read()", file="@"),
     "a reader in a function": Edit(
         "ds = hr.Dataset.range(1).flat_map(lambda i: hr.TextLineDataset('a.txt'))", file="@"

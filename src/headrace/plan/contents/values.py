@@ -97,6 +97,7 @@ def _mapping(value: Mapping[Any, Any], digest: ValueDigest) -> None:
     if len(items) <= 100 and all(type(key) is str for key, _ in items):
         for key, part in items:
             digest.named(f"[{key!r}]", part)
+            digest.file(key)
     else:
         digest.items((part for item in items for part in item), 2 * len(items))
     add_state(value, digest)
