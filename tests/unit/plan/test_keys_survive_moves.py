@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import headrace as hr
+from headrace.errors import MissingExtraError
 from headrace.known_as import known_as, known_name
 from headrace.plan.contents import digest, functions
 from headrace.plan.node import Node, nodes_of
@@ -155,9 +156,11 @@ def _node_classes(kind: type = Node) -> Iterator[type]:
 
 
 def _modules() -> None:
+    """Imports every module that can be imported with the extras that are installed."""
     for found in pkgutil.walk_packages(hr.__path__, "headrace."):
         if not found.name.endswith("__main__"):
-            importlib.import_module(found.name)
+            with contextlib.suppress(MissingExtraError, ModuleNotFoundError):
+                importlib.import_module(found.name)
 
 
 def _taken_in(datasets: dict[str, hr.Dataset], monkeypatch: pytest.MonkeyPatch) -> tuple[set[Any], set[Any]]:
