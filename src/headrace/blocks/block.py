@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from headrace.blocks.cursor import Cursor, JoinedCursor
+from headrace.blocks.joining import join
 from headrace.blocks.origin import JoinedOrigin, Origin
-from headrace.blocks.payload import Payload, join
+from headrace.blocks.payload import Payload
 from headrace.errors import HeadraceError, InternalError
 from headrace.frozen import frozen
 

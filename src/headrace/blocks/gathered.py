@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from headrace.blocks.columns import Columns
+from headrace.blocks.joining import join
 from headrace.blocks.origin import Indices
-from headrace.blocks.payload import Columns, Payload, Rows, join
+from headrace.blocks.payload import Payload, Rows
 from headrace.structure import Element
 
 __all__ = ["GatheredPayload"]

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headrace.blocks.payload import Columns, Payload, Rows, Zipped
+from headrace.blocks.columns import Columns
+from headrace.blocks.payload import Payload, Rows, Zipped
 from headrace.ownership import has_fixed_contents, read_only_array, read_only_rows
 
 __all__ = ["handed_out", "protected", "read_only_columns"]

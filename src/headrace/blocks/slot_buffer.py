@@ -7,8 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.blocks.columns import Columns, is_alike
+from headrace.blocks.joining import join
 from headrace.blocks.origin import as_array
-from headrace.blocks.payload import Columns, Indexed, Payload, Rows, is_alike, join
+from headrace.blocks.payload import Indexed, Payload, Rows
 from headrace.structure import Element, object_array
 
 __all__ = ["SlotBuffer"]

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from headrace.blocks.columns import Columns
 from headrace.blocks.origin import Origin
-from headrace.blocks.payload import Columns, Payload
+from headrace.blocks.payload import Payload
 from headrace.caching.store import CannotKeep
 from headrace.errors import InvalidArgumentError, ResourceExhaustedError
 from headrace.structure import Element, nbytes_of

@@ -16,8 +16,9 @@ import secrets
 from pathlib import Path
 from typing import Any, Final
 
+from headrace.blocks.columns import Columns
 from headrace.blocks.origin import Origin
-from headrace.blocks.payload import Columns, Payload
+from headrace.blocks.payload import Payload
 from headrace.caching.bounds import add_storable, rows_within, too_large
 from headrace.caching.proof import Proof, is_disproved
 from headrace.caching.store import CachedEpoch, CannotKeep, Filled

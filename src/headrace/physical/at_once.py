@@ -19,8 +19,8 @@ from types import FunctionType
 from typing import Any, Final, TypeVar
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
+from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import IndexCursor
-from headrace.blocks.payload import Columns
 from headrace.observe.meter import Meter
 from headrace.physical.stage import Item, Stage
 from headrace.plan.buffering import Prefetch

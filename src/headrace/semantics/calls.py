@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from headrace.blocks.columns import Columns
 from headrace.blocks.handing_out import read_only_columns
-from headrace.blocks.payload import Columns, Payload, Rows
+from headrace.blocks.payload import Payload, Rows
 from headrace.errors import InvalidArgumentError
 from headrace.ownership import copied, owned
 from headrace.plan.fetching import FetchMany

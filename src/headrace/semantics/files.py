@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.blocks.payload import Columns, Payload, Rows
+from headrace.blocks.columns import Columns
+from headrace.blocks.payload import Payload, Rows
 from headrace.errors import DataLossError
 from headrace.io.reader import Chunk
 from headrace.plan.files import Files

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import State
-from headrace.blocks.payload import Columns, Payload, Rows
+from headrace.blocks.payload import Payload, Rows
 from headrace.errors import InvalidArgumentError
 from headrace.leaf_arrays import tensor_as_array
 from headrace.plan.grouping import PADS_NO_DATASETS, CyclingBatch, PaddedBatch, RaggedBatch

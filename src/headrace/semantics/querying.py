@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import State
-from headrace.blocks.payload import Columns, Payload, Rows
+from headrace.blocks.payload import Payload, Rows
 from headrace.io.sql.reader import RowChunk, RowPosition
 from headrace.structure import flatten
 

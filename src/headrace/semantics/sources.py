@@ -6,8 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.blocks.columns import Columns
 from headrace.blocks.origin import Indices, as_array
-from headrace.blocks.payload import Columns, IndexSource, Rows
+from headrace.blocks.payload import IndexSource, Rows
 from headrace.errors import DataLossError, InternalError
 from headrace.ownership import has_fixed_contents, read_only, read_only_array
 from headrace.plan.node import Node

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.blocks.columns import Columns
 from headrace.blocks.origin import Indices
-from headrace.blocks.payload import Columns
 from headrace.ownership import read_only_rows
 from headrace.structure import Element
 

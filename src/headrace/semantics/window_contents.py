@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headrace.blocks.columns import Columns
 from headrace.blocks.origin import Origin
-from headrace.blocks.payload import Columns, Payload
+from headrace.blocks.payload import Payload
 from headrace.frozen import frozen
 from headrace.plan.windowing import WindowElements
 from headrace.structure import LEAF, Element, TreeDef, transpose, unflatten

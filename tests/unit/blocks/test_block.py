@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.blocks.block import Block, joined_block
+from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import IndexCursor
+from headrace.blocks.joining import join, woven
 from headrace.blocks.origin import IndexOrigin
-from headrace.blocks.payload import Columns, Indexed, Payload, Rows, Zipped, join, woven
+from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.blocks.slot_buffer import SlotBuffer
 from headrace.errors import InternalError, InvalidArgumentError
 from headrace.semantics.sources import ArraysSource, OneSource, RangeSource

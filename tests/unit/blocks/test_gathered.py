@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.blocks.columns import Columns
 from headrace.blocks.gathered import GatheredPayload
 from headrace.blocks.origin import Indices
-from headrace.blocks.payload import Columns, Indexed, Payload, Rows
+from headrace.blocks.payload import Indexed, Payload, Rows
 from headrace.errors import InvalidArgumentError
 from headrace.semantics.sources import RangeSource
 from headrace.structure import flatten

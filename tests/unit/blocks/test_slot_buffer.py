@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.blocks.payload import Columns, Indexed, Payload, Rows
+from headrace.blocks.columns import Columns
+from headrace.blocks.payload import Indexed, Payload, Rows
 from headrace.blocks.slot_buffer import SlotBuffer
 from headrace.semantics.sources import ArraysSource
 from headrace.structure import LEAF

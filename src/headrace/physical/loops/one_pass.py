@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
+from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import Cursor, OffsetCursor
 from headrace.blocks.handing_out import protected
-from headrace.blocks.payload import Columns, Payload, Rows, Zipped
+from headrace.blocks.payload import Payload, Rows, Zipped
 from headrace.frozen import frozen
 from headrace.observe.frames import Locals, holds, since
 from headrace.ownership import FIXED

@@ -9,10 +9,12 @@ from typing import Final
 import numpy as np
 
 from headrace.arguments import AUTOTUNE
+from headrace.blocks.batch_buffer import BatchBufferView
 from headrace.blocks.block import Block, Failure, joined_block
+from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import Cursor, OffsetCursor, State, StridedCursor
 from headrace.blocks.origin import GroupedOrigin
-from headrace.blocks.payload import BatchBufferView, Columns, Payload, Rows
+from headrace.blocks.payload import Payload, Rows
 from headrace.io.freed_memory import keep_freed_memory
 from headrace.leaf_arrays import native
 from headrace.observe.meter import Meter

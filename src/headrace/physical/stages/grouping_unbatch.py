@@ -9,9 +9,10 @@ from typing import Final
 import numpy as np
 
 from headrace.blocks.block import Block, Failure
+from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import Cursor, State, input_state
 from headrace.blocks.origin import Indices, Origin, slice_of, subset
-from headrace.blocks.payload import Columns, Indexed, Payload, Rows
+from headrace.blocks.payload import Indexed, Payload, Rows
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter

@@ -14,10 +14,11 @@ from typing import Final
 import numpy as np
 
 from headrace.blocks.block import Block, BlockOrFailure
+from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import CountedCursor, IndexCursor, OffsetCursor
 from headrace.blocks.handing_out import handed_out
 from headrace.blocks.origin import GroupedOrigin, IndexOrigin
-from headrace.blocks.payload import Columns, Indexed, Payload, Rows, Zipped
+from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.ownership import read_only
 from headrace.physical.at_once import MOST_BYTES, MOST_ELEMENTS, Making, Pieces, as_stage, makes_at_once
 from headrace.physical.stages.combining import ZipCursor, ZipStage

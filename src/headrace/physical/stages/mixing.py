@@ -18,8 +18,9 @@ import numpy as np
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State
 from headrace.blocks.gathered import GatheredPayload
+from headrace.blocks.joining import join
 from headrace.blocks.origin import JoinedOrigin, Origin
-from headrace.blocks.payload import Payload, Rows, join
+from headrace.blocks.payload import Payload, Rows
 from headrace.errors import HeadraceError
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter

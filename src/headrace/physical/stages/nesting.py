@@ -23,8 +23,8 @@ import numpy as np
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State, input_state
+from headrace.blocks.joining import woven
 from headrace.blocks.origin import JoinedOrigin, Within
-from headrace.blocks.payload import woven
 from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter

@@ -13,8 +13,9 @@ import numpy as np
 
 from headrace.blocks.block import Block
 from headrace.blocks.cursor import Cursor, State
+from headrace.blocks.joining import join
 from headrace.blocks.origin import Indices, JoinedOrigin, Origin, Within
-from headrace.blocks.payload import Payload, join
+from headrace.blocks.payload import Payload
 from headrace.frozen import frozen
 from headrace.physical.stages.nesting_openers import Opener
 

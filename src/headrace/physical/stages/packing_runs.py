@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from headrace.blocks.payload import Columns
+from headrace.blocks.columns import Columns
 from headrace.frozen import frozen
 from headrace.plan.packing import Pack
 from headrace.semantics.packing import SequenceKind, sequence_of

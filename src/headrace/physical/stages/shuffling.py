@@ -19,8 +19,9 @@ import numpy as np
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State, input_state
+from headrace.blocks.joining import join
 from headrace.blocks.origin import as_array
-from headrace.blocks.payload import Payload, Rows, join
+from headrace.blocks.payload import Payload, Rows
 from headrace.blocks.slot_buffer import SlotBuffer
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter

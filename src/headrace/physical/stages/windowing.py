@@ -13,8 +13,9 @@ import numpy as np
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import IndexCursor, State
 from headrace.blocks.handing_out import handed_out, protected
+from headrace.blocks.joining import join
 from headrace.blocks.origin import Indices, Origin, subset
-from headrace.blocks.payload import Payload, Rows, join
+from headrace.blocks.payload import Payload, Rows
 from headrace.errors import HeadraceError
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter

@@ -18,8 +18,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.blocks.batch_buffer import BatchBuffer, BatchBufferView
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.payload import BatchBuffer, BatchBufferView, Columns, Payload
+from headrace.blocks.columns import Columns
+from headrace.blocks.payload import Payload
 from headrace.io.freed_memory import keep_freed_memory
 from headrace.structure import TreeDef, stack, transpose
 

@@ -14,10 +14,12 @@ from tests.laws.elements import Named, add_one, fail_on, halves
 from tests.laws.running import Way, assert_same, elements_of, ways
 
 import headrace as hr
+from headrace.blocks.batch_buffer import BatchBufferView
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import IndexCursor
+from headrace.blocks.joining import join
 from headrace.blocks.origin import IndexOrigin
-from headrace.blocks.payload import BatchBufferView, Rows, join
+from headrace.blocks.payload import Rows
 from headrace.physical.workers import batch_memory
 from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.testing.restoring import check_every_restore_point
