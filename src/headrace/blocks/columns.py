@@ -9,7 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.origin import Indices
-from headrace.structure import LEAF, Element, TreeDef, rows_of, unflatten
+from headrace.rows_and_columns import rows_of
+from headrace.structure import LEAF, Element, TreeDef, unflatten
 
 __all__ = ["Columns", "is_alike"]
 

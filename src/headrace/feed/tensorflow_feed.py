@@ -12,9 +12,10 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.errors import InvalidArgumentError, MissingExtraError
+from headrace.leaf_specs import leaf_spec
 from headrace.plan.node import UNKNOWN_CARDINALITY
 from headrace.ragged import RaggedTensor
-from headrace.structure import Element, flatten, leaf_spec, paths_of
+from headrace.structure import Element, flatten, paths_of
 from headrace.tensor_spec import TensorSpec
 
 __all__ = ["tensorflow_dataset"]

@@ -12,8 +12,9 @@ from headrace.arguments import check_int
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.known_as import known_as
+from headrace.leaf_specs import spec_of
 from headrace.plan.node import Spec
-from headrace.structure import flatten, spec_of, unflatten
+from headrace.structure import flatten, unflatten
 
 __all__ = ["Buckets", "boundary_shapes"]
 

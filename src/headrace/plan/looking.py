@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from headrace.frozen import frozen
+from headrace.leaf_specs import spec_of
 from headrace.plan.node import Node, Spec, UnaryNode
-from headrace.structure import spec_of
 
 __all__ = ["Known", "Noted", "Tap"]
 

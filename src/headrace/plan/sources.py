@@ -12,21 +12,12 @@ from headrace.arguments import check_int
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.leaf_arrays import PLAIN_LEAVES, PYTHON_NUMBERS, check_unmasked, tensor_as_array
+from headrace.leaf_specs import spec_of
 from headrace.ownership import read_only, read_only_array
 from headrace.plan.node import INFINITE_CARDINALITY, Node, Spec
 from headrace.plan.randomness import Randomness
-from headrace.structure import (
-    LEAF,
-    Element,
-    TreeDef,
-    flatten,
-    flatten_as_written,
-    normalize,
-    paths_of,
-    scalars_as_elements,
-    spec_of,
-    unflatten,
-)
+from headrace.rows_and_columns import scalars_as_elements
+from headrace.structure import LEAF, Element, TreeDef, flatten, flatten_as_written, normalize, paths_of, unflatten
 from headrace.tensor_spec import TensorSpec
 
 __all__ = ["FromGenerator", "FromTensorSlices", "FromTensors", "RandomSource", "Range"]

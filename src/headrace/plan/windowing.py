@@ -15,6 +15,7 @@ from headrace.arguments import check_function, check_int
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.known_as import known_as
+from headrace.leaf_specs import general_spec
 from headrace.plan.node import (
     INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY,
@@ -26,7 +27,7 @@ from headrace.plan.node import (
     function_name,
 )
 from headrace.plan.randomness import Randomness
-from headrace.structure import Element, flatten, general_spec, unflatten
+from headrace.structure import Element, flatten, unflatten
 from headrace.tensor_spec import DatasetSpec
 
 __all__ = ["GroupByWindow", "Window", "WindowContents", "WindowElements"]

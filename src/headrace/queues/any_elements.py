@@ -9,7 +9,8 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.ownership import copied
-from headrace.structure import Element, columns_of, flatten, nbytes_of, normalize, paths_of, rows_of, unflatten
+from headrace.rows_and_columns import columns_of, rows_of
+from headrace.structure import Element, flatten, nbytes_of, normalize, paths_of, unflatten
 
 __all__ = ["AnyElements", "Elements", "Row", "check_lengths"]
 

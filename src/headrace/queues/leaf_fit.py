@@ -11,7 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
-from headrace.structure import LEAF, rows_of
+from headrace.rows_and_columns import rows_of
+from headrace.structure import LEAF
 from headrace.tensor_spec import TensorSpec
 
 __all__ = ["check_shape", "fit_leaf"]

@@ -18,7 +18,8 @@ from headrace.frozen import frozen
 from headrace.ownership import copied
 from headrace.queues.any_elements import Row, check_lengths
 from headrace.queues.leaf_fit import check_shape, fit_leaf
-from headrace.structure import LEAF, Element, nbytes_of, object_array, rows_of, stack
+from headrace.rows_and_columns import rows_of
+from headrace.structure import LEAF, Element, nbytes_of, object_array, stack
 from headrace.tensor_spec import TensorSpec, checked_shape
 
 __all__ = ["DTypes", "Names", "Shapes", "TypedElements", "list_of_shapes", "typed_elements"]

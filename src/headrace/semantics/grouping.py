@@ -15,19 +15,8 @@ from headrace.errors import InvalidArgumentError
 from headrace.leaf_arrays import tensor_as_array
 from headrace.plan.grouping import PADS_NO_DATASETS, CyclingBatch, PaddedBatch, RaggedBatch
 from headrace.ragged import RaggedTensor
-from headrace.structure import (
-    Element,
-    TreeDef,
-    as_arrays,
-    flatten,
-    may_refuse,
-    needs_rows,
-    normalize,
-    paths_of,
-    stack,
-    transpose,
-    unflatten,
-)
+from headrace.rows_and_columns import needs_rows, transpose
+from headrace.structure import Element, TreeDef, as_arrays, flatten, may_refuse, normalize, paths_of, stack, unflatten
 from headrace.tensor_spec import TensorSpec
 
 _dtype: Final = operator.attrgetter("dtype")

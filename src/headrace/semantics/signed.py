@@ -17,17 +17,9 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError, said
 from headrace.leaf_arrays import tensor_as_array
-from headrace.structure import (
-    LEAF,
-    Element,
-    flatten,
-    leaf_spec,
-    normalize,
-    paths_of,
-    rows_of,
-    rows_of_leaves,
-    unflatten,
-)
+from headrace.leaf_specs import leaf_spec
+from headrace.rows_and_columns import rows_of, rows_of_leaves
+from headrace.structure import LEAF, Element, flatten, normalize, paths_of, unflatten
 from headrace.tensor_spec import TensorSpec
 
 __all__ = ["Signed"]

@@ -14,10 +14,11 @@ from headrace.ownership import has_fixed_contents, read_only, read_only_array
 from headrace.plan.node import Node
 from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.plan.storing import Stored
+from headrace.rows_and_columns import needs_rows, rows_of
 from headrace.semantics.random_streams import Key, random_int64
 from headrace.semantics.run_context import RunContext
 from headrace.semantics.storing import StoredSource
-from headrace.structure import LEAF, Element, TreeDef, needs_rows, normalize, rows_of
+from headrace.structure import LEAF, Element, TreeDef, normalize
 
 __all__ = ["ArraysSource", "OneSource", "RandomNumbers", "RangeSource", "fewer_elements", "index_source"]
 

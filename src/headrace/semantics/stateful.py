@@ -10,9 +10,10 @@ from headrace.blocks.cursor import State
 from headrace.errors import FailedPreconditionError
 from headrace.io.elements.json import element_from_json, element_to_json
 from headrace.leaf_arrays import NORMAL_LEAVES, OF_MANY_DTYPES, PYTHON_NUMBERS
+from headrace.leaf_specs import spec_of
 from headrace.ownership import read_only
 from headrace.plan.stateful import Scan
-from headrace.structure import Element, flatten, normalize, paths_of, spec_of
+from headrace.structure import Element, flatten, normalize, paths_of
 
 __all__ = [
     "DISTINGUISHABLE",

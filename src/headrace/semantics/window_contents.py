@@ -13,7 +13,8 @@ from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Payload
 from headrace.frozen import frozen
 from headrace.plan.windowing import WindowElements
-from headrace.structure import LEAF, Element, TreeDef, transpose, unflatten
+from headrace.rows_and_columns import transpose
+from headrace.structure import LEAF, Element, TreeDef, unflatten
 
 __all__ = ["WindowBlock", "WindowLeaf", "WindowRows", "by_leaf"]
 

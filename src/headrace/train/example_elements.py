@@ -17,9 +17,11 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.leaf_arrays import tensor_as_array
+from headrace.leaf_specs import leaf_spec
 from headrace.queues.any_elements import Row, check_lengths
 from headrace.queues.typed_elements import Shapes, TypedElements, list_of_shapes
-from headrace.structure import Element, TreeDef, flatten, leaf_spec, nbytes_of, normalize, normalize_rows, unflatten
+from headrace.rows_and_columns import normalize_rows
+from headrace.structure import Element, TreeDef, flatten, nbytes_of, normalize, unflatten
 from headrace.tensor_spec import TensorSpec
 from headrace.train.pulled import components
 

@@ -19,8 +19,9 @@ from headrace.coordination import QueueRunner, add_queue_runner
 from headrace.coordination.queue_runner import EnqueueOp
 from headrace.errors import InvalidArgumentError
 from headrace.io.files import FilePaths, match_files
+from headrace.leaf_specs import leaf_spec
 from headrace.queues import FIFOQueue, QueueBase
-from headrace.structure import leaf_spec, normalize, object_array
+from headrace.structure import normalize, object_array
 from headrace.train.epochs import limit_epochs
 from headrace.train.pulled import Pull, Pulled, is_pulled, pull
 

@@ -10,7 +10,8 @@ from headrace.errors import InvalidArgumentError
 from headrace.leaf_arrays import tensor_as_array
 from headrace.ownership import read_only
 from headrace.queues import QueueBase
-from headrace.structure import Element, TreeDef, flatten, normalize, paths_of, scalars_as_elements, unflatten
+from headrace.rows_and_columns import scalars_as_elements
+from headrace.structure import Element, TreeDef, flatten, normalize, paths_of, unflatten
 from headrace.train.input_producers import range_input_producer
 from headrace.train.pulled import components
 

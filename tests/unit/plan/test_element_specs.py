@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.structure import spec_of
+from headrace.leaf_specs import spec_of
 from headrace.tensor_spec import fits, general
 
 data = hr.Dataset

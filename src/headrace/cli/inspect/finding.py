@@ -12,8 +12,9 @@ from headrace.cli.inspect.kinds import kind_of
 from headrace.dataset import Dataset
 from headrace.errors import HeadraceError
 from headrace.io.files import version_of
+from headrace.leaf_specs import spec_of
 from headrace.plan.options import Options
-from headrace.structure import Element, flatten, paths_of, spec_of
+from headrace.structure import Element, flatten, paths_of
 from headrace.tensor_spec import TensorSpec
 
 __all__ = ["Finding", "found_in", "shown"]

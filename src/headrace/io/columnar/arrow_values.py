@@ -21,7 +21,8 @@ from headrace.frozen import frozen
 from headrace.io.columnar.arrow_specs import NUMBERS, TEMPORAL, dtype_of, is_list, temporal_dtype
 from headrace.io.reader import Array
 from headrace.ragged import RaggedTensor
-from headrace.structure import Element, TreeDef, flatten, normalize, object_array, rows_of, unflatten
+from headrace.rows_and_columns import rows_of
+from headrace.structure import Element, TreeDef, flatten, normalize, object_array, unflatten
 
 __all__ = ["Leaf", "Ragged", "Values", "values_of"]
 

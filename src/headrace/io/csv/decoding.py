@@ -15,7 +15,8 @@ from headrace.io.csv.record_format import CsvFormat
 from headrace.io.csv.table import columns_of_text
 from headrace.io.csv.values import columns_of_rows, row_of_fields
 from headrace.io.reader import Array
-from headrace.structure import LEAF, rows_of
+from headrace.rows_and_columns import rows_of
+from headrace.structure import LEAF
 
 __all__ = ["decode_csv"]
 

@@ -15,7 +15,8 @@ from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.io.elements.columns import Kind, kind_of_leaf
 from headrace.record_classes import is_record_class, names_of_fields
-from headrace.structure import Element, TreeDef, nbytes_of_leaves, normalize_rows, transpose
+from headrace.rows_and_columns import normalize_rows, transpose
+from headrace.structure import Element, TreeDef, nbytes_of_leaves
 
 __all__ = ["Alike", "alike", "orders_of_keys"]
 

@@ -19,7 +19,8 @@ import numpy as np
 from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.leaf_arrays import PYTHON_NUMBERS
-from headrace.structure import LEAF, object_array, rows_of
+from headrace.rows_and_columns import rows_of
+from headrace.structure import LEAF, object_array
 
 __all__ = ["Buffers", "Kind", "StoredColumn", "kind_of_leaf", "stored_array", "stored_leaves"]
 

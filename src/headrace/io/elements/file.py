@@ -32,7 +32,8 @@ from headrace.io.elements.holds import Hold
 from headrace.io.elements.structure import structure_from_json
 from headrace.io.elements.table import check_table
 from headrace.known_as import known_as
-from headrace.structure import Element, TreeDef, columns_of, rows_of, unflatten
+from headrace.rows_and_columns import columns_of, rows_of
+from headrace.structure import Element, TreeDef, unflatten
 from headrace.tensor_spec import TensorSpec
 
 __all__ = ["ElementFile", "Segment"]

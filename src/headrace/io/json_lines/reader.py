@@ -23,7 +23,8 @@ from headrace.io.json_lines.values import column_of_values, placeholder, row_of_
 from headrace.io.reader import Array, RecordPosition
 from headrace.io.stream_reader import MAX_RECORD_BYTES
 from headrace.io.text.reader import LineParser, line_ends, whole_lines
-from headrace.structure import Element, normalize, normalize_rows, object_array, rows_of
+from headrace.rows_and_columns import normalize_rows, rows_of
+from headrace.structure import Element, normalize, object_array
 
 __all__ = ["JsonLinesParser", "JsonLinesReader"]
 

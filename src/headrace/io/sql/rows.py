@@ -14,7 +14,8 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.known_as import known_as
-from headrace.structure import Element, normalize_rows, object_array
+from headrace.rows_and_columns import normalize_rows
+from headrace.structure import Element, object_array
 from headrace.tensor_spec import TensorSpec
 
 __all__ = ["Row", "RowForm", "RowReading"]

@@ -29,9 +29,10 @@ import numpy as np
 
 from headrace.frozen import frozen
 from headrace.observe.frames import reaches
-from headrace.ownership import COUNTS, owned, read_only
+from headrace.ownership import read_only
 from headrace.physical.loops.forms import PLAIN, SCALAR, WHOLE_ROW, ArrayForm, DictForm, Form, RecordForm, TupleForm
 from headrace.semantics.calls import is_true, packed
+from headrace.taking import COUNTS, owned
 
 __all__ = ["GENERIC", "Head", "Kind", "Known", "Loop", "Place", "loop_of"]
 

@@ -20,9 +20,10 @@ from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.grouping import Unbatch
+from headrace.rows_and_columns import needs_rows, transpose
 from headrace.semantics.failures import as_element_error, input_changed
 from headrace.semantics.grouping import sliced, slices_of
-from headrace.structure import may_refuse, needs_rows, transpose
+from headrace.structure import may_refuse
 
 __all__: list[str] = []
 

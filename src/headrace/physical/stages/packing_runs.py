@@ -17,8 +17,9 @@ import numpy as np
 from headrace.blocks.columns import Columns
 from headrace.frozen import frozen
 from headrace.plan.packing import Pack
+from headrace.rows_and_columns import transpose
 from headrace.semantics.packing import SequenceKind, sequence_of
-from headrace.structure import Element, flatten, transpose
+from headrace.structure import Element, flatten
 
 __all__ = ["PackedRow", "SequenceRun", "packed_rows", "run_of", "run_of_one"]
 

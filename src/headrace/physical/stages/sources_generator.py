@@ -16,15 +16,17 @@ from headrace.clock import Clock
 from headrace.frozen import frozen
 from headrace.observe.frames import holds, since
 from headrace.observe.meter import Meter
-from headrace.ownership import FIXED, owned
+from headrace.ownership import FIXED
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.sources import FromGenerator
+from headrace.rows_and_columns import normalize_rows
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.generator_runs import OwnState, own_state_of, started_generator
 from headrace.semantics.signed import Signed
-from headrace.structure import Element, normalize, normalize_rows
+from headrace.structure import Element, normalize
+from headrace.taking import owned
 
 __all__ = ["GeneratorStage"]
 

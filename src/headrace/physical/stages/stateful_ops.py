@@ -18,7 +18,7 @@ from headrace.blocks.handing_out import protected
 from headrace.blocks.payload import Payload, Rows
 from headrace.frozen import frozen
 from headrace.observe.frames import counts, since
-from headrace.ownership import owned, read_only
+from headrace.ownership import read_only
 from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile
 from headrace.semantics.calls import call_on, is_true, packed
 from headrace.semantics.stateful import (
@@ -32,6 +32,7 @@ from headrace.semantics.stateful import (
     too_many_elements,
 )
 from headrace.structure import Element, nbytes_of
+from headrace.taking import owned
 
 __all__ = ["AssertCardinalityOp", "Memory", "ScanOp", "StatefulOp", "TakeWhileOp"]
 

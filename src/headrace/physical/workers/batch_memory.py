@@ -23,7 +23,8 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.columns import Columns
 from headrace.blocks.payload import Payload
 from headrace.io.freed_memory import keep_freed_memory
-from headrace.structure import TreeDef, stack, transpose
+from headrace.rows_and_columns import transpose
+from headrace.structure import TreeDef, stack
 
 __all__ = ["BatchMemory"]
 

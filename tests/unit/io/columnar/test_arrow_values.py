@@ -16,7 +16,9 @@ from headrace.errors import InvalidArgumentError
 from headrace.io.columnar.arrow_encoding import record_batch_of
 from headrace.io.columnar.arrow_specs import spec_of_type
 from headrace.io.columnar.arrow_values import Values, values_of
-from headrace.structure import LEAF, flatten, leaf_spec, object_array, rows_of
+from headrace.leaf_specs import leaf_spec
+from headrace.rows_and_columns import rows_of
+from headrace.structure import LEAF, flatten, object_array
 from headrace.testing.restoring import same
 
 DAY = dt.date(2020, 2, 29)

@@ -16,8 +16,8 @@ from headrace.io.columnar.arrow_ipc import open_arrow
 from headrace.io.columnar.parquet import ParquetGroups
 from headrace.io.columnar.rows import CACHE_BYTES, ColumnarRows, RaggedRows, rows_by_number
 from headrace.io.columnar.wanted import Selection
+from headrace.rows_and_columns import rows_of as rows_from
 from headrace.structure import flatten
-from headrace.structure import rows_of as rows_from
 from headrace.testing.restoring import same
 
 GROUP = 4

@@ -18,7 +18,8 @@ from tests.laws.elements import SHAPES, STORABLE, folder
 from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from headrace.io.elements.file import ElementFile
 from headrace.io.elements.writer import ElementWriter
-from headrace.structure import columns_of, normalize
+from headrace.rows_and_columns import columns_of
+from headrace.structure import normalize
 from headrace.testing.restoring import same
 
 _numbers = itertools.count()

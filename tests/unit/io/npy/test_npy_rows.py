@@ -22,7 +22,8 @@ from headrace.errors import (
 )
 from headrace.io.npy.array import array_of_bytes, arrays_of_file
 from headrace.io.npy.rows import NumpyRows
-from headrace.structure import LEAF, rows_of
+from headrace.rows_and_columns import rows_of
+from headrace.structure import LEAF
 from headrace.testing.restoring import same
 
 

@@ -1,0 +1,200 @@
+"""Many elements as rows and as columns: how they become arrays, one a leaf, and come back.
+
+What always holds:
+- ``rows_of(*columns_of(rows))`` gives back equal rows, and one row is the same whatever run of rows it came with.
+- A scalar whose dtype is a Python number's own (int64, float64, bool) is that Python number; it has the same
+  value, and the same dtype when stacked. Other scalars are NumPy scalars.
+- Strings, bytes and other objects live in object arrays: no length is fixed, no trailing NUL is lost.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final
+
+import numpy as np
+import optree
+
+from headrace.errors import InvalidArgumentError
+from headrace.leaf_arrays import NORMAL_LEAVES, NUMPYS_TEXTS, PLAIN_LEAVES, PYTHON_NUMBERS, stack
+from headrace.record_classes import is_settled_tuple
+from headrace.row_building import tied_rows
+from headrace.structure import LEAF, NAMESPACE, Element, TreeDef, flatten, is_record, normalize, paths_of
+
+__all__ = [
+    "columns_of",
+    "needs_rows",
+    "normalize_rows",
+    "rows_of",
+    "rows_of_leaves",
+    "scalars_as_elements",
+    "transpose",
+]
+
+_TEXTS: Final = frozenset((str, bytes))
+_dtype: Final = operator.attrgetter("dtype")
+
+_NATIVE_DTYPES: Final = frozenset(PYTHON_NUMBERS.values())
+
+# To pick so many parts out of each row, one after the other, is quicker than one pass over rows of any width.
+_FEW_PARTS: Final = 8
+
+
+def scalars_as_elements(element: Element) -> Element:
+    """Returns the element with every NumPy scalar, also in an array without axes, as elements of arrays carry it."""
+    return optree.tree_map(_scalar_as_element, element, namespace=NAMESPACE)
+
+
+def _scalar_as_element(leaf: Any) -> Any:
+    if isinstance(leaf, np.generic) or (isinstance(leaf, np.ndarray) and not leaf.ndim):
+        return _column_rows(np.asarray(leaf)[None])[0]
+    return leaf
+
+
+def normalize_rows(rows: list[Element], kinds: AbstractSet[type]) -> list[Element]:
+    """Returns ``normalize`` for many elements of these types; costs next to nothing where there is nothing to do."""
+    return rows if _is_normal(rows, kinds) else [normalize(row) for row in rows]
+
+
+def _is_normal(rows: Sequence[Element], kinds: AbstractSet[type]) -> bool:
+    """Returns whether all leaves of these rows are what they should be already."""
+    if not kinds <= NORMAL_LEAVES:
+        columns = _columns_of_parts(rows, kinds)
+        return columns is not None and all(_is_normal(column, set(map(type, column))) for _, column in columns)
+    if np.ndarray not in kinds:
+        return True
+    arrays = rows if len(kinds) == 1 else [leaf for leaf in rows if type(leaf) is np.ndarray]
+    return not any(dtype.kind in NUMPYS_TEXTS for dtype in set(map(_dtype, arrays)))  # few dtypes, of many arrays
+
+
+def _columns_of_parts(rows: Sequence[Element], kinds: AbstractSet[type]) -> list[tuple[Any, Sequence[Any]]] | None:
+    """Returns the parts of tuples or dicts, each with its key, in the order of the first; None where they differ in these."""
+    if kinds not in ({tuple}, {dict}) or len(set(map(len, rows))) != 1:
+        return None
+    keys: Iterable[Any] = range(len(rows[0])) if kinds == {tuple} else rows[0]
+    if kinds == {tuple} and len(rows[0]) > _FEW_PARTS:
+        return list(zip(keys, zip(*rows, strict=True), strict=True))
+    try:
+        return [(key, list(map(operator.itemgetter(key), rows))) for key in keys]
+    except KeyError:
+        return None
+
+
+def needs_rows(columns: Iterable[np.ndarray]) -> bool:
+    """Returns whether an array of objects holds items along its first axis that are something else once they are elements.
+
+    None, tuples and dicts are structure wherever they come from, and numbers and arrays are stacked to arrays of their dtype:
+    such an array is no column of elements, and its items are taken one by one. Texts, and objects that nobody knows, are a column.
+    """
+    return any(column.ndim == 1 and column.dtype.kind == "O" and _has_no_objects(column) for column in columns)
+
+
+def _has_no_objects(column: np.ndarray) -> bool:
+    items = column.tolist()
+    if set(map(type, items)) <= _TEXTS:
+        return False
+    others = {type(item): item for item in items if type(item) not in _TEXTS}
+    if not PLAIN_LEAVES.isdisjoint(others) or any(hasattr(kind, "__array__") for kind in others):
+        return True
+    return not optree.all_leaves(others.values(), namespace=NAMESPACE) or any(map(is_record, others.values()))
+
+
+def rows_of_leaves(treedef: TreeDef, columns: Iterable[list[Any]], count: int) -> list[Element]:
+    """Returns ``count`` elements whose leaves stand in these lists, one list a leaf."""
+    return tied_rows(treedef, list(columns), count)
+
+
+def rows_of(treedef: TreeDef, columns: Sequence[np.ndarray]) -> list[Element]:
+    """Returns the elements whose leaves stand in these arrays, one array a leaf, elements along the first axis."""
+    return tied_rows(treedef, [_column_rows(column) for column in columns], len(columns[0]) if columns else 0)
+
+
+def _column_rows(column: np.ndarray) -> list[Any]:
+    """Returns the leaves in an array, as elements carry them."""
+    if column.ndim == 1 and (column.dtype in _NATIVE_DTYPES or column.dtype.kind == "O"):
+        leaves: list[Any] = column.tolist()
+        return leaves
+    return list(column)
+
+
+def columns_of(rows: Sequence[Element], kinds: AbstractSet[type] | None = None) -> tuple[TreeDef, list[np.ndarray]]:
+    """Returns the leaves of equal-structured rows as arrays, elements along the first axis.
+
+    Args:
+        rows: the elements, at least one.
+        kinds: their types, where somebody has looked already.
+
+    Raises:
+        InvalidArgumentError: the rows differ in structure, or a component in shape or dtype; named.
+    """
+    treedef, columns = _transposed(rows, kinds or set(map(type, rows)))
+    if treedef.is_leaf():
+        return treedef, [stack(*columns[0])]
+    arrays = []
+    for number, column in enumerate(columns):
+        try:
+            arrays.append(stack(*column))
+        except InvalidArgumentError as error:
+            name = paths_of(treedef)[number]
+            raise InvalidArgumentError(f"component {name}: {error.reason}") from error.__cause__
+    return treedef, arrays
+
+
+def transpose(rows: Sequence[Element]) -> tuple[TreeDef, list[Sequence[Any]]]:
+    """Returns the common structure of the rows, and for each of its leaves the leaves of all rows."""
+    treedef, columns = _transposed(rows, set(map(type, rows)))
+    return treedef, [leaves for leaves, _ in columns]
+
+
+# The leaves of all rows in one place of their structure, and the types of them, where somebody has looked already.
+_Column = tuple[Sequence[Any], AbstractSet[type] | None]
+
+
+def _transposed(rows: Sequence[Element], kinds: AbstractSet[type]) -> tuple[TreeDef, list[_Column]]:
+    if kinds <= PLAIN_LEAVES:
+        return LEAF, [(rows, kinds)]
+    columns = _columns_of_parts(rows, kinds)
+    if columns is None:
+        return _transposed_named_tuples(rows, kinds) or _transpose_any(rows)
+    parts = {key: _transposed(column, set(map(type, column))) for key, column in columns}
+    if kinds == {tuple}:
+        treedef = optree.treespec_tuple([part[0] for part in parts.values()], namespace=NAMESPACE)
+        return treedef, [column for part in parts.values() for column in part[1]]
+    if any(type(key) is not str for key in parts):  # in which order optree puts others is its own
+        return _transpose_any(rows)
+    treedef = optree.treespec_dict({key: part[0] for key, part in parts.items()}, namespace=NAMESPACE)
+    return treedef, [column for key in sorted(parts) for column in parts[key][1]]
+
+
+def _transposed_named_tuples(rows: Sequence[Element], kinds: AbstractSet[type]) -> tuple[TreeDef, list[_Column]] | None:
+    """Returns the same for named tuples of one class without further structure in them; else None."""
+    kind = next(iter(kinds))
+    if (
+        len(kinds) > 1
+        or kind is tuple
+        or not is_settled_tuple(kind)
+        or getattr(kind, "__iter__", None) is not tuple.__iter__
+    ):
+        return None
+    columns = [(column, set(map(type, column))) for column in zip(*rows, strict=True)]
+    if not columns or not all(types <= PLAIN_LEAVES for _, types in columns):
+        return None
+    return flatten(rows[0])[1], list(columns)
+
+
+def _transpose_any(rows: Sequence[Element]) -> tuple[TreeDef, list[_Column]]:
+    leaves, treedef = flatten(rows[0])
+    table = [leaves]
+    for row in rows[1:]:
+        leaves, other = flatten(row)
+        if other != treedef:
+            message = f"elements differ in structure: {_show(treedef)} and {_show(other)}"
+            raise InvalidArgumentError(message)
+        table.append(leaves)
+    return treedef, [(column, None) for column in zip(*table, strict=True)]
+
+
+def _show(treedef: TreeDef) -> str:
+    return str(treedef).removeprefix("PyTreeSpec(").split(", namespace=")[0].removesuffix(")")
