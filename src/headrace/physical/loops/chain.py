@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from headrace.blocks.block import Block, BlockOrFailure
 from headrace.physical.loop_policy import LoopPolicy
@@ -146,8 +146,8 @@ class _Whole(Part):
     def loop(self, head: Head) -> Loop:
         return self._chain.learned.loop(head)
 
-    def surprised(self, link: int, result: Element, row: Element, kind: type) -> None:
-        self._chain.learned.surprised(link, result, row, kind)
+    def surprised(self, link: int, result: Element, row: Element, kind: type, ids: Any) -> None:
+        self._chain.learned.surprised(link, result, row, kind, ids)
 
     def went_past(
         self, link: int, one: Block, index: int, numbers: Sequence[int], tally: Tally

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import itertools
 import types
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -34,9 +35,13 @@ __all__ = [
     "ArrayForm",
     "DictForm",
     "Form",
+    "RecordForm",
     "TupleForm",
     "form_of",
+    "form_with_held",
+    "form_with_held_dicts",
     "form_with_sources",
+    "ids_of",
     "joined_form",
 ]
 
@@ -62,10 +67,12 @@ class ArrayForm:
     Attributes:
         dtype: theirs.
         source: which part of the row it mostly is: a key, an index, or WHOLE_ROW; None for one that is new.
+        is_held: whether somebody else mostly has it or its memory, so that each is copied.
     """
 
     dtype: np.dtype[Any]
     source: str | int | Scalar | None = None
+    is_held: bool = False
 
 
 @frozen
@@ -78,10 +85,17 @@ class TupleForm:
 
 @frozen
 class DictForm:
-    """Dicts with the same keys, all of them strings."""
+    """Dicts with the same keys, all of them strings.
+
+    Attributes:
+        keys: them.
+        parts: the forms of the values.
+        is_held: whether somebody else mostly has them, so that each is copied.
+    """
 
     keys: tuple[str, ...]
     parts: tuple[Form, ...]
+    is_held: bool = False
 
 
 @frozen
@@ -168,7 +182,7 @@ def joined_form(one: Form, other: Form | None) -> Form | None:
     if isinstance(one, DictForm) and isinstance(other, DictForm) and set(one.keys) == set(other.keys):
         by_key = dict(zip(other.keys, other.parts, strict=True))
         parts = _joined_parts(one.parts, tuple(by_key[key] for key in one.keys))
-        return None if parts is None else DictForm(one.keys, parts)
+        return None if parts is None else dataclasses.replace(one, parts=parts)
     return None
 
 
@@ -184,13 +198,18 @@ def form_with_sources(form: Form, result: Element, row: Element) -> Form:
     if isinstance(form, ArrayForm):
         return ArrayForm(form.dtype, _source_of(result, row))
     if isinstance(form, (TupleForm, DictForm, RecordForm)):
-        values = result
-        if not isinstance(form, TupleForm):
-            held = result if isinstance(form, DictForm) else result.__dict__
-            values = [held[key] for key in form.keys]
+        values = _values_of(result, form)
         parts = tuple(form_with_sources(part, value, row) for part, value in zip(form.parts, values, strict=True))
         return dataclasses.replace(form, parts=parts)
     return form
+
+
+def _values_of(element: Any, form: TupleForm | DictForm | RecordForm) -> Sequence[Any]:
+    """Returns the parts of an element of that form."""
+    if isinstance(form, TupleForm):
+        return element  # type: ignore[no-any-return]  # a tuple
+    held = element if isinstance(form, DictForm) else element.__dict__
+    return [held[key] for key in form.keys]
 
 
 def _source_of(array: np.ndarray, row: Element) -> str | int | Scalar | None:
@@ -199,3 +218,42 @@ def _source_of(array: np.ndarray, row: Element) -> str | int | Scalar | None:
     if type(row) is dict:
         return next((key for key, part in row.items() if part is array and type(key) is str), None)
     return next((index for index, part in enumerate(row) if part is array), None) if type(row) is tuple else None
+
+
+# Deeper than what has so many leaves mostly is.
+_DEEPEST: Final = 8
+
+
+def ids_of(value: Any, depth: int = 0) -> Any:
+    """Returns which arrays a result has where, as structure of their identities: to be compared when others' were copied."""
+    kind = type(value)
+    if kind is np.ndarray:
+        return id(value)
+    if (kind is not tuple and kind is not dict) or depth > _DEEPEST or len(value) > _MOST_LEAVES:
+        return None
+    if kind is dict:
+        return {key: ids_of(part, depth + 1) for key, part in value.items() if type(key) is str}
+    return [ids_of(part, depth + 1) for part in value]
+
+
+def form_with_held(form: Form, result: Element, ids: Any) -> Form:
+    """Returns the form in which each array is somebody else's that was copied, as its identity says, to make the result."""
+    if isinstance(form, ArrayForm):
+        is_copy = form.source is None and type(ids) is int and ids != id(result) and result.flags.writeable
+        return dataclasses.replace(form, is_held=True) if is_copy else form
+    if isinstance(form, TupleForm) and form.kind is tuple and type(ids) is list:
+        before = ids
+    elif isinstance(form, DictForm) and type(ids) is dict:
+        before = list(map(ids.get, form.keys))
+    else:
+        return form
+    parts = map(form_with_held, form.parts, _values_of(result, form), before)
+    return dataclasses.replace(form, parts=tuple(parts))
+
+
+def form_with_held_dicts(form: Form) -> Form:
+    """Returns the form in which dicts are somebody else's, too."""
+    if not isinstance(form, (TupleForm, DictForm)) or (isinstance(form, TupleForm) and form.kind is not tuple):
+        return form
+    form = dataclasses.replace(form, parts=tuple(map(form_with_held_dicts, form.parts)))
+    return dataclasses.replace(form, is_held=True) if isinstance(form, DictForm) else form

@@ -7,10 +7,17 @@ makes, and by the workers that run one. It is nothing but speed: whoever finds i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from headrace.physical.loop_policy import LoopPolicy
-from headrace.physical.loops.forms import Form, form_of, form_with_sources, joined_form
+from headrace.physical.loops.forms import (
+    Form,
+    form_of,
+    form_with_held,
+    form_with_held_dicts,
+    form_with_sources,
+    joined_form,
+)
 from headrace.physical.loops.text import GENERIC, Head, Kind, Known, Loop, loop_of
 from headrace.structure import Element
 
@@ -90,7 +97,7 @@ class Learned:
             loop = self._loops[head] = loop_of(head, self._kinds, known)
         return loop
 
-    def surprised(self, link: int, result: Element, row: Element, kind: type) -> None:
+    def surprised(self, link: int, result: Element, row: Element, kind: type, ids: Any) -> None:
         """Takes in a result that was not of the form that was known, or not new, and after some of them expects both.
 
         Args:
@@ -98,23 +105,25 @@ class Learned:
             result: it, as an element.
             row: of which it was made.
             kind: its type as it was returned.
+            ids: which arrays were in it then.
         """
         self.surprises += 1
         self._since_then[link] += 1
         if self._since_then[link] < _SURPRISES or self._known is None:
             return
         self._since_then[link] = 0
-        now = _known_better(self._known[link], result, row, is_list=kind is list)
+        now = _known_better(self._known[link], result, row, ids, is_list=kind is list)
         self._known, self._loops = (*self._known[:link], now, *self._known[link + 1 :]), {}
 
 
-def _known_better(before: Known, result: Element, row: Element, *, is_list: bool) -> Known:
+def _known_better(before: Known, result: Element, row: Element, ids: Any, *, is_list: bool) -> Known:
     """Returns what is known of results when one more is."""
     form = None if before.form is None else joined_form(before.form, form_of(result))
     is_listed = before.is_listed or is_list
     if form is None or form != before.form or is_listed != before.is_listed:
         return Known(form, is_fresh=before.is_fresh, is_listed=is_listed)
     if before.is_fresh:  # it was as expected, but others may have it: the row, or who knows
-        with_sources = form_with_sources(form, result, row)
-        return Known(with_sources, is_fresh=with_sources != form, is_listed=is_listed)
+        owned = form_with_held(form_with_sources(form, result, row), result, ids)
+        owned = owned if owned != form else form_with_held_dicts(form)
+        return Known(owned, is_fresh=owned != form, is_listed=is_listed)
     return Known(None)  # as where equal dtypes are different objects

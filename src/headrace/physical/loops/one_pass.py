@@ -97,8 +97,8 @@ class Part:
         """Returns the loop for rows like these; here one that knows nothing of results."""
         return loop_of(head, self.kinds, (GENERIC,) * len(self.kinds))
 
-    def surprised(self, link: int, result: Element, row: Element, kind: type) -> None:
-        """Takes in a result, of a row, that is not of the form that was known, and as which type it came."""
+    def surprised(self, link: int, result: Element, row: Element, kind: type, ids: Any) -> None:
+        """Takes in a result, of a row, that is not of the form that was known, as which type it came, and which arrays were in it."""
 
     def went_past(
         self, link: int, one: Block, index: int, numbers: Sequence[int], tally: Tally

@@ -10,8 +10,8 @@
         append(x)
 
 Which link was at work where it stopped, or stands, is read from the line. So nothing is written down while elements come, and
-what is of its form is neither looked at again nor copied. Who changes the text sees to what ``ownership`` counts: a row is
-held by its list and by ``row``, a result by ``x`` alone.
+what is of its form is not looked at again. Who changes the text sees to what ``conditions`` counts: a row is held by its list
+and by ``row``, a result by ``x`` alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ import numpy as np
 from headrace.frozen import frozen
 from headrace.observe.frames import reaches
 from headrace.ownership import read_only
-from headrace.physical.loops.forms import PLAIN, SCALAR, WHOLE_ROW, ArrayForm, DictForm, Form, RecordForm, TupleForm
+from headrace.physical.loops.conditions import Conditions, conditions_of_row, is_fixed
+from headrace.physical.loops.forms import PLAIN, ArrayForm, DictForm, Form, RecordForm, TupleForm, ids_of
 from headrace.semantics.calls import is_true, packed
 from headrace.taking import COUNTS, owned
 
@@ -93,7 +94,7 @@ class Loop:
         run: goes over rows. Called with an iterator over rows, what gives for each what a first filter sees of it, the index before the first, how many rows to take between two
             looks at the clock, how many times, and when to end; ``append`` for results, ``keep`` for the indices of what filters
             let through; the functions of the links, the first numbers of enumerates; and the constants. Returns the index, the
-            link, and the value, the row and the type of what was returned where that was not of its form, the error, and how many each filter dropped.
+            link, and where a result was not of its form: it, the row, and the type and the ``ids_of`` what was returned; the error, and how many each filter dropped.
         constants: what the text has names for.
         links: which link each line belongs to.
         counts: whether it counts elements; else ``index`` stays what it was.
@@ -123,31 +124,10 @@ def loop_of(head: Head, kinds: tuple[Kind, ...], known: tuple[Known, ...]) -> Lo
 # ------------------------------------------------------------------------------------------------ compiling
 
 
-class _Usual(NamedTuple):
-    """How many references a loop finds to what nobody else has."""
-
-    alone: int  # to a new result in ``x``
-    inside: int  # to a part of one
-    row: int
-    part_of_row: int  # to a part of the row that is also one of the result
-    row_alone: int  # to a row that is the result
-    row_inside: int  # to a row that is a part of one
-
-
-def _usual_references() -> _Usual:
-    """Counts them in code that is compiled as the loops are."""
-    lines = ["for row in iter(rows):", " x = made()", " yield refs(x)", " yield refs(x[0])", " yield refs(row)"]
-    lines += [" x = (row[0],)", " yield refs(x[0])", " x = row", " yield refs(x)", " x = (row,)", " yield refs(x[0])"]
-    scope: dict[str, Any] = {"refs": sys.getrefcount, "made": lambda: (np.empty(0),)}
-    exec("\n ".join(["def counted(rows):", *lines]), scope)  # noqa: S102 - lines of ours
-    return _Usual(*scope["counted"]([(np.empty(0),)]))
-
-
-_USUAL: Final = _usual_references()
-
 _GLOBALS: Final = {
     "all_plain": PLAIN.issuperset,
     "clock": time.perf_counter,
+    "ids_of": ids_of,
     "islice": itertools.islice,
     "ndarray": np.ndarray,
     "own": owned,
@@ -196,7 +176,6 @@ class _Writer:
         self._form: Form | None = None
         self._head: Head = head
         self._number: str | None = None
-        self._held: list[str] = []  # variables for the dicts of objects
 
     def written(self) -> tuple[str, list[int]]:
         """Returns the text, and the link to which each line belongs."""
@@ -287,65 +266,30 @@ class _Writer:
         if known.is_listed:
             self._add(link, "if type(x) is list:")
             self._add(link, "x = tuple(x)", deeper=1)
-        is_changeable = not _is_fixed(known.form)
+        is_changeable = not is_fixed(known.form)
         if is_changeable and not known.is_fresh:
             self._add(link, "x = own(x, row, lists=1)")
-        self._held = []
-        checks = [*_checks_of_row(known.form), *self._checks("x", known.form, counted=known.is_fresh)]
+        conditions = Conditions(self._constant, counted=known.is_fresh)
+        checks = [*conditions_of_row(known.form), *conditions.of("x", known.form)]
         self._add(link, f"if not ({' and '.join(checks)}):")
-        let_go = f"{' = '.join(self._held)} = None" if self._held else None  # or its parts would seem to be somebody's
+        copies = conditions.copies("x", known.form)
+        # Or parts of it would seem to be somebody's.
+        let_go = f"{' = '.join(conditions.variables)} = None" if conditions.variables else None
         if let_go is not None:
             self._add(link, let_go, deeper=1)
-        self._add(link, "kind = type(x)", deeper=1)
+        self._add(link, "kind, before = type(x), ids_of(x)", deeper=1)
         if not is_changeable or known.is_fresh:
             self._add(link, "x = own(x, row, lists=1)", deeper=1)
         self._add(link, "x = settle(x)", deeper=1)
-        self._add(link, f"return index, {link}, (x, row, kind), None, {self._dropped}", deeper=1)
+        self._add(link, f"return index, {link}, (x, row, kind, before), None, {self._dropped}", deeper=1)
+        for line in copies:
+            self._add(link, line)
         if let_go is not None:
             self._add(link, let_go)
 
-    def _checks(self, expression: str, form: Form, *, counted: bool) -> list[str]:
-        """Returns the conditions under which what the expression gives is of the form, and, where counted, nobody else's."""
-        if form is SCALAR:
-            return [f"type({expression}) in plain"]
-        if isinstance(form, type):
-            return [f"type({expression}) is {self._constant(form)}"]
-        alone = f"refs({expression}) == {_USUAL.alone if expression == 'x' else _USUAL.inside}"
-        if isinstance(form, ArrayForm):
-            checks = [f"type({expression}) is ndarray", f"{expression}.dtype is {self._constant(form.dtype)}"]
-            if not counted:
-                return checks
-            fresh = f"{alone} and {expression}.flags.owndata"
-            return [*checks, fresh if form.source is None else f"({_passed_on(expression, form)} or {fresh})"]
-        if isinstance(form, RecordForm):
-            return self._checks_of_record(expression, form, alone, counted=counted)
-        assert isinstance(form, (TupleForm, DictForm))  # there are no others
-        is_dict = isinstance(form, DictForm)
-        keys = list(map(repr, form.keys if isinstance(form, DictForm) else range(len(form.parts))))
-        kind = "dict" if is_dict else "tuple" if form.kind is tuple else self._constant(form.kind)  # type: ignore[union-attr]  # a tuple's
-        checks = [f"type({expression}) is {kind}", f"len({expression}) == {len(keys)}"]
-        if counted and (is_dict or not _is_fixed(form)):
-            checks.append(alone)
-        if is_dict:
-            checks += [f"{key} in {expression}" for key in keys]
-        for key, part in zip(keys, form.parts, strict=True):
-            checks += self._checks(f"{expression}[{key}]", part, counted=counted)
-        return checks
-
-    def _checks_of_record(self, expression: str, form: RecordForm, alone: str, *, counted: bool) -> list[str]:
-        held = f"h{len(self._held)}"
-        self._held.append(held)
-        checks = [f"type({expression}) is {self._constant(form.kind)}", *([alone] if counted else [])]
-        checks.append(f"len({held} := {expression}.__dict__) == {len(form.keys)}")
-        checks += [f"{key!r} in {held}" for key in form.keys]
-        for key, part in zip(form.keys, form.parts, strict=True):
-            checks += self._checks(f"{held}[{key!r}]", part, counted=counted)
-        return checks
-
     def _filter(self, link: int) -> None:
         seen = self._variable
-        is_fixed = self._head.is_fixed if self._form is None else _is_fixed(self._form)
-        if not is_fixed:
+        if not (self._head.is_fixed if self._form is None else is_fixed(self._form)):
             is_given = link == 0 and not self._only_filters
             self._add(link, f"seen = {'next_seen()' if is_given else f'read_only({seen})'}")
             seen = "seen"
@@ -375,38 +319,3 @@ class _Writer:
             self._add(last, f"append({self._variable})")
         if self._filters:
             self._add(last, "keep(index)")
-
-
-def _is_fixed(form: Form) -> bool:
-    """Returns whether nobody can change an element of this form."""
-    if isinstance(form, TupleForm):
-        return all(map(_is_fixed, form.parts))
-    return not isinstance(form, (ArrayForm, DictForm, RecordForm))
-
-
-def _sources_of(form: Form) -> set[Any]:
-    """Returns which parts of the row elements of this form mostly have."""
-    if isinstance(form, (TupleForm, DictForm, RecordForm)):
-        return {source for part in form.parts for source in _sources_of(part)}
-    return {form.source} if isinstance(form, ArrayForm) and form.source is not None else set()
-
-
-def _checks_of_row(form: Form) -> list[str]:
-    """Returns the conditions under which the row has such parts, and nobody else has it."""
-    sources = _sources_of(form) - {WHOLE_ROW}
-    if not sources:
-        return []
-    if all(type(source) is str for source in sources):
-        has_parts = ["type(row) is dict", *(f"{source!r} in row" for source in sorted(sources))]
-    else:
-        has_parts = ["type(row) is tuple", f"len(row) > {max(sources)}"]
-    return [*has_parts, f"refs(row) == {_USUAL.row}"]
-
-
-def _passed_on(expression: str, form: ArrayForm) -> str:
-    """Returns the condition under which an array is the part of the row that it mostly is, and nobody else has it."""
-    if form.source is WHOLE_ROW:
-        references = _USUAL.row_alone if expression == "x" else _USUAL.row_inside
-        return f"{expression} is row and refs({expression}) == {references}"
-    references = _USUAL.part_of_row - (expression == "x") * (_USUAL.inside - _USUAL.alone)
-    return f"{expression} is row[{form.source!r}] and refs({expression}) == {references}"

@@ -23,7 +23,7 @@ from headrace.physical.loops.chain import Chain
 from headrace.physical.loops.one_pass import Tally
 from headrace.physical.run_policy import RunPolicy
 from headrace.plan.elementwise import Enumerate, Filter, Map
-from headrace.testing.restoring import delivered
+from headrace.testing.restoring import delivered, same
 
 SOURCE = hr.Dataset.range(1).__headrace_plan__()
 POLICIES = [
@@ -449,6 +449,60 @@ def test_what_a_function_begins_to_keep_of_its_row_is_not_what_it_gave(policy: L
     row = make()
     wanted = function(*row) if isinstance(row, tuple) else function(row)
     assert list(map(shown, made)) == [shown(wanted)] * 40
+
+
+def filled(array: np.ndarray, n: int) -> np.ndarray:
+    array[...] = n
+    return array
+
+
+def updated(kept: dict[str, Any], **parts: Any) -> dict[str, Any]:
+    kept.update(parts)
+    return kept
+
+
+# What a function makes of memory that it has, and fills again each time.
+REFILLED: dict[str, Callable[[np.ndarray, dict[str, Any], int], Any]] = {
+    "an array": lambda own, _, n: filled(own, n),
+    "a view": lambda own, _, n: filled(own, n)[:1],
+    "a view with others' order": lambda own, _, n: filled(own, n).T,
+    "in a tuple": lambda own, _, n: (filled(own, n), n),
+    "twice in a tuple": lambda own, _, n: (filled(own, n), own),
+    "beside a new one": lambda own, _, n: (filled(own, n), np.full(2, n)),
+    "in a dict": lambda own, _, n: {"b": filled(own, n), "a": n},
+    "in a dict in a tuple in a dict": lambda own, _, n: {"x": (n, {"b": filled(own, n), "a": n}), "y": 1},
+    "in a dict that it has": lambda own, kept, n: updated(kept, b=filled(own, n), a=n),
+    "in a dict in one that it has": lambda own, kept, n: updated(kept, b={"c": filled(own, n)}),
+    "a new one in a dict that it has": lambda _, kept, n: updated(kept, b=np.full(2, n), a=n),
+    "in an object": lambda own, _, n: Sample(filled(own, n), n),
+}
+
+
+@each_policy
+@pytest.mark.parametrize("case", sorted(REFILLED))
+def test_what_a_function_fills_again_is_copied_before_and_is_soon_no_surprise(policy: LoopPolicy, case: str) -> None:
+    own, kept = np.zeros((2, 3)), dict[str, Any]()
+    make = REFILLED[case]
+    chain = Chain([mapped(lambda n: make(own, kept, n))], policy)
+    made, _, _ = through(chain, range(40))
+    wanted = [make(np.zeros((2, 3)), {}, n) for n in range(40)]
+    assert list(map(shown, made)) == list(map(shown, wanted))
+    assert all(map(same, made, wanted))
+    before = chain.learned.surprises
+    through(chain, range(40))
+    assert chain.learned.surprises == before
+
+
+@each_policy
+def test_what_is_copied_in_a_loop_has_the_layout_and_the_flags_of_the_original(policy: LoopPolicy) -> None:
+    own = np.zeros((2, 3), order="F")
+    locked = np.zeros(3)
+    locked.flags.writeable = False
+    arrays = [own] * 20 + [locked] * 20 + [own] * 10
+    made, _, _ = through(Chain([mapped(lambda n: (arrays[n], n))], policy), range(50))
+    assert [array.flags.writeable for array, _ in made] == [array.flags.writeable for array in arrays]
+    assert [array.flags.f_contiguous for array, _ in made] == [array.flags.f_contiguous for array in arrays]
+    assert not any(np.shares_memory(array, own) or np.shares_memory(array, locked) for array, _ in made)
 
 
 def test_what_filters_and_objects_had_of_an_array_is_let_go() -> None:

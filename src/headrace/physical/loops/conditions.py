@@ -1,0 +1,178 @@
+"""The conditions under which a result is of the form that is known, and its memory nobody else's, as text for a loop.
+
+An array that is known to be somebody else's is copied in the loop, by lines that come after the conditions.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from headrace.physical.loops.forms import SCALAR, WHOLE_ROW, ArrayForm, DictForm, Form, RecordForm, TupleForm
+
+__all__ = ["Conditions", "conditions_of_row", "is_fixed"]
+
+
+class _Usual(NamedTuple):
+    """How many references a loop finds to what nobody else has."""
+
+    alone: int  # to a new result in ``x``
+    inside: int  # to a part of one
+    row: int
+    part_of_row: int  # to a part of the row that is also one of the result
+    row_alone: int  # to a row that is the result
+    row_inside: int  # to a row that is a part of one
+
+
+def _usual_references() -> _Usual:
+    """Counts them in code that is compiled as the loops are."""
+    lines = ["for row in iter(rows):", " x = made()", " yield refs(x)", " yield refs(x[0])", " yield refs(row)"]
+    lines += [" x = (row[0],)", " yield refs(x[0])", " x = row", " yield refs(x)", " x = (row,)", " yield refs(x[0])"]
+    scope: dict[str, Any] = {"refs": sys.getrefcount, "made": lambda: (np.empty(0),)}
+    exec("\n ".join(["def counted(rows):", *lines]), scope)  # noqa: S102 - lines of ours
+    return _Usual(*scope["counted"]([(np.empty(0),)]))
+
+
+_USUAL: Final = _usual_references()
+
+
+class Conditions:
+    """Writes what is asked of results.
+
+    Args:
+        constant: gives the name of a value in the text.
+        counted: whether references are counted; else somebody has seen to it that the result is nobody else's.
+
+    Attributes:
+        variables: what the text has names for, to be let go of when it has gone past.
+    """
+
+    def __init__(self, constant: Callable[[Any], str], *, counted: bool) -> None:
+        self.variables: list[str] = []
+        self._constant = constant
+        self._counted = counted
+        self._dicts: dict[str, str] = {}  # the variables for the dicts of objects
+
+    def of(self, expression: str, form: Form) -> list[str]:
+        """Returns the conditions under which what the expression gives is of the form, and, where counted, nobody else's."""
+        if form is SCALAR:
+            return [f"type({expression}) in plain"]
+        if isinstance(form, type):
+            return [f"type({expression}) is {self._constant(form)}"]
+        if isinstance(form, ArrayForm):
+            return self._of_array(expression, form)
+        if isinstance(form, RecordForm):
+            return self._of_record(expression, form)
+        assert isinstance(form, (TupleForm, DictForm))  # there are no others
+        is_dict = isinstance(form, DictForm)
+        keys = list(map(repr, form.keys if isinstance(form, DictForm) else range(len(form.parts))))
+        kind = "dict" if is_dict else "tuple" if form.kind is tuple else self._constant(form.kind)  # type: ignore[union-attr]  # a tuple's
+        checks = [f"type({expression}) is {kind}", f"len({expression}) == {len(keys)}"]
+        if self._counted and _is_kept(form):
+            checks.append(_alone(expression))
+        if is_dict:
+            checks += [f"{key} in {expression}" for key in keys]
+        for key, part in zip(keys, form.parts, strict=True):
+            checks += self.of(f"{expression}[{key}]", part)
+        return checks
+
+    def _of_array(self, expression: str, form: ArrayForm) -> list[str]:
+        checks = [f"type({expression}) is ndarray", f"{expression}.dtype is {self._constant(form.dtype)}"]
+        if not self._counted:
+            return checks
+        if form.is_held:
+            return [*checks, f"{expression}.flags.writeable"]
+        fresh = f"{_alone(expression)} and {expression}.flags.owndata"
+        return [*checks, fresh if form.source is None else f"({_passed_on(expression, form)} or {fresh})"]
+
+    def _of_record(self, expression: str, form: RecordForm) -> list[str]:
+        held = self._dicts[expression] = self._variable()
+        checks = [
+            f"type({expression}) is {self._constant(form.kind)}",
+            *([_alone(expression)] if self._counted else []),
+        ]
+        checks.append(f"len({held} := {expression}.__dict__) == {len(form.keys)}")
+        checks += [f"{key!r} in {held}" for key in form.keys]
+        for key, part in zip(form.keys, form.parts, strict=True):
+            checks += self.of(f"{held}[{key!r}]", part)
+        return checks
+
+    def _variable(self) -> str:
+        self.variables.append(f"h{len(self.variables)}")
+        return self.variables[-1]
+
+    def copies(self, expression: str, form: Form) -> list[str]:
+        """Returns the lines after which a variable has copies of what is others', once the conditions hold."""
+        lines: list[str] = []
+        own = self._owned(expression, form, lines) if self._counted else expression
+        return lines if own == expression else [*lines, f"{expression} = {own}"]
+
+    def _owned(self, expression: str, form: Form, lines: list[str]) -> str:
+        """Returns what gives one's own of a part, after those lines."""
+        if isinstance(form, ArrayForm):
+            return f"{expression}.copy('K')" if form.is_held else expression
+        if isinstance(form, TupleForm):
+            parts = [self._owned(f"{expression}[{index}]", part, lines) for index, part in enumerate(form.parts)]
+            is_same = all(part == f"{expression}[{index}]" for index, part in enumerate(parts))
+            return expression if is_same else f"({''.join(f'{part}, ' for part in parts)})"
+        if not isinstance(form, (DictForm, RecordForm)):
+            return expression
+        target = self._dicts.get(expression, expression)
+        if isinstance(form, DictForm) and form.is_held:
+            target = self._variable()
+            lines.append(f"{target} = {expression}.copy()")
+        for key, part in zip(form.keys, form.parts, strict=True):
+            place = f"{target}[{key!r}]"
+            own = self._owned(place, part, lines)
+            if own != place:
+                lines.append(f"{place} = {own}")
+        return expression if isinstance(form, RecordForm) else target
+
+
+def _alone(expression: str) -> str:
+    return f"refs({expression}) == {_USUAL.alone if expression == 'x' else _USUAL.inside}"
+
+
+def is_fixed(form: Form) -> bool:
+    """Returns whether nobody can change an element of this form."""
+    if isinstance(form, TupleForm):
+        return all(map(is_fixed, form.parts))
+    return not isinstance(form, (ArrayForm, DictForm, RecordForm))
+
+
+def _is_kept(form: Form) -> bool:
+    """Returns whether an element of this form, or what is in it, is handed on as it came though it can be changed."""
+    if isinstance(form, TupleForm) or (isinstance(form, DictForm) and form.is_held):
+        return any(map(_is_kept, form.parts))
+    return not form.is_held if isinstance(form, ArrayForm) else isinstance(form, (DictForm, RecordForm))
+
+
+def _sources_of(form: Form) -> set[Any]:
+    """Returns which parts of the row elements of this form mostly have."""
+    if isinstance(form, (TupleForm, DictForm, RecordForm)):
+        return {source for part in form.parts for source in _sources_of(part)}
+    return {form.source} if isinstance(form, ArrayForm) and form.source is not None else set()
+
+
+def conditions_of_row(form: Form) -> list[str]:
+    """Returns the conditions under which the row has such parts, and nobody else has it."""
+    sources = _sources_of(form) - {WHOLE_ROW}
+    if not sources:
+        return []
+    if all(type(source) is str for source in sources):
+        has_parts = ["type(row) is dict", *(f"{source!r} in row" for source in sorted(sources))]
+    else:
+        has_parts = ["type(row) is tuple", f"len(row) > {max(sources)}"]
+    return [*has_parts, f"refs(row) == {_USUAL.row}"]
+
+
+def _passed_on(expression: str, form: ArrayForm) -> str:
+    """Returns the condition under which an array is the part of the row that it mostly is, and nobody else has it."""
+    if form.source is WHOLE_ROW:
+        references = _USUAL.row_alone if expression == "x" else _USUAL.row_inside
+        return f"{expression} is row and refs({expression}) == {references}"
+    references = _USUAL.part_of_row - (expression == "x") * (_USUAL.inside - _USUAL.alone)
+    return f"{expression} is row[{form.source!r}] and refs({expression}) == {references}"
