@@ -81,6 +81,13 @@ class Feature:
     """What the three have in common: a dict of several of them is a dict of these."""
 
     __slots__ = ()
+    dtype: Any
+    list_name: str
+
+    @property
+    def array_dtype(self) -> Any:
+        """The dtype of an array of its values."""
+        return object if self.list_name == "bytes_list" else self.dtype
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -116,6 +123,14 @@ class FixedLenFeature(Feature):
         _set(self, shape=_checked_shape(self.shape), dtype=_checked_dtype(self.dtype))
         default = None if self.default_value is None else _default_array(self.default_value, self.dtype, self.shape)
         _set(self, list_name=_LISTS[self.dtype], size=math.prod(self.shape), default=default)
+
+    @property
+    def default_values(self) -> np.ndarray | None:
+        """What stands for the values of an example that lacks the feature, along one axis."""
+        if self.default is None:
+            return None
+        flat = self.default.ravel()
+        return object_array([one.decode() for one in flat.tolist()]) if self.dtype is str else flat
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -186,7 +201,8 @@ class FixedLenSequenceFeature(Feature):
             raise InvalidArgumentError(f"entries of the shape {list(self.shape)} hold nothing to be counted")
         padding = b"" if self.list_name == "bytes_list" else 0
         default = padding if self.default_value is None else self.default_value
-        _set(self, padding=_default_array(default, self.dtype, ()).item())
+        value = _default_array(default, self.dtype, ()).item()
+        _set(self, padding=value.decode() if self.dtype is str else value)
 
 
 def _set(feature: Feature, **fields: Any) -> None:

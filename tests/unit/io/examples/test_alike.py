@@ -1,0 +1,250 @@
+"""Batches of messages that are written alike are parsed together, and mean what each of them means alone."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import headrace as hr
+from headrace.errors import InvalidArgumentError
+from headrace.io.examples.alike import parsed_alike
+
+pytest.importorskip("google.protobuf")
+
+COUNT = 90  # more than are parsed one by one
+
+# What a feature holds in one message, by a random number generator and about how many values or bytes.
+DRAWN: dict[str, Any] = {
+    "small": lambda rng, size: rng.integers(0, 100, size),
+    "wide": lambda rng, size: rng.integers(-(2**63), 2**63 - 1, size) >> int(rng.integers(0, 63)),
+    "floats": lambda rng, size: rng.random(size).astype(np.float32),
+    "bytes": lambda rng, size: rng.bytes(int(rng.integers(0, 9)) * size),
+    "text": lambda rng, size: "ü" * int(rng.integers(0, 9)) * size,
+}
+DTYPES: dict[str, Any] = {"small": np.int64, "wide": np.int64, "floats": np.float32, "bytes": bytes, "text": str}
+
+features_drawn = st.dictionaries(
+    st.text(max_size=4),
+    st.tuples(st.sampled_from(sorted(DRAWN)), st.sampled_from(["fixed", "varying", "sequence"]), st.integers(1, 40)),
+    min_size=1,
+    max_size=4,
+)
+
+
+def described(kind: str, form: str, size: int) -> Any:
+    if form == "varying":
+        return hr.io.VarLenFeature(DTYPES[kind])
+    if form == "sequence":
+        return hr.io.FixedLenSequenceFeature([1], DTYPES[kind], allow_missing=True)
+    return hr.io.FixedLenFeature((1 if kind in ("bytes", "text") else size,), DTYPES[kind])
+
+
+def written(rng: np.random.Generator, features: dict[str, tuple[str, str, int]]) -> bytes:
+    values = {}
+    for name, (kind, form, size) in features.items():
+        is_varying = form != "fixed" and kind not in ("bytes", "text")
+        values[name] = DRAWN[kind](rng, int(rng.integers(1, size + 1)) if is_varying else size)
+    return hr.io.serialize_example(values)
+
+
+def outcome(records: list[bytes], features: dict[str, Any]) -> Any:
+    """What each message gives alone, or None where one of them is refused."""
+    try:
+        return [hr.io.parse_single_example(record, features) for record in records]
+    except InvalidArgumentError:
+        return None
+
+
+def assert_same(batch: dict[str, Any], alone: list[dict[str, Any]], features: dict[str, Any]) -> None:
+    for name, feature in features.items():
+        column = batch[name]
+        assert len(column) == len(alone)
+        for row, one in zip(column, alone, strict=True):
+            wanted = one[name]
+            if not isinstance(wanted, np.ndarray):
+                assert row == wanted
+                continue
+            if isinstance(feature, hr.io.FixedLenSequenceFeature):
+                assert (row[len(wanted) :] == feature.padding).all()
+                row = row[: len(wanted)]  # noqa: PLW2901 - the rest is padding
+            assert (row.dtype, row.shape) == (wanted.dtype, wanted.shape)
+            assert row.tolist() == wanted.tolist()
+
+
+def damaged(record: bytes, rng: np.random.Generator) -> bytes:
+    """The message with one thing wrong: a byte, its end, more after it, or its first features once more."""
+    at = int(rng.integers(0, len(record)))
+    flipped = bytearray(record)
+    flipped[at] ^= 1 << int(rng.integers(0, 8))
+    return [bytes(flipped), record[:at], record + record[:at], record + record][int(rng.integers(0, 4))]
+
+
+@given(features_drawn, st.integers(0, 2**32), st.integers(0, 3))
+def test_a_batch_is_what_its_messages_are_alone(
+    drawn: dict[str, tuple[str, str, int]], seed: int, damages: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    records = [written(rng, drawn) for _ in range(COUNT)]
+    for index in rng.integers(0, COUNT, damages):
+        records[index] = damaged(records[index], rng)
+    features = {name: described(*feature) for name, feature in drawn.items()}
+    alone = outcome(records, features)
+    if alone is None:
+        with pytest.raises(InvalidArgumentError, match=r"^record \d+"):
+            hr.io.parse_example(records, features)
+    else:
+        assert_same(hr.io.parse_example(records, features), alone, features)
+
+
+@given(features_drawn, st.integers(0, 2**32), st.data())
+def test_what_nobody_asks_for_may_be_damaged_too(
+    drawn: dict[str, tuple[str, str, int]], seed: int, data: st.DataObject
+) -> None:
+    rng = np.random.default_rng(seed)
+    records = [written(rng, drawn) for _ in range(COUNT)]
+    index = int(rng.integers(0, COUNT))
+    records[index] = damaged(records[index], rng)
+    name = data.draw(st.sampled_from(sorted(drawn)))
+    features = {name: described(*drawn[name])}
+    alone = outcome(records, features)
+    if alone is None:
+        with pytest.raises(InvalidArgumentError, match=rf"^record {index}\b"):
+            hr.io.parse_example(records, features)
+    else:
+        assert_same(hr.io.parse_example(records, features), alone, features)
+
+
+FEATURES: dict[str, Any] = {
+    "label": hr.io.FixedLenFeature((), np.int64, -1),
+    "text": hr.io.FixedLenFeature((), str, "none"),
+    "x": hr.io.VarLenFeature(np.float32),
+}
+
+
+def rows(count: int) -> list[dict[str, Any]]:
+    return [
+        {"label": index * index, "text": "t" * index, "x": [index / 2] * (1 + index % 50)} for index in range(count)
+    ]
+
+
+def test_messages_that_differ_in_lengths_alone_are_parsed_together() -> None:
+    records = [hr.io.serialize_example(row) for row in rows(300)]
+    found = parsed_alike(records, FEATURES)
+    assert found is not None
+    assert_same(found, [hr.io.parse_single_example(record, FEATURES) for record in records], FEATURES)
+
+
+def test_messages_of_a_few_kinds_are_parsed_together() -> None:
+    whole = rows(200)
+    for index, row in enumerate(whole):
+        for name in [(), ("label",), ("text", "x")][index % 3]:
+            del row[name]
+    records = [hr.io.serialize_example(row) for row in whole]
+    found = parsed_alike(records, FEATURES)
+    assert found is not None
+    assert_same(found, [hr.io.parse_single_example(record, FEATURES) for record in records], FEATURES)
+
+
+def test_messages_of_many_kinds_are_parsed_one_by_one() -> None:
+    records = [hr.io.serialize_example({"label": index, f"more{index % 9}": 1}) for index in range(200)]
+    features = {"label": FEATURES["label"]}
+    assert parsed_alike(records, features) is None
+    assert hr.io.parse_example(records, features)["label"].tolist() == list(range(200))
+
+
+@pytest.mark.parametrize(
+    ("odd", "message"),
+    [
+        ({"text": "t", "x": [1.0]}, "record 77, feature 'label' is missing, and has no default_value"),
+        ({"label": [1, 2], "text": "t", "x": [1.0]}, r"record 77, feature 'label' has 2 values, and its shape is \[\]"),
+        ({"label": 0.5, "text": "t", "x": [1.0]}, "record 77, feature 'label' is of type float32, and not int64"),
+        ({"label": 1, "text": b"\xff", "x": [1.0]}, "record 77, feature 'text' is not UTF-8"),
+    ],
+)
+def test_the_one_message_that_does_not_fit_is_named(odd: dict[str, Any], message: str) -> None:
+    whole = rows(100)
+    whole[77] = odd
+    records = [hr.io.serialize_example(row) for row in whole]
+    features = FEATURES | {"label": hr.io.FixedLenFeature((), np.int64)}
+    with pytest.raises(InvalidArgumentError, match=message):
+        hr.io.parse_example(records, features)
+
+
+def prefixed(tag: int, content: bytes) -> bytes:
+    return bytes([tag, len(content)]) + content
+
+
+def entry(name: bytes, kind: int, payload: bytes) -> bytes:
+    """A feature as it lies in a message; the kinds are 10 of bytes, 18 of floats and 26 of int64."""
+    values = prefixed(kind, prefixed(10, payload))
+    return prefixed(10, prefixed(10, name) + prefixed(18, values))
+
+
+def message(*entries: bytes) -> bytes:
+    return prefixed(10, b"".join(entries))
+
+
+ASKED: dict[str, Any] = {
+    "f": hr.io.VarLenFeature(np.float32),
+    "i": hr.io.VarLenFeature(np.int64),
+    "t": hr.io.VarLenFeature(bytes),
+}
+FLOATS, NUMBERS, TEXT = entry(b"f", 18, b"\0\0\0\0"), entry(b"i", 26, b"\x07"), entry(b"t", 10, b"text")
+
+
+@pytest.mark.parametrize("asked", [("f",), ("i",), ("t",), ("f", "i", "t")], ids="+".join)
+@pytest.mark.parametrize(
+    "odd",
+    [
+        message(entry(b"f", 18, b"\0\0\0\0\0"), NUMBERS, TEXT),  # no whole number of floats
+        message(FLOATS, entry(b"i", 26, b"\x07\x80"), TEXT),  # a number that does not end
+        message(FLOATS, entry(b"i", 26, b"\x80" * 10 + b"\x01"), TEXT),  # one that is too long
+        message(FLOATS, entry(b"i", 26, b"\xff" * 9 + b"\x7f"), TEXT),  # one of more than 64 bits
+        message(FLOATS, entry(b"i", 26, b"\xff" * 9 + b"\x01"), TEXT),  # -1, as it should be
+        message(FLOATS, entry(b"i", 26, b"\x87\x00"), TEXT),  # 7 in more bytes than it needs
+        message(FLOATS, NUMBERS, TEXT, entry(b"t", 10, b"last")),  # the last one counts
+        message(FLOATS, NUMBERS, TEXT, entry(b"i", 26, b"\x09")),
+        message(FLOATS, NUMBERS),
+        message(NUMBERS, FLOATS, TEXT),
+        message(FLOATS, NUMBERS, TEXT) + message(entry(b"i", 26, b"\x09")),  # two messages are joined to one
+        message(FLOATS, NUMBERS, TEXT) + b"\0",
+        message(FLOATS, NUMBERS, TEXT[:-1]),
+        message(FLOATS, NUMBERS, prefixed(10, prefixed(10, b"t") + prefixed(18, prefixed(10, b"")))),  # no value
+        message(FLOATS, entry(b"i", 18, b"\0\0\0\0"), TEXT),  # of another type
+    ],
+    ids=itertools.count(),
+)
+def test_an_odd_message_among_others_is_what_it_is_alone(odd: bytes, asked: tuple[str, ...]) -> None:
+    usual = message(FLOATS, NUMBERS, TEXT)
+    features = {name: ASKED[name] for name in asked}
+    assert parsed_alike([usual] * COUNT, features) is not None
+    records = [usual] * 40 + [odd] + [usual] * 49
+    alone = outcome(records, features)
+    if alone is None:
+        with pytest.raises(InvalidArgumentError, match=r"^record 40\b"):
+            hr.io.parse_example(records, features)
+    else:
+        assert_same(hr.io.parse_example(records, features), alone, features)
+
+
+def test_what_was_learned_of_other_messages_does_no_harm() -> None:
+    one = [hr.io.serialize_example({"label": index, "a": 0}) for index in range(100)]
+    other = [hr.io.serialize_example({"a": [0.5], "label": index, "z": "text"}) for index in range(100)]
+    features = {"label": FEATURES["label"]}
+    for records in (one, other, one + other, other + one):
+        wanted = [int(hr.io.parse_single_example(record, features)["label"]) for record in records]
+        assert hr.io.parse_example(records, features)["label"].tolist() == wanted
+
+
+def test_what_is_parsed_is_the_callers_own() -> None:
+    records = [hr.io.serialize_example(row) for row in rows(100)]
+    parsed = hr.io.parse_example(records, FEATURES)
+    arrays = [parsed["label"], parsed["text"], parsed["x"].values, parsed["x"].row_splits]
+    assert all(array.flags.writeable for array in arrays)
+    parsed["label"][:] = 0
+    assert hr.io.parse_example(records, FEATURES)["label"][2] == 4
