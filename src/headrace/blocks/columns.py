@@ -63,8 +63,9 @@ class Columns:
             key = slice(0, 0)
         if self.matrix is not None:
             return self.with_matrix(self.matrix[key])
-        locked = self._locked if isinstance(key, slice) else self.locked
-        return Columns(self.treedef, [array[key] for array in self.arrays], locked=locked)
+        if isinstance(key, slice):
+            return Columns(self.treedef, [array[key] for array in self.arrays], locked=self._locked)
+        return Columns(self.treedef, [array.take(key, axis=0) for array in self.arrays], locked=self.locked)
 
     def with_matrix(self, matrix: np.ndarray) -> Columns:
         """Returns such columns in a view or a copy of this matrix, whose elements are read-only as these are."""

@@ -105,7 +105,7 @@ class DiskCache:
         try:
             file = ElementFile(self.path)
             meta = file.meta["cache"]
-            kept = CachedEpoch((), Filled.of(meta), file, str(meta["content"]))
+            kept = CachedEpoch(Filled.of(meta), file=file, content=str(meta["content"]))
             is_mine = meta["plan"] == self._plan
         except FailedPreconditionError as error:
             raise FailedPreconditionError(error.reason, stage=self.stage) from None

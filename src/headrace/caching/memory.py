@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from headrace.blocks.origin import Origin
+from headrace.blocks.kept import KeptSource, joined_kept
+from headrace.blocks.origin import JoinedOrigin, Origin
 from headrace.blocks.payload import Payload
 from headrace.caching.bounds import rows_within, too_large
 from headrace.caching.store import CachedEpoch, CannotKeep, Filled
@@ -52,7 +53,8 @@ class _MemoryWriter:
     def __init__(self, cache: MemoryCache, filled: Filled) -> None:
         self._cache = cache
         self._filled = filled
-        self._pieces: list[tuple[Payload, Origin]] = []
+        self._pieces: list[Payload] = []
+        self._origins: list[Origin] = []
         self._count = self._nbytes = 0
         self._state = WriteState()
 
@@ -66,10 +68,12 @@ class _MemoryWriter:
                 error = too_large(limit, self._count + taken)
                 raise CannotKeep(error.located(stage=None, origin=origin.describe(taken)), taken)
         self._count += len(elements)
-        self._pieces.append((elements, origin))
+        self._pieces.append(elements)
+        self._origins.append(origin)
 
     def complete(self) -> CachedEpoch:
-        kept = CachedEpoch(tuple(self._pieces), self._filled)
+        origin = JoinedOrigin.of([len(piece) for piece in self._pieces], self._origins) if self._pieces else None
+        kept = CachedEpoch(self._filled, KeptSource(joined_kept(self._pieces)), origin)
         self._cache.keep(kept)
         self._state.end(WritePhase.COMPLETE)
         return kept
@@ -77,4 +81,5 @@ class _MemoryWriter:
     def abandon(self) -> None:
         if self._state.is_open:
             self._pieces.clear()
+            self._origins.clear()
             self._state.end(WritePhase.ABANDONED)

@@ -8,11 +8,11 @@ through it meanwhile.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from headrace.blocks.kept import KeptSource
 from headrace.blocks.origin import Origin
-from headrace.blocks.payload import Payload
+from headrace.blocks.payload import Payload, Rows
 from headrace.errors import HeadraceError, said
 from headrace.frozen import frozen
 
@@ -90,14 +90,16 @@ class CachedEpoch:
     """All elements of one epoch, and which epoch it was.
 
     Attributes:
-        pieces: elements in memory, each piece with where its elements came from.
         filled: what decided which elements they are.
+        source: the elements, where they are in memory.
+        origin: where these came from; None where there are none.
         file: elements on disk, instead.
         content: what tells one filling of a cache on disk from another; None in memory.
     """
 
-    pieces: Sequence[tuple[Payload, Origin]]
     filled: Filled
+    source: KeptSource = KeptSource(Rows([]))
+    origin: Origin | None = None
     file: ElementFile | None = None
     content: str | None = None
 

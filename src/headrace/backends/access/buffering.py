@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import bisect
 import dataclasses
-from itertools import accumulate
 
 from headrace.backends.access.dispatch import Access, access_of, no_access
 from headrace.backends.reference.stream import Given
 from headrace.caching.store import CachedEpoch, Store
-from headrace.ownership import read_only
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.plan.stateful import AssertCardinality
 from headrace.semantics.run_context import RunContext
@@ -38,20 +35,16 @@ class KeptAccess:
 
     def __init__(self, kept: CachedEpoch) -> None:
         self.kept = kept
-        self.ends = list(accumulate(len(payload) for payload, _ in kept.pieces))
-        self.length = self.ends[-1] if self.ends else 0
+        self.length = len(kept.source if kept.file is None else kept.file)
 
     def at(self, index: int) -> Given:
-        file = self.kept.file
-        if file is not None and index < len(file):
-            (row,) = StoredSource(file).rows(range(index, index + 1))
-            return row, file.origin(index)
-        index -= len(file) if file is not None else 0
-        piece = bisect.bisect_right(self.ends, index)
-        payload, origin = self.kept.pieces[piece]
-        inside = index - (self.ends[piece - 1] if piece else 0)
-        (row,) = payload.subset(range(inside, inside + 1)).rows()
-        return read_only(row), origin.describe(inside)
+        kept, place = self.kept, range(index, index + 1)
+        if kept.file is not None:
+            (row,) = StoredSource(kept.file).rows(place)
+            return row, kept.file.origin(index)
+        assert kept.origin is not None  # it is of some element
+        (row,) = kept.source.rows(place)
+        return row, kept.origin.describe(index)
 
 
 @access_of.register

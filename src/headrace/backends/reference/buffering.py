@@ -73,9 +73,9 @@ class CacheStream:
     def recall(self, kept: CachedEpoch) -> None:
         """Reads the elements that are kept, and where they came from."""
         self.file = kept.file  # each is read when it is asked for
-        for payload, origin in kept.pieces:
-            self.rows += payload.rows()
-            self.origins += [origin.describe(index) for index in range(len(payload))]
+        count = len(kept.source)
+        self.rows = kept.source.rows(range(count))
+        self.origins = [] if kept.origin is None else [kept.origin.describe(index) for index in range(count)]
 
     def next(self) -> Given:
         if self.input is None:

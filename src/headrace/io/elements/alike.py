@@ -18,7 +18,7 @@ from headrace.record_classes import is_record_class, names_of_fields
 from headrace.rows_and_columns import normalize_rows, transpose
 from headrace.structure import Element, TreeDef, nbytes_of_leaves
 
-__all__ = ["Alike", "alike", "orders_of_keys"]
+__all__ = ["Alike", "alike", "have_keys_in_one_order", "orders_of_keys"]
 
 _INT64: Final = range(-(1 << 63), 1 << 63)
 _NUMBERS: Final = frozenset((bool, float, complex))
@@ -58,7 +58,7 @@ def alike(elements: Sequence[Element]) -> Alike | None:
     try:
         rows = normalize_rows(list(elements), set(map(type, elements)))
         orders = orders_of_keys(rows[0])
-        if not _have_keys_in_one_order(rows, orders):
+        if not have_keys_in_one_order(rows, orders):
             return None
         treedef, columns = transpose(rows)
         kinds = [_kind_of_column(column) for column in columns]
@@ -94,8 +94,8 @@ def _nbytes_of_column(column: Sequence[Any], kind: Kind) -> int:
     return nbytes_of_leaves(column)
 
 
-def _have_keys_in_one_order(rows: Sequence[Element], orders: Any) -> bool:
-    """Returns whether the dicts in all elements have their keys in the order of the first."""
+def have_keys_in_one_order(rows: Sequence[Element], orders: Any) -> bool:
+    """Returns whether the dicts in all elements have their keys in these orders, those of the first."""
     if orders is None:
         return not any(isinstance(row, (dict, tuple)) or is_record_class(type(row)) for row in _one_of_each_type(rows))
     kinds = set(map(type, rows))
@@ -104,14 +104,12 @@ def _have_keys_in_one_order(rows: Sequence[Element], orders: Any) -> bool:
             return False
         keys, inner = orders
         return all(
-            _have_keys_in_one_order([row[key] for row in rows], one) for key, one in zip(keys, inner, strict=True)
+            have_keys_in_one_order([row[key] for row in rows], one) for key, one in zip(keys, inner, strict=True)
         )
     if kinds == {tuple}:
         if len(set(map(len, rows))) > 1:
             return False
-        return all(
-            _have_keys_in_one_order(part, one) for part, one in zip(zip(*rows, strict=True), orders, strict=True)
-        )
+        return all(have_keys_in_one_order(part, one) for part, one in zip(zip(*rows, strict=True), orders, strict=True))
     return all(orders_of_keys(row) == orders for row in rows)
 
 

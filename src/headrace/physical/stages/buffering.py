@@ -9,19 +9,15 @@ elements.
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Sequence
-from itertools import accumulate
-from typing import TYPE_CHECKING
-
 from headrace.arguments import AUTOTUNE
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State
 from headrace.blocks.handing_out import handed_out, protected
-from headrace.blocks.origin import Indices, Origin, subset
+from headrace.blocks.kept import Keeper
+from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.caching.memory import MemoryCache
-from headrace.caching.store import CachedEpoch, CacheWriter, CannotKeep, RefusedElement, Store
+from headrace.caching.store import CannotKeep, RefusedElement, Store
 from headrace.coordination.closing import close_all
 from headrace.errors import CancelledError, HeadraceError
 from headrace.frozen import frozen
@@ -30,38 +26,19 @@ from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
+from headrace.physical.stages.buffering_kept import CacheCursor, kept_stage
 from headrace.physical.workers.prefetch import PrefetchStage
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
-from headrace.semantics.buffering import CACHE_REMEDY, cache_state, keeping
+from headrace.semantics.buffering import CACHE_REMEDY, keeping
 from headrace.semantics.cache_fillings import Pin
 from headrace.semantics.failures import input_changed
 from headrace.semantics.held_bytes import Holding
-from headrace.semantics.storing import StoredSource
-
-if TYPE_CHECKING:
-    from headrace.io.elements.file import ElementFile
 
 __all__ = ["CacheStage"]
 
 
 # What is read only to be kept is read in blocks of this size.
 _KEPT_AT_ONCE = 1024
-
-
-@frozen
-class _CacheCursor:
-    """In a kept epoch: the index of the element, and which filling it is."""
-
-    index: int
-    pin: Pin
-    failures: int = 0
-    is_unkept: bool = False
-
-    def advance(self, count: int) -> _CacheCursor:
-        return _CacheCursor(self.index + count, self.pin, self.failures, self.is_unkept)
-
-    def state(self) -> State:
-        return cache_state(self.index, self.pin, self.failures, is_unkept=self.is_unkept)
 
 
 @frozen
@@ -75,28 +52,13 @@ class _Untold:
 _Waiting = tuple[Payload, Origin] | _Untold
 
 
-@frozen
-class _StoredOrigin:
-    """Elements of a file, which notes where they came from."""
-
-    file: ElementFile
-    indices: Indices
-
-    def subset(self, indices: Indices) -> _StoredOrigin:
-        return _StoredOrigin(self.file, subset(self.indices, indices))
-
-    def describe(self, index: int) -> str:
-        return self.file.origin(int(self.indices[index]))
-
-
 class CacheStage(Stage):
-    """The first whole epoch, kept: ``kept`` where it is known, else what ``input_stage`` gives."""
+    """What ``input_stage`` gives, kept once all of it came."""
 
     def __init__(
         self,
         store: Store,
-        kept: CachedEpoch | None,
-        input_stage: Stage | None,
+        input_stage: Stage,
         meter: Meter,
         state: State | None,
         *,
@@ -107,39 +69,30 @@ class CacheStage(Stage):
     ) -> None:
         self._holding = holding
         self._in_memory = in_memory
+        self._keeper = Keeper()
         self._held: list[Payload] = []  # what is kept in memory
         self._held_bytes = self._held_count = 0
         self._index: int = state["index"] if state else 0
         self._failures: int = state["failures"] if state else 0  # how many were delivered
-        self._pieces: Sequence[tuple[Payload, Origin]] | None = None
-        self._writer: CacheWriter | None = None
         self._pin = pin
         self._stage = store.stage
-        self._is_unkept = kept is None and state is not None and bool(state.get("unkept"))
-        if kept is not None:
-            self._pieces = _pieces_of(kept)
-        else:
-            # What could not be kept before cannot be kept now, and was told then.
-            self._writer = None if self._is_unkept else store.begin_write(pin.filled, pin.content)
-            if self._writer is not None:
-                pin.content = self._writer.content
-        super().__init__(meter, () if input_stage is None else (input_stage,), self._position())
+        self._is_unkept = state is not None and bool(state.get("unkept"))
+        # What could not be kept before cannot be kept now, and was told then.
+        self._writer = None if self._is_unkept else store.begin_write(pin.filled, pin.content)
+        if self._writer is not None:
+            pin.content = self._writer.content
+        super().__init__(meter, (input_stage,), self._position())
         self._whole_at = whole_at
-        self._starts = [0, *accumulate(len(payload) for payload, _ in self._pieces or ())]
         self._count = 0
         self._failed = 0  # failures met in this filling
         self._waiting: list[_Waiting] = []
         self._stopped = False
         self._is_lost = False
-        for payload, _ in self._pieces or ():
-            self._hold(payload)
 
-    def _position(self) -> _CacheCursor:
-        return _CacheCursor(self._index, self._pin, self._failures, self._is_unkept)
+    def _position(self) -> CacheCursor:
+        return CacheCursor(self._index, self._pin, self._failures, self._is_unkept)
 
     def _pull(self, limit: int) -> Item:
-        if self._pieces is not None:
-            return self._given(self._pieces, limit)
         while True:
             if self._waiting:
                 return self._next_waiting()
@@ -169,34 +122,34 @@ class CacheStage(Stage):
 
     def _collect(self, block: Block, *, is_lacking: bool) -> Payload | Failure | None:
         """Keeps a block, and returns what is handed on of it: a failure if its one element is refused, None if it waits."""
-        kept = _frozen(block.payload)
+        elements = self._keeper.kept(block.payload) if self._in_memory else _frozen(block.payload)
         try:
-            self._keep(kept, block.origin)
+            self._keep(elements, block.origin)
         except RefusedElement as refused:
             return Failure(refused.error, block.cursor, block.after)
         except CannotKeep as cannot:
             self._give_up()
-            self._count += len(kept)
-            self._waiting = _in_turn(kept, block.origin, cannot, is_lacking=is_lacking)
+            self._count += len(elements)
+            self._waiting = _in_turn(elements, block.origin, cannot, is_lacking=is_lacking)
             return None
-        self._count += len(kept)
-        return kept
+        self._count += len(elements)
+        return elements
 
-    def _keep(self, kept: Payload, origin: Origin) -> None:
+    def _keep(self, elements: Payload, origin: Origin) -> None:
         if self._writer is None:
             return
         with keeping(self._writer, self._stage):
-            self._writer.add(kept, origin)
-            self._hold(kept)
-        if self._count + len(kept) == self._whole_at:
-            self._complete(last=len(kept) - 1)
+            self._writer.add(elements, origin)
+            self._hold(elements)
+        if self._count + len(elements) == self._whole_at:
+            self._complete(last=len(elements) - 1)
 
-    def _hold(self, kept: Payload) -> None:
+    def _hold(self, elements: Payload) -> None:
         """Says how much more lies in memory."""
         if self._in_memory:
-            self._held.append(kept)
-            self._held_bytes += kept.nbytes
-            self._held_count += len(kept)
+            self._held.append(elements)
+            self._held_bytes += elements.nbytes
+            self._held_count += len(elements)
             self._holding.hold(
                 self._held_bytes, lambda: (row for part in self._held for row in part.rows()), count=self._held_count
             )
@@ -215,6 +168,7 @@ class CacheStage(Stage):
         writer, self._writer = self._writer, None
         if writer is None:
             return
+        self._held = []  # what it holds now is the writer's alone, which may join it piece by piece
         with keeping(writer, self._stage, last):
             if self._failed:
                 writer.abandon()
@@ -247,17 +201,6 @@ class CacheStage(Stage):
         self._is_lost = True
         return Failure(input_changed(self._stage), self.cursor, self.cursor)
 
-    def _given(self, pieces: Sequence[tuple[Payload, Origin]], limit: int) -> Item:
-        if self._index >= self._starts[-1]:
-            return self._told_if_lost(self._starts[-1])
-        piece = bisect.bisect_right(self._starts, self._index) - 1
-        offset = self._index - self._starts[piece]
-        payload, origin = pieces[piece]
-        part = range(offset, min(offset + limit, len(payload)))
-        cursor = self._position()
-        self._index += len(part)
-        return Block(handed_out(payload.subset(part)), cursor, origin.subset(part))
-
     def stop(self) -> None:
         self._stopped = True  # before any upstream stage is told
         super().stop()
@@ -275,7 +218,7 @@ class CacheStage(Stage):
         close_all([*([] if writer is None else [writer.abandon]), super().close])
 
 
-def _in_turn(kept: Payload, origin: Origin, cannot: CannotKeep, *, is_lacking: bool) -> list[_Waiting]:
+def _in_turn(elements: Payload, origin: Origin, cannot: CannotKeep, *, is_lacking: bool) -> list[_Waiting]:
     """Returns the elements of a block in order, and the error in place of the one that cannot be kept.
 
     Where they were handed on before the state was saved, by a run that kept nothing, only the error is new.
@@ -283,24 +226,16 @@ def _in_turn(kept: Payload, origin: Origin, cannot: CannotKeep, *, is_lacking: b
     if is_lacking:
         return [_Untold(cannot.error, 0)]
     waiting: list[_Waiting] = []
-    for part in (range(cannot.taken), range(cannot.taken + 1, len(kept))):
+    for part in (range(cannot.taken), range(cannot.taken + 1, len(elements))):
         if part:
-            waiting.append((kept.subset(part), origin.subset(part)))
+            waiting.append((elements.subset(part), origin.subset(part)))
         if part.start == 0:
             waiting.append(_Untold(cannot.error, 1))
     return waiting
 
 
-def _pieces_of(kept: CachedEpoch) -> Sequence[tuple[Payload, Origin]]:
-    """Returns what is kept as payloads; what is in a file is read by index when it is needed."""
-    if kept.file is None:
-        return kept.pieces
-    indices = range(len(kept.file))
-    return [(Indexed(StoredSource(kept.file), indices), _StoredOrigin(kept.file, indices))] if indices else []
-
-
 def _frozen(payload: Payload) -> Payload:
-    """Reads what was not read yet, and makes it read-only: every later epoch sees it."""
+    """Reads what was not read yet, and makes it read-only: who reads it changes nothing of what is written."""
     match payload:
         case Zipped():
             return Zipped(payload.treedef, [_frozen(part) for part in payload.parts])
@@ -315,12 +250,13 @@ def _frozen(payload: Payload) -> Payload:
 @lower.register
 def _cache(node: Cache, state: State | None, context: StageContext) -> Stage:
     pin = context.pin(node, state)
-    kept = pin.kept_in(node.store)
-    above = lower(node.input, None, context.for_cache(node, pin.filled)) if kept is None else None
+    found = pin.kept_in(node.store)
+    if found is not None:
+        holding = context.holding(node, CACHE_REMEDY)
+        return kept_stage(found, pin, context.meter(node), state, stage=node.store.stage, holding=holding)
     return CacheStage(
         node.store,
-        kept,
-        above,
+        lower(node.input, None, context.for_cache(node, pin.filled)),
         context.meter(node),
         state,
         pin=pin,

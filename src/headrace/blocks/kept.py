@@ -1,0 +1,198 @@
+"""Elements that are kept to be read again and again: in arrays where they fit into some, read-only for all, by index.
+
+What always holds:
+- An element comes back as what it was: its types, its dtypes, the order of the keys in its dicts.
+- Arrays are copied into others only where nobody else has their memory, or where they are small: so what is shared, such as
+  one array in all elements, stays shared.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final
+
+import numpy as np
+
+from headrace.blocks.columns import Columns, is_alike
+from headrace.blocks.handing_out import handed_out, protected
+from headrace.blocks.origin import Indices
+from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
+from headrace.errors import InvalidArgumentError
+from headrace.leaf_arrays import PYTHON_NUMBERS, stack
+from headrace.rows_and_columns import transpose
+from headrace.structure import LEAF, Element, TreeDef, may_refuse, nbytes_of, unflatten
+
+__all__ = ["Keeper", "KeptSource", "joined_kept"]
+
+# Elements at least this large are kept as they come: to copy each takes longer than it would gain.
+_LARGE_BYTES: Final = 4 << 10
+# A view of an array that others have too takes about 150 bytes by itself, and most of the time that its elements take.
+_SMALL_VIEW_BYTES: Final = 1 << 10
+_SCALARS: Final = frozenset({*PYTHON_NUMBERS, str, bytes})
+_OF_PYTHON: Final = frozenset(PYTHON_NUMBERS.values())
+_NUMBERS: Final = "biufcmM"
+_dtype: Final = operator.attrgetter("dtype")
+_shape: Final = operator.attrgetter("shape")
+_is_writable: Final = operator.attrgetter("flags.writeable")
+
+
+class Keeper:
+    """Makes the elements of one epoch, block after block, such as they are kept: columns or rows, read, and read-only.
+
+    Once some did not fit into columns, none are copied into some any more: all will be rows when they are joined.
+    """
+
+    __slots__ = ("_fits",)
+
+    def __init__(self) -> None:
+        self._fits = True
+
+    def kept(self, payload: Payload) -> Payload:
+        """Returns the elements of the next block."""
+        match payload:
+            case Columns():
+                whole = protected(payload)
+            case Indexed() if payload.source.is_columnar:
+                whole = protected(payload.columns())
+            case Zipped():
+                parts = [self.kept(part) for part in payload.parts]
+                together = Zipped(payload.treedef, parts)
+                whole = together.columns() if self._fits else protected(Rows(together.rows()))
+            case _:
+                rows = payload if isinstance(payload, Rows) else Rows(payload.rows())
+                columns = _as_columns(rows) if self._fits else None
+                whole = protected(rows if columns is None else columns)
+        self._fits = self._fits and isinstance(whole, Columns)
+        return whole
+
+
+def _as_columns(rows: Rows) -> Columns | None:
+    """Returns the elements in arrays; None where these would not give back what they are, or take more memory than they do."""
+    elements, kinds = rows.elements, rows.kinds
+    if not kinds <= _SCALARS and nbytes_of(elements[0]) >= _LARGE_BYTES:
+        return None
+    try:
+        if len(kinds) == 1 and kinds <= _SCALARS:  # mostly, and so first and quickly
+            return Columns(LEAF, [stack(elements, kinds)])
+        treedef, columns = transpose(elements)
+        types = [set(map(type, column)) for column in columns]
+        if not columns or not all(map(_fits_an_array, columns, types)) or not _has_one_order(elements, kinds, treedef):
+            return None
+        return Columns(treedef, [stack(*column) for column in zip(columns, types, strict=True)])
+    except InvalidArgumentError:  # they differ, or a number has no room in 64 bits
+        return None
+
+
+def _fits_an_array(column: Sequence[Any], kinds: AbstractSet[type]) -> bool:
+    """Returns whether leaves of these types fit into one array, which gives back what they are, and may be copied into it."""
+    first = column[0]
+    if len(kinds) > 1 or kinds <= _SCALARS:
+        return len(kinds) == 1
+    if not isinstance(first, np.generic) and type(first) is not np.ndarray:
+        return False
+    if first.dtype.kind not in _NUMBERS or not first.dtype.isnative or len(set(map(_dtype, column))) > 1:
+        return False
+    if isinstance(first, np.generic):
+        return first.dtype not in _OF_PYTHON
+    if not first.ndim or len(set(map(_shape, column))) > 1:
+        return False
+    return bool(first.nbytes <= _SMALL_VIEW_BYTES) or all(map(_is_writable, column))
+
+
+def _has_one_order(elements: Sequence[Element], kinds: AbstractSet[type], treedef: TreeDef) -> bool:
+    """Returns whether the dicts in all elements have their keys in one order, which is no part of their structure."""
+    is_flat = treedef.num_nodes == treedef.num_leaves + 1  # one node besides its leaves
+    if is_flat and kinds == {tuple}:
+        return True
+    if is_flat and kinds == {dict}:
+        return len(set(map(tuple, elements))) == 1
+    from headrace.io.elements.alike import have_keys_in_one_order, orders_of_keys
+
+    return have_keys_in_one_order(elements, orders_of_keys(elements[0]))
+
+
+def joined_kept(pieces: list[Payload]) -> Payload:
+    """Joins pieces of kept elements into one; takes the list apart as it goes, so that the memory of all is not needed twice."""
+    if len(pieces) == 1:
+        return pieces.pop()
+    first = pieces[0] if pieces else None
+    if isinstance(first, Columns) and _is_small(first) and all(_is_same_form(first, piece) for piece in pieces):
+        return _joined_columns(first, pieces)
+    elements: list[Element] = []
+    pieces.reverse()
+    while pieces:
+        elements += pieces.pop().rows()
+    return Rows(elements)
+
+
+def _is_small(columns: Columns) -> bool:
+    return columns.nbytes < _LARGE_BYTES * len(columns)
+
+
+def _is_same_form(first: Columns, other: Payload) -> bool:
+    if not is_alike(first, other) or not isinstance(other, Columns):
+        return False
+    same = first.treedef is other.treedef or _have_one_order(first.treedef, other.treedef)
+    return same and (first.matrix is None) == (other.matrix is None)
+
+
+def _have_one_order(one: TreeDef, two: TreeDef) -> bool:
+    """Returns whether dicts of equal structures have their keys in one order, which is not compared with these."""
+    if one.is_leaf():
+        return True
+    if may_refuse(one) or may_refuse(two):
+        return False
+    from headrace.io.elements.alike import orders_of_keys
+
+    leaves = range(one.num_leaves)
+    return bool(orders_of_keys(unflatten(one, leaves)) == orders_of_keys(unflatten(two, leaves)))
+
+
+def _joined_columns(first: Columns, pieces: list[Payload]) -> Columns:
+    count = sum(map(len, pieces))
+    wholes = [np.empty((count, *array.shape[1:]), array.dtype) for array in _arrays_of(first)]
+    start = 0
+    pieces.reverse()
+    while pieces:
+        piece = pieces.pop()
+        stop = start + len(piece)
+        for whole, array in zip(wholes, _arrays_of(piece), strict=True):
+            whole[start:stop] = array
+        start = stop
+    for whole in wholes:
+        whole.flags.writeable = False
+    return Columns(first.treedef, wholes) if first.matrix is None else Columns(first.treedef, None, wholes[0])
+
+
+def _arrays_of(piece: Payload) -> Sequence[np.ndarray]:
+    assert isinstance(piece, Columns)  # the caller has looked
+    return piece.arrays if piece.matrix is None else [piece.matrix]
+
+
+class KeptSource:
+    """Kept elements, by index: whoever reads them gets containers of his own."""
+
+    __slots__ = ("payload",)
+
+    def __init__(self, payload: Payload) -> None:
+        self.payload = payload
+
+    def __len__(self) -> int:
+        return len(self.payload)
+
+    @property
+    def has_tuples(self) -> bool | None:
+        return self.payload.has_tuples
+
+    @property
+    def is_columnar(self) -> bool:
+        return isinstance(self.payload, Columns)
+
+    def rows(self, indices: Indices) -> list[Element]:
+        part = self.payload.subset(indices)
+        return part.rows() if isinstance(part, Columns) else handed_out(part).rows()
+
+    def columns(self, indices: Indices) -> Columns:
+        return self.payload.subset(indices).columns()
