@@ -23,6 +23,7 @@ from headrace.iterator import DatasetIterator
 from headrace.log import LOG
 from headrace.machine import Share
 from headrace.physical.budget import Budget
+from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.run_policy import RunPolicy
 from headrace.physical.stage import Stage
 from headrace.physical.workers.overlap_tuner import OverlapTuner
@@ -99,6 +100,10 @@ def peak_of(
             if number % 10 == 1:
                 at_rest(iterator)
     return flow.peak
+
+
+def same(x: Any) -> Any:
+    return x
 
 
 SIZES = st.sampled_from([1, 2, 5, 20])
@@ -403,7 +408,7 @@ class HandClock:
 
 
 class SlowSource:
-    """Gives an element when it is allowed to; each takes a second, or a microsecond where it is one of the quick."""
+    """Works on an element when it is allowed to; each takes a second, or a microsecond where it is one of the quick."""
 
     def __init__(self, *, quick: int = 0) -> None:
         self.clock = HandClock()
@@ -413,22 +418,27 @@ class SlowSource:
         self._allowed = threading.Semaphore(0)
 
     def elements(self) -> Iterator[int]:
-        for number in itertools.count():
-            self.begun += 1
-            if number < self._quick:
-                self.clock.pass_s(1e-6)
-            else:
-                self.was_starved = not self._allowed.acquire(timeout=LIMIT_S)
-                assert not self.was_starved
-                self.clock.pass_s(1.0)
-            yield number
+        return map(self.work, itertools.count())
+
+    def work(self, value: Any) -> Any:
+        self.begun += 1
+        if self.begun <= self._quick:
+            self.clock.pass_s(1e-6)
+        else:
+            self.was_starved = not self._allowed.acquire(timeout=LIMIT_S)
+            self.clock.pass_s(1.0)
+            assert not self.was_starved
+        return value
 
     def allow(self, count: int) -> None:
         self._allowed.release(count)
 
     def iterator(self, make: Callable[[hr.Dataset], hr.Dataset], **policy: Any) -> hr.DatasetIterator:
-        plan = make(hr.Dataset.from_generator(self.elements)).__headrace_plan__()
-        return DatasetIterator(plan, policy=RunPolicy(clock=self.clock, **policy))
+        return self.running(make(hr.Dataset.from_generator(self.elements)), **policy)
+
+    def running(self, dataset: hr.Dataset, **policy: Any) -> hr.DatasetIterator:
+        loops = LoopPolicy(clock=self.clock)
+        return DatasetIterator(dataset.__headrace_plan__(), policy=RunPolicy(clock=self.clock, loops=loops, **policy))
 
 
 @given(st.integers(1, 60), st.integers(1, 30))
@@ -454,6 +464,44 @@ def test_what_a_source_gave_before_it_became_slow_is_there_after_a_few_slow_elem
     source.allow(MOST_SLOW_ONES)
     with source.iterator(lambda ds: ds.prefetch(buffer), pace=paced(sizes), overlap=overlap) as iterator:
         assert [next(iterator) for _ in range(1_000)] == list(range(1_000))
+        source.allow(1_000)  # for what is read ahead meanwhile, and must end
+    assert not source.was_starved
+
+
+# What calls a function on each element and gives them in order; those of a group that is not full are still to come.
+CALLERS: dict[str, Callable[[hr.Dataset, Callable[[Any], Any]], hr.Dataset]] = {
+    "map": lambda ds, f: ds.map(f),
+    "map to lists": lambda ds, f: ds.map(lambda x: [f(x), 0]).map(lambda x, _: x),
+    "filter": lambda ds, f: ds.filter(lambda x: f(x) == x),
+    "scan": lambda ds, f: ds.scan(0, lambda count, x: (count + 1, f(x))),
+    "take_while": lambda ds, f: ds.take_while(lambda x: f(x) == x),
+    "group_by_window": lambda ds, f: ds.group_by_window(lambda x: 0 * f(x), lambda _, group: group, 3),
+    "long groups": lambda ds, f: ds.group_by_window(lambda x: 0 * f(x), lambda _, group: group.map(lambda x: x), 90),
+    "prefetch": lambda ds, f: ds.map(f).prefetch(2),
+}
+STEPS = st.lists(st.sampled_from(sorted(CALLERS)), max_size=2)
+
+
+@given(
+    STEPS,
+    st.sampled_from(sorted(CALLERS)),
+    STEPS,
+    st.integers(1, 1_500),
+    st.sampled_from([None, [1000], [300, 7], [1]]),
+    st.sampled_from(OVERLAPS),
+)
+def test_what_functions_gave_before_they_became_slow_is_there_after_a_few_slow_calls(
+    before: list[str], slow: str, after: list[str], quick: int, sizes: list[int] | None, overlap: type[OverlapTuner]
+) -> None:
+    source = SlowSource(quick=quick)
+    source.allow(MOST_SLOW_ONES)
+    dataset = hr.Dataset.range(1_000_000)
+    ready = quick
+    for step, function in [*((one, same) for one in before), (slow, source.work), *((one, same) for one in after)]:
+        dataset = CALLERS[step](dataset, function)
+        ready -= ready % {"group_by_window": 3, "long groups": 90}.get(step, 1)
+    with source.running(dataset, pace=paced(sizes), overlap=overlap) as iterator:
+        assert [next(iterator) for _ in range(ready)] == list(range(ready))
         source.allow(1_000)  # for what is read ahead meanwhile, and must end
     assert not source.was_starved
 

@@ -9,6 +9,7 @@ import time
 from headrace.blocks.block import Block, BlockOrFailure
 from headrace.blocks.payload import Rows
 from headrace.observe.frames import holds, since
+from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.one_pass import Link, Part, Pass, Taken, Tally
 from headrace.physical.loops.text import GENERIC, Head, Loop, loop_of
 from headrace.plan.elementwise import Filter, Map
@@ -30,19 +31,21 @@ def mapped_alone(node: Map, block: Block) -> list[BlockOrFailure]:
     made: list[Element] = []
     rows = block.payload.rows()
     loop = _map_loop(has_tuples=block.payload.has_tuples)
-    error = loop.run(iter(rows), None, -1, len(rows), 1, math.inf, made.append, None, (node.function,), ())[3]
+    error = loop.run(
+        iter(rows), None, -1, len(rows), 1, time.perf_counter, math.inf, made.append, None, (node.function,), ()
+    )[3]
     if error is None:
         return [Block(Rows(made), block.cursor, block.origin)]
     through, taken = _pass(node, block)
     through.take_over(made, error)
-    through.run(taken, start_s, rows_a_look=len(rows), until=math.inf)
+    through.run(taken, start_s, Patience.endless(len(rows)))
     return through.pieces
 
 
 def filtered_alone(node: Filter, block: Block) -> list[BlockOrFailure]:
     """Returns what a filter leaves of a block."""
     through, taken = _pass(node, block)
-    through.run(taken, time.perf_counter(), rows_a_look=len(block), until=math.inf)
+    through.run(taken, time.perf_counter(), Patience.endless(len(block)))
     return through.pieces
 
 

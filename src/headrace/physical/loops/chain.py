@@ -10,13 +10,12 @@ What always holds:
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from typing import Any, Final
 
 from headrace.blocks.block import Block, BlockOrFailure
-from headrace.physical.loop_policy import LoopPolicy
+from headrace.physical.loop_policy import LoopPolicy, Patience
 from headrace.physical.loops.forms import Form, form_of, joined_form
 from headrace.physical.loops.learned import Learned
 from headrace.physical.loops.one_pass import Link, Part, Pass, Taken, Tally
@@ -39,7 +38,7 @@ class Chain:
 
     def __init__(self, nodes: Sequence[Map | Filter | Enumerate], policy: LoopPolicy) -> None:
         self.links = tuple(map(Link.of, nodes))
-        self._policy = policy
+        self.policy = policy
         kinds = tuple([link.kind for link in self.links])
         self.learned = Learned(kinds, policy)  # others may have learned more
         self._whole = _Whole(self.links, self)
@@ -58,26 +57,26 @@ class Chain:
             start_s: the time.
             in_worker: whether each piece waits for the others in any case, so that there is no hurry.
         """
-        patience_s = math.inf if in_worker else self._policy.patience_s
+        patience = Patience.endless(self.policy.rows_a_look) if in_worker else self.policy.patience()
         probed = self.learned.to_probe(len(block))
         if not probed:
-            return self._looped(block, numbers, tally, start_s, patience_s)
+            return self._looped(block, numbers, tally, start_s, patience)
         pieces = self._probed(block.slice(0, probed), numbers, tally)
-        if probed == len(block):
+        if probed == len(block) or patience.is_over:
             return pieces, probed
         rest = block.slice(probed, len(block))
         numbers = [number + probed for number in numbers]
-        more, done = self._looped(rest, numbers, tally, time.perf_counter(), patience_s)
+        more, done = self._looped(rest, numbers, tally, time.perf_counter(), patience)
         return pieces + more, probed + done
 
     def _looped(
-        self, block: Block, numbers: Sequence[int], tally: Tally, start_s: float, patience_s: float
+        self, block: Block, numbers: Sequence[int], tally: Tally, start_s: float, patience: Patience
     ) -> tuple[list[BlockOrFailure], int]:
         taken = Taken.of(block.payload, self._whole)
         through = Pass(self._whole, block, numbers, tally)
-        through.run(taken, start_s, rows_a_look=self.learned.rows_a_look, until=start_s + patience_s)
+        through.run(taken, start_s, patience._replace(rows_a_look=self.learned.rows_a_look))
         rows = int(_LOOK_S * through.done / (time.perf_counter() - start_s + 1e-9))
-        self.learned.rows_a_look = max(1, min(self._policy.rows_a_look, rows))
+        self.learned.rows_a_look = max(1, min(self.policy.rows_a_look, rows))
         return through.pieces, through.done
 
     def make(self, block: Block) -> list[BlockOrFailure]:
@@ -121,7 +120,7 @@ class Chain:
             first = [numbers[self._kinds[:link].count("enumerate")] + index] if kind == "enumerate" else []
             single = self._singles[link]
             through = Pass(single, piece, first, tally)
-            through.run(Taken.of(piece.payload, single), time.perf_counter(), rows_a_look=len(piece), until=math.inf)
+            through.run(Taken.of(piece.payload, single), time.perf_counter(), Patience.endless(len(piece)))
             made += through.pieces
             index += len(piece)
         return made

@@ -62,25 +62,28 @@ class LoopStage(Stage):
 
     def _filtered(self, limit: int) -> Item:
         """Returns what is let through of one block of the input, or of several, while that is little."""
-        begun_s = time.perf_counter()
+        passing, now_s = self._passing, self._chain.policy.clock.now_s
+        begun_s = now_s()
         made: list[Block] = []
         elements = 0
         while not self._next:
-            start_s = time.perf_counter()
-            to_read = self._passing.to_read(limit - elements, is_free=self.inputs[0].by_index)
+            to_read = passing.to_read(limit - elements, is_free=self.inputs[0].by_index)
+            start_s = now_s()
             taken = self._rest or self._taken(to_read)
             if not isinstance(taken, tuple):
                 self._next.append(taken)
                 break
-            read_s = time.perf_counter() - start_s
+            read_s = now_s() - start_s
             pieces = self._through(*taken, to_read)
             blocks = [piece for piece in itertools.takewhile(_is_block, pieces) if isinstance(piece, Block)]
-            self._passing.observe(min(len(taken[0]), to_read), read_s, sum(map(len, blocks)))
+            passing.observe(min(len(taken[0]), to_read), read_s, sum(map(len, blocks)))
             made += blocks
             elements = sum(map(len, made))
             self._next.extend(pieces[len(blocks) :])
-            # Half of what may come is enough: the rest would be read in ever smaller pieces.
-            if made and (2 * elements >= limit or time.perf_counter() - begun_s > _MOMENT_S):
+            # Half of what may come is enough: the rest would be read in ever smaller pieces. And what upstream does not have at hand,
+            # or the rest of a block, may take long.
+            is_short = len(taken[0]) < to_read or self._rest is not None
+            if made and (is_short or 2 * elements >= limit or now_s() - begun_s > _MOMENT_S):
                 break
         return joined_block(made) if made else self._next.popleft()
 

@@ -18,6 +18,7 @@ from headrace.blocks.payload import Payload, Rows, Zipped
 from headrace.frozen import frozen
 from headrace.observe.frames import Locals, holds, since
 from headrace.ownership import FIXED
+from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.failing import failure_of, instead_of
 from headrace.physical.loops.text import GENERIC, Head, Kind, Loop, Place, loop_of
 from headrace.plan.elementwise import Enumerate, Filter, Map
@@ -202,17 +203,17 @@ class Pass:
 
     @holds(_at_element)
     @since("start_s")
-    def run(self, taken: Taken, start_s: float, *, rows_a_look: int, until: float) -> None:
+    def run(self, taken: Taken, start_s: float, patience: Patience) -> None:
         """Goes through the rows of the block, or until the time has come.
 
         Args:
             taken: the rows.
             start_s: when it began, for the report of what is held up.
-            rows_a_look: how many rows there are between two looks at the clock.
-            until: when to end.
+            patience: when to end.
         """
         part = self.part
         functions = part.functions(self._numbers)
+        now_s, until_s, rows_a_look = patience
         rows = taken.rows
         iterator = itertools.islice(rows, self.done, None) if self.done else iter(rows)
         next_seen = iter(taken.seen).__next__
@@ -228,7 +229,8 @@ class Pass:
                 self.done - 1,
                 rows_a_look,
                 -(-(len(rows) - self.done) // rows_a_look),
-                until,
+                now_s,
+                until_s,
                 self._made.append,
                 self._kept.append,
                 functions,
@@ -246,6 +248,8 @@ class Pass:
                 part.surprised(link, *value)
                 self._went_past(link, Rows([value[0]]), at)
             del value, error
+            if stopped and patience.is_over:  # or it has looked
+                break
         self._finish(self.done, kinds)
 
     def _count(self, appended: int, dropped: Sequence[int]) -> None:

@@ -20,7 +20,6 @@ import functools
 import itertools
 import os
 import sys
-import time
 from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any, Final, Literal, NamedTuple
@@ -126,7 +125,6 @@ def loop_of(head: Head, kinds: tuple[Kind, ...], known: tuple[Known, ...]) -> Lo
 
 _GLOBALS: Final = {
     "all_plain": PLAIN.issuperset,
-    "clock": time.perf_counter,
     "ids_of": ids_of,
     "islice": itertools.islice,
     "ndarray": np.ndarray,
@@ -184,7 +182,7 @@ class _Writer:
         self._end()
         names = [f"f{link}" for link in range(len(self._kinds))]
         opening = [
-            "def loop(rows, next_seen, index, chunk, chunks, until, append, keep, functions, constants):",
+            "def loop(rows, next_seen, index, chunk, chunks, clock, until, append, keep, functions, constants):",
             f" {''.join(f'{name}, ' for name in names)}= functions",
             *(
                 [f" {''.join(f'k{number}, ' for number in range(len(self.constants)))}= constants"]

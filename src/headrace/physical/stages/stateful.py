@@ -1,7 +1,7 @@
 """The stage of operations that go through elements one after the other, with a state of their own (``physical.stages.stateful_ops``).
 
-An operation goes through a block at a time, up to an element that fails or is the last. What it remembers before each of the
-elements is written down only where somebody asks for it.
+An operation goes through a block at a time, up to an element that fails or is the last; what is left where elements suddenly take long
+is gone through when more is asked for. What it remembers before each of the elements is written down only where somebody asks for it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from headrace.frozen import frozen
 from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
+from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.stateful_ops import AssertCardinalityOp, Memory, ScanOp, StatefulOp, TakeWhileOp
@@ -54,9 +55,19 @@ class _RunCursor:
 class StatefulStage(Stage):
     """Elements one after the other."""
 
-    def __init__(self, op: StatefulOp, label: str, input_stage: Stage, meter: Meter, *, ended: bool = False) -> None:
+    def __init__(
+        self,
+        op: StatefulOp,
+        label: str,
+        input_stage: Stage,
+        meter: Meter,
+        policy: LoopPolicy,
+        *,
+        ended: bool = False,
+    ) -> None:
         super().__init__(meter, (input_stage,), _RunCursor(op.memory, input_stage.cursor))
         self._op = op
+        self._policy = policy
         self._label = label
         self._block: Block | None = None  # the one that was read
         self._start = 0  # how many of its elements are done
@@ -75,7 +86,7 @@ class StatefulStage(Stage):
                 if isinstance(item, Failure):
                     return Failure(item.error, self._here(item.cursor), self._here(item.after))
                 self._block, self._start = item, 0
-            # What a failure left of a block may be more than is asked for now.
+            # What is left of a block may be more than is asked for now.
             made = self._through(self._block.slice(self._start, self._start + limit))
             if made is not None:
                 return made
@@ -99,12 +110,12 @@ class StatefulStage(Stage):
     def _through(self, part: Block) -> Block | None:
         """Makes the outputs of a part of the block, up to an element that fails or is the last."""
         before = self._op.memory
-        outputs, error = self._op.run(part.payload)
+        outputs, error, has_ended = self._op.run(part.payload, self._policy.patience())
         count = len(outputs)
         end = None
         if error is not None:
             self._failure = self._failed(error, before, part, count)
-        elif count < len(part):
+        elif has_ended:
             self._ended, end = True, self._here(part.cursor.advance(count + 1))
         self._start += count + (error is not None)
         if self._block is not None and self._start >= len(self._block):
@@ -126,16 +137,17 @@ class StatefulStage(Stage):
 def _take_while(node: TakeWhile, state: State | None, context: StageContext) -> Stage:
     op = TakeWhileOp(node, state)
     upstream = lower(node.input, input_state(state), context)
-    return StatefulStage(op, node.label, upstream, context.meter(node), ended=op.ended)
+    return StatefulStage(op, node.label, upstream, context.meter(node), context.policy.loops, ended=op.ended)
 
 
 @lower.register
 def _scan(node: Scan, state: State | None, context: StageContext) -> Stage:
     upstream = lower(node.input, input_state(state), context)
-    return StatefulStage(ScanOp(node, state), node.label, upstream, context.meter(node))
+    return StatefulStage(ScanOp(node, state), node.label, upstream, context.meter(node), context.policy.loops)
 
 
 @lower.register
 def _assert_cardinality(node: AssertCardinality, state: State | None, context: StageContext) -> Stage:
     upstream = lower(node.input, input_state(state), context)
-    return StatefulStage(AssertCardinalityOp(node, state), node.label, upstream, context.meter(node))
+    op = AssertCardinalityOp(node, state)
+    return StatefulStage(op, node.label, upstream, context.meter(node), context.policy.loops)

@@ -1,17 +1,18 @@
 """What take_while, scan and assert_cardinality do with the elements of a block, and what they remember.
 
-An operation goes through elements up to the first that fails or is the last. Where one fails it has taken nothing of it in, unless
-it says so, and goes on after it when it is asked next.
+An operation goes through elements up to the first that fails or is the last, or until its patience is over. Where one fails it has
+taken nothing of it in, unless it says so, and goes on after it when it is asked next.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 import time
 from collections.abc import Callable, Sequence
 from types import NoneType
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from headrace.blocks.cursor import State
 from headrace.blocks.handing_out import protected
@@ -19,6 +20,7 @@ from headrace.blocks.payload import Payload, Rows
 from headrace.frozen import frozen
 from headrace.observe.frames import counts, since
 from headrace.ownership import read_only
+from headrace.physical.loop_policy import Patience
 from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile
 from headrace.semantics.calls import call_on, is_true, packed
 from headrace.semantics.stateful import (
@@ -34,7 +36,7 @@ from headrace.semantics.stateful import (
 from headrace.structure import Element, nbytes_of
 from headrace.taking import owned
 
-__all__ = ["AssertCardinalityOp", "Memory", "ScanOp", "StatefulOp", "TakeWhileOp"]
+__all__ = ["AssertCardinalityOp", "Memory", "Ran", "ScanOp", "StatefulOp", "TakeWhileOp"]
 
 # The states of a scan before each element of a block may be large, and are kept with the block.
 _STATES_BYTES: Final = 1 << 20
@@ -46,6 +48,20 @@ class Memory(Protocol):
     def state(self, count: int) -> State:
         """Returns as plain data what is remembered ``count`` elements later, within the run."""
         ...
+
+
+class Ran(NamedTuple):
+    """How far an operation came in a run of elements, of which there are more than outputs where the rest is to come later.
+
+    Attributes:
+        outputs: one for each element that it took.
+        error: how the element after these failed.
+        has_ended: whether that element is the end.
+    """
+
+    outputs: Payload
+    error: Exception | None = None
+    has_ended: bool = False
 
 
 class StatefulOp(Protocol):
@@ -60,8 +76,8 @@ class StatefulOp(Protocol):
         """Returns how many elements may be in a run."""
         ...
 
-    def run(self, payload: Payload) -> tuple[Payload, Exception | None]:
-        """Returns the outputs up to the first element that fails, and its error; fewer without an error, where the next is the end."""
+    def run(self, payload: Payload, patience: Patience) -> Ran:
+        """Goes through elements, one at least."""
         ...
 
     def end(self) -> None:
@@ -95,12 +111,12 @@ class TakeWhileOp:
     def most_at_once(self) -> int:
         return sys.maxsize
 
-    def run(self, payload: Payload) -> tuple[Payload, Exception | None]:
+    def run(self, payload: Payload, patience: Patience) -> Ran:
         seen = protected(payload)  # what the predicate does to an element, nobody after it sees
-        count, error = _true_ones(self._predicate, seen.rows(), payload.has_tuples)
-        if count < len(payload) and error is None:
+        count, error, has_ended = _true_ones(self._predicate, seen.rows(), payload.has_tuples, patience)
+        if has_ended:
             self.memory = _Ended(ended=True)
-        return payload if count == len(payload) else payload.subset(range(count)), error
+        return Ran(payload if count == len(payload) else payload.subset(range(count)), error, has_ended)
 
     def end(self) -> None:
         pass
@@ -109,29 +125,30 @@ class TakeWhileOp:
 @counts("passed")
 @since("_since_s")
 def _true_ones(
-    predicate: Callable[..., Any], rows: Sequence[Element], has_tuples: bool | None
-) -> tuple[int, Exception | None]:
-    """Returns how many elements there are before the first for which the predicate is false or fails, and that failure."""
+    predicate: Callable[..., Any], rows: Sequence[Element], has_tuples: bool | None, patience: Patience
+) -> tuple[int, Exception | None, bool]:
+    """Returns how many elements there are before the first for which the predicate is false or fails, that failure, and if it was false."""
     _since_s = time.perf_counter()  # for the report of what is held up
     passed: list[None] = []  # one for each, for the same report
     if has_tuples is None:
         predicate = functools.partial(call_on, predicate)
     try:
-        if has_tuples:
-            for row in rows:
-                answer = predicate(*row)
-                if answer is not True and not is_true(answer):
-                    break
-                passed.append(None)
-        else:
-            for row in rows:
-                answer = predicate(row)
-                if answer is not True and not is_true(answer):
-                    break
-                passed.append(None)
+        for some in patience.looks(rows):
+            if has_tuples:
+                for row in some:
+                    answer = predicate(*row)
+                    if answer is not True and not is_true(answer):
+                        return len(passed), None, True
+                    passed.append(None)
+            else:
+                for row in some:
+                    answer = predicate(row)
+                    if answer is not True and not is_true(answer):
+                        return len(passed), None, True
+                    passed.append(None)
     except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-        return len(passed), error
-    return len(passed), None
+        return len(passed), error, False
+    return len(passed), None, False
 
 
 # ------------------------------------------------------------------------------------------------ scan
@@ -158,11 +175,11 @@ class ScanOp:
     def most_at_once(self) -> int:
         return max(1, _STATES_BYTES // max(1, nbytes_of(self.memory.states[0])))
 
-    def run(self, payload: Payload) -> tuple[Payload, Exception | None]:
+    def run(self, payload: Payload, patience: Patience) -> Ran:
         states = self.memory.states  # of the run, from here on
-        outputs, error = _handed_on(self._function, payload.rows(), states, self._check)
+        outputs, error = _handed_on(self._function, payload.rows(), states, self._check, patience)
         self.memory = _States(states[-1:])
-        return Rows(outputs), error
+        return Ran(Rows(outputs), error)
 
     def end(self) -> None:
         pass
@@ -175,9 +192,9 @@ _FIXED: Final = SETTLED | {NoneType}
 @counts("outputs")
 @since("_since_s")
 def _handed_on(
-    function: Callable[..., Any], rows: Sequence[Element], states: list[Element], check: StateCheck
+    function: Callable[..., Any], rows: Sequence[Element], states: list[Element], check: StateCheck, patience: Patience
 ) -> tuple[list[Element], Exception | None]:
-    """Calls the function on each row up to the first failure, and adds the states that it makes to ``states``; returns the outputs.
+    """Calls the function on rows up to the first failure, and adds the states that it makes to ``states``; returns the outputs.
 
     A state is handed on as others see it, and what the function may still hold is copied before it is called again.
     """
@@ -186,7 +203,7 @@ def _handed_on(
     known = check.known
     handed = read_only(states[-1])
     try:
-        for row in rows:
+        for row in itertools.chain.from_iterable(patience.looks(rows)):
             result = function(handed, row)
             if type(result) is tuple and len(result) == 2:
                 state, output = result
@@ -242,16 +259,16 @@ class AssertCardinalityOp:
     def most_at_once(self) -> int:
         return sys.maxsize
 
-    def run(self, payload: Payload) -> tuple[Payload, Exception | None]:
+    def run(self, payload: Payload, patience: Patience) -> Ran:
         seen, told = self.memory.seen, self.memory.told
         left = len(payload) if self._wanted is None else max(self._wanted - seen, 0)
         if left >= len(payload):
             self.memory = _Seen(seen + len(payload), told)
-            return payload, None
+            return Ran(payload)
         assert self._wanted is not None  # or any number would do
         count = int(left)
         self.memory = _Seen(seen + count + 1, told)
-        return payload.subset(range(count)), too_many_elements(self._wanted, seen + count + 1)
+        return Ran(payload.subset(range(count)), too_many_elements(self._wanted, seen + count + 1))
 
     def end(self) -> None:
         seen, told = self.memory.seen, self.memory.told

@@ -4,44 +4,43 @@ The order is tf.data's: when a group is full, the elements of its dataset come b
 groups that are left follow in the order of their keys. A failure of the input, of a key or of a size takes one element
 with it; a failure to make a dataset takes its group.
 
-The state is the position of the oldest element that is held, and for each group the indices of its elements, counted from
-there: they are read again, and no function is asked again for their keys. A position must cost little, as there is one with
-every block: groups only ever grow until they are full, so it is enough to remember how much had been read and how many
-groups had been full, and to leave the groups themselves to the writer of the state.
+Elements that are held when it is restored are read again, and no function is asked again for their keys.
 """
 
 from __future__ import annotations
 
-import bisect
+import enum
+import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 import headrace.physical.stages.made_at_once  # noqa: F401 - makes the cases known that small plans need
 from headrace.blocks.block import Block, Failure, joined_block
-from headrace.blocks.cursor import Cursor, IndexCursor, SavedCursor, State, input_state
+from headrace.blocks.cursor import IndexCursor, SavedCursor, State, input_state
 from headrace.blocks.origin import Within
 from headrace.blocks.payload import Rows
 from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
-from headrace.frozen import frozen
 from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
 from headrace.ownership import read_only_rows
 from headrace.physical.at_once import Made, SmallPlans, is_small
 from headrace.physical.context import StageContext
-from headrace.physical.input_history import GroupOrigin, InputHistory, InputRuns, position_in
+from headrace.physical.input_history import GroupOrigin, InputHistory
+from headrace.physical.loop_policy import LoopPolicy, Patience
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
+from headrace.physical.stages.windowing_held import Group, GroupCursor, GroupsPosition
 from headrace.physical.workers.subplan_reader import Opened, SubplanReader
 from headrace.plan.windowing import GroupByWindow
 from headrace.semantics.failures import as_element_error, inside_element
 from headrace.semantics.held_bytes import Holding
 from headrace.semantics.inner_plans import in_run
 from headrace.semantics.window_contents import WindowBlock
-from headrace.semantics.windowing import GROUPS_REMEDY, group_lost, group_state, reduced_plan
+from headrace.semantics.windowing import GROUPS_REMEDY, group_lost, reduced_plan
 from headrace.structure import Element
 
 __all__ = ["GroupWindowsStage", "OpenGroup"]
@@ -56,62 +55,10 @@ _BLOCK_S: Final = 1e-3
 _READ_AT_ONCE = 1024
 
 
-class _Group:
-    """Elements with one key; it only grows until it is full."""
+class _NotYet(enum.Enum):
+    """In place of an item: it takes long, and what was made is not to wait for it."""
 
-    __slots__ = ("full_at", "indices", "key", "rows", "size")
-
-    def __init__(self, key: int, size: int) -> None:
-        self.key = key
-        self.size = size
-        self.indices: list[int] = []
-        self.rows: list[Element] = []
-        self.full_at: int | None = None  # how many groups were full before it
-
-    def add(self, index: int, row: Element) -> None:
-        self.indices.append(index)
-        self.rows.append(row)
-
-
-@frozen
-class _GroupsPosition:
-    """Where the stage stands: how much was read, and how many groups were full."""
-
-    read: int
-    full: int
-    groups: Sequence[_Group]
-    current: _Group | None
-    runs: InputRuns
-
-    def state(self, inner: Cursor | None) -> State:
-        groups = [
-            (held.key, held.size, held.indices[: bisect.bisect_left(held.indices, self.read)])
-            for held in self.groups
-            if held.full_at is None or held.full_at >= self.full
-        ]
-        group = self.current
-        current = None if group is None else (group.key, group.indices, None if inner is None else inner.state())
-        return group_state(
-            self.read,
-            self.full,
-            [held for held in groups if held[2]],
-            current,
-            lambda index: position_in(self.runs, index).state(),
-        )
-
-
-@frozen
-class _GroupCursor:
-    """In the dataset of a group; between two groups where there is none."""
-
-    position: _GroupsPosition
-    inner: Cursor | None = None
-
-    def advance(self, count: int) -> _GroupCursor:
-        return self if self.inner is None else _GroupCursor(self.position, self.inner.advance(count))
-
-    def state(self) -> State:
-        return self.position.state(self.inner)
+    CAME = enum.auto()
 
 
 class GroupWindowsStage(Stage):
@@ -126,7 +73,9 @@ class GroupWindowsStage(Stage):
         open_group: OpenGroup,
         *,
         holding: Holding,
+        policy: LoopPolicy,
     ) -> None:
+        self._policy = policy
         self._holding = holding
         self._came = self._came_bytes = 0  # elements that were read so far, and what they weighed
         self._node = node
@@ -139,14 +88,14 @@ class GroupWindowsStage(Stage):
         self._next = 0  # the index of the next element to look at
         self._full = 0  # how many groups were full
         self._next_at_full = 0  # the same as ``_next`` when the last one was
-        self._growing: dict[int, _Group] = {}
-        self._groups: list[_Group] = []  # these, and those that were full not long ago
-        self._current: tuple[_Group, SubplanReader, GroupOrigin] | None = None
+        self._growing: dict[int, Group] = {}
+        self._groups: list[Group] = []  # these, and those that were full not long ago
+        self._current: tuple[Group, SubplanReader, GroupOrigin] | None = None
         self._left: list[int] | None = None  # the keys that are left at the end, the next one last
         self._lost = False
         self._failure: Failure | None = None  # after what was given
         self._stopped = False
-        cursor = _GroupCursor(self._position(None)) if state is None else SavedCursor(state)
+        cursor = GroupCursor(self._position(None)) if state is None else SavedCursor(state)
         super().__init__(meter, (input_stage,), cursor)
 
     def _pull(self, limit: int) -> Item:
@@ -154,13 +103,18 @@ class GroupWindowsStage(Stage):
             failure, self._failure = self._failure, None
             return failure
         item = self._next_item(limit)
+        assert not isinstance(item, _NotYet)  # there is patience where nothing waits
         return item if not isinstance(item, Block) else self._with_more(item, limit)
 
     def _with_more(self, block: Block, limit: int) -> Block:
         """Returns a block and what else the elements give that are at hand: nothing that is ready waits for what is to be read."""
-        blocks, left, end_s = [block], limit - len(block), time.perf_counter() + _BLOCK_S
-        while left > 0 and self._block is not None and is_small(block) and time.perf_counter() < end_s:
-            item = self._next_item(left)
+        now_s = self._policy.clock.now_s
+        blocks, left, end_s = [block], limit - len(block), now_s() + _BLOCK_S
+        patience = self._policy.patience()
+        while left > 0 and self._block is not None and is_small(block) and now_s() < end_s:
+            item = self._next_item(left, patience)
+            if isinstance(item, _NotYet):
+                break
             if not isinstance(item, Block):
                 self._failure = item
                 break
@@ -169,8 +123,13 @@ class GroupWindowsStage(Stage):
             left -= len(block)
         return joined_block(blocks)
 
-    def _next_item(self, limit: int) -> Item:
-        """Returns the next item of one group's dataset, or a failure on the way to it."""
+    def _next_item(self, limit: int, patience: Patience | None = None) -> Item | _NotYet:
+        """Returns the next item of one group's dataset, or a failure on the way to it.
+
+        Args:
+            limit: how many elements it may have.
+            patience: how long it may take, where something waits for it; then nothing is read. None: as long as it takes.
+        """
         if self._saved is not None and not self._restored():
             return Failure(group_lost(self._node.label), self.cursor, self.cursor)
         while not self._lost:
@@ -179,22 +138,22 @@ class GroupWindowsStage(Stage):
                 if item is not None:
                     return item
                 self._current = None
-            group = self._next_group(limit)
-            if not isinstance(group, _Group):
+            group = self._next_group(limit, patience)
+            if not isinstance(group, Group):
                 return group
             self._open(group, None)
         return None
 
     # ------------------------------------------------------------------ datasets
 
-    def _open(self, group: _Group, inner: State | None) -> None:
+    def _open(self, group: Group, inner: State | None) -> None:
         members = self._reads.origins(np.array(group.indices))
         assert group.full_at is not None  # or it would not be opened
         reader = self._open_group(group.key, WindowBlock(Rows(group.rows), members), group.full_at, inner)
         self._current = (group, reader, GroupOrigin([(members, len(group.indices))]))
         group.rows = []  # the dataset has them
 
-    def _from_dataset(self, group: _Group, reader: SubplanReader, origin: GroupOrigin, limit: int) -> Item:
+    def _from_dataset(self, group: Group, reader: SubplanReader, origin: GroupOrigin, limit: int) -> Item:
         """Returns the next item of the group's dataset; None at its end."""
         if self._stopped:  # stop() may have come before there was something to stop
             reader.stop()
@@ -207,23 +166,25 @@ class GroupWindowsStage(Stage):
         position = self._position(group)
         if isinstance(item, Block):
             block = reader.take(min(limit, len(item)))
-            return Block(block.payload, _GroupCursor(position, block.cursor), Within(block.origin, origin, 0))
+            return Block(block.payload, GroupCursor(position, block.cursor), Within(block.origin, origin, 0))
         if reader.failed_to_open:
             self._current = None
-            return Failure(item.error, _GroupCursor(position), _GroupCursor(self._position(None)))
+            return Failure(item.error, GroupCursor(position), GroupCursor(self._position(None)))
         reader.drop_failure()
         error = inside_element(item.error, origin.describe(0))
-        return Failure(error, _GroupCursor(position, item.cursor), _GroupCursor(position, item.after))
+        return Failure(error, GroupCursor(position, item.cursor), GroupCursor(position, item.after))
 
     # ------------------------------------------------------------------ groups
 
-    def _next_group(self, limit: int) -> _Group | Failure | None:
-        """Returns the next group that is full, or left at the end; a failure on the way to it."""
+    def _next_group(self, limit: int, patience: Patience | None) -> Group | Failure | _NotYet | None:
+        """Returns the next group that is full, or left at the end, or a failure on the way to it, as ``_next_item``."""
         while True:
             while self._block is not None:
-                found = self._look_at(self._block)
+                found = self._look_at(self._block, patience or Patience.endless(len(self._rows)))
                 if found is not None:
                     return found
+            if patience is not None:
+                return _NotYet.CAME
             item = self._read(self.inputs[0], self._wanted(limit))
             if item is None:
                 return self._left_over()
@@ -245,7 +206,7 @@ class GroupWindowsStage(Stage):
     def _held_elements(self) -> int:
         return sum(len(group.rows) for group in self._growing.values())
 
-    def _left_over(self) -> _Group | None:
+    def _left_over(self) -> Group | None:
         """Returns the group with the smallest key, at the end."""
         if self._left is None:
             self._left = sorted(self._growing, reverse=True)
@@ -258,12 +219,12 @@ class GroupWindowsStage(Stage):
         return max(1, min(_READ_AT_ONCE, wanted, self._holding.room(self._held_elements())))
 
     @holds(lambda at, _: (at["self"].meter.name, at["block"].origin.describe(at["offset"])))
-    def _look_at(self, block: Block) -> _Group | Failure | None:
-        """Puts elements into their groups, up to the first that fails or fills its group."""
+    def _look_at(self, block: Block, patience: Patience) -> Group | Failure | _NotYet | None:
+        """Puts elements into their groups, up to the first that fails or fills its group; None where none does."""
         rows, seen, growing = self._rows, self._seen, self._growing
         key_func = self._node.key_func
         first = self._reads.index - len(rows)
-        for offset in range(self._next - first, len(rows)):
+        for offset in itertools.chain.from_iterable(patience.looks(range(self._next - first, len(rows)))):
             try:
                 element = seen[offset]
                 key = key_func(*element) if type(element) is tuple else key_func(element)
@@ -281,26 +242,28 @@ class GroupWindowsStage(Stage):
                 self._next = first + offset + 1
                 self._block = block if offset + 1 < len(rows) else None
                 return self._filled(group)
-        self._next = self._reads.index
+        self._next = first + offset + 1
+        if offset + 1 < len(rows):
+            return _NotYet.CAME
         self._block = None
         return None
 
-    def _group_of(self, key: Any) -> _Group:
+    def _group_of(self, key: Any) -> Group:
         """Returns the group with the key that the user's function gave, perhaps a new one."""
         key = self._node.key_of(key)
         group = self._growing.get(key)
         if group is None:
-            group = self._growing[key] = _Group(key, self._node.size_of(key))
+            group = self._growing[key] = Group(key, self._node.size_of(key))
             self._groups.append(group)
         return group
 
     def _passed(self, error: HeadraceError) -> Failure:
         """Makes the failure of the next element, and goes on after it."""
-        before = _GroupCursor(self._position(None))
+        before = GroupCursor(self._position(None))
         self._next += 1
-        return Failure(error, before, _GroupCursor(self._position(None)))
+        return Failure(error, before, GroupCursor(self._position(None)))
 
-    def _filled(self, group: _Group) -> _Group:
+    def _filled(self, group: Group) -> Group:
         group.full_at, self._full, self._next_at_full = self._full, self._full + 1, self._next
         del self._growing[group.key]
         if len(self._groups) > 2 * len(self._growing) + 64:
@@ -310,8 +273,8 @@ class GroupWindowsStage(Stage):
             self._reads.forget_before(min(oldest, group.indices[0]))
         return group
 
-    def _position(self, current: _Group | None) -> _GroupsPosition:
-        return _GroupsPosition(self._next, self._full, self._groups, current, self._reads.runs)
+    def _position(self, current: Group | None) -> GroupsPosition:
+        return GroupsPosition(self._next, self._full, self._groups, current, self._reads.runs)
 
     # ----------------------------------------------------------------- restoring
 
@@ -319,16 +282,16 @@ class GroupWindowsStage(Stage):
         """Reads again what was held; False where it is not there any more."""
         saved, self._saved = self._saved, None
         assert saved is not None  # the caller has looked
-        holder: dict[int, _Group] = {}
+        holder: dict[int, Group] = {}
         for key, size, indices in saved["groups"]:
-            self._growing[key] = group = _Group(key, size)
+            self._growing[key] = group = Group(key, size)
             holder.update(dict.fromkeys(indices, group))
         self._groups = list(self._growing.values())
         self._full = saved["number"]
         current = saved["current"]
         opened = None
         if current is not None:
-            opened = _Group(current["key"], len(current["numbers"]))
+            opened = Group(current["key"], len(current["numbers"]))
             opened.full_at = self._full - 1
             holder.update(dict.fromkeys(current["numbers"], opened))
         self._lost = not self._read_again(saved["read"], holder)
@@ -389,4 +352,6 @@ def _group_by_window(node: GroupByWindow, state: State | None, context: StageCon
     # Elements that are held are read again.
     upstream = lower(node.input, input_state(state), context.replaying())
     holding = context.holding(node, GROUPS_REMEDY)
-    return GroupWindowsStage(node, upstream, context.meter(node), state, open_group, holding=holding)
+    return GroupWindowsStage(
+        node, upstream, context.meter(node), state, open_group, holding=holding, policy=context.policy.loops
+    )

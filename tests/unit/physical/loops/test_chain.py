@@ -193,11 +193,19 @@ def test_each_predicate_gets_what_none_before_it_has_changed(policy: LoopPolicy)
 
 
 def test_a_loop_whose_time_has_come_hands_on_what_it_has_made() -> None:
-    chain = Chain([mapped(lambda x: x), kept(lambda x: x % 2 == 0)], LoopPolicy(probed=0, rows_a_look=4))
-    pieces, done = chain.run(block_of(range(1000)), (), Tally.of(2), 0.0)  # it began long ago
+    chain = Chain(
+        [mapped(lambda x: x), kept(lambda x: x % 2 == 0)], LoopPolicy(probed=0, patience_s=0.0, rows_a_look=4)
+    )
+    pieces, done = chain.run(block_of(range(1000)), (), Tally.of(2), 0.0)
     (piece,) = pieces
     assert isinstance(piece, Block)
     assert (done, piece.payload.rows(), piece.after.state()) == (4, [0, 2], {"index": 4})
+
+
+def test_a_loop_whose_time_has_come_does_not_wait_for_elements_that_fail() -> None:
+    chain = Chain([mapped(lambda x: 1 // max(x - 5, 0))], LoopPolicy(probed=0, patience_s=0.0, rows_a_look=100))
+    pieces, done = chain.run(block_of(range(1000)), (), Tally.of(1), 0.0)
+    assert (done, list(map(type, pieces))) == (1, [Failure])
 
 
 def test_a_chain_goes_on_where_its_time_had_come() -> None:
