@@ -106,26 +106,22 @@ PLACES = (ReadingPlace, NeverHere, AlwaysHere, HereAndThere)
 class Alone(ConcurrencyTuner):
     """Has what is left to headrace made by the thread that reads."""
 
-    def observe(self, elements: int, seconds: float, beside: int) -> None:
+    def observe(self, elements: int, start_s: float, end_s: float, beside: int) -> None:
         """Learns nothing."""
-
-    def __init__(self, most: int, subject: object) -> None:
-        super().__init__(most, subject)
-        self.now = 1
 
 
 class Beside(Alone):
     """Has it made by as many workers as there are, from the first element on."""
 
-    def __init__(self, most: int, subject: object) -> None:
-        super().__init__(most, subject)
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
         self.now = most
 
 
 class Restless(ConcurrencyTuner):
     """Changes to the other way after each task."""
 
-    def observe(self, elements: int, seconds: float, beside: int) -> None:
+    def observe(self, elements: int, start_s: float, end_s: float, beside: int) -> None:
         """Changes to the other way."""
         self.now = self._most if beside == 1 else 1
 
@@ -239,7 +235,7 @@ def running(dataset: hr.Dataset, way: Way) -> hr.DatasetIterator:
         ready_order=LastOnesFirst() if way.last_ones_first else FIRST_READY,
         overlap=way.overlap,
         reading_place=way.reading_place,
-        concurrency=way.concurrency,
+        concurrency=lambda most, _: way.concurrency(most),
     )
     return DatasetIterator(dataset.with_options(way.options).__headrace_plan__(), policy=policy)
 

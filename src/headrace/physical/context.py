@@ -7,9 +7,11 @@ from typing import Any, Self
 
 from headrace.caching.store import Filled
 from headrace.frozen import frozen
+from headrace.observe.meter import Meter
 from headrace.physical.budget import Budget
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.workers.gates import Gate, Gates
+from headrace.physical.workers.parallel_stage import TaskPaces
 from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, parallel_calls_of
 from headrace.semantics.run_context import RunContext
@@ -53,6 +55,11 @@ class StageContext(RunContext):
     def for_subplan(self, plan: Node, *, opener: Node, index: int) -> Self:
         """Returns the context of the plan that ``opener`` made of its element with that index, which is read inside a task."""
         return RunContext.for_subplan(self, plan, opener=opener, index=index).without_workers()
+
+    def task_paces(self, meter: Meter) -> TaskPaces:
+        """Returns how much the workers do at once of the operation that has that meter, however many stages it becomes."""
+        paces: TaskPaces | None = self.learned.get(id(meter))
+        return self.learned.setdefault(id(meter), TaskPaces(self.policy.pace)) if paces is None else paces
 
     def gate(self, node: Node) -> Gate | None:
         """Returns the way to the workers for an operation that asked for some; None where it has none."""

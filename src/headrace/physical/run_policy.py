@@ -15,7 +15,7 @@ from headrace.optimize.rules import RULES
 from headrace.physical.budget import Budget
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.stage import Pace
-from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
+from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner, tuner_of
 from headrace.physical.workers.overlap_tuner import OverlapTuner
 from headrace.physical.workers.reading_place import ReadingPlace
 from headrace.physical.workers.ready_order import FIRST_READY, ReadyOrder
@@ -36,7 +36,7 @@ class RunPolicy:
         ready_order: which result comes next where any may.
         overlap: makes what decides whether a prefetch makes its elements in a thread or where they are asked for.
         reading_place: makes what decides whether a parallel interleave reads its datasets in workers.
-        concurrency: makes what decides how many calls run at once where that is left to headrace.
+        concurrency: gives what decides how many calls run at once where that is left to headrace.
         clock: what the blocks of a prefetch, of a generator and of the iterator are measured on.
     """
 
@@ -47,7 +47,7 @@ class RunPolicy:
     ready_order: ReadyOrder = FIRST_READY
     overlap: Callable[[], OverlapTuner] = OverlapTuner
     reading_place: Callable[[], ReadingPlace] = ReadingPlace
-    concurrency: Callable[[int, object], ConcurrencyTuner] = ConcurrencyTuner
+    concurrency: Callable[[int, tuple[object, ...]], ConcurrencyTuner] = tuner_of
     clock: Clock = MONOTONIC
 
 

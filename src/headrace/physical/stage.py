@@ -47,6 +47,7 @@ class Stage:
         # of thousands of operations few are asked for their positions, and each asks all that it reads.
         self._before: tuple[Cursor, int] = (cursor, 0)
         self._inside_s = 0.0
+        self._span_s = 0.0
         self._surplus: Block | None = None  # of a block that was longer than was asked for
 
     @holds(lambda at, _: (at["self"].meter.name, None))
@@ -62,7 +63,7 @@ class Stage:
         most = limit if self.granularity == 1 else max(limit // self.granularity, 1) * self.granularity
         if isinstance(item, Block) and len(item) > most:
             item, self._surplus = item.slice(0, most), item.slice(most, len(item))
-        span_s = time.perf_counter() - start
+        self._span_s = span_s = time.perf_counter() - start
         elements = len(item) if isinstance(item, Block) else 0
         self.meter.pulled(elements=elements, span_s=span_s, inside_s=self._inside_s)
         if isinstance(item, Block):
@@ -80,6 +81,24 @@ class Stage:
     @cursor.setter
     def cursor(self, position: Cursor) -> None:
         self._before = (position, 0)
+
+    @property
+    def own_s(self) -> float:
+        """How long the latest pull took, without what its inputs took."""
+        return self._span_s - self._inside_s
+
+    @property
+    def inside_s(self) -> float:
+        """How long its inputs took in the latest pull."""
+        return self._inside_s
+
+    @property
+    def holds_elements(self) -> bool:
+        """Whether it has read what it has not given yet, so that its input is ahead of it."""
+        return self._surplus is not None or self._holds_elements()
+
+    def _holds_elements(self) -> bool:
+        return False
 
     @property
     def is_spent(self) -> bool:

@@ -26,6 +26,7 @@ __all__ = [
     "DatasetOf",
     "HasPlan",
     "Node",
+    "Operation",
     "Spec",
     "UnaryNode",
     "function_label",
@@ -43,6 +44,12 @@ UNKNOWN_CARDINALITY: Final = -2
 _OURS: Final = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")  # noqa: PTH100, PTH118, PTH120 - no I/O
 
 
+class Operation:
+    """What tells one operation from others; what is learned of it while it runs may be kept as long as it is."""
+
+    __slots__ = ("__weakref__",)
+
+
 @frozen(kw_only=True, eq=False)
 class Node(Remembering):
     """One operation of a plan."""
@@ -55,7 +62,7 @@ class Node(Remembering):
 
     name: str | None = None
     # What was written, whatever rules make of it: nodes that were changed or copied are still this operation.
-    operation: object = dataclasses.field(default_factory=object, repr=False)
+    operation: object = dataclasses.field(default_factory=Operation, repr=False)
 
     @property
     def operations(self) -> tuple[object, ...]:

@@ -14,6 +14,7 @@ from headrace.observe.meter import Meter
 from headrace.physical.loops.chain import Chain
 from headrace.physical.loops.one_pass import Tally
 from headrace.physical.stage import Item, Pace, Stage
+from headrace.physical.workers.own_turn import OwnTurn
 
 __all__ = ["LoopStage"]
 
@@ -30,12 +31,21 @@ class LoopStage(Stage):
 
     Args:
         chain: what is done with elements.
-        meters: of each link; the last one is this stage's own.
+        meters: of each link, or one for all of them; the last one is this stage's own.
         counts: how many elements each enumerate of the chain has counted.
         input_stage: what is read.
+        turn: what the calls wait for, where no more than so many may run at once.
     """
 
-    def __init__(self, chain: Chain, meters: Sequence[Meter], counts: Sequence[int], input_stage: Stage) -> None:
+    def __init__(
+        self,
+        chain: Chain,
+        meters: Sequence[Meter],
+        counts: Sequence[int],
+        input_stage: Stage,
+        turn: OwnTurn | None = None,
+    ) -> None:
+        self._turn = turn
         self._chain = chain
         self._meters = meters
         self._counts = list(counts)
@@ -45,6 +55,9 @@ class LoopStage(Stage):
         self._next: deque[Item] = deque()  # what comes after what is delivered
         self._rest: tuple[Block, Sequence[int]] | None = None  # of a block that was not gone through to its end
         self._passing = _Passing()
+
+    def _holds_elements(self) -> bool:
+        return bool(self._next) or self._rest is not None
 
     def _is_spent(self) -> bool:
         return not self._next and self._rest is None and self.inputs[0].is_spent
@@ -109,8 +122,12 @@ class LoopStage(Stage):
     def _through(self, block: Block, numbers: Sequence[int], most: int) -> list[BlockOrFailure]:
         """Goes through so many elements of a block; what is left of it waits."""
         start_s = time.perf_counter()
-        tally = Tally.of(len(self._meters))
-        pieces, done = self._chain.run(block.slice(0, most), numbers, tally, start_s)
+        tally = Tally.of(len(self._chain.links))
+        taken = block.slice(0, most)
+        if self._turn is None:
+            pieces, done = self._chain.run(taken, numbers, tally, start_s)
+        else:
+            pieces, done = self._turn.call(lambda: self._chain.run(taken, numbers, tally, start_s))
         self._rest = None
         if done < len(block):
             self._rest = block.slice(done, len(block)), [number + done for number in numbers]
@@ -127,6 +144,11 @@ class LoopStage(Stage):
         for meter, passed, share in zip(self._meters[:-1], tally.passed, learned.shares, strict=False):
             meter.pulled(elements=passed, span_s=share * seconds, inside_s=0.0)
             self._inside_s += share * seconds
+
+    def stop(self) -> None:
+        if self._turn is not None:
+            self._turn.stop()
+        super().stop()
 
 
 def _is_block(piece: BlockOrFailure) -> bool:

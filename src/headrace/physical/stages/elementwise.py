@@ -16,16 +16,22 @@ from headrace.arguments import AUTOTUNE
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.cursor import CountedCursor, State, input_state
 from headrace.blocks.payload import Indexed, Zipped
+from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.loops.alone import filtered_alone, mapped_alone
 from headrace.physical.loops.collecting import chained, shared_chain
+from headrace.physical.loops.loop_stage import LoopStage
 from headrace.physical.lower import is_ordered, lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.elementwise_vectorized import PiecewiseStage, filter_whole, map_whole
 from headrace.physical.stages.skipping import BoundedSkipFailuresStage
 from headrace.physical.workers.batch_memory import BatchMemory
+from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
+from headrace.physical.workers.gates import Gate
+from headrace.physical.workers.own_turn import OwnTurn
 from headrace.physical.workers.parallel_stage import ParallelStage, UndeliveredStage
+from headrace.physical.workers.tuned_stage import TunedStage
 from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap
 from headrace.plan.node import Node
 from headrace.plan.vectorized import Vectorized
@@ -146,16 +152,52 @@ def _map_stage(
     make = _applied(maps, meter, context)
     if gate is None:
         return PiecewiseStage(make, upstream, meter)
-    return ParallelStage(
-        make,
+    parallel = _ParallelMaps(node, maps, make, gate, meter, context, map_index if not ordered else None)
+    if node.num_parallel_calls != AUTOTUNE:
+        return parallel.in_workers(upstream)
+    tuner = context.policy.concurrency(gate.calls, (maps[0].function, *node.operations))
+    return TunedStage(
         upstream,
         meter,
-        gate=gate,
-        ordered=ordered,
-        map_index=map_index,
-        budget=context.budget,
-        pace=context.policy.pace,
-        ready_order=context.policy.ready_order,
-        memory=BatchMemory(node.stacked, context.budget.share_bytes) if ordered and node.stacked else None,
-        tuned=context.policy.concurrency(gate.calls, maps[0].function) if node.num_parallel_calls == AUTOTUNE else None,
+        here=parallel.here,
+        beside=functools.partial(parallel.in_workers, tuner=tuner),
+        tuner=tuner,
+        paces=context.task_paces(meter),
     )
+
+
+@frozen
+class _ParallelMaps:
+    """Maps in a row that may run in workers, and what makes their stages; without ``map_index`` they keep the order."""
+
+    node: Map | MapChain | RandomMap
+    maps: tuple[Map, ...]
+    make: Callable[[Block], list[BlockOrFailure]]
+    gate: Gate
+    meter: Meter
+    context: StageContext
+    map_index: int | None
+
+    def in_workers(self, source: Stage, given: int = 0, tuner: ConcurrencyTuner | None = None) -> ParallelStage:
+        """Makes the stage that has workers call them, after so many elements."""
+        context, size = self.context, self.node.stacked if self.map_index is None else None
+        return ParallelStage(
+            self.make,
+            source,
+            self.meter,
+            gate=self.gate,
+            ordered=self.map_index is None,
+            map_index=self.map_index or 0,
+            budget=context.budget,
+            paces=context.task_paces(self.meter),
+            ready_order=context.policy.ready_order,
+            memory=BatchMemory(size, context.budget.share_bytes, given % size) if size else None,
+            tuner=tuner,
+        )
+
+    def here(self, source: Stage) -> Stage:
+        """Makes the stage that calls them in the thread that reads it, as if no workers had been asked for."""
+        turn = OwnTurn(self.gate, self.meter.name)
+        if any(isinstance(one.function, Vectorized) for one in self.maps):
+            return PiecewiseStage(self.make, source, self.meter, turn)
+        return LoopStage(shared_chain(self.meter, self.maps, self.context), [self.meter], (), source, turn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 
@@ -16,6 +17,7 @@ from headrace.observe.frames import Locals, holds
 from headrace.observe.meter import Meter
 from headrace.physical.loops.failing import failure_of, instead_of
 from headrace.physical.stage import Item, Stage
+from headrace.physical.workers.own_turn import OwnTurn
 from headrace.plan.elementwise import Filter, Map
 from headrace.plan.vectorized import Vectorized
 from headrace.semantics.calls import call_whole, is_true
@@ -65,11 +67,23 @@ def _singly(block: Block) -> list[Block]:
 
 
 class PiecewiseStage(Stage):
-    """A stage that makes some pieces of each block that it reads, in the thread of its driver."""
+    """A stage that makes some pieces of each block that it reads, in the thread of its driver.
 
-    def __init__(self, make: Callable[[Block], list[BlockOrFailure]], input_stage: Stage, meter: Meter) -> None:
+    Args:
+        make: makes them.
+        turn: what its calls wait for, where no more than so many may run at once.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[Block], list[BlockOrFailure]],
+        input_stage: Stage,
+        meter: Meter,
+        turn: OwnTurn | None = None,
+    ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
         self._make = make
+        self._turn = turn
         self._ready: list[BlockOrFailure] = []  # reversed: the next one is last
 
     def _pull(self, limit: int) -> Item:
@@ -77,5 +91,14 @@ class PiecewiseStage(Stage):
             item = self._read(self.inputs[0], limit)
             if not isinstance(item, Block):
                 return item
-            self._ready = self._make(item)[::-1]
+            make = functools.partial(self._make, item)
+            self._ready = (make() if self._turn is None else self._turn.call(make))[::-1]
         return self._ready.pop()
+
+    def _holds_elements(self) -> bool:
+        return bool(self._ready)
+
+    def stop(self) -> None:
+        if self._turn is not None:
+            self._turn.stop()
+        super().stop()

@@ -21,7 +21,10 @@ from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
+from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
+from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.parallel_stage import ParallelStage
+from headrace.physical.workers.tuned_stage import TunedStage
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.grouping import padded_batch, ragged_batch
@@ -217,6 +220,29 @@ class ChunkStage(BatchStage):
         return [block]
 
 
+class StackStage(Stage):
+    """Stacks the elements of whole batches, in the thread that reads it."""
+
+    def __init__(self, node: Batch, chunks: Stage, meter: Meter) -> None:
+        super().__init__(meter, (chunks,), chunks.cursor)
+        self._node = node
+        self._ready: list[Block | Failure] = []  # reversed: the next one is last
+
+    def _pull(self, limit: int) -> Item:
+        if not self._ready:
+            item = self._read(self.inputs[0], limit * self._node.batch_size)
+            if not isinstance(item, Block):
+                return item
+            self._ready = stacked_chunk(self._node, item)[::-1]
+        return self._ready.pop()
+
+    def _holds_elements(self) -> bool:
+        return bool(self._ready)
+
+    def _is_spent(self) -> bool:
+        return not self._ready and self.inputs[0].is_spent
+
+
 def stacked_chunk(node: Batch, block: Block) -> list[Block | Failure]:
     """Stacks a chunk into batches, in a worker; its length is that of whole batches, or it is the rest."""
     size = node.batch_size
@@ -238,17 +264,35 @@ def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
     gate = context.gate(node)
     if gate is None:
         return BatchStage(node, upstream, meter)
+    chunks = ChunkStage(node, upstream, meter)
+    if node.num_parallel_calls != AUTOTUNE:
+        return _stacked_in_workers(node, meter, context, gate, chunks)
+    tuner = context.policy.concurrency(gate.calls, node.operations)
+    return TunedStage(
+        chunks,
+        meter,
+        here=lambda source: StackStage(node, source, meter),
+        beside=lambda source, _: _stacked_in_workers(node, meter, context, gate, source, tuner),
+        tuner=tuner,
+        paces=context.task_paces(meter),
+        inputs_each=node.batch_size,
+    )
+
+
+def _stacked_in_workers(
+    node: Batch, meter: Meter, context: StageContext, gate: Gate, chunks: Stage, tuner: ConcurrencyTuner | None = None
+) -> ParallelStage:
     # Batches keep their order whatever ``deterministic`` says: in another one the state would be larger, and nothing faster.
     return ParallelStage(
         functools.partial(stacked_chunk, node),
-        ChunkStage(node, upstream, meter),
+        chunks,
         meter,
         gate=gate,
         ordered=True,
         map_index=0,
         budget=context.budget,
-        pace=context.policy.pace,
-        tuned=context.policy.concurrency(gate.calls, node) if node.num_parallel_calls == AUTOTUNE else None,
+        paces=context.task_paces(meter),
+        tuner=tuner,
     )
 
 

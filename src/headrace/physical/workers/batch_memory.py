@@ -99,17 +99,20 @@ class BatchMemory:
     Args:
         size: how many elements a batch has.
         most_bytes: how large a batch may be.
+        first: how many elements of the first batch others have made.
     """
 
-    def __init__(self, size: int, most_bytes: int) -> None:
+    def __init__(self, size: int, most_bytes: int, first: int = 0) -> None:
         self._size = size
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._batches: dict[int, _Batch] = {}
+        self._first = first
 
     def place(self, start: int, pieces: Iterable[Block | Failure]) -> list[Block | Failure]:
         """Copies the pieces' elements into the memory of their batches; ``start`` is the index of the first."""
         placed: list[Block | Failure] = []
+        start += self._first
         for piece in pieces:
             if isinstance(piece, Failure):
                 self._count(start, 1)

@@ -1,22 +1,28 @@
-"""How many calls of a map run at once, where that is left to headrace: one for each worker, or one.
+"""How many calls of an operation run at once, where that is left to headrace: one for each worker, or one.
 
 Threads that need Python's lock most of the time only hand it to and fro, and a hand-over costs more than to read a small
 file. No figure of one task tells that from waiting for a disk, where more threads are better: so both ways are measured,
 what an element takes alone and what it takes beside others, and now and then again. It begins in the thread that reads, so
 that an epoch of few cheap elements wakes nobody; what takes long goes to the workers after the first element.
 
-What was learned is kept as long as the function is: the next epoch begins with it.
+What is known belongs to what is called, and is kept as long as that: each turn of a repeat and the next epoch go on with it.
+Several threads may use one tuner; what they spoil for each other is an average.
 """
 
 from __future__ import annotations
 
+import math
 import weakref
+from collections import deque
 from typing import Any, Final
 
-__all__ = ["ConcurrencyTuner"]
+__all__ = ["ConcurrencyTuner", "tuner_of"]
 
-# A task that took so long says what an element takes; a shorter one is mostly the way there.
+# A task that took so long says what an element takes; shorter ones do so together.
 _MEASURABLE_S: Final = 1e-3
+# An experiment is to be short; and that one element is cheap says little about the next.
+_SHORT_S: Final = 2e-3
+_GROWTH: Final = 4
 # What takes so long an element loses nothing by a hand-over, and would lose a whole one by being tried alone.
 _SLOW_S: Final = 2e-2
 # What takes so long an element goes to the workers at once; what takes less, once so much work was done alone.
@@ -25,10 +31,14 @@ _ALONE_FIRST_S: Final = 32e-3
 # Tasks until the other way is tried again. Each time that nothing has changed it is left alone four times as long.
 _FIRST_INTERVAL: Final = 64
 _LAST_INTERVAL: Final = 4096
+# The latest tasks of each worker tell what an element takes.
+_TOLD_BY: Final = 4
+# A smaller part of the time is not worth workers, which could hide no more than that.
+_LEAST_SHARE: Final = 0.2
 # How much faster than one thread two must be: they also take twice the processor.
 _WORTH: Final = 1.1
 
-_LEARNED: Final[weakref.WeakKeyDictionary[Any, int]] = weakref.WeakKeyDictionary()
+_Task = tuple[float, float, int]
 
 
 class ConcurrencyTuner:
@@ -36,76 +46,138 @@ class ConcurrencyTuner:
 
     Args:
         most: the number of workers.
-        subject: what is called, or done: what was learned is kept as long as this.
     """
 
-    def __init__(self, most: int, subject: object) -> None:
+    def __init__(self, most: int) -> None:
+        self.now = 1
         self._most = most
-        self._subject = subject
-        self._seconds = {1: 0.0, most: 0.0}  # an element's, alone and beside others
-        self._interval = _FIRST_INTERVAL
-        self._settled = _learned(subject)  # the better way; None before both were tried
-        self.now = self._settled or 1
-        self._alone_s = 0.0 if self._settled is None else _ALONE_FIRST_S  # work before the other way is tried first
+        self._settled: int | None = None  # the better way; None before both were tried
+        # Of the latest tasks of each way: from when to when, and how many elements.
+        self._tasks: dict[int, deque[_Task]] = {way: deque() for way in (1, most)}
+        self._alone_s = 0.0  # work before the other way is tried first
         self._long_ones = 0  # in a row, since it began
-        self._left = _FIRST_INTERVAL  # tasks until something is decided
+        self._confirms_s: float | None = None  # what an element took alone, while that is looked at once more
+        self._interval = _FIRST_INTERVAL
+        self._left: float = _FIRST_INTERVAL  # tasks until the other way is tried
 
     @property
     def is_trying(self) -> bool:
         """Whether what runs now is an experiment, which should be short."""
         return self.now != self._settled
 
-    def observe(self, elements: int, seconds: float, beside: int) -> None:
-        """Learns from a task: how many elements it made, in which time, and how many tasks could run at once."""
+    @property
+    def most_here(self) -> int | None:
+        """How many elements to make at once in the thread that reads; None: as many as it asks for, as they are known to be cheap."""
+        if not self.is_trying:
+            return None
+        if not self._tasks[1]:
+            return 1
+        start_s, end_s, elements = self._tasks[1][-1]
+        return max(1, min(elements * _GROWTH, int(_SHORT_S * elements / max(end_s - start_s, 1e-9))))
+
+    def observe(self, elements: int, start_s: float, end_s: float, beside: int) -> None:
+        """Learns from a task.
+
+        Args:
+            elements: how many it made.
+            start_s: when it began to make them.
+            end_s: when it had made them.
+            beside: how many tasks could run at once.
+        """
         if self._most == 1 or beside != self.now:
             return  # it was given when the other way was gone
-        if self._alone_s < _ALONE_FIRST_S:
+        tasks, seconds = self._tasks[beside], end_s - start_s
+        tasks.append((start_s, end_s, elements))
+        if self._settled == beside:
+            if len(tasks) > _TOLD_BY * beside:
+                tasks.popleft()
+            self._left -= min(1.0, seconds / _MEASURABLE_S)
+            if self._left <= 0:
+                self._look()
+        elif self._settled is None and beside == 1 and self._confirms_s is None:
             self._begin(elements, seconds)
-            return
-        if self._settled is None and seconds < _MEASURABLE_S:
-            return
-        before = self._seconds[beside]
-        self._seconds[beside] = seconds / elements if not before else (before + seconds / elements) / 2
-        self._left -= 1
-        if self._left <= 0:
-            self._decide()
+        elif len(tasks) >= beside and sum(end_s - start_s for start_s, end_s, _ in tasks) >= beside * _MEASURABLE_S:
+            self._compare()
 
     def _begin(self, elements: int, seconds: float) -> None:
         """Goes over to the workers when that is worth a look."""
+        if len(self._tasks[1]) > _TOLD_BY:
+            self._tasks[1].popleft()
         self._long_ones = self._long_ones + 1 if seconds > _LONG_S * elements else 0
         # The first may only be slow because it is: what is imported, opened or compiled then.
         is_long = self._long_ones > 1 or seconds > _SLOW_S * elements
         self._alone_s = _ALONE_FIRST_S if is_long else self._alone_s + seconds
-        if self._alone_s >= _ALONE_FIRST_S:
-            self._seconds[1] = seconds / elements
-            self.now = self._left = self._most
+        if is_long:
+            self._try(self._most)
+        elif self._alone_s >= _ALONE_FIRST_S:
+            self._look()
 
-    def _decide(self) -> None:
-        other = self._most if self.now == 1 else 1
-        if (self._seconds[1] or self._seconds[self._most]) > _SLOW_S:
+    def _look(self) -> None:
+        """Tries the other way, where something can be gained by it."""
+        if self.now == 1 and self._share() < _LEAST_SHARE:
+            self._settle(1)
+        elif self.now != 1 and self._slowest_s() > _SLOW_S:
             self._settle(self._most)
-        elif self.is_trying and self._seconds[other]:
-            self._settle(self._most if self._seconds[self._most] * _WORTH < self._most * self._seconds[1] else 1)
         else:
-            self._seconds[other] = 0.0
-            self.now, self._left = other, other  # a task for each worker tells
+            self._try(self._most if self.now == 1 else 1)
+
+    def _try(self, way: int) -> None:
+        self._tasks[way].clear()
+        self.now = way
+
+    def _compare(self) -> None:
+        """Settles, after an experiment; for workers only when they have won twice, against what an element took before and after."""
+        alone_s, beside_s = self._element_s(1), self._element_s(self._most)
+        if self._confirms_s is not None:
+            alone_s = min(alone_s, self._confirms_s)
+        is_better = beside_s * _WORTH < alone_s
+        if is_better and self.now != 1 and self._slowest_s() <= _SLOW_S:
+            self._confirms_s = alone_s
+            self._try(1)
+        else:
+            self._confirms_s = None
+            self._settle(self._most if is_better else 1)
+
+    def _share(self) -> float:
+        """Returns what part of the time is spent on this alone: so much workers can hide at most."""
+        tasks = self._tasks[1]
+        whole_s = tasks[-1][1] - tasks[0][1]
+        return sum(end_s - start_s for start_s, end_s, _ in [*tasks][1:]) / whole_s if whole_s > 0 else 1.0
+
+    def _slowest_s(self) -> float:
+        """Returns what an element takes lately, by itself."""
+        return max(((end_s - start_s) / elements for start_s, end_s, elements in self._tasks[self.now]), default=0.0)
+
+    def _element_s(self, way: int) -> float:
+        """Returns how long it takes until one element more is there: time in which several tasks run counts once.
+
+        A task that needs Python's lock takes no longer beside others, once it has begun: it begins when they have ended.
+        """
+        covered_s, until_s = 0.0, -math.inf
+        for start_s, end_s, _ in sorted(self._tasks[way]):
+            covered_s += max(0.0, end_s - max(start_s, until_s))
+            until_s = max(until_s, end_s)
+        return covered_s / max(1, sum(elements for _, _, elements in self._tasks[way]))
 
     def _settle(self, better: int) -> None:
         self._interval = min(4 * self._interval, _LAST_INTERVAL) if better == self._settled else _FIRST_INTERVAL
         self.now = self._settled = better
         self._left = self._interval
-        _learn(self._subject, better)
 
 
-def _learned(subject: object) -> int | None:
-    try:
-        return _LEARNED.get(subject)
-    except TypeError:  # nothing can refer to it weakly
-        return None
+_TUNERS: Final[weakref.WeakKeyDictionary[Any, dict[int, ConcurrencyTuner]]] = weakref.WeakKeyDictionary()
 
 
-def _learn(subject: object, calls: int) -> None:
-    try:
-        _LEARNED[subject] = calls
-    except TypeError:
-        return
+def tuner_of(most: int, subjects: tuple[object, ...]) -> ConcurrencyTuner:
+    """Returns the tuner of what is called.
+
+    Args:
+        most: the number of workers.
+        subjects: what is called, or done: what is known is kept as long as the first of them to which anything can refer weakly.
+    """
+    for subject in subjects:
+        try:
+            return _TUNERS.setdefault(subject, {}).setdefault(most, ConcurrencyTuner(most))
+        except TypeError:  # nothing can refer to it weakly
+            continue
+    return ConcurrencyTuner(most)

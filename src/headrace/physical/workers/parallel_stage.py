@@ -32,7 +32,7 @@ from headrace.queues.channel import EMPTY, Channel
 from headrace.semantics.elementwise import DeliveredRuns
 from headrace.semantics.failures import input_changed
 
-__all__ = ["ParallelStage", "UndeliveredStage"]
+__all__ = ["ParallelStage", "TaskPaces", "UndeliveredStage"]
 
 # A task wakes two threads, each of which waits for Python's lock and finds a cold cache: a third of a millisecond of work
 # beside one, on two cores (docs/decisions/0053).
@@ -41,8 +41,23 @@ _TASK_S: Final = 8e-3
 _READ_S: Final = 4 * _TASK_S
 # A part of a read that is short beside it: what is made within that is not worth a read more.
 _MOMENT: Final = 16
-# A task that is run here, or only tries how many should run at once, is this part of another: it is not handed over.
+# A task that only tries how many should run at once is this part of another.
 _SHORT: Final = 4
+
+
+class TaskPaces:
+    """How much is read and made at once, for all stages that an operation becomes in a run: each goes on where one was.
+
+    Attributes:
+        making: how much a task is.
+        reading: how much is read at most for one.
+    """
+
+    __slots__ = ("making", "reading")
+
+    def __init__(self, pace: Callable[..., Pace] = Pace) -> None:
+        self.making = pace(target_s=_TASK_S)
+        self.reading = pace(target_s=_READ_S)
 
 
 @dataclasses.dataclass(slots=True)
@@ -52,7 +67,7 @@ class _Task:
     start: int  # the index of its first element among all that the stage has read
     elements: int
     nbytes: int
-    beside: int = 1  # how many could run at once when it was given to the workers
+    start_s: float = 0.0  # when a worker began with it
     seconds: float = 0.0
     made: list[BlockOrFailure] | None = None  # reversed: the next one is last; written by the worker
     # What is left of it to be handed on; None until the driver has heard of it.
@@ -81,24 +96,24 @@ class ParallelStage(Stage):
         ordered: bool,
         map_index: int,
         budget: Budget,
-        pace: Callable[..., Pace] = Pace,
+        paces: TaskPaces | None = None,
         ready_order: ReadyOrder = FIRST_READY,
         memory: BatchMemory | None = None,
-        tuned: ConcurrencyTuner | None = None,
+        tuner: ConcurrencyTuner | None = None,
     ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
         self._make = make
         self._memory = memory
         self._calls = calls = gate.calls
-        self._tuned = tuned
+        self._tuner = tuner
         self._gate = gate
         # Two tasks a worker: while one runs, the next is ready already.
         self._window = 2 * calls if calls > 1 else 1
         self._budget = budget
         # A block must not take more than its part of the bytes that the window may hold.
-        self._pace = pace(bytes_limit=self._most_bytes_a_block(), target_s=_TASK_S)
-        self._here = pace(bytes_limit=self._most_bytes_a_block(), target_s=_TASK_S / _SHORT)
-        self._reading = pace(target_s=_READ_S)
+        paces = paces or TaskPaces()
+        self._pace, self._reading = paces.making, paces.reading
+        self._pace.bytes_limit = self._most_bytes_a_block()
         self._read_s = 0.0  # how long the latest read took
         self._reads_slowly = False  # so that reading, and not the work, is what the next result waits for
         self._tasks: deque[_Task] = deque()  # in the order of the input
@@ -108,6 +123,7 @@ class ParallelStage(Stage):
         self._read_elements = 0
         self._ended = False
         self._closed = False
+        self.reads_on = True  # False: only what it has read is made and given
         self._ready_order = ready_order
         self._delivery = None if ordered else UnorderedDelivery(input_stage.cursor, map_index)
 
@@ -119,7 +135,7 @@ class ParallelStage(Stage):
                 return self._delivered(task, limit)
             self._fill()
             if not self._tasks:
-                assert self._ended  # where nothing runs, there is always room for one more
+                assert self._ended or not self.reads_on  # where nothing runs, there is always room for one more
                 return None
             if self._deliverable() is None and self._running:
                 self._wait()
@@ -155,7 +171,7 @@ class ParallelStage(Stage):
 
     def _fill(self) -> None:
         """Gives the workers what the window has room for."""
-        while not self._ended and len(self._tasks) < self._window and self._may_begin() and self._has_room():
+        while self.reads_on and not self._ended and len(self._tasks) < self._window and self._has_room():
             item = self._timed_read()
             if item is None:
                 self._ended = True
@@ -189,18 +205,8 @@ class ParallelStage(Stage):
                 self._account(self._done.get(timeout_s=moment_s))
         return self._deliverable() is not None
 
-    def _may_begin(self) -> bool:
-        # Where a number of calls was asked for, the next tasks are ready: then a worker never waits for the driver.
-        if self._tuned is None:
-            return True
-        if self._tuned.now == 1:  # what is made here is handed on before the next
-            return not self._tasks
-        return self._tuned.now == self._calls or self._running < self._tuned.now
-
     def _size(self) -> int:
-        if self._tuned is not None and self._tuned.now == 1:
-            return min(self._reading.size, self._here.size)
-        short = self._tuned is not None and self._tuned.is_trying
+        short = self._tuner is not None and self._tuner.is_trying
         return min(self._reading.size, max(1, self._pace.size // _SHORT) if short else self._pace.size)
 
     def _most_bytes_a_block(self) -> int:
@@ -212,7 +218,7 @@ class ParallelStage(Stage):
 
     def _take_in(self, item: Block | Failure) -> None:
         elements = _elements_of(item)
-        task = _Task(self._read_elements, elements, 0, self._calls if self._tuned is None else self._tuned.now)
+        task = _Task(self._read_elements, elements, 0)
         self._read_elements += elements
         if self._delivery is not None:
             self._delivery.read(task.start, item)
@@ -221,13 +227,7 @@ class ParallelStage(Stage):
             task.pieces = [item]
             return
         self._running += 1
-        # To hand a single task over would only cost.
-        is_alone = task.beside == 1 and self._tuned is not None
-        if is_alone and self._gate.run_here(functools.partial(self._make_all, task, item)):
-            self._inside_s += task.seconds  # counted as a worker's time, so not as the driver's own as well
-            self._account(task)
-        else:
-            self._gate.submit(functools.partial(self._work, task, item))
+        self._gate.submit(functools.partial(self._work, task, item))
 
     def _work(self, task: _Task, block: Block) -> None:
         """Makes the pieces of a block, in a worker."""
@@ -247,7 +247,7 @@ class ParallelStage(Stage):
         if self._memory is not None:
             pieces = self._memory.place(task.start, pieces)
         task.nbytes = sum(piece.payload.nbytes for piece in pieces if isinstance(piece, Block))
-        task.seconds = time.perf_counter() - start
+        task.start_s, task.seconds = start, time.perf_counter() - start
         task.made = list(reversed(pieces))
 
     def _collect(self) -> None:
@@ -270,21 +270,25 @@ class ParallelStage(Stage):
         self.meter.worked(task.seconds)
         self._pace.bytes_limit = self._most_bytes_a_block()
         self._pace.observe(task.elements, task.seconds, task.nbytes)
-        if task.beside == 1:
-            self._here.bytes_limit = self._pace.bytes_limit
-            self._here.observe(task.elements, task.seconds, task.nbytes)
-        if self._tuned is not None:
-            self._tuned.observe(task.elements, task.seconds, task.beside)
+        if self._tuner is not None:
+            self._tuner.observe(task.elements, task.start_s, task.start_s + task.seconds, self._calls)
 
     def stop(self) -> None:
         self._done.close(cancel_pending_enqueues=True)
         super().stop()
 
-    def close(self) -> None:
+    def _holds_elements(self) -> bool:
+        return bool(self._tasks)
+
+    def let_go(self) -> None:
+        """Gives back what it holds, where another stage goes on with its input."""
         self._closed = True  # tasks that did not begin yet need not
         self._tasks.clear()
         if self._memory is not None:
             self._memory.close()
+
+    def close(self) -> None:
+        self.let_go()
         super().close()
 
 

@@ -5,30 +5,36 @@ from __future__ import annotations
 import threading
 import time
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.elements import fail_on
-from tests.laws.running import NeverAhead, Restless, Way, assert_same, elements_of, in_blocks_of
+from tests.laws.running import Alone, NeverAhead, Restless, Way, assert_same, elements_of, in_blocks_of, running
 
 import headrace as hr
-from headrace.physical.workers import concurrency_tuner as tuned_calls
-from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
+from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner, tuner_of
 
 
-def fed(calls: ConcurrencyTuner, alone_s: float, beside_s: float, tasks: int, *, elements: int = 10) -> list[int]:
-    """How many could run at once in each of so many tasks, whose elements take so long."""
-    seen = []
-    for _ in range(tasks):
-        seen.append(calls.now)
-        calls.observe(elements, elements * (alone_s if calls.now == 1 else beside_s), calls.now)
-    return seen
+def fed(
+    calls: ConcurrencyTuner, alone_s: float, beside_s: float, tasks: int, *, elements: int = 10, in_turns: bool = False
+) -> list[int]:
+    """How many could run at once in each of so many tasks, whose elements take so long; those of workers run at once, or in turns."""
+    seen: list[int] = []
+    now_s = 0.0
+    while len(seen) < tasks:
+        now = calls.now
+        took_s = elements * (alone_s if now == 1 else beside_s)
+        for number in range(now):
+            start_s = now_s + number * took_s * in_turns
+            seen.append(now)
+            calls.observe(elements, start_s, start_s + took_s, now)
+        now_s += took_s * (now if in_turns else 1)
+    return seen[:tasks]
 
 
 @given(st.integers(2, 64), st.floats(2e-3, 1e-2), st.floats(0.1, 10))
 def test_the_faster_way_is_found_and_the_other_tried_ever_less(most: int, alone_s: float, slower: float) -> None:
     beside_s = alone_s * most * slower
-    calls = ConcurrencyTuner(most, lambda x: x)
+    calls = ConcurrencyTuner(most)
     seen = fed(calls, alone_s, beside_s, 2000)
     better = most if slower * 1.1 < 1 else 1
     assert seen[0] == 1
@@ -39,7 +45,7 @@ def test_the_faster_way_is_found_and_the_other_tried_ever_less(most: int, alone_
 
 @given(st.integers(2, 64), st.floats(1e-5, 9e-4), st.floats(0.1, 10))
 def test_what_is_cheap_is_made_alone_for_a_while(most: int, alone_s: float, slower: float) -> None:
-    calls = ConcurrencyTuner(most, lambda x: x)
+    calls = ConcurrencyTuner(most)
     seen = fed(calls, alone_s, alone_s * most * slower, 20_000, elements=1_000)
     alone = seen.index(most)
     assert 32e-3 <= alone * 1_000 * alone_s <= 32e-3 + 1_000 * alone_s
@@ -48,7 +54,7 @@ def test_what_is_cheap_is_made_alone_for_a_while(most: int, alone_s: float, slow
 
 
 def test_what_changes_is_noticed() -> None:
-    calls = ConcurrencyTuner(2, lambda x: x)
+    calls = ConcurrencyTuner(2)
     fed(calls, 1e-3, 4e-3, 40)
     assert calls.now == 1
     seen = fed(calls, 1e-3, 1e-3, 200)
@@ -56,32 +62,39 @@ def test_what_changes_is_noticed() -> None:
 
 
 def test_what_takes_long_is_made_alone_once_and_never_again() -> None:
-    assert fed(ConcurrencyTuner(4, lambda x: x), 1.0, 1.0, 100) == [1, *[4] * 99]
+    assert fed(ConcurrencyTuner(4), 1.0, 1.0, 100) == [1, *[4] * 99]
 
 
 def test_a_first_element_that_alone_takes_long_says_nothing() -> None:
-    calls = ConcurrencyTuner(4, lambda x: x)
-    calls.observe(1, 0.01, 1)
+    calls = ConcurrencyTuner(4)
+    calls.observe(1, 0.0, 0.01, 1)
     assert set(fed(calls, 1e-6, 1e-6, 100)) == {1}
 
 
 def test_short_tasks_wake_nobody() -> None:
-    assert set(fed(ConcurrencyTuner(4, lambda x: x), 1e-6, 1e-6, 100)) == {1}
+    assert set(fed(ConcurrencyTuner(4), 1e-6, 1e-6, 100)) == {1}
 
 
-def test_the_next_epoch_begins_with_what_was_learned() -> None:
+def test_python_code_of_two_workers_that_takes_turns_gains_nothing_however_short_a_task_is() -> None:
+    calls = ConcurrencyTuner(2)
+    fed(calls, 1e-5, 1e-5, 100, elements=200, in_turns=True)
+    assert calls.now == 1
+
+
+def test_the_next_epoch_and_another_turn_go_on_with_what_was_learned() -> None:
     def function(x: int) -> int:
         return x
 
-    fed(ConcurrencyTuner(2, function), 1e-3, 4e-3, 40)
-    assert ConcurrencyTuner(2, function).now == 1
-    fed(ConcurrencyTuner(2, function), 4e-3, 1e-3, 200)
-    assert ConcurrencyTuner(2, function).now == 2
+    fed(tuner_of(2, (function,)), 1e-3, 4e-3, 40)
+    assert tuner_of(2, (function,)) is tuner_of(2, (function,))
+    assert tuner_of(2, (function,)).now == 1
+    assert tuner_of(4, (function,)) is not tuner_of(2, (function,))
 
 
-def test_a_function_that_nothing_refers_to_weakly_is_learned_anew() -> None:
-    fed(ConcurrencyTuner(2, np.sin), 1e-3, 4e-3, 40)
-    assert ConcurrencyTuner(2, np.sin).now in {1, 2}
+def test_of_a_function_that_nothing_refers_to_weakly_the_operation_learns() -> None:
+    operation = hr.Dataset.range(1).map(str.lower).__headrace_plan__().operation
+    assert tuner_of(2, (str.lower, operation)) is tuner_of(2, (str.lower, operation))
+    assert tuner_of(2, (str.lower,)) is not tuner_of(2, (str.lower,))
 
 
 @given(st.integers(0, 300), st.integers(1, 9), st.booleans())
@@ -118,8 +131,8 @@ def test_what_runs_in_the_driver_counts_once() -> None:
             pass
         return x
 
-    tuned_calls._learn(busy, 1)  # its first interval runs in the driver, and this epoch is shorter
-    with iter(hr.Dataset.range(40).map(busy, num_parallel_calls=hr.AUTOTUNE)) as iterator:
+    made = hr.Dataset.range(40).map(busy, num_parallel_calls=hr.AUTOTUNE)
+    with running(made, Way(hr.Options(), concurrency=Alone)) as iterator:
         assert len(list(iterator)) == 40
         stats = iterator.stats()
     assert 0.04 <= stats.stages[1].busy_s <= stats.elapsed_s

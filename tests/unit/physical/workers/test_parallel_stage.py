@@ -17,7 +17,6 @@ from headrace.observe.meter import Meter
 from headrace.physical.budget import Budget
 from headrace.physical.stage import Item, Stage
 from headrace.physical.workers import parallel_stage as parallel
-from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.parallel_stage import ParallelStage
 from headrace.queues.channel import EMPTY, Channel
@@ -73,28 +72,17 @@ class HeardOfLate(Channel[Any]):
         return EMPTY
 
 
-def run_at_once(task: Callable[[], None]) -> bool:
-    task()
-    return True
-
-
 @pytest.mark.parametrize("ordered", [True, False])
-@pytest.mark.parametrize("most", [2, CALLS])
-def test_a_result_that_is_not_told_of_yet_is_no_end(monkeypatch: pytest.MonkeyPatch, ordered: bool, most: int) -> None:
-    tuned = ConcurrencyTuner(most, lambda number: number)
-    tuned.now = 1  # one task is tried alone, so that none begins beside it
-    gate = Gate(Here(), CALLS)
-    monkeypatch.setattr(gate, "run_here", run_at_once)
+def test_a_result_that_is_not_told_of_yet_is_no_end(ordered: bool) -> None:
     numbers = Numbers(0.0, [0.0])
     stage = ParallelStage(
         lambda block: [block],
         numbers,
         Meter("map"),
-        gate=gate,
+        gate=Gate(Here(), CALLS),
         ordered=ordered,
         map_index=0,
         budget=Budget(1 << 30),
-        tuned=tuned,
     )
     stage._done = HeardOfLate(capacity=2 * CALLS, name="late")
     came: list[Any] = []

@@ -1,0 +1,60 @@
+"""Calls of a parallel operation in the thread that wants their results: they take a turn as those in workers do.
+
+So of the operation no more calls run at once than may, however many threads read it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TypeVar
+
+from headrace.observe.frames import waits
+from headrace.physical.workers.gates import Gate
+from headrace.queues.channel import Channel
+
+__all__ = ["OwnTurn"]
+
+T = TypeVar("T")
+
+
+class OwnTurn:
+    """Makes calls of an operation when there is a turn for them: here, or in the worker that has the next one.
+
+    Args:
+        gate: the way to the operation's turns.
+        name: of the operation.
+    """
+
+    def __init__(self, gate: Gate, name: str) -> None:
+        self._gate = gate
+        self._done: Channel[None] = Channel(capacity=1, name=name)
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Returns what the function returns.
+
+        Raises:
+            CancelledError: it was stopped while it waited for a turn.
+            OutOfRangeError: it was stopped before.
+        """
+        made: list[T] = []
+        if not self._gate.run_here(lambda: made.append(function())):
+            self._gate.submit(functools.partial(self._work, function, made))
+            self._wait()
+        return made[0]
+
+    def _work(self, function: Callable[[], T], made: list[T]) -> None:
+        try:
+            made.append(function())
+        except BaseException as error:  # noqa: BLE001 - what is not the user's Exception must still end the run, not a worker
+            self._done.fail(error)
+            return
+        self._done.put_nowait(None)
+
+    @waits
+    def _wait(self) -> None:
+        self._done.get()
+
+    def stop(self) -> None:
+        """Ends a wait for a turn; safe from any thread."""
+        self._done.close(cancel_pending_enqueues=True)
