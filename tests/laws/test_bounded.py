@@ -518,3 +518,54 @@ def test_a_source_that_becomes_slow_is_read_as_far_ahead_as_was_asked_for(buffer
             assert next(iterator) == number
             at_rest(iterator)
             assert source.begun <= number + 1 + buffer + 1
+
+
+# Plans of a function, and how many elements are made of 1,000 calls.
+CALLING: dict[str, tuple[Callable[[Callable[[int], int]], hr.Dataset], int]] = {
+    "repeat": (lambda f: hr.Dataset.range(90).map(f).repeat(), 1_000),
+    "repeat of pairs": (lambda f: hr.Dataset.range(90).map(f).enumerate().repeat(), 1_000),
+    "repeat of batches": (lambda f: hr.Dataset.range(90).map(f).batch(7).repeat(), 11 * 13 + 1),
+    "flat_map": (lambda f: hr.Dataset.counter().flat_map(lambda _: hr.Dataset.range(90).map(f)), 1_000),
+    "flat_map of two": (
+        lambda f: hr.Dataset.counter().flat_map(lambda _: hr.Dataset.range(90).map(lambda x: x).map(f).enumerate()),
+        1_000,
+    ),
+    "flat_map of failures": (
+        lambda f: hr.Dataset.counter().flat_map(
+            lambda _: hr.Dataset.range(90).map(lambda x: 1 // 0 if f(x) else x, on_error=lambda _: 0)
+        ),
+        1_000,
+    ),
+    "flat_map of filtered": (
+        lambda f: hr.Dataset.counter().flat_map(lambda _: hr.Dataset.range(90).filter(lambda x: f(x) % 2 == 0)),
+        500,
+    ),
+    "flat_map of batches": (
+        lambda f: hr.Dataset.counter().flat_map(lambda _: hr.Dataset.range(90).map(f).batch(7)),
+        11 * 13 + 1,
+    ),
+    "interleave": (
+        lambda f: hr.Dataset.counter().interleave(
+            lambda _: hr.Dataset.range(90).map(f), cycle_length=2, block_length=5
+        ),
+        1_000 - 90,  # some of the other slot's may be there, too
+    ),
+}
+
+
+@given(
+    st.sampled_from(sorted(CALLING)),
+    st.sampled_from([None, [1000], [300, 7], [1]]),
+    st.sampled_from([0, 1, 50]),
+    st.sampled_from(OVERLAPS),
+)
+def test_what_a_function_made_before_it_became_slow_is_there_after_a_few_slow_calls(
+    plan: str, sizes: list[int] | None, buffer: int, overlap: type[OverlapTuner]
+) -> None:
+    source = SlowSource(quick=1_000)
+    source.allow(MOST_SLOW_ONES)
+    make, count = CALLING[plan]
+    with source.running(make(source.work).prefetch(buffer), pace=paced(sizes), overlap=overlap) as iterator:
+        assert len([next(iterator) for _ in range(count)]) == count
+        source.allow(2_000)  # for what is read ahead meanwhile, and must end
+    assert not source.was_starved

@@ -7,25 +7,31 @@ elements and failures, positions and origins, and the same counts.
 
 What always holds:
 - A case knows whether it can do its operation before any function of the user's is called.
-- Functions are called on no more elements than there is room for, as in a stage that was asked for so many.
+- Functions are called on no more elements than there is room for, as in a stage that was asked for so many. Where they suddenly
+  take long, a stage goes on after what was made.
 - What holds no functions is made whole, up to ``MOST_ELEMENTS``: that is quick, and to cut it costs next to nothing.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.columns import Columns
-from headrace.blocks.cursor import IndexCursor
+from headrace.blocks.cursor import IndexCursor, State
+from headrace.frozen import frozen
 from headrace.observe.meter import Meter
+from headrace.physical.context import StageContext
+from headrace.physical.loop_policy import LoopPolicy
+from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.buffering import Prefetch
-from headrace.plan.node import Node
-from headrace.semantics.meters import Meters
+from headrace.plan.elementwise import Filter, Map
+from headrace.plan.node import Node, UnaryNode
 
 __all__ = [
     "MOST_BYTES",
@@ -35,6 +41,7 @@ __all__ = [
     "Making",
     "Pieces",
     "SmallPlans",
+    "TakesLong",
     "as_stage",
     "is_small",
     "makes_at_once",
@@ -49,6 +56,9 @@ C = TypeVar("C", bound=Case)
 MOST_ELEMENTS: Final = 4096
 # Copied whole, as into a batch or into a block with others: as long as a few calls take.
 MOST_BYTES: Final = 1 << 16
+# Between two looks at the clock, which cost little beside so many calls: so many may suddenly take long, and what comes after
+# them may need some more.
+_ROWS_A_LOOK: Final = 8
 
 _cases: Final[dict[type[Node], Case]] = {}
 _START: Final = IndexCursor(0)
@@ -106,19 +116,19 @@ class SmallPlans:
     """Makes the elements of the plans that the function of one operation makes.
 
     Args:
-        meters: the run's counters.
-        within: the names of the operations whose functions made the plans.
+        context: of that operation.
+        opener: it, where its function makes the plans.
     """
 
-    def __init__(self, meters: Meters, within: tuple[object, ...]) -> None:
-        self._meters = meters
-        self._within = within
+    def __init__(self, context: StageContext, opener: Node | None = None) -> None:
+        within = context.within if opener is None else (*context.within, opener.label)
+        self._context = dataclasses.replace(context, within=within)
         # Of operations as they were written: the label of each node, which names its meter, takes longer to find. The value
         # keeps what the key names.
         self._known: dict[tuple[object, ...], tuple[Meter, object]] = {}
 
-    def elements(self, plan: Node, room: int) -> Pieces | None:
-        """Returns all elements of a plan; None where only its stages can give them.
+    def elements(self, plan: Node, room: int) -> Pieces | Stage | None:
+        """Returns all elements of a plan, or a stage that has the first ones ready; None where only its stages can give them.
 
         Args:
             plan: as the function made it.
@@ -127,13 +137,17 @@ class SmallPlans:
         plan = _without_prefetch(plan)
         if type(plan) not in _cases:
             return None
-        making = Making(room)
-        pieces = making.of(plan, MOST_ELEMENTS)
-        if pieces is None:
+        making = Making(room, self._context.policy.loops)
+        found: Pieces | Stage | None
+        try:
+            found = making.of(plan, MOST_ELEMENTS)
+        except TakesLong as cut:
+            found = lower(_with_begun(plan, cut), None, self._context)
+        if found is None:
             return None
         for node, elements, span_s, inside_s in making.done:
             self._meter(node).pulled(elements=elements, span_s=span_s, inside_s=inside_s)
-        return pieces
+        return found
 
     def _meter(self, node: Node) -> Meter:
         functions = node.functions()
@@ -143,11 +157,11 @@ class SmallPlans:
         elif type(function) is FunctionType and len(functions) == 1:
             key = (type(node), node.name, function.__qualname__, id(function.__code__))
         else:
-            return self._meters.of(node, self._within)
+            return self._context.meter(node)
         found = self._known.get(key)
         if found is None:
             kept = None if function is None else function.__code__
-            found = self._known[key] = (self._meters.of(node, self._within), kept)
+            found = self._known[key] = (self._context.meter(node), kept)
         return found[0]
 
 
@@ -156,12 +170,15 @@ class Making:
 
     Args:
         room: on how many elements functions may be called.
+        policy: of the chains of the run.
     """
 
-    __slots__ = ("_inside_s", "done", "has_called", "room")
+    __slots__ = ("_inside_s", "done", "has_called", "patience", "room")
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, room: int, policy: LoopPolicy) -> None:
         self.room = room
+        patience = policy.patience()
+        self.patience = patience._replace(rows_a_look=min(patience.rows_a_look, _ROWS_A_LOOK))
         self.done: list[
             tuple[Node, int, float, float]
         ] = []  # a node, its elements, its seconds, and those of its inputs
@@ -176,11 +193,15 @@ class Making:
             return None
         before_s, self._inside_s = self._inside_s, 0.0
         start = time.perf_counter()
-        pieces = case(node, self, room)
+        try:
+            pieces = case(node, self, room)
+        except TakesLong as cut:
+            if cut.node is node:
+                self.done.append((node, _elements(cut.made), time.perf_counter() - start, self._inside_s))
+            raise
         span_s = time.perf_counter() - start
         if pieces is not None:
-            elements = sum([len(piece) for piece in pieces if type(piece) is Block])
-            self.done.append((node, elements, span_s, self._inside_s))
+            self.done.append((node, _elements(pieces), span_s, self._inside_s))
         self._inside_s = before_s + span_s
         return pieces
 
@@ -199,6 +220,59 @@ class Making:
         return pieces
 
 
+def _elements(pieces: Pieces) -> int:
+    return sum([len(piece) for piece in pieces if type(piece) is Block])
+
+
+class TakesLong(Exception):  # noqa: N818 - no error: what was made so far, and what is left to do
+    """Raised where the function of an operation takes so long that what was made should not wait for the rest.
+
+    Args:
+        node: the operation.
+        made: what became of the first elements.
+        left: what the others are made of.
+    """
+
+    def __init__(self, node: Map | Filter, made: Pieces, left: Pieces) -> None:
+        super().__init__()
+        self.node = node
+        self.made = made
+        self.left = left
+
+
+@frozen(kw_only=True, eq=False)
+class _Given(Node):
+    """Stands for what is there of an operation's elements."""
+
+    op: ClassVar[str] = "given"
+    pieces: Pieces
+
+
+@frozen(kw_only=True, eq=False)
+class _Begun(UnaryNode):
+    """An operation on what is left, and what became of the elements before that."""
+
+    op: ClassVar[str] = "begun"
+    made: Pieces
+
+
+def _with_begun(plan: Node, cut: TakesLong) -> Node:
+    """Returns a plan in which an operation goes on after what was made."""
+    if plan is cut.node:
+        return _Begun(input=dataclasses.replace(cut.node, input=_Given(pieces=cut.left)), made=cut.made)
+    return plan.with_inputs(tuple([_with_begun(node, cut) for node in plan.inputs]))
+
+
+@lower.register
+def _given(node: _Given, _state: State | None, _context: StageContext) -> Stage:
+    return GivenStage(node.pieces)
+
+
+@lower.register
+def _begun(node: _Begun, _state: State | None, context: StageContext) -> Stage:
+    return _BegunStage(node.made, lower(node.input, None, context))
+
+
 class GivenStage(Stage):
     """Pieces that are there; without any, at its end."""
 
@@ -208,6 +282,17 @@ class GivenStage(Stage):
 
     def _pull(self, limit: int) -> Item:
         return self._left.pop() if self._left else None
+
+
+class _BegunStage(Stage):
+    """Pieces that are there, and what a stage gives after them."""
+
+    def __init__(self, made: Pieces, rest: Stage) -> None:
+        super().__init__(Meter("given"), (rest,), made[0].cursor if made else rest.cursor)
+        self._made = made[::-1]
+
+    def _pull(self, limit: int) -> Item:
+        return self._made.pop() if self._made else self._read(self.inputs[0], limit)
 
 
 def as_stage(pieces: Sequence[Pieces], make: Callable[[list[Stage], Meter], Stage]) -> Pieces:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import time
 
 from headrace.blocks.block import Block, BlockOrFailure
@@ -17,7 +16,6 @@ from headrace.structure import Element
 
 __all__ = ["filtered_alone", "mapped_alone"]
 
-
 @functools.cache
 def _map_loop(*, has_tuples: bool | None) -> Loop:
     return loop_of(Head(has_tuples), ("map",), (GENERIC,))
@@ -25,28 +23,30 @@ def _map_loop(*, has_tuples: bool | None) -> Loop:
 
 @holds(lambda at, _: (at["node"].label, at["block"].origin.describe(min(len(at["made"]), len(at["block"]) - 1))))
 @since("start_s")
-def mapped_alone(node: Map, block: Block) -> list[BlockOrFailure]:
-    """Returns what a map makes of a block, at the least cost where none of its elements fails."""
+def mapped_alone(node: Map, block: Block, patience: Patience) -> tuple[list[BlockOrFailure], int]:
+    """Returns what a map makes of a block, and of how many of its elements, at the least cost where none of them fails."""
     start_s = time.perf_counter()
     made: list[Element] = []
     rows = block.payload.rows()
     loop = _map_loop(has_tuples=block.payload.has_tuples)
-    error = loop.run(
-        iter(rows), None, -1, len(rows), 1, time.perf_counter, math.inf, made.append, None, (node.function,), ()
-    )[3]
+    now_s, until_s, chunk = patience
+    chunks = -(-len(rows) // chunk)
+    error = loop.run(iter(rows), None, -1, chunk, chunks, now_s, until_s, made.append, None, (node.function,), ())[3]
     if error is None:
-        return [Block(Rows(made), block.cursor, block.origin)]
+        done = len(made)
+        origin = block.origin if done == len(rows) else block.origin.subset(range(done))
+        return [Block(Rows(made), block.cursor, origin)], done
     through, taken = _pass(node, block)
     through.take_over(made, error)
-    through.run(taken, start_s, Patience.endless(len(rows)))
-    return through.pieces
+    through.run(taken, start_s, patience)
+    return through.pieces, through.done
 
 
-def filtered_alone(node: Filter, block: Block) -> list[BlockOrFailure]:
-    """Returns what a filter leaves of a block."""
+def filtered_alone(node: Filter, block: Block, patience: Patience) -> tuple[list[BlockOrFailure], int]:
+    """Returns what a filter leaves of a block, and of how many of its elements."""
     through, taken = _pass(node, block)
-    through.run(taken, time.perf_counter(), Patience.endless(len(block)))
-    return through.pieces
+    through.run(taken, time.perf_counter(), patience)
+    return through.pieces, through.done
 
 
 def _pass(node: Map | Filter, block: Block) -> tuple[Pass, Taken]:

@@ -19,6 +19,7 @@ from headrace.blocks.payload import Indexed, Zipped
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
+from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.alone import filtered_alone, mapped_alone
 from headrace.physical.loops.collecting import chained, shared_chain
 from headrace.physical.loops.loop_stage import LoopStage
@@ -42,14 +43,18 @@ from headrace.structure import flatten
 __all__ = ["EnumerateStage", "filter_block", "map_block"]
 
 
-def map_block(node: Map, block: Block) -> list[BlockOrFailure]:
-    """Maps a block: returns blocks, and a failure for each element on which the function failed."""
-    return map_whole(node, block) if isinstance(node.function, Vectorized) else mapped_alone(node, block)
+def map_block(node: Map, block: Block, patience: Patience) -> tuple[list[BlockOrFailure], int]:
+    """Maps a block: returns blocks, and a failure for each element on which the function failed; and of how many elements."""
+    if isinstance(node.function, Vectorized):
+        return map_whole(node, block), len(block)
+    return mapped_alone(node, block, patience)
 
 
-def filter_block(node: Filter, block: Block) -> list[BlockOrFailure]:
-    """Filters a block: returns blocks, and a failure for each element on which the predicate failed."""
-    return filter_whole(node, block) if isinstance(node.predicate, Vectorized) else filtered_alone(node, block)
+def filter_block(node: Filter, block: Block, patience: Patience) -> tuple[list[BlockOrFailure], int]:
+    """Filters a block: returns blocks, and a failure for each element on which the predicate failed; and of how many elements."""
+    if isinstance(node.predicate, Vectorized):
+        return filter_whole(node, block), len(block)
+    return filtered_alone(node, block, patience)
 
 
 class EnumerateStage(Stage):

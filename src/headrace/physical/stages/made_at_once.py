@@ -9,18 +9,19 @@ import contextlib
 import functools
 import itertools
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
-from headrace.blocks.block import Block, BlockOrFailure
+from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import CountedCursor, IndexCursor, OffsetCursor
 from headrace.blocks.handing_out import handed_out
 from headrace.blocks.origin import GroupedOrigin, IndexOrigin
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.ownership import read_only
-from headrace.physical.at_once import MOST_BYTES, MOST_ELEMENTS, Making, Pieces, as_stage, makes_at_once
+from headrace.physical.at_once import MOST_BYTES, MOST_ELEMENTS, Making, Pieces, TakesLong, as_stage, makes_at_once
+from headrace.physical.loop_policy import Patience
 from headrace.physical.stages.combining import ZipCursor, ZipStage
 from headrace.physical.stages.elementwise import EnumerateStage, filter_block, map_block
 from headrace.physical.stages.grouping import BatchStage, CombinedBatchStage, owned_batch, stacked_batches
@@ -38,6 +39,8 @@ from headrace.semantics.window_contents import WindowBlock
 from headrace.structure import LEAF, Element, TreeDef, flatten, may_refuse
 
 __all__: list[str] = []
+
+N = TypeVar("N", Map, Filter)
 
 _START: Final = IndexCursor(0)
 _INT64: Final = np.dtype(np.int64)
@@ -92,17 +95,31 @@ def _map(node: Map, making: Making, room: int) -> Pieces | None:
     if node.skips:
         return None
     pieces = making.to_call_on(node.input, room)
-    if pieces is None:
-        return None
-    return [made for piece in pieces for made in (map_block(node, piece) if type(piece) is Block else [piece])]
+    return None if pieces is None else _called_on(node, pieces, map_block, making)
 
 
 @makes_at_once(Filter)
 def _filter(node: Filter, making: Making, room: int) -> Pieces | None:
     pieces = making.to_call_on(node.input, room)
-    if pieces is None:
-        return None
-    return [made for piece in pieces for made in (filter_block(node, piece) if type(piece) is Block else [piece])]
+    return None if pieces is None else _called_on(node, pieces, filter_block, making)
+
+
+def _called_on(
+    node: N, pieces: Pieces, call: Callable[[N, Block, Patience], tuple[Pieces, int]], making: Making
+) -> Pieces:
+    """Returns what becomes of pieces when a function is called on their elements."""
+    made: Pieces = []
+    left: Pieces = pieces[::-1]  # the next one is last
+    while left:
+        piece = left.pop()
+        if isinstance(piece, Failure):
+            made.append(piece)
+            continue
+        some, done = call(node, piece, making.patience)
+        made += some
+        if done < len(piece):
+            raise TakesLong(node, made, [piece.slice(done, len(piece)), *left[::-1]])
+    return made
 
 
 @makes_at_once(Enumerate)

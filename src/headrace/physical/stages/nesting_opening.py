@@ -63,8 +63,9 @@ class Opening:
         self._node = node
         self._context = context.without_workers()  # once, and not for each of them
         self._make_reader = make_reader
-        self._small = SmallPlans(context.meters, (*context.within, node.label))
+        self._small = SmallPlans(self._context, node)
         self.was_at_once = False  # whether the elements of the dataset that was opened last were made at once
+        self._is_slow = False  # whether making them was stopped, because it took long
 
     def later(self, opener: Opener, saved: State | None) -> OpenSubplan:
         """Returns a dataset that is opened when it is read, at its start or where the state says."""
@@ -89,6 +90,8 @@ class Opening:
         self.was_at_once = isinstance(found, list)
         if not isinstance(found, list):
             dataset = OpenSubplan(opener, SubplanReader(lambda _: found, None, opener.origin))
+            if self._is_slow:  # so what was made before waits for none of it
+                return dataset
             dataset.reader.peek(wanted)
             return dataset.whole() or dataset
         head = found[0] if found else None
@@ -124,11 +127,13 @@ class Opening:
 
     def _opened(self, opener: Opener, saved: State | None, room: int) -> Stage | Pieces | Failure:
         node = self._node
+        self._is_slow = False
         try:
             plan = made_plan(node, opener.element)
-            pieces = self._small.elements(plan, room) if saved is None else None
-            if pieces is not None:
-                return pieces
+            found = self._small.elements(plan, room) if saved is None else None
+            if found is not None:
+                self._is_slow = not isinstance(found, list)
+                return found
             plan, inside = in_run(plan, node, opener.index, self._context)
             return lower(plan, saved, inside)
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything

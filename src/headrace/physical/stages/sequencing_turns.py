@@ -16,6 +16,7 @@ from headrace.blocks.block import Block, Failure, joined_block
 from headrace.blocks.cursor import Cursor, State
 from headrace.blocks.origin import IndexOrigin, Indices
 from headrace.blocks.payload import Indexed, IndexSource
+from headrace.clock import Clock
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.at_once import GivenStage, Pieces, SmallPlans
@@ -60,6 +61,7 @@ class _TurnsStage(Stage):
         current: that of the first turn, or of the one that the state says.
         meter: its counters.
         state: where it stood.
+        clock: that of the run.
     """
 
     key: str
@@ -71,12 +73,14 @@ class _TurnsStage(Stage):
         current: Stage,
         meter: Meter,
         state: State | None,
+        clock: Clock,
     ) -> None:
         self._count = count
         self._turn: int = state[self.key] if state else 0
         self._empty: bool = state["empty"] if state else True
         super().__init__(meter, (current,), _TurnCursor(self.key, self._turn, self._empty, current.cursor))
         self._build = build
+        self._now_s = clock.now_s
         self._held: Failure | None = None  # comes after what was read before it
         self._turn_s = 0.0  # how long reading this turn took
         self._is_short = False  # whether the last one took next to no time, so that this one will, too
@@ -102,10 +106,12 @@ class _TurnsStage(Stage):
             elif item is not None:
                 self._held = item
                 break
-            elif self._has_next_turn():
-                self._next_turn(left)
-            else:
+            elif not self._has_next_turn():
                 break
+            else:
+                self._next_turn(left)
+                if blocks and self._turn_s >= _SHORT_S:  # to begin it: what is there waits for no more
+                    break
         if blocks:
             return joined_block(blocks)
         failure, self._held = self._held, None
@@ -116,9 +122,9 @@ class _TurnsStage(Stage):
 
     def _read_turn(self, limit: int) -> Item:
         """Returns the next item of this turn; None at its end."""
-        start = time.perf_counter()
+        start_s = self._now_s()
         item = self._read(self.inputs[0], limit)
-        self._turn_s += time.perf_counter() - start
+        self._turn_s += self._now_s() - start_s
         return None if item is None else self._placed(item)
 
     def _next_turn(self, room: int) -> None:
@@ -148,7 +154,8 @@ class RepeatStage(_TurnsStage):
     """The same plan, several times over; a turn that gave no element ends it.
 
     Args:
-        at_once: gives all elements of a short turn, for how many there is room; None where only its stages can.
+        at_once: gives all elements of a short turn, for how many there is room, or a stage that has the first ones ready; None where
+            only its stages can.
     """
 
     key = "turn"
@@ -160,10 +167,11 @@ class RepeatStage(_TurnsStage):
         current: Stage,
         meter: Meter,
         state: State | None,
+        clock: Clock,
         *,
-        at_once: Callable[[int], Pieces | None],
+        at_once: Callable[[int], Pieces | Stage | None],
     ) -> None:
-        super().__init__(count, build, current, meter, state)
+        super().__init__(count, build, current, meter, state, clock)
         self._at_once = at_once
 
     def _has_next_turn(self) -> bool:
@@ -176,13 +184,13 @@ class RepeatStage(_TurnsStage):
         super()._next_turn(room)
 
     def _begin(self, room: int) -> Stage:
-        start = time.perf_counter()
+        start, start_s = time.perf_counter(), self._now_s()
         pieces = self._at_once(room) if self._is_short else None
         if pieces is None:
             return super()._begin(room)
-        self._turn_s = spent_s = time.perf_counter() - start
-        self._inside_s += spent_s
-        return GivenStage(pieces)
+        self._turn_s = self._now_s() - start_s
+        self._inside_s += time.perf_counter() - start
+        return GivenStage(pieces) if isinstance(pieces, list) else pieces
 
 
 class ConcatenateStage(_TurnsStage):
@@ -248,7 +256,7 @@ def _concatenate(node: Concatenate, state: State | None, context: StageContext) 
         return lower(node.inputs[part], saved, context.for_input(node.inputs, part))
 
     current = build(state["part"], state["input"]) if state else build(0, None)
-    return ConcatenateStage(len(node.inputs), build, current, context.meter(node), state)
+    return ConcatenateStage(len(node.inputs), build, current, context.meter(node), state, context.policy.clock)
 
 
 @lower.register
@@ -265,12 +273,13 @@ def _repeat(node: Repeat, state: State | None, context: StageContext) -> Stage:
         return lower(node.input, saved, context.for_repeat(turn))
 
     current = build(state["turn"], state["input"]) if state else build(0, None)
-    small = SmallPlans(context.meters, context.within)
+    small = SmallPlans(context)
     return RepeatStage(
         node.count,
         build,
         current,
         context.meter(node),
         state,
+        context.policy.clock,
         at_once=lambda room: small.elements(node.input, room),
     )

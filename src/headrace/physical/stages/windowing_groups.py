@@ -336,7 +336,7 @@ def _group_by_window(node: GroupByWindow, state: State | None, context: StageCon
                 plan = reduced_plan(node, key, held)
                 pieces = small.elements(plan, room) if saved is None else None
                 if pieces is not None:
-                    return Made(pieces)
+                    return Made(pieces) if isinstance(pieces, list) else pieces
                 plan, inside = in_run(plan, node, index, context)
                 return lower(plan, saved, inside)
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
@@ -348,7 +348,7 @@ def _group_by_window(node: GroupByWindow, state: State | None, context: StageCon
 
         return SubplanReader(open_plan, None if saved is None else SavedCursor(saved), origin)
 
-    small = SmallPlans(context.meters, (*context.within, node.label))
+    small = SmallPlans(context, node)
     # Elements that are held are read again.
     upstream = lower(node.input, input_state(state), context.replaying())
     holding = context.holding(node, GROUPS_REMEDY)
