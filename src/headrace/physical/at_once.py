@@ -59,6 +59,7 @@ MOST_BYTES: Final = 1 << 16
 # Between two looks at the clock, which cost little beside so many calls: so many may suddenly take long, and what comes after
 # them may need some more.
 _ROWS_A_LOOK: Final = 8
+_ANY_NUMBER: Final = 1 << 62
 
 _cases: Final[dict[type[Node], Case]] = {}
 _START: Final = IndexCursor(0)
@@ -290,9 +291,13 @@ class _BegunStage(Stage):
     def __init__(self, made: Pieces, rest: Stage) -> None:
         super().__init__(Meter("given"), (rest,), made[0].cursor if made else rest.cursor)
         self._made = made[::-1]
+        self._most = 1
 
     def _pull(self, limit: int) -> Item:
-        return self._made.pop() if self._made else self._read(self.inputs[0], limit)
+        if self._made:
+            return self._made.pop()
+        limit, self._most = min(limit, self._most), _ANY_NUMBER  # the first one alone, as it may take long
+        return self._read(self.inputs[0], limit)
 
 
 def as_stage(pieces: Sequence[Pieces], make: Callable[[list[Stage], Meter], Stage]) -> Pieces:

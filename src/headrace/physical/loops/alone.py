@@ -16,6 +16,7 @@ from headrace.structure import Element
 
 __all__ = ["filtered_alone", "mapped_alone"]
 
+
 @functools.cache
 def _map_loop(*, has_tuples: bool | None) -> Loop:
     return loop_of(Head(has_tuples), ("map",), (GENERIC,))

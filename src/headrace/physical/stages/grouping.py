@@ -19,6 +19,7 @@ from headrace.io.freed_memory import keep_freed_memory
 from headrace.leaf_arrays import native
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
+from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
@@ -36,6 +37,7 @@ __all__ = ["BatchStage", "ChunkStage", "CombinedBatchStage", "stacked_chunk"]
 _LONG_BATCHES: Final = 4
 # Of as many bytes the system gives each page by itself, unless what was freed is kept.
 _LARGE_BYTES: Final = 1 << 20
+_USUAL: Final = LoopPolicy()
 
 
 class BatchStage(Stage):
@@ -44,14 +46,19 @@ class BatchStage(Stage):
     Several batches are stacked as one array where their elements are alike, and cut afterwards: one gather, one
     reshape, and each batch is a view. A failure takes its whole batch with it, as in tf.data: the batches after
     it are the same as without it.
+
+    Args:
+        policy: how long batches that are whole wait for others that were asked for with them.
     """
 
-    def __init__(self, node: Batch, input_stage: Stage, meter: Meter) -> None:
+    def __init__(self, node: Batch, input_stage: Stage, meter: Meter, policy: LoopPolicy = _USUAL) -> None:
         super().__init__(meter, (input_stage,), StridedCursor(input_stage.cursor, node.batch_size))
         self._size = node.batch_size
         self._drop_remainder = node.drop_remainder
         self._label = node.label
         self._ready: list[Block | Failure] = []  # reversed: the next one is last
+        self._policy = policy
+        self._begun: list[Block] = []  # what was read of a batch that is not whole yet
 
     def _pull(self, limit: int) -> Item:
         if not self._ready:
@@ -59,13 +66,14 @@ class BatchStage(Stage):
         return self._ready.pop() if self._ready else None
 
     def _is_spent(self) -> bool:
-        return not self._ready and self.inputs[0].is_spent
+        return not self._ready and not self._begun and self.inputs[0].is_spent
 
     def _batches(self, limit: int) -> list[Block | Failure]:
         """Reads up to ``limit`` batches, in pieces; the last one may be a failure."""
         wanted = limit * self._size
-        blocks: list[Block] = []
-        have = 0
+        blocks, self._begun = self._begun, []
+        have = sum(map(len, blocks))
+        patience = self._policy.patience()
         while have < wanted:
             item = self._read(self.inputs[0], wanted - have)
             if item is None:
@@ -76,11 +84,20 @@ class BatchStage(Stage):
             have += len(item)
             if isinstance(item.payload, BatchBufferView) and have % self._size == 0:
                 break  # the batch lies in its memory already: a second one would have to be copied to its side
+            if self._size <= have < wanted and patience.is_over:
+                return self._whole_ones(blocks, have)
         made = self._whole(blocks, have)
         rest = have % self._size
         if rest and not self._drop_remainder:
             made += self._stacked(joined_block(blocks).slice(have - rest, have), rest)
         return made
+
+    def _whole_ones(self, blocks: list[Block], have: int) -> list[Block | Failure]:
+        """Returns the batches that are whole; what was read of the next one waits for the rest of it."""
+        rest = have % self._size
+        if rest:
+            self._begun = [joined_block(blocks).slice(have - rest, have)]
+        return self._whole(blocks, have)
 
     def _whole(self, blocks: list[Block], have: int) -> list[Block | Failure]:
         whole = have - have % self._size
@@ -174,9 +191,14 @@ class CombinedBatchStage(BatchStage):
     """Runs of consecutive elements, made one in a way of their own, a batch at a time."""
 
     def __init__(
-        self, node: Batch, combine: Callable[[list[Element]], Element], input_stage: Stage, meter: Meter
+        self,
+        node: Batch,
+        combine: Callable[[list[Element]], Element],
+        input_stage: Stage,
+        meter: Meter,
+        policy: LoopPolicy = _USUAL,
     ) -> None:
-        super().__init__(node, input_stage, meter)
+        super().__init__(node, input_stage, meter, policy)
         self._combine = combine
 
     def _stacked(self, block: Block, size: int) -> list[Block | Failure]:
@@ -263,7 +285,7 @@ def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
     meter = context.meter(node)
     gate = context.gate(node)
     if gate is None:
-        return BatchStage(node, upstream, meter)
+        return BatchStage(node, upstream, meter, context.policy.loops)
     chunks = ChunkStage(node, upstream, meter)
     if node.num_parallel_calls != AUTOTUNE:
         return _stacked_in_workers(node, meter, context, gate, chunks)
@@ -299,10 +321,14 @@ def _stacked_in_workers(
 @lower.register
 def _padded_batch(node: PaddedBatch, state: State | None, context: StageContext) -> Stage:
     combine = functools.partial(padded_batch, node)
-    return CombinedBatchStage(node, combine, lower(node.input, state, context), context.meter(node))
+    return CombinedBatchStage(
+        node, combine, lower(node.input, state, context), context.meter(node), context.policy.loops
+    )
 
 
 @lower.register
 def _ragged_batch(node: RaggedBatch, state: State | None, context: StageContext) -> Stage:
     combine = functools.partial(ragged_batch, node)
-    return CombinedBatchStage(node, combine, lower(node.input, state, context), context.meter(node))
+    return CombinedBatchStage(
+        node, combine, lower(node.input, state, context), context.meter(node), context.policy.loops
+    )
