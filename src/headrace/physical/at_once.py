@@ -20,42 +20,35 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, ClassVar, Final, TypeVar
 
-from headrace.blocks.block import Block, BlockOrFailure, Failure
-from headrace.blocks.columns import Columns
+from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import IndexCursor, State
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.lower import lower
+from headrace.physical.made import Pieces
 from headrace.physical.stage import Item, Stage
 from headrace.plan.buffering import Prefetch
 from headrace.plan.elementwise import Filter, Map
 from headrace.plan.node import Node, UnaryNode
 
 __all__ = [
-    "MOST_BYTES",
     "MOST_ELEMENTS",
     "GivenStage",
-    "Made",
     "Making",
-    "Pieces",
     "SmallPlans",
     "TakesLong",
     "as_stage",
-    "is_small",
     "makes_at_once",
 ]
 
-Pieces = list[BlockOrFailure]
 # Makes all elements of a node: (node, what is being made, for how many elements there is room) -> pieces, or None where it cannot.
 Case = Callable[[Any, "Making", int], Pieces | None]
 C = TypeVar("C", bound=Case)
 
 # Made whole, however few are wanted: some ten microseconds of work.
 MOST_ELEMENTS: Final = 4096
-# Copied whole, as into a batch or into a block with others: as long as a few calls take.
-MOST_BYTES: Final = 1 << 16
 # Between two looks at the clock, which cost little beside so many calls: so many may suddenly take long, and what comes after
 # them may need some more.
 _ROWS_A_LOOK: Final = 8
@@ -73,37 +66,6 @@ def makes_at_once(kind: type[Node]) -> Callable[[C], C]:
         return case
 
     return register
-
-
-class Made:
-    """What was made at once, given as a stage gives it."""
-
-    ready_elements = 0
-
-    def __init__(self, pieces: Pieces) -> None:
-        self._left = pieces[::-1]  # the next one is last
-
-    @property
-    def is_given(self) -> bool:
-        """Whether nothing is left but the end."""
-        return not self._left
-
-    def pull(self, _limit: int) -> Item:
-        """Returns the next piece, however long, or None at the end."""
-        return self._left.pop() if self._left else None
-
-    def stop(self) -> None:
-        """Does nothing: nothing waits."""
-
-    def close(self) -> None:
-        """Does nothing: nothing is held."""
-
-
-def is_small(head: object) -> bool:
-    """Returns whether elements may be joined to others, which copies arrays; a failure is joined to nothing, no element to all."""
-    if type(head) is not Block:
-        return head is None
-    return type(head.payload) is not Columns or head.payload.nbytes <= MOST_BYTES
 
 
 def _without_prefetch(plan: Node) -> Node:

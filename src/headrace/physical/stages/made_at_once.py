@@ -20,8 +20,9 @@ from headrace.blocks.handing_out import handed_out
 from headrace.blocks.origin import GroupedOrigin, IndexOrigin
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.ownership import read_only
-from headrace.physical.at_once import MOST_BYTES, MOST_ELEMENTS, Making, Pieces, TakesLong, as_stage, makes_at_once
+from headrace.physical.at_once import MOST_ELEMENTS, Making, TakesLong, as_stage, makes_at_once
 from headrace.physical.loop_policy import Patience
+from headrace.physical.made import MOST_BYTES, Pieces
 from headrace.physical.stages.combining import ZipCursor, ZipStage
 from headrace.physical.stages.elementwise import EnumerateStage, filter_block, map_block
 from headrace.physical.stages.grouping import BatchStage, CombinedBatchStage, owned_batch, stacked_batches

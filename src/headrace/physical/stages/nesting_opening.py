@@ -10,9 +10,10 @@ import headrace.physical.stages.made_at_once  # noqa: F401 - makes the cases kno
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, SavedCursor, State
 from headrace.observe.frames import within
-from headrace.physical.at_once import Made, Pieces, SmallPlans, is_small
+from headrace.physical.at_once import SmallPlans
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
+from headrace.physical.made import Made, Pieces, is_small
 from headrace.physical.stage import Stage
 from headrace.physical.stages.nesting_openers import Opener
 from headrace.physical.stages.nesting_turns import Whole

@@ -19,9 +19,10 @@ from headrace.blocks.payload import Indexed, IndexSource
 from headrace.clock import Clock
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
-from headrace.physical.at_once import GivenStage, Pieces, SmallPlans
+from headrace.physical.at_once import GivenStage, SmallPlans
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
+from headrace.physical.made import Pieces
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.sequencing import nothing_of
 from headrace.plan.sequencing import Concatenate, Repeat

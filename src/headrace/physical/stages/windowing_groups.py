@@ -27,11 +27,12 @@ from headrace.errors import HeadraceError
 from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
 from headrace.ownership import read_only_rows
-from headrace.physical.at_once import Made, SmallPlans, is_small
+from headrace.physical.at_once import SmallPlans
 from headrace.physical.context import StageContext
 from headrace.physical.input_history import GroupOrigin, InputHistory
 from headrace.physical.loop_policy import LoopPolicy, Patience
 from headrace.physical.lower import lower
+from headrace.physical.made import Made, is_small
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.windowing_held import Group, GroupCursor, GroupsPosition
 from headrace.physical.workers.subplan_reader import Opened, SubplanReader

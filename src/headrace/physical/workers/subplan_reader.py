@@ -10,8 +10,8 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
 from headrace.observe.frames import since, waits, within
 from headrace.observe.meter import Meter
-from headrace.physical.at_once import Made, is_small
 from headrace.physical.lookahead import Lookahead
+from headrace.physical.made import Made, is_small
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.reading_place import LONG_S, ReadingPlace
