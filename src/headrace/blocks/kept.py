@@ -24,7 +24,7 @@ from headrace.leaf_arrays import PYTHON_NUMBERS, stack
 from headrace.rows_and_columns import transpose
 from headrace.structure import LEAF, Element, TreeDef, may_refuse, nbytes_of, unflatten
 
-__all__ = ["Keeper", "KeptSource", "joined_kept"]
+__all__ = ["Keeper", "KeptSource", "is_same_form", "joined_columns", "joined_kept"]
 
 # Elements at least this large are kept as they come: to copy each takes longer than it would gain.
 _LARGE_BYTES: Final = 4 << 10
@@ -117,9 +117,12 @@ def joined_kept(pieces: list[Payload]) -> Payload:
     """Joins pieces of kept elements into one; takes the list apart as it goes, so that the memory of all is not needed twice."""
     if len(pieces) == 1:
         return pieces.pop()
-    first = pieces[0] if pieces else None
-    if isinstance(first, Columns) and _is_small(first) and all(_is_same_form(first, piece) for piece in pieces):
-        return _joined_columns(first, pieces)
+    columns = [piece for piece in pieces if isinstance(piece, Columns)]
+    if len(columns) == len(pieces) > 0 and _is_small(columns[0]):
+        first = columns[0]
+        if all(is_same_form(first, piece) for piece in columns):
+            pieces.clear()
+            return joined_columns(columns)
     elements: list[Element] = []
     pieces.reverse()
     while pieces:
@@ -131,8 +134,9 @@ def _is_small(columns: Columns) -> bool:
     return columns.nbytes < _LARGE_BYTES * len(columns)
 
 
-def _is_same_form(first: Columns, other: Payload) -> bool:
-    if not is_alike(first, other) or not isinstance(other, Columns):
+def is_same_form(first: Columns, other: Columns) -> bool:
+    """Returns whether other elements are columns that may be joined to the first, and come back as what they are."""
+    if not is_alike(first, other):
         return False
     same = first.treedef is other.treedef or _have_one_order(first.treedef, other.treedef)
     return same and (first.matrix is None) == (other.matrix is None)
@@ -150,15 +154,18 @@ def _have_one_order(one: TreeDef, two: TreeDef) -> bool:
     return bool(orders_of_keys(unflatten(one, leaves)) == orders_of_keys(unflatten(two, leaves)))
 
 
-def _joined_columns(first: Columns, pieces: list[Payload]) -> Columns:
-    count = sum(map(len, pieces))
+def joined_columns(pieces: list[Columns]) -> Columns:
+    """Joins columns of the same form, at least one; takes the list apart as it goes."""
+    if len(pieces) == 1:
+        return pieces.pop()
+    first, count = pieces[0], sum(map(len, pieces))
     wholes = [np.empty((count, *array.shape[1:]), array.dtype) for array in _arrays_of(first)]
     start = 0
     pieces.reverse()
     while pieces:
-        piece = pieces.pop()
-        stop = start + len(piece)
-        for whole, array in zip(wholes, _arrays_of(piece), strict=True):
+        arrays = _arrays_of(pieces.pop())
+        stop = start + len(arrays[0])
+        for whole, array in zip(wholes, arrays, strict=True):
             whole[start:stop] = array
         start = stop
     for whole in wholes:
@@ -166,9 +173,8 @@ def _joined_columns(first: Columns, pieces: list[Payload]) -> Columns:
     return Columns(first.treedef, wholes) if first.matrix is None else Columns(first.treedef, None, wholes[0])
 
 
-def _arrays_of(piece: Payload) -> Sequence[np.ndarray]:
-    assert isinstance(piece, Columns)  # the caller has looked
-    return piece.arrays if piece.matrix is None else [piece.matrix]
+def _arrays_of(columns: Columns) -> Sequence[np.ndarray]:
+    return columns.arrays if columns.matrix is None else [columns.matrix]
 
 
 class KeptSource:

@@ -22,8 +22,10 @@ __all__ = [
     "as_array",
     "grouped",
     "is_long",
+    "numbered",
     "slice_of",
     "subset",
+    "words_of",
 ]
 
 Indices = range | np.ndarray
@@ -46,6 +48,7 @@ def as_array(indices: Indices) -> np.ndarray:
     return indices
 
 
+_ELEMENT: Final = "element "
 # Groups of slices of groups and so on: of thousands of operations the first ones, next to the source, say where to look.
 _LONG: Final = 200
 
@@ -93,7 +96,7 @@ class IndexOrigin:
         return IndexOrigin(subset(self.indices, indices))
 
     def describe(self, index: int) -> str:
-        return f"element {self.indices[index]}"
+        return f"{_ELEMENT}{self.indices[index]}"
 
 
 @frozen
@@ -108,6 +111,26 @@ class FileOrigin:
 
     def describe(self, index: int) -> str:
         return f"{self.path}:{self.lines[index]}"
+
+
+def numbered(origin: Origin) -> tuple[str, range] | None:
+    """Returns what stands before the number in the words of each origin, and the numbers, where these are a run."""
+    match origin:
+        case IndexOrigin(indices=range(step=1) as numbers):
+            return _ELEMENT, numbers
+        case FileOrigin(path=path, lines=range(step=1) as numbers):
+            return f"{path}:", numbers
+    return None
+
+
+def words_of(origin: Origin, count: int) -> list[str]:
+    """Returns the origins of ``count`` elements in words."""
+    match origin:
+        case IndexOrigin():
+            return [f"{_ELEMENT}{index}" for index in as_array(origin.indices).tolist()]
+        case FileOrigin():
+            return [f"{origin.path}:{line}" for line in as_array(origin.lines).tolist()]
+    return [origin.describe(index) for index in range(count)]
 
 
 @frozen

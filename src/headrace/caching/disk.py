@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from headrace.blocks.columns import Columns
-from headrace.blocks.origin import Origin
+from headrace.blocks.kept import is_same_form, joined_columns
+from headrace.blocks.origin import Origin, numbered, words_of
 from headrace.blocks.payload import Payload
 from headrace.caching.bounds import add_storable, rows_within, too_large
 from headrace.caching.proof import Proof, is_disproved
@@ -29,7 +30,9 @@ from headrace.errors import (
     NotFoundError,
     ResourceExhaustedError,
 )
+from headrace.io.elements.columns import kind_of_array
 from headrace.io.elements.file import ElementFile
+from headrace.io.elements.structure import structure_to_json
 from headrace.io.elements.writer import SEGMENT_BYTES, ElementWriter, StorableRows
 from headrace.io.no_room import told_as_ours
 from headrace.io.write_state import WritePhase, WriteState
@@ -39,8 +42,6 @@ __all__ = ["SUFFIX", "DiskCache", "entries_of", "is_being_filled", "key_of"]
 
 
 SUFFIX: Final = ".elements"
-# Fewer bytes in columns are written with their neighbours, row by row: a segment for each would be mostly table.
-_SMALL_BYTES: Final = 64 << 10
 _PLAIN_NAME: Final = re.compile(r"[\w.=-]{1,80}")
 
 
@@ -188,7 +189,10 @@ class _FileWriter:
         self._proof = proof
         self._lock = lock
         self._meta = meta
-        self._waiting = StorableRows()
+        self._rows = StorableRows()
+        self._columns: list[Columns] = []  # either of these waits, never both
+        self._columns_bytes = 0
+        self._kinds: list[str] = []  # what the columns are stored as
         self._count = self._nbytes = 0
         self._state = WriteState()
 
@@ -210,31 +214,46 @@ class _FileWriter:
             raise CannotKeep(error.located(stage=None, origin=origin.describe(fitting)), fitting)
 
     def _keep(self, elements: Payload, origin: Origin) -> None:
-        if not self._write_columns(elements):
-            add_storable(elements, origin, self._waiting.extend, self._waiting.append)
-            if self._waiting.nbytes >= SEGMENT_BYTES:
-                self._write_waiting()
-        self._writer.add_origins([origin.describe(index) for index in range(len(elements))])
+        kinds = _kinds_of(elements)
+        if isinstance(elements, Columns) and kinds is not None:
+            self._keep_columns(elements, kinds)
+        else:
+            self._write_columns()
+            add_storable(elements, origin, self._rows.extend, self._rows.append)
+            if self._rows.nbytes >= SEGMENT_BYTES:
+                self._write_rows()
+        if (run := numbered(origin)) is not None:
+            self._writer.add_numbered_origins(*run)
+        else:
+            self._writer.add_origins(words_of(origin, len(elements)))
 
-    def _write_columns(self, elements: Payload) -> bool:
-        if not isinstance(elements, Columns) or not elements.arrays or elements.nbytes < _SMALL_BYTES:
-            return False
-        self._write_waiting()
-        try:
-            self._writer.add_columns(elements.treedef, elements.arrays)
-        except InvalidArgumentError:
-            return False  # row by row it is found which of them it is
-        return True
+    def _keep_columns(self, elements: Columns, kinds: list[str]) -> None:
+        self._write_rows()
+        if self._columns and (kinds != self._kinds or not is_same_form(self._columns[0], elements)):
+            self._write_columns()
+        self._kinds = kinds
+        self._columns.append(elements)
+        self._columns_bytes += elements.nbytes
+        if self._columns_bytes >= SEGMENT_BYTES:
+            self._write_columns()
 
-    def _write_waiting(self) -> None:
-        self._writer.add_rows(self._waiting)
-        self._waiting = StorableRows()
+    def _write_columns(self) -> None:
+        if self._columns:
+            whole = joined_columns(self._columns)
+            self._columns, self._columns_bytes = [], 0
+            self._writer.add_columns(whole.treedef, whole.arrays)
+
+    def _write_rows(self) -> None:
+        if self._rows.count:
+            self._writer.add_rows(self._rows)
+            self._rows = StorableRows()
 
     def complete(self) -> None:
         if is_disproved(self._proof, stage=self._cache.stage):
             self.abandon()
             return
-        self._write_waiting()
+        self._write_rows()
+        self._write_columns()
         if self._writer.is_full:
             LOG.warning(
                 "%s: the elements have less than max_bytes=%d, but with what describes them their file would have more, so "
@@ -253,6 +272,17 @@ class _FileWriter:
             self._writer.abandon()
             self._lock.release()
             self._state.end(WritePhase.ABANDONED)
+
+
+def _kinds_of(elements: Payload) -> list[str] | None:
+    """Returns what each column is stored as; None where elements are no columns, or row by row it is found which cannot be stored."""
+    if not isinstance(elements, Columns) or not elements.arrays:
+        return None
+    try:
+        structure_to_json(elements.treedef)
+        return list(map(kind_of_array, elements.arrays))
+    except InvalidArgumentError:
+        return None
 
 
 def entries_of(folder: Path) -> list[tuple[Path, ElementFile | DataLossError]]:

@@ -22,7 +22,7 @@ from headrace.leaf_arrays import PYTHON_NUMBERS
 from headrace.rows_and_columns import rows_of
 from headrace.structure import LEAF, object_array
 
-__all__ = ["Buffers", "Kind", "StoredColumn", "kind_of_leaf", "stored_array", "stored_leaves"]
+__all__ = ["Buffers", "Kind", "StoredColumn", "kind_of_array", "kind_of_leaf", "stored_array", "stored_leaves"]
 
 # Where each buffer begins, so that arrays of every dtype lie as processors want them.
 _ALIGNED: Final = 64
@@ -76,11 +76,11 @@ def kind_of_leaf(leaf: Any) -> Kind:
     if kind is int and not -(1 << 63) <= leaf < 1 << 63:
         raise InvalidArgumentError(f"the int {leaf} cannot be stored: it needs more than 64 bits")
     if kind in _ARRAYS:
-        return Kind(_kind_of_array(leaf), leaf.ndim, None if leaf.ndim else ARRAY)
+        return Kind(kind_of_array(leaf), leaf.ndim, None if leaf.ndim else ARRAY)
     if kind in _SCALARS:
         return Kind(np.asarray(leaf).dtype.str, 0, PYTHON if kind is complex else None)
     if isinstance(leaf, np.generic) and kind is leaf.dtype.type:
-        return Kind(_kind_of_array(np.asarray(leaf)), 0, NUMPY if leaf.dtype in _NATIVE else None)
+        return Kind(kind_of_array(np.asarray(leaf)), 0, NUMPY if leaf.dtype in _NATIVE else None)
     raise _refused(kind)
 
 
@@ -91,7 +91,12 @@ def _refused(kind: type) -> InvalidArgumentError:
     return InvalidArgumentError(message)
 
 
-def _kind_of_array(array: np.ndarray) -> str:
+def kind_of_array(array: np.ndarray) -> str:
+    """Returns what an array is stored as: its dtype, or ``str`` or ``bytes``.
+
+    Raises:
+        InvalidArgumentError: it holds an object that cannot be stored.
+    """
     if type(array) not in _ARRAYS:
         raise _refused(type(array))
     if array.dtype.kind in "US":
@@ -110,7 +115,7 @@ def _kind_of_array(array: np.ndarray) -> str:
 
 def stored_array(array: np.ndarray, into: Buffers) -> dict[str, Any]:
     """Returns a column whose leaves have one shape: a leading axis, and theirs."""
-    return {"shape": list(array.shape[1:]), **_stored_values(array, _kind_of_array(array), into)}
+    return {"shape": list(array.shape[1:]), **_stored_values(array, kind_of_array(array), into)}
 
 
 def stored_leaves(leaves: Sequence[Any], kind: Kind, into: Buffers) -> dict[str, Any]:

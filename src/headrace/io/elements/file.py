@@ -176,6 +176,8 @@ class ElementFile:
         left = number
         for where in self._origins:
             if left < where["count"]:
+                if "prefix" in where:
+                    return f"{where['prefix']}{where['start'] + left}"
                 try:
                     words = zlib.decompress(self._checked_bytes(where)).decode("utf-8", "surrogatepass")
                     return words.split("\0")[left]
@@ -292,7 +294,8 @@ class ElementFile:
         for segment in self.segments:
             _ = segment.stored
         for where in self._origins:
-            self._checked_bytes(where)
+            if "prefix" not in where:
+                self._checked_bytes(where)
 
     # ------------------------------------------------------------------ what is in the file
 

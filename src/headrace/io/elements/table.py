@@ -34,8 +34,7 @@ def check_table(table: Any, start: int, end: int) -> None:
     _need(type(table) is dict and type(table["meta"]) is dict, "it is no table")
     _need(table["compression"] in (None, "GZIP"), "it names an unknown compression")
     for where in table["origins"]:
-        _check_place(where, start, end)
-        _size(where["count"])
+        _check_origins(where, start, end)
     total = 0
     for segment in table["segments"]:
         _check_segment(segment, start, end, is_compressed=table["compression"] is not None)
@@ -57,6 +56,15 @@ def _size(value: Any) -> int:
 def _check_place(where: dict[str, Any], start: int, end: int) -> None:
     _need(start <= _size(where["at"]) <= end - _size(where["nbytes"]), "it names bytes that the file does not have")
     _size(where["crc32"])
+
+
+def _check_origins(where: dict[str, Any], start: int, end: int) -> None:
+    _size(where["count"])
+    if "prefix" in where:
+        _need(type(where["prefix"]) is str, "it names origins by no text")
+        _size(where["start"])
+    else:
+        _check_place(where, start, end)
 
 
 def _check_segment(segment: dict[str, Any], start: int, end: int, *, is_compressed: bool) -> None:

@@ -28,6 +28,8 @@ T = TypeVar("T")
 SEGMENT_BYTES: Final = 8 << 20
 # They are alike, so a few bytes each remain; and one is looked up only for an error.
 _ORIGINS_AT_ONCE: Final = 1 << 16
+# Origins that are numbers one after the other are a line in the table of contents; of fewer it would be longer than their words.
+_LONG_RUN: Final = 1024
 
 
 class ElementWriter:
@@ -101,6 +103,17 @@ class ElementWriter:
         self._words += words
         if len(self._words) >= _ORIGINS_AT_ONCE:
             self._write_origins()
+
+    def add_numbered_origins(self, prefix: str, numbers: range) -> None:
+        """Notes as origins numbers that follow each other, with what stands before each."""
+        last = self._origins[-1] if self._origins and not self._words else {}
+        if last.get("prefix") == prefix and last["start"] + last["count"] == numbers.start:
+            last["count"] += len(numbers)
+        elif self._words and len(numbers) < _LONG_RUN:
+            self.add_origins([f"{prefix}{number}" for number in numbers])
+        else:
+            self._write_origins()
+            self._origins.append({"prefix": prefix, "start": numbers.start, "count": len(numbers)})
 
     def _write_origins(self) -> None:
         if not self._words:

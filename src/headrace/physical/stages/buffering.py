@@ -122,7 +122,8 @@ class CacheStage(Stage):
 
     def _collect(self, block: Block, *, is_lacking: bool) -> Payload | Failure | None:
         """Keeps a block, and returns what is handed on of it: a failure if its one element is refused, None if it waits."""
-        elements = self._keeper.kept(block.payload) if self._in_memory else _frozen(block.payload)
+        is_filling = self._writer is not None and not self._writer.one_by_one
+        elements = self._keeper.kept(block.payload) if is_filling else _frozen(block.payload)
         try:
             self._keep(elements, block.origin)
         except RefusedElement as refused:
