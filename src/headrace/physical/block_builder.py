@@ -9,10 +9,10 @@ from headrace.blocks.payload import Rows
 from headrace.physical.input_history import GroupOrigin
 from headrace.structure import Element
 
-__all__ = ["BlockBuilder"]
+__all__ = ["BlockBuilder", "WeighedRows"]
 
 
-class _WeighedRows(Rows):
+class WeighedRows(Rows):
     """Elements that keep more alive than their leaves tell."""
 
     __slots__ = ("_kept_nbytes",)
@@ -56,7 +56,7 @@ class BlockBuilder:
     def finish(self) -> list[Block | Failure]:
         """Returns the blocks, and the failures between them."""
         if self._rows:
-            rows = Rows(self._rows) if self._nbytes is None else _WeighedRows(self._rows, self._nbytes)
+            rows = Rows(self._rows) if self._nbytes is None else WeighedRows(self._rows, self._nbytes)
             self._items.append(Block(rows, PositionsCursor(self._positions), GroupOrigin(self._groups)))
             self._begin()
         return self._items

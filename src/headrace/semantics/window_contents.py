@@ -7,33 +7,56 @@ containers of its own: a function that wants to write makes a copy, as a batch d
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from headrace.blocks.columns import Columns
-from headrace.blocks.origin import Origin
-from headrace.blocks.payload import Payload
+from headrace.blocks.origin import Indices, Origin
+from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.frozen import frozen
+from headrace.leaf_arrays import PLAIN_LEAVES
 from headrace.plan.windowing import WindowElements
 from headrace.rows_and_columns import transpose
-from headrace.structure import LEAF, Element, TreeDef, unflatten
+from headrace.semantics.sources import ArraysSource, RandomNumbers, RangeSource
+from headrace.structure import LEAF, Element, TreeDef, may_refuse
 
-__all__ = ["WindowBlock", "WindowLeaf", "WindowRows", "by_leaf"]
+__all__ = ["WindowBlock", "WindowLeaf", "WindowRows", "at_hand", "by_leaf", "leaves_of_all"]
+
+# Bytes, of all windows of a block: what is large stays where it is until a window is read.
+_MOST_COPIED: Final = 1 << 20
 
 
 @frozen
 class WindowBlock:
-    """Elements as a payload."""
+    """Elements of a payload that others hold as well.
 
-    payload: Payload
+    Attributes:
+        whole: the payload; one by one, its elements are seen read-only.
+        origins: where all of its elements came from.
+        indices: which of them these are.
+    """
+
+    whole: Payload
     origins: Origin
+    indices: Indices
+
+    @classmethod
+    def of(cls, payload: Payload, origins: Origin) -> WindowBlock:
+        """Returns all elements of a payload."""
+        return cls(payload, origins, range(len(payload)))
+
+    @property
+    def payload(self) -> Payload:
+        """These elements alone."""
+        return self.whole.subset(self.indices)
 
     def __len__(self) -> int:
-        return len(self.payload)
+        return len(self.indices)
 
     def rows(self) -> Sequence[Element]:
         return self.payload.rows()
 
     def origin(self, index: int) -> str:
-        return self.origins.describe(index)
+        return self.origins.describe(int(self.indices[index]))
 
     def __headrace_fingerprint__(self) -> Sequence[Element]:
         return self.rows()
@@ -85,12 +108,51 @@ def by_leaf(elements: WindowElements) -> tuple[TreeDef, Sequence[WindowElements]
     Raises:
         InvalidArgumentError: they differ in structure.
     """
-    if isinstance(elements, WindowBlock) and isinstance(elements.payload, Columns):
-        treedef, arrays = elements.payload.treedef, elements.payload.arrays
-        if treedef.is_leaf():
-            return treedef, [elements]
-        return treedef, [WindowBlock(Columns(LEAF, [array]), elements.origins) for array in arrays]
     treedef, columns = transpose(elements.rows())
-    if len(columns) == 1 and unflatten(treedef, [elements]) is elements:
+    if treedef.is_leaf():
         return treedef, [elements]
     return treedef, [WindowLeaf(list(column), elements) for column in columns]
+
+
+def leaves_of_all(payload: Payload) -> tuple[TreeDef, list[Payload]] | None:
+    """Returns the structure that any part of these elements has, and each component by itself; None where parts may differ."""
+    if isinstance(payload, Columns):
+        treedef = payload.treedef
+        if treedef.is_leaf():
+            return treedef, [payload]
+        leaves: list[Payload] = [Columns(LEAF, [array]) for array in payload.arrays]
+        return (treedef, leaves) if leaves and not may_refuse(treedef) else None
+    if not isinstance(payload, Rows):
+        return None
+    if payload.kinds <= PLAIN_LEAVES:
+        return LEAF, [payload]
+    # Of dicts the first one says in which order their keys are, so those of a part may have another one.
+    if payload.kinds != {tuple} and (payload.kinds != {dict} or len(set(map(tuple, payload.elements))) > 1):
+        return None
+    try:
+        treedef, columns = transpose(payload.elements)
+    except Exception:  # noqa: BLE001 - an element's own methods may raise anything; each part finds out which of them
+        return None
+    is_flat = treedef.num_leaves and treedef.num_nodes == treedef.num_leaves + 1
+    if not is_flat or not all(PLAIN_LEAVES.issuperset(map(type, column)) for column in columns):
+        return None
+    return treedef, [Rows(list(column)) for column in columns]
+
+
+def at_hand(payload: Payload) -> Payload:
+    """Returns elements in columns, where they are in memory and little is copied; else as they are."""
+    return payload.columns() if not isinstance(payload, Columns) and _is_at_hand(payload) else payload
+
+
+def _is_at_hand(payload: Payload) -> bool:
+    match payload:
+        case Zipped():
+            return all(map(_is_at_hand, payload.parts))
+        case Indexed(source=RangeSource() | RandomNumbers()):
+            return True
+        case Indexed(source=ArraysSource() as source):
+            row_nbytes = sum(array.nbytes // max(1, len(array)) for array in source.arrays)
+            copied = 0 if isinstance(payload.indices, range) else len(payload) * row_nbytes
+            return source.is_columnar and copied <= _MOST_COPIED
+        case _:
+            return isinstance(payload, Columns) and payload.matrix is None

@@ -10,10 +10,11 @@ from headrace.errors import DataLossError
 from headrace.observe.frames import holds
 from headrace.plan.node import Node, plan_of
 from headrace.plan.windowing import GroupByWindow, Window, WindowContents, WindowElements
+from headrace.rows_and_columns import rows_of_leaves
 from headrace.semantics.window_contents import by_leaf
-from headrace.structure import Element, unflatten
+from headrace.structure import Element, TreeDef, unflatten
 
-__all__ = ["GROUPS_REMEDY", "group_lost", "group_state", "reduced_plan", "window_element"]
+__all__ = ["GROUPS_REMEDY", "group_lost", "group_state", "reduced_plan", "window_element", "window_rows"]
 
 
 GROUPS_REMEDY: Final = "Take a smaller window_size, or a key_func with fewer keys"
@@ -60,6 +61,13 @@ def window_element(node: Window, elements: WindowElements) -> Element:
     """
     treedef, leaves = by_leaf(elements)
     return unflatten(treedef, [node.dataset_of(WindowContents(elements=leaf, name=node.name)) for leaf in leaves])
+
+
+def window_rows(node: Window, treedef: TreeDef, leaves: Sequence[Sequence[WindowElements]], count: int) -> list[Element]:
+    """Makes the datasets of many windows, of which each component's elements are given; of one structure."""
+    make, name = node.dataset_of, node.name
+    datasets = [[make(WindowContents(elements=held, name=name)) for held in column] for column in leaves]
+    return rows_of_leaves(treedef, datasets, count)
 
 
 @holds(lambda at, _: (at["node"].reduce_label, None))

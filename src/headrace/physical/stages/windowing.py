@@ -7,11 +7,12 @@ there. A failure takes every window with it that would hold the element, as in t
 from __future__ import annotations
 
 import bisect
+from collections.abc import Sequence
 
 import numpy as np
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import IndexCursor, State
+from headrace.blocks.cursor import Cursor, IndexCursor, State
 from headrace.blocks.handing_out import handed_out, protected
 from headrace.blocks.joining import join
 from headrace.blocks.origin import Indices, Origin, subset
@@ -19,18 +20,18 @@ from headrace.blocks.payload import Payload, Rows
 from headrace.errors import HeadraceError
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
-from headrace.physical.block_builder import BlockBuilder
+from headrace.physical.block_builder import BlockBuilder, WeighedRows
 from headrace.physical.context import StageContext
-from headrace.physical.input_history import GroupOrigin, InputHistory
+from headrace.physical.input_history import GroupOrigin, InputHistory, InputRuns, position_in
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.sources import FIRST_ELEMENTS
 from headrace.plan.windowing import Window, WindowContents, WindowElements
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.held_bytes import Holding
-from headrace.semantics.window_contents import WindowBlock
-from headrace.semantics.windowing import window_element
-from headrace.structure import Element
+from headrace.semantics.window_contents import WindowBlock, at_hand, leaves_of_all
+from headrace.semantics.windowing import window_element, window_rows
+from headrace.structure import Element, TreeDef
 
 __all__ = ["WindowContentsStage", "WindowOrigin", "WindowStage"]
 
@@ -59,19 +60,28 @@ class WindowStage(Stage):
         step = self._node.step
         self._read_up_to(self._first + max((limit - 1) * step + self._node.span, limit * step))
         # Only then: a join may copy, and a copy of what is read-only is not.
-        payload = protected(join(self._payloads)) if self._payloads else Rows([])
+        payload = protected(at_hand(join(self._payloads))) if self._payloads else Rows([])
         begins = range(self._first, self._first + step * min(limit, self._begun()), step)
-        made = BlockBuilder(payload.nbytes)
-        for begin in begins:
-            window = self._window(begin, payload)
-            position, after = self._reads.position(begin), self._reads.position(min(begin + step, self._reads.index))
-            if isinstance(window, HeadraceError):
-                made.fail(Failure(window, position, after))
-            else:
-                made.add(*window, position, after)
+        made = self._made(begins, payload) if begins else []
         self._forget_before(begins.stop if begins else self._first, payload)
-        return made.finish()
+        return made
 
+    def _made(self, begins: range, payload: Payload) -> list[Block | Failure]:
+        indices = [self._indices(begin) for begin in begins]
+        leaves = leaves_of_all(payload)
+        if leaves is None:
+            return self._one_by_one(begins, indices, payload)
+        made: list[Block | Failure] = []
+        origins = self._origins(len(payload))
+        first = 0
+        for index, error in [*self._failed_windows(begins), (len(begins), None)]:
+            if first < index:
+                part = slice(first, index)
+                made.append(self._alike(begins[part], indices[part], leaves, origins, payload.nbytes))
+            if error is not None:
+                made.append(Failure(error, *self._positions(begins[index])))
+            first = index + 1
+        return made
     def _read_up_to(self, end: int) -> None:
         while self._reads.index < end and not self._input_ended:
             item = self._read(self.inputs[0], end - self._reads.index)
@@ -91,27 +101,78 @@ class WindowStage(Stage):
             return max(0, (have - node.span) // node.step + 1)
         return max(0, -(-have // node.step))
 
-    def _window(self, begin: int, payload: Payload) -> tuple[Element, tuple[Origin, int]] | HeadraceError:
-        """Makes a window, with its origins and their number; returns the first failure among its elements if there is one."""
-        node = self._node
-        indices = range(begin, min(begin + node.span, self._reads.index), node.stride)
-        if self._failures:
-            failure = next((self._failures[index] for index in indices if index in self._failures), None)
-            if failure is not None:
-                return failure
-        origin = self._reads.origins(indices)
-        held = WindowBlock(payload.subset(self._indices(indices)), origin)
-        try:
-            return window_element(node, held), (origin, len(indices))
-        except Exception as error:  # noqa: BLE001 - an element's own methods may raise anything
-            return as_element_error(error, stage=node.label, origin=GroupOrigin([(origin, len(indices))]).describe(0))
-
-    def _indices(self, indices: range) -> Indices:
-        """Returns where in the payload the elements with these indices are."""
+    def _failed_windows(self, begins: range) -> list[tuple[int, HeadraceError]]:
+        """Returns which of the windows hold a failure, and the first that they hold."""
         if not self._failures:
-            return range(indices.start - self._first, indices.stop - self._first, indices.step)
+            return []
+        found = [(index, self._failure_in(self._members(begin))) for index, begin in enumerate(begins)]
+        return [(index, error) for index, error in found if error is not None]
+
+    def _members(self, begin: int) -> range:
+        """Returns the indices of the elements of a window."""
+        return range(begin, min(begin + self._node.span, self._reads.index), self._node.stride)
+
+    def _failure_in(self, members: range) -> HeadraceError | None:
+        return next((self._failures[index] for index in members if index in self._failures), None)
+
+    def _alike(
+        self,
+        begins: range,
+        indices: list[Indices],
+        leaves: tuple[TreeDef, list[Payload]],
+        origins: Origin,
+        nbytes: int,
+    ) -> Block:
+        """Makes windows of elements of one structure, none of which failed."""
+        treedef, payloads = leaves
+        held = [[WindowBlock(payload, origins, part) for part in indices] for payload in payloads]
+        rows = window_rows(self._node, treedef, held, len(indices))
+        cursor = _WindowsCursor(self._reads.runs, begins.start, begins.step, self._reads.index)
+        return Block(WeighedRows(rows, nbytes), cursor, _WindowsOrigin(origins, indices))
+
+    def _one_by_one(self, begins: range, indices: list[Indices], payload: Payload) -> list[Block | Failure]:
+        """Makes windows of elements that may differ in structure."""
+        made = BlockBuilder(payload.nbytes)
+        origins = self._origins(len(payload))
+        for begin, part in zip(begins, indices, strict=True):
+            window = self._window(begin, WindowBlock(payload, origins, part))
+            if isinstance(window, HeadraceError):
+                made.fail(Failure(window, *self._positions(begin)))
+            else:
+                made.add(window, (origins.subset(part), len(part)), *self._positions(begin))
+        return made.finish()
+
+    def _window(self, begin: int, held: WindowBlock) -> Element | HeadraceError:
+        """Makes a window; returns the first failure among its elements if there is one."""
+        failure = self._failure_in(self._members(begin)) if self._failures else None
+        if failure is not None:
+            return failure
+        try:
+            return window_element(self._node, held)
+        except Exception as error:  # noqa: BLE001 - an element's own methods may raise anything
+            origin = _WindowsOrigin(held.origins, [held.indices]).describe(0)
+            return as_element_error(error, stage=self._node.label, origin=origin)
+
+    def _positions(self, begin: int) -> tuple[Cursor, Cursor]:
+        """Returns the position before a window, and that after it."""
+        after = min(begin + self._node.step, self._reads.index)
+        return self._reads.position(begin), self._reads.position(after)
+
+    def _indices(self, begin: int) -> Indices:
+        """Returns where in the payload the elements of a window are, those that failed aside."""
+        members = self._members(begin)
+        if not self._failures:
+            return range(members.start - self._first, members.stop - self._first, members.step)
         failed = sorted(self._failures)
-        return np.array([index - self._first - bisect.bisect(failed, index) for index in indices], dtype=np.int64)
+        whole = [index for index in members if index not in self._failures]
+        return np.array([index - self._first - bisect.bisect(failed, index) for index in whole], dtype=np.int64)
+
+    def _origins(self, count: int) -> Origin:
+        """Returns where the elements of the payload came from."""
+        if not self._failures:
+            return self._reads.origins(range(self._first, self._first + count))
+        read = range(self._first, self._reads.index)
+        return self._reads.origins(np.array([index for index in read if index not in self._failures], dtype=np.int64))
 
     def _forget_before(self, index: int, payload: Payload) -> None:
         """Drops what no window needs any more."""
@@ -127,6 +188,37 @@ class WindowStage(Stage):
     def close(self) -> None:
         self._holding.release()
         super().close()
+
+
+@frozen
+class _WindowsCursor:
+    """Before one of the windows of a block, the first of which begins at this index of the input."""
+
+    runs: InputRuns
+    begin: int
+    step: int
+    end: int
+
+    def advance(self, count: int) -> _WindowsCursor:
+        return _WindowsCursor(self.runs, self.begin + count * self.step, self.step, self.end)
+
+    def state(self) -> State:
+        return position_in(self.runs, min(self.begin, self.end)).state()
+
+
+@frozen
+class _WindowsOrigin:
+    """Windows, by what they hold of a payload."""
+
+    elements: Origin
+    windows: Sequence[Indices]
+
+    def subset(self, indices: Indices) -> _WindowsOrigin:
+        return _WindowsOrigin(self.elements, [self.windows[index] for index in indices])
+
+    def describe(self, index: int) -> str:
+        held = self.windows[index]
+        return GroupOrigin([(self.elements.subset(held), len(held))]).describe(0)
 
 
 @frozen

@@ -150,7 +150,7 @@ class GroupWindowsStage(Stage):
     def _open(self, group: Group, inner: State | None) -> None:
         members = self._reads.origins(np.array(group.indices))
         assert group.full_at is not None  # or it would not be opened
-        reader = self._open_group(group.key, WindowBlock(Rows(group.rows), members), group.full_at, inner)
+        reader = self._open_group(group.key, WindowBlock.of(Rows(group.rows), members), group.full_at, inner)
         self._current = (group, reader, GroupOrigin([(members, len(group.indices))]))
         group.rows = []  # the dataset has them
 
