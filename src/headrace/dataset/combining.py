@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import functools
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from headrace.dataset.mixin import DatasetMixin, plan_from
 from headrace.plan.combining import Zip
-from headrace.structure import flatten, normalize
+from headrace.plan.node import Node
+from headrace.structure import TreeDef, flatten, normalize
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
 
 __all__ = ["Combining"]
+
+_STR: Final = frozenset({str})
 
 
 class Combining(DatasetMixin):
@@ -47,13 +51,36 @@ class Combining(DatasetMixin):
             raise TypeError("zip: pass datasets either one by one or as datasets=, and at least one")
         if datasets is None:
             datasets = args[0] if len(args) == 1 else args
-        if type(datasets) is tuple and all(isinstance(part, DatasetMixin) for part in datasets):
-            leaves, treedef = list(datasets), flatten((0,) * len(datasets))[1]
-        else:
-            leaves, treedef = flatten(normalize(datasets))
+        flat = _flat(datasets)
+        if flat is not None:
+            return cls._of(Zip(treedef=flat[1], datasets=flat[0], name=name))
+        leaves, treedef = flatten(normalize(datasets))
         if any(isinstance(leaf, np.ndarray) for leaf in leaves):  # which is what normalize makes of a list
             raise TypeError("zip: a list is no structure of datasets; pass a tuple")
         plans = tuple(plan_from(leaf, stage="zip") for leaf in leaves)
         if treedef.is_leaf():
             return cls._of(plans[0])
         return cls._of(Zip(treedef=treedef, datasets=plans, name=name))
+
+
+def _flat(datasets: Any) -> tuple[tuple[Node, ...], TreeDef] | None:
+    """Returns the plans in a plain tuple or dict of datasets, and its structure; None of anything else.
+
+    Functions that are given windows tie them together again by the thousand, always in the same way.
+    """
+    kind = type(datasets)
+    if kind is tuple:
+        parts, names = datasets, None
+    elif kind is dict and _STR.issuperset(map(type, datasets)):
+        names = tuple(datasets)
+        parts = tuple([datasets[key] for key in sorted(names)])
+    else:
+        return None
+    if not parts or not all(isinstance(part, DatasetMixin) for part in parts):
+        return None
+    return tuple([part.__headrace_plan__() for part in parts]), _structure(len(parts), names)
+
+
+@functools.lru_cache(maxsize=256)
+def _structure(count: int, names: tuple[str, ...] | None) -> TreeDef:
+    return flatten((0,) * count if names is None else dict.fromkeys(names, 0))[1]

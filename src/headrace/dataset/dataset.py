@@ -34,6 +34,8 @@ from headrace.plan.node import Node, nodes_of
 
 __all__ = ["Dataset"]
 
+_new = object.__new__
+
 
 @known_as("class of Dataset")
 class _DatasetClass(abc.ABCMeta):  # an ABCMeta, so that a class may be a Dataset and torch's IterableDataset
@@ -90,7 +92,11 @@ class Dataset(
 
     @staticmethod
     def _of(plan: Node) -> Dataset:
-        return Dataset(plan)
+        dataset = _new(Dataset)  # past a look at what it is: functions make datasets of windows by the thousand
+        dataset._plan = plan  # noqa: SLF001 - of this very class
+        dataset._access = None  # noqa: SLF001 - as above
+        make_room(plan)
+        return dataset
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """Returns one object, not its elements: NumPy must not read a whole dataset because it has a length and indices."""

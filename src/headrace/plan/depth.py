@@ -20,7 +20,7 @@ __all__ = ["depth_of", "make_room"]
 _CALLS_A_NODE: Final = 12
 # Plans up to this depth fit into the limit that Python begins with, beside what calls and is called.
 _NEEDS_NO_ROOM: Final = 100
-# So many operations in a line are counted anew for each plan that they make, which is quicker than to remember their number:
+# So many operations are counted anew for each plan that they make, which is quicker than to remember their number:
 # functions make such plans of elements by the thousand.
 _COUNTED_ANEW: Final = 16
 
@@ -39,14 +39,16 @@ class _Limit:
 
 
 def _is_short(plan: Node) -> bool:
-    """Returns whether a plan is a line of few operations."""
+    """Returns whether a plan has few operations."""
+    inputs = plan.inputs
+    return not inputs or _are_few([*inputs])
+
+
+def _are_few(waiting: list[Node]) -> bool:
     for _ in range(_COUNTED_ANEW):
-        inputs = plan.inputs
-        if not inputs:
+        waiting += waiting.pop().inputs
+        if not waiting:
             return True
-        if len(inputs) > 1:
-            return False
-        (plan,) = inputs
     return False
 
 

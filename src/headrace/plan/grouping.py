@@ -35,11 +35,14 @@ class Batch(UnaryNode):
     deterministic: bool | None = None
 
     def __post_init__(self) -> None:
-        check_parallel_calls(self.num_parallel_calls, stage=self.op)
-        size = check_int(self.batch_size, field="batch_size", stage=self.op)
+        if self.num_parallel_calls is not None:
+            check_parallel_calls(self.num_parallel_calls, stage=self.op)
+        size = self.batch_size
+        if type(size) is not int:
+            size = check_int(size, field="batch_size", stage=self.op)
+            object.__setattr__(self, "batch_size", size)
         if size < 1:
             raise InvalidArgumentError(f"batch_size must be at least 1, not {size}", stage=self.op)
-        object.__setattr__(self, "batch_size", size)
 
     def _cardinality(self) -> int:
         """Returns the number of whole batches, and one for the rest unless it is dropped."""
