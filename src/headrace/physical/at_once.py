@@ -46,6 +46,8 @@ __all__ = [
 # Makes all elements of a node: (node, what is being made, for how many elements there is room) -> pieces, or None where it cannot.
 Case = Callable[[Any, "Making", int], Pieces | None]
 C = TypeVar("C", bound=Case)
+# What a node did: its elements, its seconds, and those of its inputs.
+Done = tuple[Node, int, float, float]
 
 # Made whole, however few are wanted: some ten microseconds of work.
 MOST_ELEMENTS: Final = 4096
@@ -108,9 +110,13 @@ class SmallPlans:
             found = lower(_with_begun(plan, cut), None, self._context)
         if found is None:
             return None
-        for node, elements, span_s, inside_s in making.done:
-            self._meter(node).pulled(elements=elements, span_s=span_s, inside_s=inside_s)
+        self.count(making.done)
         return found
+
+    def count(self, done: Sequence[Done]) -> None:
+        """Counts what operations did."""
+        for node, elements, span_s, inside_s in done:
+            self._meter(node).pulled(elements=elements, span_s=span_s, inside_s=inside_s)
 
     def _meter(self, node: Node) -> Meter:
         functions = node.functions()
@@ -142,9 +148,7 @@ class Making:
         self.room = room
         patience = policy.patience()
         self.patience = patience._replace(rows_a_look=min(patience.rows_a_look, _ROWS_A_LOOK))
-        self.done: list[
-            tuple[Node, int, float, float]
-        ] = []  # a node, its elements, its seconds, and those of its inputs
+        self.done: list[Done] = []
         self.has_called = False  # functions, so that it is too late for stages
         self._inside_s = 0.0
 

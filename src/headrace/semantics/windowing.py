@@ -63,7 +63,9 @@ def window_element(node: Window, elements: WindowElements) -> Element:
     return unflatten(treedef, [node.dataset_of(WindowContents(elements=leaf, name=node.name)) for leaf in leaves])
 
 
-def window_rows(node: Window, treedef: TreeDef, leaves: Sequence[Sequence[WindowElements]], count: int) -> list[Element]:
+def window_rows(
+    node: Window, treedef: TreeDef, leaves: Sequence[Sequence[WindowElements]], count: int
+) -> list[Element]:
     """Makes the datasets of many windows, of which each component's elements are given; of one structure."""
     make, name = node.dataset_of, node.name
     datasets = [[make(WindowContents(elements=held, name=name)) for held in column] for column in leaves]

@@ -31,7 +31,7 @@ from headrace.semantics.failures import as_element_error
 from headrace.semantics.grouping import padded_batch, ragged_batch
 from headrace.structure import Element, may_refuse, unflatten
 
-__all__ = ["BatchStage", "ChunkStage", "CombinedBatchStage", "stacked_chunk"]
+__all__ = ["BatchStage", "ChunkStage", "CombinedBatchStage", "stacked_chunk", "stacked_payload"]
 
 # A block of this many batches is cut into them where it lies: a piece more costs about what copying two batches does.
 _LONG_BATCHES: Final = 4
@@ -158,13 +158,14 @@ def _view(block: Block, columns: Columns, size: int) -> Block:
     count = len(block) // size
     bounds = tuple((start, start + size) for start in range(0, len(block), size))
     origin = GroupedOrigin(block.origin, bounds)
-    payload = _stacked_payload(columns, count, size)
+    payload = stacked_payload(columns, count, size)
     if may_refuse(columns.treedef):
         payload = Rows(payload.rows())  # now, where what one of them raises has its place
     return Block(payload, _positions(block, size), origin)
 
 
-def _stacked_payload(columns: Columns, count: int, size: int) -> Payload:
+def stacked_payload(columns: Columns, count: int, size: int) -> Payload:
+    """Returns so many batches of so many elements each, as arrays of their own."""
     if columns.matrix is not None:
         matrix = native(columns.matrix)
         matrix = matrix.reshape(count, size, *matrix.shape[1:]).swapaxes(1, 2).copy()  # each leaf contiguous

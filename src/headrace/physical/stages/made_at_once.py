@@ -39,7 +39,7 @@ from headrace.semantics.sources import ArraysSource, RangeSource
 from headrace.semantics.window_contents import WindowBlock
 from headrace.structure import LEAF, Element, TreeDef, flatten, may_refuse
 
-__all__: list[str] = []
+__all__ = ["side_by_side"]
 
 N = TypeVar("N", Map, Filter)
 
@@ -132,7 +132,7 @@ def _enumerate(node: Enumerate, making: Making, room: int) -> Pieces | None:
     if block is None:
         return as_stage([pieces], lambda inputs, meter: EnumerateStage(node, inputs[0], meter, None))
     numbers = RangeSource(node.start, None, 1, _INT64).columns(range(len(block)))
-    payload = _side_by_side(_PAIR, [numbers, block.payload])
+    payload = side_by_side(_PAIR, [numbers, block.payload])
     return [Block(payload, CountedCursor("index", 0, block.cursor), block.origin)]
 
 
@@ -179,7 +179,7 @@ def _zip(node: Zip, making: Making, room: int) -> Pieces | None:
         return as_stage(inputs, lambda stages, meter: ZipStage(node.treedef, stages, meter))
     count = min(map(len, blocks))  # type: ignore[arg-type]  # none is None
     cut = [block.slice(0, count) for block in blocks if block is not None]
-    payload = _side_by_side(node.treedef, [block.payload for block in cut])
+    payload = side_by_side(node.treedef, [block.payload for block in cut])
     return [Block(payload, ZipCursor(tuple([block.cursor for block in cut])), cut[0].origin)]
 
 
@@ -270,7 +270,7 @@ def _is_plain(inputs: list[Pieces]) -> bool:
     return all(type(piece) is Block for pieces in inputs for piece in pieces)
 
 
-def _side_by_side(treedef: TreeDef, parts: list[Payload]) -> Payload:
+def side_by_side(treedef: TreeDef, parts: list[Payload]) -> Payload:
     """Returns payloads as the leaves of a structure: as columns, which can be joined to others, where each is one."""
     columns = [part for part in parts if type(part) is Columns and part.treedef.is_leaf()]
     if len(columns) < len(parts):

@@ -33,6 +33,7 @@ from headrace.physical.lower import is_ordered, lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.nesting_openers import NestingPaces, Opener, Openers
 from headrace.physical.stages.nesting_opening import MakeReader, Opening, OpenSubplan
+from headrace.physical.stages.nesting_runs import DatasetRuns
 from headrace.physical.stages.nesting_turns import NOT_NOW, Turns, TurnsBlock, TurnsCursor, TurnsPosition, Whole
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.reading_place import LONG_S, ReadingPlace
@@ -86,6 +87,7 @@ class InterleaveStage(Stage):
             functools.partial(self._read, input_stage), lambda: input_stage.cursor, index=index, paces=paces
         )
         self._slots: list[OpenSubplan | None] = [None] * cycle_length
+        self._runs = DatasetRuns(opening) if cycle_length == 1 and place is None else None
         for slot, saved in enumerate(state["slots"] if state else ()):
             if saved is not None:
                 self._slots[slot] = opening.again(saved)
@@ -141,7 +143,7 @@ class InterleaveStage(Stage):
 
     def _pull(self, limit: int) -> Item:
         start, before = time.perf_counter(), self._openers.index
-        item = self._from_whole_ones(limit) or self._from_slots(limit)
+        item = self._from_a_run(limit) or self._from_whole_ones(limit) or self._from_slots(limit)
         given = len(item) if isinstance(item, Block) else 0
         self._paces.observe(self._openers.index - before, given, time.perf_counter() - start)
         return item
@@ -258,6 +260,23 @@ class InterleaveStage(Stage):
         return Block(payload, cursor, origin)
 
     # ---------------------------------------------------------- datasets that lie whole
+
+    def _from_a_run(self, limit: int) -> Block | None:
+        """Returns the elements of the next datasets, where these are made together and nothing is left of the one in the only slot."""
+        if self._runs is None or self._stopped or self._ahead:
+            return None
+        if (slot := self._slots[0]) is not None:
+            whole = slot.whole()
+            if whole is None or whole.length:
+                return None
+            self._leave(slot)
+        if not self._openers.fill(limit) or not self._runs.comes_next(self._openers):
+            return None
+        start = time.perf_counter()
+        made, left = self._runs.next(self._openers, self._position([None]), limit, self._paces.block_s)
+        self._inside_s += time.perf_counter() - start
+        self._ahead.extend(left)
+        return made
 
     def _from_whole_ones(self, limit: int) -> Block | None:
         """Takes elements of datasets that lie whole, in one block; None where none of them comes next."""

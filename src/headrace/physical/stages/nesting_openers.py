@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from headrace.blocks.block import Block, Failure
@@ -121,11 +121,14 @@ class Openers:
         self._rows: list[Element] = []
         self._at = 0
         self._has_ended = False
+        self._failure: Failure | None = None  # which comes next, in place of an element
         self.index = index  # of the dataset that is opened next
 
     @property
     def cursor(self) -> Cursor:
         """The position before the element that opens the next dataset."""
+        if self._failure is not None:
+            return self._failure.cursor
         return self._cursor() if self._block is None else self._block.cursor.advance(self._at)
 
     @property
@@ -135,19 +138,34 @@ class Openers:
 
     def next(self, limit: int) -> Opener | Failure | None:
         """Returns the next element, a failure in place of one, or None at the end; datasets are wanted for ``limit`` elements."""
-        if self._block is None:
-            item = None if self._has_ended else self._read(self._paces.openers_for(limit))
-            if item is None:
-                self._has_ended = True
-                return None
-            if isinstance(item, Failure):
-                self.index += 1
-                return item
-            self._block, self._rows, self._at = item, item.payload.rows(), 0
-            self._paces.read(item)
+        if not self.fill(limit):
+            failure, self._failure = self._failure, None
+            self.index += failure is not None
+            return failure
+        assert self._block is not None  # as there are some
         opener = Opener(self.index, self._rows[self._at], self._block, self._at)
-        self.index += 1
-        self._at += 1
+        self.pass_over(1)
+        return opener
+
+    def fill(self, limit: int) -> bool:
+        """Reads elements if none are at hand; returns whether some are, and not a failure or the end."""
+        if self._block is None and self._failure is None and not self._has_ended:
+            item = self._read(self._paces.openers_for(limit))
+            if isinstance(item, Block):
+                self._block, self._rows, self._at = item, item.payload.rows(), 0
+                self._paces.read(item)
+            self._failure = item if isinstance(item, Failure) else None
+            self._has_ended = item is None
+        return self._block is not None
+
+    def at_hand(self) -> tuple[Block, Sequence[Element], int]:
+        """Returns the block of which there are some, its elements, and where the next one is."""
+        assert self._block is not None  # the caller has looked
+        return self._block, self._rows, self._at
+
+    def pass_over(self, count: int) -> None:
+        """Goes on after so many of those that are at hand."""
+        self.index += count
+        self._at += count
         if self._at == len(self._rows):
             self._block, self._rows = None, []
-        return opener

@@ -19,6 +19,7 @@ from headrace.physical.stages.nesting_openers import Opener
 from headrace.physical.stages.nesting_turns import Whole
 from headrace.physical.workers.subplan_reader import Opened, OpenPlan, SubplanReader
 from headrace.plan.nesting import FlatMap
+from headrace.plan.node import Node
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.inner_plans import in_run
 from headrace.semantics.nesting import changed_since, made_plan
@@ -61,18 +62,24 @@ class Opening:
     """
 
     def __init__(self, node: FlatMap, context: StageContext, make_reader: MakeReader) -> None:
-        self._node = node
+        self.node = node
         self._context = context.without_workers()  # once, and not for each of them
         self._make_reader = make_reader
-        self._small = SmallPlans(self._context, node)
+        self.small = SmallPlans(self._context, node)
         self.was_at_once = False  # whether the elements of the dataset that was opened last were made at once
         self._is_slow = False  # whether making them was stopped, because it took long
 
-    def later(self, opener: Opener, saved: State | None) -> OpenSubplan:
-        """Returns a dataset that is opened when it is read, at its start or where the state says."""
+    def later(self, opener: Opener, saved: State | None, made: Node | Failure | None = None) -> OpenSubplan:
+        """Returns a dataset that is opened when it is read, at its start or where the state says.
+
+        Args:
+            opener: the element that opens it.
+            saved: its state.
+            made: what the function made of the element, where it was called already.
+        """
 
         def opened(room: int) -> Opened:
-            found = self._opened(opener, saved, room)
+            found = self._opened(opener, saved, room, made)
             return Made(found) if isinstance(found, list) else found
 
         cursor = None if saved is None else SavedCursor(saved)
@@ -120,23 +127,37 @@ class Opening:
 
     def again(self, saved: State) -> OpenSubplan:
         """Opens a dataset where its state says: the element that opened it is read again, from the position before it."""
-        with contextlib.closing(lower(self._node.input, saved["opener"], self._context)) as upstream:
+        with contextlib.closing(lower(self.node.input, saved["opener"], self._context)) as upstream:
             item = upstream.pull(1)
         if not isinstance(item, Block):
-            raise changed_since(self._node)
+            raise changed_since(self.node)
         return self.later(Opener(saved["number"], item.payload.rows()[0], item, 0), saved["inner"])
 
-    def _opened(self, opener: Opener, saved: State | None, room: int) -> Stage | Pieces | Failure:
-        node = self._node
-        self._is_slow = False
+    def made(self, opener: Opener) -> Node | Failure:
+        """Calls the function with an element; returns the plan that it made, or why there is none."""
         try:
-            plan = made_plan(node, opener.element)
-            found = self._small.elements(plan, room) if saved is None else None
+            return made_plan(self.node, opener.element)
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+            return self._failed(opener, error)
+
+    def _failed(self, opener: Opener, error: Exception) -> Failure:
+        placed = as_element_error(error, stage=self.node.label, origin=opener.origin())
+        return Failure(placed, opener.cursor, opener.after)
+
+    def _opened(
+        self, opener: Opener, saved: State | None, room: int, made: Node | Failure | None = None
+    ) -> Stage | Pieces | Failure:
+        node = self.node
+        self._is_slow = False
+        plan = self.made(opener) if made is None else made
+        if isinstance(plan, Failure):
+            return plan
+        try:
+            found = self.small.elements(plan, room) if saved is None else None
             if found is not None:
                 self._is_slow = not isinstance(found, list)
                 return found
             plan, inside = in_run(plan, node, opener.index, self._context)
             return lower(plan, saved, inside)
-        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-            placed = as_element_error(error, stage=node.label, origin=opener.origin())
-            return Failure(placed, opener.cursor, opener.after)
+        except Exception as error:  # noqa: BLE001 - what is asked of the user's objects may raise anything
+            return self._failed(opener, error)

@@ -82,6 +82,7 @@ class WindowStage(Stage):
                 made.append(Failure(error, *self._positions(begins[index])))
             first = index + 1
         return made
+
     def _read_up_to(self, end: int) -> None:
         while self._reads.index < end and not self._input_ended:
             item = self._read(self.inputs[0], end - self._reads.index)

@@ -1,0 +1,318 @@
+"""Small plans of one form, made together: what a function made of each of many windows is done once for all of them.
+
+A function mostly does the same to every window: ``lambda window: window.batch(10)``. So the plan that it made of the first one is
+the form, and those that follow are compared with it: the same operations with the same arguments, over windows of one length. They
+are made operation by operation over the elements of all, as ``made_at_once`` does it for one plan, and what comes out is the same.
+
+What always holds:
+- No function of the user's is called: where a form cannot be made after all, each of its plans can still be made by itself.
+- All plans of a form give the same number of elements, and at least one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from headrace.blocks.columns import Columns
+from headrace.blocks.cursor import CountedCursor, Cursor, IndexCursor, OffsetCursor
+from headrace.blocks.handing_out import handed_out
+from headrace.blocks.joining import join
+from headrace.blocks.origin import GroupedOrigin, Origin
+from headrace.blocks.payload import Payload, Rows
+from headrace.physical.at_once import SmallPlans
+from headrace.physical.made import MOST_BYTES
+from headrace.physical.stages.combining import ZipCursor
+from headrace.physical.stages.grouping import stacked_payload
+from headrace.physical.stages.made_at_once import side_by_side
+from headrace.physical.stages.sequencing import SkippedCursor
+from headrace.physical.stages.windowing import WindowOrigin
+from headrace.plan.combining import Zip
+from headrace.plan.grouping import Batch
+from headrace.plan.node import Node
+from headrace.plan.sequencing import Skip, Take
+from headrace.plan.windowing import WindowContents
+from headrace.semantics.window_contents import WindowBlock
+from headrace.structure import TreeDef, may_refuse, unflatten
+
+__all__ = ["Form", "form_of"]
+
+# Of all plans together: a block of elements, which is copied in about the time that it stands for.
+_MOST_BYTES_TOGETHER: Final = 16 * MOST_BYTES
+
+
+class Form:
+    """What plans have in common that are made together, and those that were taken so far.
+
+    Attributes:
+        node: of the plan that was taken first.
+        inputs: the forms of what it reads.
+        count: how many elements each plan gives.
+        cursor: the position before the first element of each plan.
+        is_held: whether its elements are those of the windows, which others see as well.
+    """
+
+    is_held = False
+
+    def __init__(self, node: Node, inputs: Sequence[Form], count: int, cursor: Cursor) -> None:
+        self.node = node
+        self.inputs = inputs
+        self.count = count
+        self.cursor = cursor
+
+    def takes(self, plan: Any) -> bool:
+        """Takes another plan if it has this form; where it has not, the parts of it that were taken are dropped by ``keep``."""
+        raise NotImplementedError
+
+    def keep(self, plans: int) -> None:
+        """Keeps the first plans that were taken."""
+        for form in self.inputs:
+            form.keep(plans)
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes the windows of one plan have."""
+        return sum(form.nbytes for form in self.inputs)
+
+    @property
+    def most_plans(self) -> int:
+        """How many plans may be made together."""
+        return _MOST_BYTES_TOGETHER // max(1, self.nbytes)
+
+    def origin(self, index: int) -> Origin:
+        """Returns where the elements of one of the plans came from."""
+        raise NotImplementedError
+
+    def elements(self, plans: int, small: SmallPlans) -> Payload | None:
+        """Makes the elements of all plans, one plan after the other; None where each has to be made by itself."""
+        spans: list[tuple[Form, float, float]] = []
+        try:
+            payload = self._timed(spans)
+            if payload is not None and self.is_held:
+                payload = handed_out(payload)
+        except Exception:  # noqa: BLE001 - an element's own methods may raise anything; each by itself finds out which of them
+            return None
+        if payload is not None:
+            small.count([(form.node, plans * form.count, span_s, inside_s) for form, span_s, inside_s in spans])
+        return payload
+
+    def _timed(self, spans: list[tuple[Form, float, float]]) -> Payload | None:
+        start = time.perf_counter()
+        parts: list[Payload] = []
+        for form in self.inputs:
+            part = form._timed(spans)  # noqa: SLF001 - of its own class
+            if part is None:
+                return None
+            parts.append(part)
+        begun = time.perf_counter()
+        payload = self._made(parts)
+        spans.append((self, time.perf_counter() - start, begun - start))
+        return payload
+
+    def _made(self, parts: list[Payload]) -> Payload | None:
+        """Makes the elements of all plans of those that each input gives."""
+        raise NotImplementedError
+
+
+class _Held(Form):
+    """The elements of windows."""
+
+    is_held = True
+
+    def __init__(self, node: WindowContents, held: WindowBlock) -> None:
+        super().__init__(node, (), len(held), IndexCursor(0))
+        self._windows = [held]
+
+    def takes(self, plan: Any) -> bool:
+        if type(plan) is not WindowContents:
+            return False
+        held = plan.elements
+        if type(held) is not WindowBlock or len(held.indices) != self.count or plan.name != self.node.name:
+            return False
+        self._windows.append(held)
+        return True
+
+    def keep(self, plans: int) -> None:
+        del self._windows[plans:]
+
+    @property
+    def nbytes(self) -> int:
+        return self._windows[0].payload.nbytes
+
+    def origin(self, index: int) -> Origin:
+        return WindowOrigin(self._windows[index], range(self.count))
+
+    def _made(self, _: list[Payload]) -> Payload | None:
+        whole = self._windows[0].whole
+        parts = [window.indices for window in self._windows]
+        if any(window.whole is not whole for window in self._windows):
+            payloads = [window.payload for window in self._windows]
+            joined = join(payloads)
+            return joined if type(joined) is type(payloads[0]) else None  # rows of columns are another thing to stack
+        if len(parts) == 1:
+            return whole.subset(parts[0])
+        if not all(type(part) is range for part in parts):
+            return whole.subset(np.concatenate([np.asarray(part) for part in parts]))
+        step, begins = parts[0].step, [part.start for part in parts]  # type: ignore[union-attr]  # all are ranges
+        end = begins[0] + len(begins) * self.count
+        if step == 1 and begins == list(range(begins[0], end, self.count)):
+            return whole.subset(range(begins[0], end))
+        return whole.subset(np.add.outer(begins, np.arange(0, self.count * step, step)).ravel())
+
+
+class _Batched(Form):
+    """Batches of one size, none of which is shorter than the others."""
+
+    def __init__(self, node: Batch, form: Form) -> None:
+        size, count = node.batch_size, form.count
+        self._size = min(size, count)
+        self._bounds = tuple(itertools.pairwise(range(0, count + 1, self._size)))
+        bounds = range(0, len(self._bounds) * self._size + 1, self._size)
+        super().__init__(node, (form,), len(self._bounds), OffsetCursor(form.cursor, bounds))
+
+    @staticmethod
+    def fits(node: Batch, count: int) -> bool:
+        """Returns whether so many elements make such batches."""
+        return count % node.batch_size == 0 or (count > node.batch_size) is node.drop_remainder
+
+    def takes(self, plan: Any) -> bool:
+        node: Any = self.node
+        return (
+            type(plan) is Batch
+            and plan.batch_size == node.batch_size
+            and plan.drop_remainder is node.drop_remainder
+            and plan.name == node.name
+            and self.inputs[0].takes(plan.input)
+        )
+
+    def origin(self, index: int) -> Origin:
+        return GroupedOrigin(self.inputs[0].origin(index), self._bounds)
+
+    def _made(self, parts: list[Payload]) -> Payload | None:
+        columns = _cut(parts[0], self.inputs[0].count, 0, self.count * self._size).columns()
+        if may_refuse(columns.treedef):
+            return None
+        return stacked_payload(columns, len(columns) // self._size, self._size)
+
+
+class _Cut(Form):
+    """What ``take`` or ``skip`` leaves."""
+
+    def __init__(self, node: Take | Skip, form: Form, part: range, cursor: Cursor) -> None:
+        super().__init__(node, (form,), len(part), cursor)
+        self.is_held = form.is_held
+        self._part = part
+
+    def takes(self, plan: Any) -> bool:
+        node: Any = self.node
+        return (
+            type(plan) is type(node)
+            and plan.count == node.count
+            and plan.name == node.name
+            and self.inputs[0].takes(plan.input)
+        )
+
+    def origin(self, index: int) -> Origin:
+        return self.inputs[0].origin(index).subset(self._part)
+
+    def _made(self, parts: list[Payload]) -> Payload | None:
+        return _cut(parts[0], self.inputs[0].count, self._part.start, self._part.stop)
+
+
+class _Zipped(Form):
+    """One element of each of several, together."""
+
+    def __init__(self, node: Zip, forms: Sequence[Form]) -> None:
+        super().__init__(
+            node, forms, min(form.count for form in forms), ZipCursor(tuple(form.cursor for form in forms))
+        )
+
+    def takes(self, plan: Any) -> bool:
+        node: Any = self.node
+        if type(plan) is not Zip or plan.name != node.name or len(plan.datasets) != len(self.inputs):
+            return False
+        if plan.treedef is not node.treedef and not _is_same(plan.treedef, node.treedef):
+            return False
+        return all(map(_takes, self.inputs, plan.datasets))
+
+    def origin(self, index: int) -> Origin:
+        return self.inputs[0].origin(index).subset(range(self.count))
+
+    def _made(self, parts: list[Payload]) -> Payload | None:
+        node: Any = self.node
+        cut = [_cut(part, form.count, 0, self.count) for part, form in zip(parts, self.inputs, strict=True)]
+        shown = [handed_out(part) if form.is_held else part for part, form in zip(cut, self.inputs, strict=True)]
+        return side_by_side(node.treedef, shown)
+
+
+def _takes(form: Form, plan: Node) -> bool:
+    return form.takes(plan)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Returns whether two structures are the same, and written in the same order."""
+    return bool(one == other) and _written(one) == _written(other)
+
+
+def _written(treedef: TreeDef) -> str:
+    return repr(unflatten(treedef, range(treedef.num_leaves)))
+
+
+def _cut(payload: Payload, each: int, start: int, stop: int) -> Payload:
+    """Returns a part of every run of ``each`` elements."""
+    if stop - start == each:
+        return payload
+    begins = np.arange(start, len(payload), each)
+    return payload.subset(np.add.outer(begins, np.arange(stop - start)).ravel())
+
+
+def form_of(plan: Node) -> Form | None:
+    """Returns the form of a plan, with that plan taken; None where such plans are not made together."""
+    build = _FORMS.get(type(plan))
+    return build(plan) if build is not None else None
+
+
+def _held(node: WindowContents) -> Form | None:
+    held = node.elements
+    if type(held) is not WindowBlock or type(held.whole) not in (Columns, Rows) or not len(held):
+        return None
+    form = _Held(node, held)
+    return form if form.nbytes <= MOST_BYTES else None
+
+
+def _batched(node: Batch) -> Form | None:
+    form = form_of(node.input)
+    return _Batched(node, form) if form is not None and _Batched.fits(node, form.count) else None
+
+
+def _taken(node: Take) -> Form | None:
+    form = form_of(node.input)
+    if form is None or node.count < 1:
+        return None
+    return _Cut(node, form, range(min(node.count, form.count)), CountedCursor("taken", 0, form.cursor))
+
+
+def _skipped(node: Skip) -> Form | None:
+    form = form_of(node.input)
+    if form is None or not 0 <= node.count < form.count:
+        return None
+    cursor = SkippedCursor(node.count, form.cursor.advance(node.count))
+    return _Cut(node, form, range(node.count, form.count), cursor)
+
+
+def _zipped(node: Zip) -> Form | None:
+    forms = [form_of(dataset) for dataset in node.datasets]
+    return None if None in forms else _Zipped(node, forms)  # type: ignore[arg-type]  # none is None
+
+
+_FORMS: Final[dict[type[Node], Callable[[Any], Form | None]]] = {
+    WindowContents: _held,
+    Batch: _batched,
+    Take: _taken,
+    Skip: _skipped,
+    Zip: _zipped,
+}
