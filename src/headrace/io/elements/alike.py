@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 import numpy as np
@@ -16,13 +17,13 @@ from headrace.frozen import frozen
 from headrace.io.elements.columns import Kind, kind_of_leaf
 from headrace.record_classes import is_record_class, names_of_fields
 from headrace.rows_and_columns import normalize_rows, transpose
-from headrace.structure import Element, TreeDef, nbytes_of_leaves
+from headrace.structure import LEAF, Element, TreeDef, nbytes_of_leaves
 
 __all__ = ["Alike", "alike", "have_keys_in_one_order", "orders_of_keys"]
 
-_INT64: Final = range(-(1 << 63), 1 << 63)
 _NUMBERS: Final = frozenset((bool, float, complex))
 _TEXTS: Final = frozenset((str, bytes))
+_SCALARS: Final = _NUMBERS | _TEXTS | {int}
 _axes_and_dtype: Final = operator.attrgetter("ndim", "dtype")
 
 
@@ -55,13 +56,17 @@ def alike(elements: Sequence[Element]) -> Alike | None:
         >>> alike([1, "two"]) is None
         True
     """
+    types = set(map(type, elements))
+    if len(types) == 1 and types <= _SCALARS:  # mostly, and so first and quickly
+        kind = _kind_of_column(elements, types)
+        return kind and Alike(LEAF, (kind,), None, [elements], _nbytes_of_column(elements, kind))
     try:
-        rows = normalize_rows(list(elements), set(map(type, elements)))
+        rows = normalize_rows(list(elements), types)
         orders = orders_of_keys(rows[0])
         if not have_keys_in_one_order(rows, orders):
             return None
         treedef, columns = transpose(rows)
-        kinds = [_kind_of_column(column) for column in columns]
+        kinds = [_kind_of_column(column, set(map(type, column))) for column in columns]
     except InvalidArgumentError:  # one by one it is found which of them it is
         return None
     known = [kind for kind in kinds if kind is not None]
@@ -70,20 +75,27 @@ def alike(elements: Sequence[Element]) -> Alike | None:
     return Alike(treedef, tuple(known), orders, columns, sum(map(_nbytes_of_column, columns, known)))
 
 
-def _kind_of_column(column: Sequence[Any]) -> Kind | None:
-    """Returns the kind of all leaves; None where they have several, or a look at each has to tell."""
-    first, types = column[0], set(map(type, column))
+def _kind_of_column(column: Sequence[Any], types: AbstractSet[type]) -> Kind | None:
+    """Returns the kind of all leaves, of these types; None where they have several, or a look at each has to tell."""
     if len(types) > 1:
         return None
-    kind = types.pop()
+    first, kind = column[0], type(column[0])
     if kind is int:
-        return kind_of_leaf(first) if min(column) in _INT64 and max(column) in _INT64 else None
+        return kind_of_leaf(first) if _fit_int64(column) else None
     if kind in _NUMBERS or kind in _TEXTS:
         return kind_of_leaf(first)
     if kind is np.ndarray or issubclass(kind, np.generic):
         is_one = first.dtype.kind in "biufcmM" and len(set(map(_axes_and_dtype, column))) == 1
         return kind_of_leaf(first) if is_one else None
     return None
+
+
+def _fit_int64(numbers: Sequence[int]) -> bool:
+    try:
+        np.fromiter(numbers, np.int64, len(numbers))  # sooner than the least and the greatest are found
+    except OverflowError:
+        return False
+    return True
 
 
 def _nbytes_of_column(column: Sequence[Any], kind: Kind) -> int:

@@ -121,7 +121,7 @@ def stored_array(array: np.ndarray, into: Buffers) -> dict[str, Any]:
 def stored_leaves(leaves: Sequence[Any], kind: Kind, into: Buffers) -> dict[str, Any]:
     """Returns a column of leaves of one kind and number of axes."""
     if kind.axes == 0 and kind.form != ARRAY:
-        scalars = object_array(leaves) if kind.values in _TEXTS else np.array(leaves, kind.values)
+        scalars = object_array(leaves) if kind.values in _TEXTS else _numbers(leaves, kind.values)
         return {"shape": [], **_with_form(_stored_values(scalars, kind.values, into), kind)}
     arrays = [_as_array(leaf, kind.values) for leaf in leaves]
     shapes = {array.shape for array in arrays}
@@ -134,6 +134,13 @@ def stored_leaves(leaves: Sequence[Any], kind: Kind, into: Buffers) -> dict[str,
     table = np.array([array.shape for array in arrays], np.int64)
     axes = [sizes[0] if len(set(sizes)) == 1 else None for sizes in table.T.tolist()]
     return {"axes": axes, "shapes": into.add(table), **values}
+
+
+def _numbers(leaves: Sequence[Any], dtype: str) -> np.ndarray:
+    # One by one Python's numbers are read in half the time; of NumPy's, an array knows better how to convert each.
+    if type(leaves[0]) in _SCALARS:
+        return np.fromiter(leaves, dtype, len(leaves))
+    return np.array(leaves, dtype)
 
 
 def _with_form(values: dict[str, Any], kind: Kind) -> dict[str, Any]:

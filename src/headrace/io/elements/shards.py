@@ -187,8 +187,7 @@ class ShardWriter:
         while True:
             chunk: list[Element] = []
             try:
-                for element in itertools.islice(remaining, at_once):
-                    chunk.append(element)  # noqa: PERF402 - what came before an error is kept
+                chunk.extend(itertools.islice(remaining, at_once))  # what came before an error stays in it
             except Exception:
                 self.add(chunk)
                 raise
