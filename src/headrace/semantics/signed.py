@@ -9,23 +9,27 @@ What always holds:
 
 from __future__ import annotations
 
+import operator
 import reprlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from headrace.errors import InvalidArgumentError, said
+from headrace.frozen import frozen
 from headrace.leaf_arrays import tensor_as_array
 from headrace.leaf_specs import leaf_spec
 from headrace.rows_and_columns import rows_of, rows_of_leaves
-from headrace.structure import LEAF, Element, flatten, normalize, paths_of, unflatten
+from headrace.structure import LEAF, Element, TreeDef, flatten, normalize, paths_of, unflatten
 from headrace.tensor_spec import TensorSpec
 
 __all__ = ["Signed"]
 
 Fit = Callable[[Any], Any]
 
+_dtype: Final = operator.attrgetter("dtype")
+_shape: Final = operator.attrgetter("shape")
 # The Python numbers that elements carry where a column has this dtype.
 _NATIVE: Final = {np.dtype(np.int64): int, np.dtype(np.float64): float, np.dtype(bool): bool}
 # The kinds of dtypes that a Python number of each type is cast to; a bool only takes what is 0 or 1.
@@ -39,30 +43,30 @@ class Signed:
         specs, self._treedef = flatten(signature)
         self._signature = signature
         self._leaves = [_Leaf(spec) for spec in specs]
-        self._is_leaf = self._treedef.is_leaf()
-        # Keys of a flat dict in the order of its leaves; None where the signature is none.
-        is_flat = self._treedef.num_nodes == len(specs) + 1
-        self._keys = self._treedef.entries() if self._treedef.type is dict and is_flat else None
-        self._is_flat_tuple = self._treedef.type is tuple and is_flat
+        self._parting = _Parting.of(self._treedef)
+        self._is_flat = self._treedef.num_nodes == len(specs) + 1
 
     def rows(self, raw: list[Any]) -> tuple[list[Element], InvalidArgumentError | None]:
         """Fits the elements, up to the first that does not fit, and returns its error too."""
         try:
-            fitted = [leaf.column(column) for leaf, column in zip(self._leaves, self._columns(raw), strict=True)]
+            columns = self._columns(raw) if raw else []
+            fitted = [leaf.column(column) for leaf, column in zip(self._leaves, columns, strict=bool(raw))]
+            if all(map(operator.is_, fitted, columns)) and self._are_whole(raw):
+                return raw, None
             return rows_of_leaves(self._treedef, fitted, len(raw)), None
         except (ValueError, TypeError, LookupError, ArithmeticError):
             return self._one_by_one(raw)  # says which element it is
 
-    def _columns(self, raw: list[Any]) -> Iterable[Sequence[Any]]:
+    def _columns(self, raw: list[Any]) -> list[list[Any]]:
         """Returns, for each leaf of the signature, what stands there in every element."""
-        if self._is_leaf:
-            return [raw]
-        kinds = set(map(type, raw))
-        if self._is_flat_tuple and kinds == {tuple}:
-            return list(zip(*raw, strict=True))
-        if self._keys is not None and kinds == {dict} and set(map(len, raw)) == {len(self._keys)}:
-            return [[row[key] for row in raw] for key in self._keys]
-        return list(zip(*map(self._treedef.flatten_up_to, raw), strict=True)) or [()] * len(self._leaves)
+        columns = None if self._parting is None else self._parting.columns(raw)
+        if columns is not None:
+            return columns
+        return list(map(list, zip(*map(self._treedef.flatten_up_to, raw), strict=True))) or [[] for _ in self._leaves]
+
+    def _are_whole(self, raw: list[Any]) -> bool:
+        """Returns whether elements whose leaves fit as they are need not be built anew: a dict might have its keys in another order."""
+        return not raw or self._treedef.is_leaf() or (self._is_flat and set(map(type, raw)) == {tuple})
 
     def _one_by_one(self, raw: list[Any]) -> tuple[list[Element], InvalidArgumentError | None]:
         rows: list[Element] = []
@@ -93,6 +97,53 @@ class Signed:
         return unflatten(self._treedef, fitted)
 
 
+@frozen
+class _Parting:
+    """How elements are taken apart, many at once: the tuples and dicts that a signature is made of.
+
+    Attributes:
+        keys: of a dict, in the order of its leaves; of a tuple, its indices; None of a leaf.
+        parts: one for each key.
+        kind: what the elements are to be.
+    """
+
+    kind: type | None
+    keys: Sequence[Any] = ()
+    parts: Sequence[_Parting] = ()
+
+    @classmethod
+    def of(cls, treedef: TreeDef) -> _Parting | None:
+        """Returns that of a structure; None where there is anything else in it."""
+        if treedef.is_leaf():
+            return cls(None)
+        parts = [cls.of(child) for child in treedef.children()]
+        if treedef.type not in (tuple, dict) or None in parts:
+            return None
+        return cls(treedef.type, treedef.entries(), parts)  # type: ignore[arg-type]  # None is not among them
+
+    def columns(self, rows: list[Any]) -> list[list[Any]] | None:
+        """Returns what stands in each leaf's place in all of these, which are some; None where one is of another kind.
+
+        Raises:
+            KeyError: a dict has other keys.
+        """
+        if self.kind is None:
+            return [rows]
+        if set(map(type, rows)) != {self.kind} or set(map(len, rows)) != {len(self.keys)}:
+            return None
+        if self.kind is tuple:
+            values = list(map(list, zip(*rows, strict=True)))
+        else:
+            values = [list(map(operator.itemgetter(key), rows)) for key in self.keys]
+        columns: list[list[Any]] = []
+        for part, column in zip(self.parts, values, strict=True):
+            below = part.columns(column)
+            if below is None:
+                return None
+            columns += below
+        return columns
+
+
 class _Leaf:
     """What a signature asks of one leaf."""
 
@@ -100,6 +151,7 @@ class _Leaf:
         self._spec = spec
         self._dtype = spec.dtype
         self._is_scalar = spec.shape == ()
+        self._may_be_scalar = self._is_scalar or spec.shape is None
         self._is_fixed = spec.shape is not None and None not in spec.shape
         self._convert: Fit = self._text if spec.dtype in (str, bytes) else self._object
         self._plain: Any = spec.dtype  # the type of a scalar that is taken as it is
@@ -107,22 +159,35 @@ class _Leaf:
             self._convert = self._number
             self._plain = _NATIVE.get(spec.dtype, spec.dtype.type if spec.dtype.kind in "biufc" else None)
 
-    def column(self, leaves: Sequence[Any]) -> list[Any]:
-        """Fits the leaf in a run of elements.
+    def column(self, leaves: list[Any]) -> list[Any]:
+        """Fits the leaf in a run of elements, of which most are as they should be already.
 
         Raises:
             InvalidArgumentError: one does not fit; another may be told than the first.
         """
-        if self._is_scalar and isinstance(self._dtype, np.dtype):
-            kinds = set(map(type, leaves))
+        kinds = set(map(type, leaves))
+        if len(kinds) == 1:
+            (kind,) = kinds
+            if kind is np.ndarray and self._are_fit(leaves):
+                return leaves
+            if self._is_scalar and kind is self._plain and kind is not int:
+                return leaves
+        if self._may_be_scalar and isinstance(self._dtype, np.dtype):
             if kinds == {int} and self._dtype.kind in "iuf":
                 numbers = np.fromiter(leaves, np.int64, len(leaves))  # OverflowError: one by one
-                return list(leaves) if self._plain is int else _elements(_cast(numbers, self._dtype))
+                return leaves if self._plain is int else _elements(_cast(numbers, self._dtype))
             if kinds == {float} and self._dtype.kind == "f":
                 numbers = np.fromiter(leaves, np.float64, len(leaves))
-                return list(leaves) if self._plain is float else _elements(_cast(numbers, self._dtype))
+                return leaves if self._plain is float else _elements(_cast(numbers, self._dtype))
         fitted = self.fitted
         return [fitted(leaf) for leaf in leaves]
+
+    def _are_fit(self, arrays: Sequence[np.ndarray]) -> bool:
+        """Returns whether arrays have the dtype of the signature, axes, and a shape that fits; there are few of each, of many arrays."""
+        if any(dtype != self._dtype for dtype in set(map(_dtype, arrays))) or self._convert != self._number:
+            return False
+        shapes = set(map(_shape, arrays))
+        return () not in shapes and all(_fits(shape, self._spec.shape) for shape in shapes)
 
     def fitted(self, leaf: Any) -> Any:
         """Brings the leaf into the form of the signature.

@@ -12,21 +12,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from headrace.blocks.block import Block, BlockOrFailure
 from headrace.physical.loop_policy import LoopPolicy, Patience
 from headrace.physical.loops.forms import Form, form_of, joined_form
-from headrace.physical.loops.learned import Learned
+from headrace.physical.loops.learned import LOOK_S, Learned
 from headrace.physical.loops.one_pass import Link, Part, Pass, Taken, Tally
 from headrace.physical.loops.text import Head, Loop
 from headrace.plan.elementwise import Enumerate, Filter, Map
 from headrace.structure import Element
 
 __all__ = ["Chain"]
-
-# How much time there is to be between two looks at the clock.
-_LOOK_S: Final = 20e-6
 
 
 class Chain:
@@ -75,7 +72,7 @@ class Chain:
         taken = Taken.of(block.payload, self._whole)
         through = Pass(self._whole, block, numbers, tally)
         through.run(taken, start_s, patience._replace(rows_a_look=self.learned.rows_a_look))
-        rows = int(_LOOK_S * through.done / (time.perf_counter() - start_s + 1e-9))
+        rows = int(LOOK_S * through.done / (time.perf_counter() - start_s + 1e-9))
         self.learned.rows_a_look = max(1, min(self.policy.rows_a_look, rows))
         return through.pieces, through.done
 

@@ -43,6 +43,7 @@ __all__ = [
     "form_with_sources",
     "ids_of",
     "joined_form",
+    "kinds_of",
 ]
 
 # What nobody can change, and what is as elements carry it: there is nothing to do for it.
@@ -163,6 +164,20 @@ def _is_plain_named_tuple(kind: type) -> bool:
 
 def _leaves_of(form: Form) -> int:
     return sum(map(_leaves_of, form.parts)) if isinstance(form, (TupleForm, DictForm, RecordForm)) else 1
+
+
+def kinds_of(form: Form) -> frozenset[type] | None:
+    """Returns the types of all elements of a form; None where there may be any."""
+    match form:
+        case type() as kind:
+            return frozenset({kind})
+        case ArrayForm():
+            return frozenset({np.ndarray})
+        case DictForm():
+            return frozenset({dict})
+        case TupleForm(kind=kind) | RecordForm(kind=kind):
+            return frozenset({kind})
+    return None
 
 
 def joined_form(one: Form, other: Form | None) -> Form | None:

@@ -21,12 +21,14 @@ from headrace.physical.loops.forms import (
 from headrace.physical.loops.text import GENERIC, Head, Kind, Known, Loop, loop_of
 from headrace.structure import Element
 
-__all__ = ["Learned"]
+__all__ = ["FIRST_ROWS_A_LOOK", "LOOK_S", "SURPRISES", "Learned", "known_better"]
 
+# How much time there is to be between two looks at the clock.
+LOOK_S: Final = 20e-6
 # Rows between two looks at the clock, while nobody knows how long they take.
-_FIRST_ROWS_A_LOOK: Final = 8
+FIRST_ROWS_A_LOOK: Final = 8
 # So many results of a link may be other than what is known of it before that is known better.
-_SURPRISES: Final = 4
+SURPRISES: Final = 4
 
 # Shapes of chains whose loops were generated: another chain of one goes through its loop at once.
 _generated: Final[set[tuple[Kind, ...]]] = set()
@@ -55,7 +57,7 @@ class Learned:
     )
 
     def __init__(self, kinds: tuple[Kind, ...], policy: LoopPolicy) -> None:
-        self.rows_a_look = min(_FIRST_ROWS_A_LOOK, policy.rows_a_look)
+        self.rows_a_look = min(FIRST_ROWS_A_LOOK, policy.rows_a_look)
         self.shares = [1.0 / len(kinds)] * len(kinds)
         self.surprises = 0
         self._kinds = kinds
@@ -109,14 +111,14 @@ class Learned:
         """
         self.surprises += 1
         self._since_then[link] += 1
-        if self._since_then[link] < _SURPRISES or self._known is None:
+        if self._since_then[link] < SURPRISES or self._known is None:
             return
         self._since_then[link] = 0
-        now = _known_better(self._known[link], result, row, ids, is_list=kind is list)
+        now = known_better(self._known[link], result, row, ids, is_list=kind is list)
         self._known, self._loops = (*self._known[:link], now, *self._known[link + 1 :]), {}
 
 
-def _known_better(before: Known, result: Element, row: Element, ids: Any, *, is_list: bool) -> Known:
+def known_better(before: Known, result: Element, row: Element, ids: Any, *, is_list: bool) -> Known:
     """Returns what is known of results when one more is."""
     form = None if before.form is None else joined_form(before.form, form_of(result))
     is_listed = before.is_listed or is_list

@@ -30,11 +30,11 @@ from headrace.frozen import frozen
 from headrace.observe.frames import reaches
 from headrace.ownership import read_only
 from headrace.physical.loops.conditions import Conditions, conditions_of_row, is_fixed
-from headrace.physical.loops.forms import PLAIN, ArrayForm, DictForm, Form, RecordForm, TupleForm, ids_of
+from headrace.physical.loops.forms import PLAIN, Form, TupleForm, ids_of, kinds_of
 from headrace.semantics.calls import is_true, packed
 from headrace.taking import COUNTS, owned
 
-__all__ = ["GENERIC", "Head", "Kind", "Known", "Loop", "Place", "loop_of"]
+__all__ = ["GENERIC", "Head", "Kind", "Known", "Loop", "Place", "compiled", "loop_of"]
 
 
 # Parts that are named one by one in a call, which is quicker than unpacking; more would be a long text.
@@ -117,7 +117,7 @@ def loop_of(head: Head, kinds: tuple[Kind, ...], known: tuple[Known, ...]) -> Lo
     """Makes the loop for rows like these and links of these kinds, given what is known of what each returns."""
     writer = _Writer(head, kinds, known)
     text, links = writer.written()
-    return Loop(_compiled(text, tuple(links)), tuple(writer.constants), links, writer.counts, writer.kinds)
+    return Loop(_loop_function(text, tuple(links)), tuple(writer.constants), links, writer.counts, writer.kinds)
 
 
 # ------------------------------------------------------------------------------------------------ compiling
@@ -140,12 +140,18 @@ _LOOP_FILE: Final = os.path.join(os.path.dirname(__file__), "<loop>")  # noqa: P
 
 
 @functools.lru_cache(maxsize=512)
-def _compiled(text: str, links: tuple[int, ...]) -> Callable[..., Any]:
+def _loop_function(text: str, links: tuple[int, ...]) -> Callable[..., Any]:
+    function = compiled(text)
+    reaches(function, functools.partial(_place, links))
+    return function
+
+
+def compiled(text: str) -> Callable[..., Any]:
+    """Returns the function ``loop`` that a generated text defines."""
     scope: dict[str, Any] = dict(_GLOBALS)
     # A name in our folder, by which reports of stalls tell our frames from the user's; no file has it.
     exec(compile(text, _LOOP_FILE, "exec"), scope)  # noqa: S102 - keys of dicts stand in it as literals, nothing else of the user's
     function: Callable[..., Any] = scope["loop"]
-    reaches(function, functools.partial(_place, links))
     return function
 
 
@@ -210,15 +216,8 @@ class _Writer:
     @property
     def kinds(self) -> frozenset[type] | None:
         """The types of the results, where they follow from what is known."""
-        match self._form:
-            case type() as kind:
-                return frozenset({kind})
-            case ArrayForm():
-                return frozenset({np.ndarray})
-            case DictForm():
-                return frozenset({dict})
-            case TupleForm(kind=kind) | RecordForm(kind=kind):
-                return frozenset({kind})
+        if self._form is not None and (kinds := kinds_of(self._form)) is not None:
+            return kinds
         return frozenset({tuple}) if self._kinds[-1] == "enumerate" else None
 
     @property

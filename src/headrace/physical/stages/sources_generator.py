@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import time
 from collections.abc import Iterator
 from typing import Any, Final
@@ -16,8 +15,8 @@ from headrace.clock import Clock
 from headrace.frozen import frozen
 from headrace.observe.frames import holds, since
 from headrace.observe.meter import Meter
-from headrace.ownership import FIXED
 from headrace.physical.context import StageContext
+from headrace.physical.loops.taking import Taking
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.sources import FromGenerator
@@ -26,21 +25,19 @@ from headrace.semantics.failures import as_element_error
 from headrace.semantics.generator_runs import OwnState, own_state_of, started_generator
 from headrace.semantics.signed import Signed
 from headrace.structure import Element, normalize
-from headrace.taking import owned
 
 __all__ = ["GeneratorStage"]
 
 # So long what was made may wait for the rest of its block, once elements suddenly take long.
 _PATIENCE_S: Final = 30e-3
-# Elements between two looks at the clock: it takes a third of what one element takes to look.
-_A_LOOK: Final = 16
 
 
 class GeneratorRun:
     """One run of a user's generator, from its start or from a state: many elements at a time."""
 
-    def __init__(self, node: FromGenerator, state: State | None, clock: Clock) -> None:
+    def __init__(self, node: FromGenerator, state: State | None, taking: Taking, clock: Clock) -> None:
         self._node = node
+        self._taking = taking
         self._now_s = clock.now_s
         self.label = node.label
         self._saved: State = state or {"index": 0}
@@ -56,54 +53,45 @@ class GeneratorRun:
             self._iterator = started_generator(self._node, self._saved)
         return self._iterator
 
-    @holds(lambda at, _: (at["self"].label, f"element {at['self'].index + len(at['raw'])}"))
+    @holds(lambda at, _: (at["self"].label, f"element {at['self'].index + len(at['made'])}"))
     @since("_since_s")
-    def next_rows(self, limit: int) -> tuple[list[Element], Exception | None]:
+    def next_rows(self, limit: int) -> tuple[Rows, Exception | None]:
         """Returns up to ``limit`` elements, and the error after them; after the last ones ``has_ended`` is true.
 
         There are fewer where they suddenly take long: what was made does not wait for many that are slower.
         """
         _since_s = time.perf_counter()  # for the report of what is held up
-        raw: list[Any] = []
-        kinds: set[type] = set()
-        fixed: type | None = None  # the type of the last element that nobody can change
+        made: list[Any] = []
         error: Exception | None = None
-        until_s = self._now_s() + _PATIENCE_S
+        kinds: frozenset[type] | None = None
         try:
-            while not self.has_ended and len(raw) < limit:
-                wanted = min(len(raw) + _A_LOOK, limit)
-                for element in itertools.islice(self._begun(), wanted - len(raw)):  # what came before an error stays
-                    if type(element) is not fixed:
-                        kinds.add(kind := type(element))
-                        if kind in FIXED:
-                            fixed = kind
-                        else:  # the generator may hold it, and fill it again for the next
-                            element = owned(element)  # noqa: PLW2901 - it comes in place of what was yielded
-                    raw.append(element)
-                self.has_ended = len(raw) < wanted
-                if self._now_s() > until_s:
-                    break
+            if not self.has_ended:
+                until_s = self._now_s() + _PATIENCE_S
+                self.has_ended, kinds, error = self._taking.take(self._begun(), made, limit, self._now_s, until_s)
         except Exception as raised:  # noqa: BLE001 - a user's generator may raise anything
             error, self._iterator = raised, iter(())
-        rows, unfit = self._checked(raw, kinds)
+        rows, unfit = self._checked(made, kinds)
         if unfit is not None:
-            self._iterator = _resumed(raw[len(rows) + 1 :], error, self._begun())
+            self._iterator = _resumed(made[len(rows) + 1 :], error, self._begun())
             error, self.has_ended = unfit, False
         self.index += len(rows) + (error is not None)
         return rows, error
 
-    def _checked(self, raw: list[Any], kinds: set[type]) -> tuple[list[Element], Exception | None]:
+    def _checked(self, made: list[Any], kinds: frozenset[type] | None) -> tuple[Rows, Exception | None]:
         """Brings the elements into the form that they should have, up to the first that does not fit, and its error."""
         if self._signed is not None:
-            return self._signed.rows(raw)
+            fitted, misfit = self._signed.rows(made)
+            return Rows(fitted), misfit
+        if kinds is not None:  # they are of a form that is normal
+            return Rows(made, kinds), None
         with contextlib.suppress(Exception):  # a class of the user's may raise anything; found one by one below
-            return normalize_rows(raw, kinds), None
+            return Rows(normalize_rows(made, set(map(type, made)))), None
         rows: list[Element] = []
         try:
-            rows.extend(normalize(element) for element in raw)
+            rows.extend(normalize(element) for element in made)
         except Exception as unfit:  # noqa: BLE001 - as above
-            return rows, unfit
-        return rows, None
+            return Rows(rows), unfit
+        return Rows(rows), None
 
     def own_state(self) -> OwnState | None:
         """Returns the state that the generator's iterator has of its own as it is now, or None."""
@@ -143,10 +131,10 @@ def _resumed(rest: list[Any], error: Exception | None, iterator: Iterator[Any]) 
 class GeneratorStage(Stage):
     """What a user's generator yields."""
 
-    def __init__(self, node: FromGenerator, meter: Meter, state: State | None, clock: Clock) -> None:
+    def __init__(self, node: FromGenerator, meter: Meter, state: State | None, taking: Taking, clock: Clock) -> None:
         saved = state or {"index": 0}
         super().__init__(meter, (), _GeneratorCursor(saved["index"], saved.get("own"), saved.get("skip", 0)))
-        self._run = GeneratorRun(node, state, clock)
+        self._run = GeneratorRun(node, state, taking, clock)
         self._node = node
         self._ended = False
         self._raised: Exception | None = None
@@ -161,7 +149,7 @@ class GeneratorStage(Stage):
             self._ended = self._raised is None and self._run.has_ended
             if rows:
                 indices = range(cursor.index, cursor.index + len(rows))
-                return Block(Rows(rows), cursor, IndexOrigin(indices))
+                return Block(rows, cursor, IndexOrigin(indices))
         return None if self._raised is None else self._failure(self._raised)
 
     def _failure(self, error: Exception) -> Failure:
@@ -194,4 +182,6 @@ class _GeneratorCursor:
 
 @lower.register
 def _generator(node: FromGenerator, state: State | None, context: StageContext) -> Stage:
-    return GeneratorStage(node, context.meter(node), state, context.policy.clock)
+    meter, policy = context.meter(node), context.policy
+    taking = context.learned.setdefault((id(meter), Taking), Taking(policy.loops))
+    return GeneratorStage(node, meter, state, taking, policy.clock)

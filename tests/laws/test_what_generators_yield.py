@@ -1,0 +1,187 @@
+"""Laws 1 and 8 for what generators yield: the same elements whatever loop takes them, however the generator goes on with their memory.
+
+A generator yields one kind of element, and here and there another one: as an array that it fills again, a view of it, one that
+is read-only, of another shape or dtype, of no dtype or no axes, of a class of its own, or nothing.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.laws.running import REFERENCE, Way, assert_same, elements_of, history, resumed, ways
+
+import headrace as hr
+from headrace.physical.loop_policy import LoopPolicy
+
+
+class Pair(NamedTuple):
+    x: Any
+    y: Any
+
+
+@dataclasses.dataclass
+class Sample:
+    x: Any
+    y: Any
+
+
+class Own:
+    """What a generator goes on with: one of each, filled again for each element."""
+
+    def __init__(self) -> None:
+        self.array = np.zeros(3, np.float32)
+        self.matrix = np.zeros((2, 3), np.float32, order="F")
+        self.dict: dict[str, Any] = {}
+
+    def filled(self, n: int) -> np.ndarray:
+        self.array[...] = n
+        return self.array
+
+    def turned(self, n: int) -> np.ndarray:
+        self.matrix[...] = n
+        return np.asarray(self.matrix[n % 2])
+
+    def updated(self, **parts: Any) -> dict[str, Any]:
+        self.dict.update(parts)
+        return self.dict
+
+
+def locked(array: np.ndarray) -> np.ndarray:
+    array = array.view()
+    array.flags.writeable = False
+    return array
+
+
+def objects(n: int) -> np.ndarray:
+    array = np.empty(3, object)
+    array[:] = [n, str(n), None]
+    return array
+
+
+ARRAYS: dict[str, Callable[[Own, int], Any]] = {
+    "new": lambda _, n: np.full(3, n, np.float32),
+    "the same": lambda own, n: own.filled(n),
+    "a view": lambda own, n: own.filled(n)[:],
+    "a part": lambda own, n: own.turned(n),
+    "locked": lambda own, n: locked(own.filled(n)),
+    "locked, new": lambda _, n: locked(np.full(3, n, np.float32)),
+    "longer": lambda _, n: np.full(4, n, np.float32),
+    "flat": lambda own, n: own.filled(n).reshape(1, 3),
+    "of doubles": lambda _, n: np.full(3, n / 2),
+    "of ints": lambda _, n: np.full(3, n),
+    "without axes": lambda own, n: np.array(n, np.float32),
+    "masked": lambda own, n: np.ma.array(own.filled(n), mask=[False, False, n % 2 == 1]),
+    "of objects": lambda _, n: objects(n),
+    "of texts": lambda _, n: np.array([str(n)] * 3),
+    "a list": lambda _, n: [float(n)] * 3,
+    "a scalar": lambda _, n: np.float32(n),
+    "a number": lambda _, n: n,
+    "none": lambda *_: None,
+    "text": lambda _, n: str(n),
+}
+WHOLES: dict[str, Callable[[Own, Any, int], Any]] = {
+    "pair": lambda _, x, n: (x, n),
+    "dict": lambda _, x, n: {"x": x, "y": n},
+    "other order": lambda _, x, n: {"y": n, "x": x},
+    "its dict": lambda own, x, n: own.updated(x=x, y=n),
+    "alone": lambda _, x, n: x,
+    "twice": lambda _, x, n: (x, x),
+    "deep": lambda own, x, n: ({"x": x, "y": n}, (n, x)),
+    "deep in its dict": lambda own, x, n: (own.updated(x=x, y=n), (n, x)),
+    "large": lambda _, x, n: (x, n << 62),
+    "fraction": lambda _, x, n: (x, n / 2),
+    "named": lambda _, x, n: Pair(x, n),
+    "object": lambda _, x, n: Sample(x, n),
+    "counter": lambda _, x, n: collections.OrderedDict(x=x, y=n),
+    "longer": lambda _, x, n: (x, n, n),
+    "none": lambda *_: None,
+}
+F32, I64 = hr.TensorSpec((3,), np.float32), hr.TensorSpec((), np.int64)
+SIGNATURES: dict[str, Any] = {
+    "none": None,
+    "pair": (F32, I64),
+    "pair of any shapes": (hr.TensorSpec(None, np.float32), hr.TensorSpec(None, np.int64)),
+    "pair of unknown sizes": (hr.TensorSpec((None,), np.float32), hr.TensorSpec((), np.int32)),
+    "pair of doubles": (hr.TensorSpec((3,), np.float64), hr.TensorSpec((), np.float32)),
+    "pair of texts": (hr.TensorSpec(None, str), hr.TensorSpec((), np.int64)),
+    "pair of objects": (hr.TensorSpec((3,), object), hr.TensorSpec((), object)),
+    "dict": {"x": F32, "y": I64},
+    "other dict": {"y": I64, "x": F32},
+    "alone": F32,
+    "deep": ({"x": F32, "y": I64}, (I64, F32)),
+}
+# Where an element of a signature mostly fits, the others are seen.
+FITTING = {
+    "dict": ["dict", "its dict"],
+    "other dict": ["its dict", "other order"],
+    "alone": ["alone"],
+    "deep": ["deep"],
+}
+
+
+@st.composite
+def generators(draw: st.DrawFn) -> tuple[str, Callable[[], hr.Dataset]]:
+    signature = draw(st.sampled_from(sorted(SIGNATURES)))
+    wholes = st.sampled_from(sorted(WHOLES))
+    fitting = FITTING.get(signature, sorted(WHOLES) if signature == "none" else ["pair"])
+    usual = draw(st.sampled_from(fitting)), draw(st.sampled_from(sorted(ARRAYS)))
+    length = draw(st.sampled_from([0, 3, 12, 50]))
+    odd = draw(st.dictionaries(st.integers(0, 50), st.tuples(wholes, st.sampled_from(sorted(ARRAYS))), max_size=8))
+    failing = draw(st.sampled_from([None, None, None, 2, 40]))
+    batch = draw(st.sampled_from([None, None, 4]))
+
+    def build() -> hr.Dataset:
+        def generate() -> Iterator[Any]:
+            own = Own()
+            for n in range(length):
+                if n == failing:
+                    raise ValueError("failing")
+                whole, array = odd.get(n, usual)
+                yield WHOLES[whole](own, ARRAYS[array](own, n), n)
+
+        dataset = hr.Dataset.from_generator(generate, output_signature=SIGNATURES[signature])
+        return dataset if batch is None else dataset.batch(batch)
+
+    return f"{length} × {usual}, but {odd}; failing: {failing}, signature: {signature}, batch: {batch}", build
+
+
+def yielding(signature: str, whole: str, array: str) -> hr.Dataset:
+    def generate() -> Iterator[Any]:
+        own = Own()
+        for n in range(20):
+            yield WHOLES[whole](own, ARRAYS[array](own, n), n)
+
+    return hr.Dataset.from_generator(generate, output_signature=SIGNATURES[signature])
+
+
+@pytest.mark.parametrize("array", sorted(ARRAYS))
+@pytest.mark.parametrize("signature", sorted(SIGNATURES))
+def test_each_kind_is_taken_as_it_was_yielded(signature: str, array: str) -> None:
+    for whole in sorted(WHOLES) if signature == "none" else FITTING.get(signature, ["pair"]):
+        expected = elements_of(yielding(signature, whole, array), REFERENCE)
+        for policy in (LoopPolicy(probed=1), LoopPolicy(probed=3, rows_a_look=2)):
+            way = Way(hr.Options(seed=7), (5, 7), loops=policy)
+            assert_same(expected, elements_of(yielding(signature, whole, array), way))
+
+
+@given(generators(), ways())
+def test_what_is_taken_is_what_was_yielded(generator: tuple[str, Callable[[], hr.Dataset]], way: Way) -> None:
+    _, build = generator
+    assert_same(elements_of(build(), REFERENCE), elements_of(build(), way))
+
+
+@given(generators(), ways(), st.data())
+def test_it_goes_on_from_any_element(
+    generator: tuple[str, Callable[[], hr.Dataset]], way: Way, data: st.DataObject
+) -> None:
+    _, build = generator
+    elements, states = history(build(), way, limit=60)
+    at = data.draw(st.integers(0, len(elements)))
+    assert_same(elements[at:], resumed(build(), states[at], way, limit=60))
