@@ -222,7 +222,9 @@ def in_blocks_of(
     sizes: Sequence[int] | None, dataset: hr.Dataset, *, overlap: type[OverlapTuner] = OverlapTuner
 ) -> hr.DatasetIterator:
     """An iterator over the dataset in which every stage asks for blocks of these sizes in turn."""
-    return DatasetIterator(dataset.__headrace_plan__(), policy=RunPolicy(pace=paced(sizes), overlap=overlap))
+    return DatasetIterator(
+        dataset.__headrace_plan__(), policy=RunPolicy(pace=paced(sizes), overlap=lambda _: overlap())
+    )
 
 
 def running(dataset: hr.Dataset, way: Way) -> hr.DatasetIterator:
@@ -233,7 +235,7 @@ def running(dataset: hr.Dataset, way: Way) -> hr.DatasetIterator:
         budget=Lenient,
         loops=way.loops,
         ready_order=LastOnesFirst() if way.last_ones_first else FIRST_READY,
-        overlap=way.overlap,
+        overlap=lambda _: way.overlap(),
         reading_place=way.reading_place,
         concurrency=lambda most, _: way.concurrency(most),
     )

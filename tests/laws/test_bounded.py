@@ -436,9 +436,12 @@ class SlowSource:
     def iterator(self, make: Callable[[hr.Dataset], hr.Dataset], **policy: Any) -> hr.DatasetIterator:
         return self.running(make(hr.Dataset.from_generator(self.elements)), **policy)
 
-    def running(self, dataset: hr.Dataset, **policy: Any) -> hr.DatasetIterator:
+    def running(
+        self, dataset: hr.Dataset, *, overlap: type[OverlapTuner] = OverlapTuner, **policy: Any
+    ) -> hr.DatasetIterator:
         loops = LoopPolicy(clock=self.clock)
-        return DatasetIterator(dataset.__headrace_plan__(), policy=RunPolicy(clock=self.clock, loops=loops, **policy))
+        ways = RunPolicy(clock=self.clock, loops=loops, overlap=lambda _: overlap(), **policy)
+        return DatasetIterator(dataset.__headrace_plan__(), policy=ways)
 
 
 @given(st.integers(1, 60), st.integers(1, 30))

@@ -15,7 +15,7 @@ def add_final_prefetch(plan: Node) -> Node:
         last = last.input
     if isinstance(last, Prefetch) or not has_parallel_work(plan):
         return plan
-    return Prefetch(input=plan)
+    return Prefetch(input=plan, operation=last.operation)  # of each run the same
 
 
 def has_parallel_work(plan: Node) -> bool:

@@ -16,7 +16,7 @@ from headrace.physical.budget import Budget
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.stage import Pace
 from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner, tuner_of
-from headrace.physical.workers.overlap_tuner import OverlapTuner
+from headrace.physical.workers.overlap_tuner import OverlapTuner, overlap_of
 from headrace.physical.workers.reading_place import ReadingPlace
 from headrace.physical.workers.ready_order import FIRST_READY, ReadyOrder
 from headrace.plan.node import Node
@@ -45,7 +45,7 @@ class RunPolicy:
     budget: Callable[..., Budget] = Budget
     loops: LoopPolicy = LoopPolicy()
     ready_order: ReadyOrder = FIRST_READY
-    overlap: Callable[[], OverlapTuner] = OverlapTuner
+    overlap: Callable[[tuple[object, ...]], OverlapTuner] = overlap_of
     reading_place: Callable[[], ReadingPlace] = ReadingPlace
     concurrency: Callable[[int, tuple[object, ...]], ConcurrencyTuner] = tuner_of
     clock: Clock = MONOTONIC

@@ -279,7 +279,7 @@ def _prefetch(node: Prefetch, state: State | None, context: StageContext) -> Sta
         buffer_size=size,
         budget=context.budget,
         pace=context.policy.pace,
-        tuner=context.policy.overlap(),
+        tuner=context.policy.overlap(node.operations),
         clock=context.policy.clock,
     )
 

@@ -12,9 +12,10 @@ Several threads may use one tuner; what they spoil for each other is an average.
 from __future__ import annotations
 
 import math
-import weakref
 from collections import deque
-from typing import Any, Final
+from typing import Final
+
+from headrace.physical.workers.lasting import Lasting
 
 __all__ = ["ConcurrencyTuner", "tuner_of"]
 
@@ -165,7 +166,7 @@ class ConcurrencyTuner:
         self._left = self._interval
 
 
-_TUNERS: Final[weakref.WeakKeyDictionary[Any, dict[int, ConcurrencyTuner]]] = weakref.WeakKeyDictionary()
+_TUNERS: Final = Lasting(ConcurrencyTuner)
 
 
 def tuner_of(most: int, subjects: tuple[object, ...]) -> ConcurrencyTuner:
@@ -175,9 +176,4 @@ def tuner_of(most: int, subjects: tuple[object, ...]) -> ConcurrencyTuner:
         most: the number of workers.
         subjects: what is called, or done: what is known is kept as long as the first of them to which anything can refer weakly.
     """
-    for subject in subjects:
-        try:
-            return _TUNERS.setdefault(subject, {}).setdefault(most, ConcurrencyTuner(most))
-        except TypeError:  # nothing can refer to it weakly
-            continue
-    return ConcurrencyTuner(most)
+    return _TUNERS.of(subjects, most)

@@ -6,6 +6,9 @@ It costs a hand-over for each block; and where both sides need Python's lock it 
 one way tells what the other would take, so what could be hidden is added up, and once it is worth it both ways are measured
 in whole: seconds an element, from one block to the next. What changes is seen at the next block that is asked for: there is
 no clock that ticks, and a consumer that does not come back waits for nothing.
+
+What was found is kept as long as the operation: the next epoch begins with the better way, and tries the other no sooner than
+this one would have.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-__all__ = ["OverlapTuner"]
+from headrace.physical.workers.lasting import Lasting
+
+__all__ = ["OverlapTuner", "overlap_of"]
 
 # What a hand-over costs: it wakes two threads, each of which waits for Python's lock and finds a cold cache.
 _HAND_OVER_S: Final = 5e-5
@@ -39,29 +44,46 @@ _PATIENCE_GROWTH: Final = 4
 _WORTH: Final = 1.03
 # What a block counts in an average: about six blocks together tell what the next will be.
 _FADING: Final = 0.85
+# Of blocks of which less can be hidden, much is the way there: they say nothing about an element.
+_TELLING_S: Final = 4 * _HAND_OVER_S
 # So much more than when a thread was found useless can be hidden: then it is another consumer, or another source.
 _CHANGED: Final = 2.0
+
+
+class _Found:
+    """What is known of a prefetch, over all its epochs."""
+
+    __slots__ = ("ahead", "hideable_s", "interval", "left", "patience_s", "useless_at_s")
+
+    def __init__(self, _: object = None) -> None:
+        self.ahead: bool | None = None  # the better way; None before both were tried
+        self.hideable_s = 0.0  # while elements are made here: what a thread could have hidden
+        self.patience_s = _FIRST_PATIENCE_S  # how much of that there must be before a thread is tried
+        self.useless_at_s: float | None = (
+            None  # how much of an element could be hidden when a thread was found to be useless
+        )
+        self.interval = self.left = _FIRST_INTERVAL  # while a thread makes them: blocks until making them here is tried
 
 
 class OverlapTuner:
     """Decides where a prefetch makes its elements; ``ahead`` is the answer, from the next block on.
 
-    The first block is made here. If that took long enough, the thread begins before its consumer has it.
+    The first block is made here, unless a thread is known to be better. If that took long enough, the thread begins before its
+    consumer has it.
+
+    Args:
+        found: what is known.
     """
 
-    def __init__(self) -> None:
-        self.ahead = False
+    def __init__(self, found: _Found | None = None) -> None:
+        self._found = found = found or _Found()
+        self.ahead = found.ahead is True
         self._trial: int | None = None  # blocks until it is over; None: this way is settled
         self._recent: dict[bool, deque[tuple[float, int]]] = {way: deque(maxlen=_TRIED) for way in (False, True)}
         self._made_s = self._gap_s = 0.0  # of a block, lately
-        self._hideable_s = 0.0  # while elements are made here: what a thread could have hidden
-        self._patience_s = _FIRST_PATIENCE_S
         self._is_measured = False  # what making them here takes, since it is known that a thread could be worth it
-        self._element_hideable_s = 0.0  # of one element, lately
-        self._useless_at_s: float | None = None  # the same when a thread was found to be useless
+        self._lately_hideable_s = self._lately_elements = 0.0
         self._lost_s = 0.0  # while a thread makes them: what hand-overs cost beyond what they hid
-        self._interval = _FIRST_INTERVAL
-        self._left = _FIRST_INTERVAL
 
     def made_here(self, elements: int, made_s: float, gap_s: float | None) -> None:
         """Learns from a block that was made when it was asked for.
@@ -74,16 +96,18 @@ class OverlapTuner:
         self._recent[False].append((made_s + (gap_s or 0.0), elements))
         if self._is_trying():
             return
+        found = self._found
         if gap_s is None:
-            if made_s >= _LONG_S:
-                self._settle(ahead=True)
+            if made_s >= _LONG_S and found.ahead is None:
+                self._begin_ahead()
             return
         hideable_s = self._averaged(made_s, gap_s)
-        self._hideable_s += hideable_s
-        self._element_hideable_s += (hideable_s / elements - self._element_hideable_s) / 4
-        if self._useless_at_s is not None and self._element_hideable_s > _CHANGED * self._useless_at_s:
-            self._patience_s, self._useless_at_s = _FIRST_PATIENCE_S, None
-        if self._hideable_s < self._patience_s:
+        found.hideable_s += hideable_s
+        self._lately_hideable_s = _FADING * self._lately_hideable_s + min(made_s, gap_s)
+        self._lately_elements = _FADING * self._lately_elements + elements
+        if self._has_changed():
+            found.patience_s, found.useless_at_s = _FIRST_PATIENCE_S, None
+        if found.hideable_s < found.patience_s:
             return
         if hideable_s > _SLOW_S:
             self._settle(ahead=True)
@@ -109,11 +133,18 @@ class OverlapTuner:
         if self._is_trying() or self._made_s > _SLOW_S:
             return
         self._lost_s = max(0.0, self._lost_s + _HAND_OVER_S - hideable_s)
-        self._left -= 1
+        self._found.left -= 1
         if self._lost_s > _MOST_LOST_S:
             self._settle(ahead=False)
-        elif self._left <= 0:
+        elif self._found.left <= 0:
             self._try(ahead=False)
+
+    def _has_changed(self) -> bool:
+        """Returns whether far more of an element can be hidden than where a thread was useless; a few short blocks do not tell."""
+        useless_at_s = self._found.useless_at_s
+        if useless_at_s is None or self._lately_hideable_s < _TELLING_S:
+            return False
+        return self._lately_hideable_s > _CHANGED * useless_at_s * self._lately_elements
 
     def _averaged(self, made_s: float, gap_s: float) -> float:
         """Takes a block into the averages; returns what can be hidden of one."""
@@ -143,16 +174,29 @@ class OverlapTuner:
     def _try(self, *, ahead: bool) -> None:
         self.ahead, self._trial = ahead, _SKIPPED + _TRIED
 
+    def _begin_ahead(self) -> None:
+        self.ahead, self._lost_s = True, 0.0
+
     def _settle(self, *, ahead: bool) -> None:
         was_trying, self._trial = self._trial is not None, None
+        found = self._found
         if ahead:
             # After a trial of the other way: nothing has changed.
             is_same = was_trying and not self.ahead
-            self._interval = min(4 * self._interval, _LAST_INTERVAL) if is_same else _FIRST_INTERVAL
-            self._left, self._lost_s = self._interval, 0.0
-            self._patience_s, self._useless_at_s = _FIRST_PATIENCE_S, None
+            found.interval = min(4 * found.interval, _LAST_INTERVAL) if is_same else _FIRST_INTERVAL
+            found.left = found.interval
+            found.patience_s, found.useless_at_s = _FIRST_PATIENCE_S, None
+            self._begin_ahead()
         else:
-            self._patience_s = min(_PATIENCE_GROWTH * self._patience_s, _LAST_PATIENCE_S)
-            self._useless_at_s = self._element_hideable_s
-        self._hideable_s, self._is_measured = 0.0, False
-        self.ahead = ahead
+            found.patience_s = min(_PATIENCE_GROWTH * found.patience_s, _LAST_PATIENCE_S)
+            found.useless_at_s = self._lately_hideable_s / max(1.0, self._lately_elements)
+        found.hideable_s, self._is_measured = 0.0, False
+        self.ahead = found.ahead = ahead
+
+
+_FOUND: Final = Lasting(_Found)
+
+
+def overlap_of(operations: tuple[object, ...]) -> OverlapTuner:
+    """Returns the tuner of one run of a prefetch, which knows what others have found."""
+    return OverlapTuner(_FOUND.of(operations))

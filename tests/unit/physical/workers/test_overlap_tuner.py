@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.physical.workers.overlap_tuner import OverlapTuner
+from headrace.physical.workers.overlap_tuner import OverlapTuner, overlap_of
 
 
 @dataclasses.dataclass
@@ -131,3 +131,35 @@ def test_a_source_that_works_for_several_blocks_at_once_keeps_its_thread() -> No
         world.run(tuner, 5)
     assert tuner.ahead
     assert world.here < 100
+
+
+class Operation:
+    """What a prefetch is known by."""
+
+
+def test_the_next_epoch_begins_ahead_where_that_was_better() -> None:
+    operation = Operation()
+    World(made_s=1e-3, gap_s=1e-3).run(overlap_of((operation,)), 1_000)
+    assert overlap_of((operation,)).ahead
+    assert not overlap_of((Operation(),)).ahead
+
+
+def test_where_a_thread_was_useless_short_epochs_together_try_it_no_more_often_than_a_long_one() -> None:
+    operation, ahead = Operation(), 0
+    for _ in range(200):
+        world, tuner = World(made_s=5e-4, gap_s=5e-4, lost_s=1e-3), overlap_of((operation,))
+        tuner.made_here(1, 2e-3 if ahead else 1e-4, None)  # a first element that takes long, as where a file is opened
+        tuner.made_here(1, 1e-4, 1e-4)  # and one that comes alone, most of whose time is the way there
+        world.run(tuner, 50)
+        ahead += 50 - world.here
+    assert 0 < ahead < 200
+
+
+def test_another_consumer_of_a_later_epoch_has_a_thread_soon() -> None:
+    operation = Operation()
+    for _ in range(20):
+        World(made_s=5e-4, gap_s=5e-4, lost_s=1e-3).run(overlap_of((operation,)), 100)
+    tuner, world = overlap_of((operation,)), World(made_s=4e-3, gap_s=4e-3)
+    world.run(tuner, 100)
+    assert tuner.ahead
+    assert world.here < 20
