@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from tests.laws.elements import Named, text
+from tests.laws.elements import Named, add_one, fail_on, text
 
 import headrace as hr
 
@@ -16,6 +16,20 @@ def sequencing() -> st.SearchStrategy[Named]:
         SMALL.map(lambda n: (text("short turns", n), lambda ds: ds.take(n).repeat(7))),
         SMALL.map(
             lambda n: (text("concatenate(short turns)", n), lambda ds: ds.concatenate(hr.Dataset.range(n).repeat(7)))
+        ),
+        st.tuples(SMALL, SMALL, st.sampled_from([None, 2, 5])).map(
+            lambda a: (
+                text("concatenate(turns of maps)", *a),
+                lambda ds: ds.concatenate(
+                    hr.Dataset.range(a[0]).map(fail_on(0, a[1])).map(add_one).repeat(a[2]).take(9)
+                ),
+            )
+        ),
+        SMALL.map(
+            lambda n: (
+                text("concatenate(turns of filters)", n),
+                lambda ds: ds.concatenate(hr.Dataset.range(4).filter(lambda x: x % n == 0).map(add_one).repeat(3)),
+            )
         ),
         st.just(("repeat().take(9)", lambda ds: ds.repeat().take(9))),
         st.integers(-1, 9).map(lambda n: (text("take", n), lambda ds: ds.take(n))),

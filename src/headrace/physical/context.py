@@ -14,6 +14,7 @@ from headrace.physical.workers.gates import Gate, Gates
 from headrace.physical.workers.parallel_stage import TaskPaces
 from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, parallel_calls_of
+from headrace.plan.sequencing import Repeat
 from headrace.semantics.run_context import RunContext
 
 __all__ = ["StageContext"]
@@ -30,6 +31,7 @@ class StageContext(RunContext):
         deterministic: what stages that were not told do about the order of parallel work.
         replayed: True upstream of an operation that reads its input again when it is restored, so that the input must
             come in the same order again.
+        turns: the repeat whose turns a source gives, as only what makes one of each element lies between.
         learned: what stages that are made of the same operations have learned together, by who they are.
     """
 
@@ -38,6 +40,7 @@ class StageContext(RunContext):
     policy: RunPolicy = USUAL
     deterministic: bool = True
     replayed: bool = False
+    turns: Repeat | None = None
     learned: dict[object, Any] = dataclasses.field(default_factory=dict)
 
     def for_cache(self, node: Cache, filled: Filled) -> Self:

@@ -9,13 +9,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-import numpy as np
-
 import headrace.physical.stages.made_at_once  # noqa: F401 - makes the cases known that short turns need
 from headrace.blocks.block import Block, Failure, joined_block
 from headrace.blocks.cursor import Cursor, State
-from headrace.blocks.origin import IndexOrigin, Indices
-from headrace.blocks.payload import Indexed, IndexSource
 from headrace.clock import Clock
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
@@ -25,16 +21,13 @@ from headrace.physical.lower import lower
 from headrace.physical.made import Pieces
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.sequencing import nothing_of
+from headrace.physical.stages.sequencing_sources import repeated_source
 from headrace.plan.sequencing import Concatenate, Repeat
-from headrace.plan.sources import FromTensors, FromTensorSlices, Range
-from headrace.semantics.sources import index_source
 
-__all__ = ["ConcatenateStage", "RepeatStage", "RepeatedSourceStage"]
+__all__ = ["ConcatenateStage", "RepeatStage"]
 
 # Turns that are shorter are read together, as far as elements are asked for: a hand-off costs tens of microseconds.
 _SHORT_S: Final = 1e-3
-# The indices of several turns are an array, of which there is to be no more than needed.
-_INDICES_AT_ONCE: Final = 1 << 16
 
 
 @frozen
@@ -203,54 +196,6 @@ class ConcatenateStage(_TurnsStage):
         return self._turn + 1 < (self._count or 0)
 
 
-class RepeatedSourceStage(Stage):
-    """A source that is read by index, again and again; reads none of its elements itself."""
-
-    by_index = True
-
-    def __init__(
-        self, source: IndexSource, length: int, turns: int | None, meters: tuple[Meter, Meter], state: State | None
-    ) -> None:
-        first = state["turn"] * length + state["input"]["index"] if state else 0
-        self._index = first  # as if the turns were one long source
-        self._source = source
-        self._length = length
-        self._stop = None if turns is None else turns * length
-        meter, self._source_meter = meters
-        super().__init__(meter, (), _RepeatedCursor(length, first))
-
-    def _pull(self, limit: int) -> Item:
-        first = self._index
-        end_of_turn = first - first % self._length + self._length
-        stop = first + limit if first + limit <= end_of_turn else max(end_of_turn, first + min(limit, _INDICES_AT_ONCE))
-        self._index = stop = stop if self._stop is None else min(stop, self._stop)
-        if stop <= first:
-            return None
-        start = first % self._length
-        indices: Indices = range(start, start + stop - first)
-        if stop > end_of_turn:
-            indices = np.arange(first, stop) % self._length
-        self._source_meter.pulled(elements=stop - first, span_s=0.0, inside_s=0.0)
-        return Block(Indexed(self._source, indices), _RepeatedCursor(self._length, first), IndexOrigin(indices))
-
-
-@frozen
-class _RepeatedCursor:
-    """In a source that is repeated, by the index that an element would have if the turns were one long source."""
-
-    length: int
-    index: int
-
-    def advance(self, count: int) -> _RepeatedCursor:
-        return _RepeatedCursor(self.length, self.index + count)
-
-    def state(self) -> State:
-        # After the last element of a turn, and not before the first of another one, which may be one too many.
-        turn = max(self.index - 1, 0) // self.length
-        index = self.index - turn * self.length
-        return {"turn": turn, "empty": not index, "input": {"index": index}}
-
-
 @lower.register
 def _concatenate(node: Concatenate, state: State | None, context: StageContext) -> Stage:
     def build(part: int, saved: State | None) -> Stage:
@@ -264,11 +209,9 @@ def _concatenate(node: Concatenate, state: State | None, context: StageContext) 
 def _repeat(node: Repeat, state: State | None, context: StageContext) -> Stage:
     if node.count == 0:
         return nothing_of(node, context)
-    if isinstance(node.input, (FromTensors, FromTensorSlices, Range)):
-        source, length = index_source(node.input, context)
-        if length and (state is None or state["input"]["index"] <= length):  # or else it has fewer than were read
-            meters = context.meter(node), context.meter(node.input)
-            return RepeatedSourceStage(source, length, node.count, meters, state)
+    repeated = repeated_source(node, state, context)
+    if repeated is not None:
+        return repeated
 
     def build(turn: int, saved: State | None) -> Stage:
         return lower(node.input, saved, context.for_repeat(turn))

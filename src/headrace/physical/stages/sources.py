@@ -56,6 +56,11 @@ class IndexedStage(Stage):
 @lower.register(RandomSource)
 def _indexed(node: Node, state: State | None, context: StageContext) -> Stage:
     source, length = index_source(node, context)
+    if context.turns is not None:
+        from headrace.physical.stages.sequencing_sources import RepeatedSourceStage
+
+        assert length  # the repeat has looked
+        return RepeatedSourceStage(source, length, context.turns.count, (context.meter(node), Meter("turns")), state)
     stage = IndexedStage(source, length, context.meter(node), state)
     stage.first_elements = FIRST_ELEMENTS
     return stage
