@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.known_as import known_as
-from headrace.leaf_arrays import tensor_as_array
+from headrace.leaf_arrays import PLAIN_LEAVES, tensor_as_array
 from headrace.plan.vectorized import Vectorized
 from headrace.structure import Element, flatten, normalize, unflatten
 
@@ -72,6 +72,10 @@ def _owner(method: Any) -> Any:
 
 
 def _as_element(value: Any) -> Element:
+    kind = type(value)
+    parts = value if kind is tuple else value.values() if kind is dict else (value,)
+    if PLAIN_LEAVES.issuperset(map(type, parts)):  # whose leaves a map's results may have
+        return value
     leaves, treedef = flatten(normalize(value))
     return unflatten(treedef, [tensor_as_array(leaf) for leaf in leaves])
 
