@@ -12,7 +12,7 @@ from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
-from headrace.physical.stage import Item, Stage
+from headrace.physical.stage import Item, Pace, Stage
 from headrace.plan.sequencing import Repeat, Shard, Skip, Take
 
 __all__ = ["ShardStage", "SkipStage", "SkippedCursor", "TakeStage", "nothing_of"]
@@ -86,9 +86,10 @@ class SkippedCursor:
 
 
 class ShardStage(Stage):
-    """Every n-th element."""
+    """Every n-th element; reads none after the last that is asked for."""
 
-    def __init__(self, node: Shard, input_stage: Stage, meter: Meter, state: State | None) -> None:
+    def __init__(self, node: Shard, input_stage: Stage, meter: Meter, state: State | None, *, pace: Pace) -> None:
+        self._pace = pace
         self._seen: int = state["seen"] if state else 0
         super().__init__(meter, (input_stage,), _ShardCursor(self._seen, input_stage.cursor, range(0)))
         self._node = node
@@ -96,18 +97,27 @@ class ShardStage(Stage):
 
     def _pull(self, limit: int) -> Item:
         while True:
-            item = self._read(self.inputs[0], limit * self._node.num_shards if self.by_index else limit)
+            before_s = self._inside_s
+            item = self._read(self.inputs[0], self._wanted(limit))
             if item is None:
                 return None
             if isinstance(item, Failure):
                 cursors = [_ShardCursor(self._seen, position, range(0)) for position in (item.cursor, item.after)]
                 return Failure(item.error, *cursors)
+            if not self.by_index:
+                self._pace.observe(len(item), self._inside_s - before_s, item.payload.nbytes)
             first = (self._node.index - self._seen) % self._node.num_shards
             mine = range(first, len(item), self._node.num_shards)
             cursor = _ShardCursor(self._seen, item.cursor, mine, len(item))
             self._seen += len(item)
             if mine:
                 return Block(item.payload.subset(mine), cursor, item.origin.subset(mine))
+
+    def _wanted(self, limit: int) -> int:
+        """Returns how many elements are read at once: up to the last of those asked for, as far as that is little work."""
+        shards = self._node.num_shards
+        wanted = (self._node.index - self._seen) % shards + 1 + (limit - 1) * shards
+        return wanted if self.by_index else min(wanted, max(limit, self._pace.size))
 
 
 @frozen
@@ -150,4 +160,4 @@ def _skip(node: Skip, state: State | None, context: StageContext) -> Stage:
 @lower.register
 def _shard(node: Shard, state: State | None, context: StageContext) -> Stage:
     upstream = lower(node.input, input_state(state), context.upstream_of_shard(node))
-    return ShardStage(node, upstream, context.meter(node), state)
+    return ShardStage(node, upstream, context.meter(node), state, pace=context.policy.pace())
