@@ -479,6 +479,8 @@ CALLERS: dict[str, Callable[[hr.Dataset, Callable[[Any], Any]], hr.Dataset]] = {
     "scan": lambda ds, f: ds.scan(0, lambda count, x: (count + 1, f(x))),
     "take_while": lambda ds, f: ds.take_while(lambda x: f(x) == x),
     "group_by_window": lambda ds, f: ds.group_by_window(lambda x: 0 * f(x), lambda _, group: group, 3),
+    "batches": lambda ds, f: ds.map(f).batch(2).unbatch().map(int),
+    "long batches": lambda ds, f: ds.map(f).batch(90).unbatch().map(int),
     "long groups": lambda ds, f: ds.group_by_window(lambda x: 0 * f(x), lambda _, group: group.map(lambda x: x), 90),
     "prefetch": lambda ds, f: ds.map(f).prefetch(2),
 }
@@ -502,7 +504,7 @@ def test_what_functions_gave_before_they_became_slow_is_there_after_a_few_slow_c
     ready = quick
     for step, function in [*((one, same) for one in before), (slow, source.work), *((one, same) for one in after)]:
         dataset = CALLERS[step](dataset, function)
-        ready -= ready % {"group_by_window": 3, "long groups": 90}.get(step, 1)
+        ready -= ready % {"batches": 2, "group_by_window": 3, "long batches": 90, "long groups": 90}.get(step, 1)
     with source.running(dataset, pace=paced(sizes), overlap=overlap) as iterator:
         assert [next(iterator) for _ in range(ready)] == list(range(ready))
         source.allow(1_000)  # for what is read ahead meanwhile, and must end

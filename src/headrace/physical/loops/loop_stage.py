@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -20,8 +21,6 @@ __all__ = ["LoopStage"]
 
 # While filters let little through, blocks of the input are read for about so long.
 _MOMENT_S: Final = 1e-3
-# So much of what is expected to be needed is read at once, so that what comes is seldom more than what was asked for.
-_PART: Final = 0.75
 # Where nothing at all is let through, a report of stalls must still see blocks go by.
 _MOST_READ: Final = 1 << 16
 
@@ -171,8 +170,9 @@ class _Passing:
         self._passed = self._passed * Pace.FADING + passed
 
     def to_read(self, wanted: int, *, is_free: bool) -> int:
-        """Returns how many elements to read for so many: most of what is expected to be needed, but not for long."""
-        needed = int(wanted * self._read / max(self._passed, 1e-3) * _PART)
+        """Returns how many elements to read for so many: what is mostly enough, as a second read costs more than what is left over."""
+        rate = max(self._passed, 1e-3) / self._read
+        needed = int((wanted + math.sqrt(wanted * max(1 - rate, 0.0))) / rate)
         if not is_free:
             needed = min(needed, int(_MOMENT_S * self._read / max(self._read_s, 1e-9)))
         return min(max(wanted, needed), _MOST_READ)

@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 
 from headrace.arguments import AUTOTUNE
-from headrace.blocks.batch_buffer import BatchBufferView
 from headrace.blocks.block import Block, Failure, joined_block
 from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import Cursor, OffsetCursor, State, StridedCursor
@@ -19,7 +18,6 @@ from headrace.io.freed_memory import keep_freed_memory
 from headrace.leaf_arrays import native
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
-from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
@@ -37,7 +35,6 @@ __all__ = ["BatchStage", "ChunkStage", "CombinedBatchStage", "stacked_chunk", "s
 _LONG_BATCHES: Final = 4
 # Of as many bytes the system gives each page by itself, unless what was freed is kept.
 _LARGE_BYTES: Final = 1 << 20
-_USUAL: Final = LoopPolicy()
 
 
 class BatchStage(Stage):
@@ -46,18 +43,14 @@ class BatchStage(Stage):
     Several batches are stacked as one array where their elements are alike, and cut afterwards: one gather, one
     reshape, and each batch is a view. A failure takes its whole batch with it, as in tf.data: the batches after
     it are the same as without it.
-
-    Args:
-        policy: how long batches that are whole wait for others that were asked for with them.
     """
 
-    def __init__(self, node: Batch, input_stage: Stage, meter: Meter, policy: LoopPolicy = _USUAL) -> None:
+    def __init__(self, node: Batch, input_stage: Stage, meter: Meter) -> None:
         super().__init__(meter, (input_stage,), StridedCursor(input_stage.cursor, node.batch_size))
         self._size = node.batch_size
         self._drop_remainder = node.drop_remainder
         self._label = node.label
         self._ready: list[Block | Failure] = []  # reversed: the next one is last
-        self._policy = policy
         self._begun: list[Block] = []  # what was read of a batch that is not whole yet
 
     def _pull(self, limit: int) -> Item:
@@ -69,22 +62,24 @@ class BatchStage(Stage):
         return not self._ready and not self._begun and self.inputs[0].is_spent
 
     def _batches(self, limit: int) -> list[Block | Failure]:
-        """Reads up to ``limit`` batches, in pieces; the last one may be a failure."""
+        """Reads up to ``limit`` batches, in pieces; the last one may be a failure.
+
+        Those that are whole do not wait where the input gave less than was asked for: it has no more at hand, or the next batch would have
+        to be copied to the side of one that lies in its memory already.
+        """
         wanted = limit * self._size
         blocks, self._begun = self._begun, []
         have = sum(map(len, blocks))
-        patience = self._policy.patience()
         while have < wanted:
-            item = self._read(self.inputs[0], wanted - have)
+            asked = wanted - have
+            item = self._read(self.inputs[0], asked)
             if item is None:
                 break
             if isinstance(item, Failure):
                 return [*self._whole(blocks, have), self._failed(item, blocks, have)]
             blocks.append(item)
             have += len(item)
-            if isinstance(item.payload, BatchBufferView) and have % self._size == 0:
-                break  # the batch lies in its memory already: a second one would have to be copied to its side
-            if self._size <= have < wanted and patience.is_over:
+            if have >= self._size and len(item) < asked:
                 return self._whole_ones(blocks, have)
         made = self._whole(blocks, have)
         rest = have % self._size
@@ -192,14 +187,9 @@ class CombinedBatchStage(BatchStage):
     """Runs of consecutive elements, made one in a way of their own, a batch at a time."""
 
     def __init__(
-        self,
-        node: Batch,
-        combine: Callable[[list[Element]], Element],
-        input_stage: Stage,
-        meter: Meter,
-        policy: LoopPolicy = _USUAL,
+        self, node: Batch, combine: Callable[[list[Element]], Element], input_stage: Stage, meter: Meter
     ) -> None:
-        super().__init__(node, input_stage, meter, policy)
+        super().__init__(node, input_stage, meter)
         self._combine = combine
 
     def _stacked(self, block: Block, size: int) -> list[Block | Failure]:
@@ -286,7 +276,7 @@ def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
     meter = context.meter(node)
     gate = context.gate(node)
     if gate is None:
-        return BatchStage(node, upstream, meter, context.policy.loops)
+        return BatchStage(node, upstream, meter)
     chunks = ChunkStage(node, upstream, meter)
     if node.num_parallel_calls != AUTOTUNE:
         return _stacked_in_workers(node, meter, context, gate, chunks)
@@ -322,14 +312,10 @@ def _stacked_in_workers(
 @lower.register
 def _padded_batch(node: PaddedBatch, state: State | None, context: StageContext) -> Stage:
     combine = functools.partial(padded_batch, node)
-    return CombinedBatchStage(
-        node, combine, lower(node.input, state, context), context.meter(node), context.policy.loops
-    )
+    return CombinedBatchStage(node, combine, lower(node.input, state, context), context.meter(node))
 
 
 @lower.register
 def _ragged_batch(node: RaggedBatch, state: State | None, context: StageContext) -> Stage:
     combine = functools.partial(ragged_batch, node)
-    return CombinedBatchStage(
-        node, combine, lower(node.input, state, context), context.meter(node), context.policy.loops
-    )
+    return CombinedBatchStage(node, combine, lower(node.input, state, context), context.meter(node))
