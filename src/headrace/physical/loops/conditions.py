@@ -13,7 +13,7 @@ import numpy as np
 
 from headrace.physical.loops.forms import SCALAR, WHOLE_ROW, ArrayForm, DictForm, Form, RecordForm, TupleForm
 
-__all__ = ["Conditions", "conditions_of_row", "is_fixed"]
+__all__ = ["Conditions", "conditions_of_row"]
 
 
 class _Usual(NamedTuple):
@@ -56,14 +56,20 @@ class Conditions:
         self._counted = counted
         self._dicts: dict[str, str] = {}  # the variables for the dicts of objects
 
-    def of(self, expression: str, form: Form) -> list[str]:
-        """Returns the conditions under which what the expression gives is of the form, and, where counted, nobody else's."""
+    def of(self, expression: str, form: Form, *, is_given: bool = False) -> list[str]:
+        """Returns the conditions under which what the expression gives is of the form, and, where counted, nobody else's.
+
+        Args:
+            expression: it.
+            form: the form.
+            is_given: whether it lies in what the function was given and handed on.
+        """
         if form is SCALAR:
             return [f"type({expression}) in plain"]
         if isinstance(form, type):
             return [f"type({expression}) is {self._constant(form)}"]
         if isinstance(form, ArrayForm):
-            return self._of_array(expression, form)
+            return self._of_array(expression, form, is_given=is_given)
         if isinstance(form, RecordForm):
             return self._of_record(expression, form)
         assert isinstance(form, (TupleForm, DictForm))  # there are no others
@@ -71,21 +77,25 @@ class Conditions:
         keys = list(map(repr, form.keys if isinstance(form, DictForm) else range(len(form.parts))))
         kind = "dict" if is_dict else "tuple" if form.kind is tuple else self._constant(form.kind)  # type: ignore[union-attr]  # a tuple's
         checks = [f"type({expression}) is {kind}", f"len({expression}) == {len(keys)}"]
-        if self._counted and _is_kept(form):
+        if self._counted and form.source is not None:
+            checks.append(_passed_on(expression, form))
+        elif self._counted and _is_kept(form):
             checks.append(_alone(expression))
         if is_dict:
             checks += [f"{key} in {expression}" for key in keys]
         for key, part in zip(keys, form.parts, strict=True):
-            checks += self.of(f"{expression}[{key}]", part)
+            checks += self.of(f"{expression}[{key}]", part, is_given=is_given or form.source is not None)
         return checks
 
-    def _of_array(self, expression: str, form: ArrayForm) -> list[str]:
+    def _of_array(self, expression: str, form: ArrayForm, *, is_given: bool) -> list[str]:
         checks = [f"type({expression}) is ndarray", f"{expression}.dtype is {self._constant(form.dtype)}"]
         if not self._counted:
             return checks
         if form.is_held:
             return [*checks, f"{expression}.flags.writeable"]
         fresh = f"{_alone(expression)} and {expression}.flags.owndata"
+        if is_given:  # who keeps what is read-only cannot write to it either
+            return [*checks, f"(not {expression}.flags.writeable or {fresh})"]
         return [*checks, fresh if form.source is None else f"({_passed_on(expression, form)} or {fresh})"]
 
     def _of_record(self, expression: str, form: RecordForm) -> list[str]:
@@ -136,13 +146,6 @@ def _alone(expression: str) -> str:
     return f"refs({expression}) == {_USUAL.alone if expression == 'x' else _USUAL.inside}"
 
 
-def is_fixed(form: Form) -> bool:
-    """Returns whether nobody can change an element of this form."""
-    if isinstance(form, TupleForm):
-        return all(map(is_fixed, form.parts))
-    return not isinstance(form, (ArrayForm, DictForm, RecordForm))
-
-
 def _is_kept(form: Form) -> bool:
     """Returns whether an element of this form, or what is in it, is handed on as it came though it can be changed."""
     if isinstance(form, TupleForm) or (isinstance(form, DictForm) and form.is_held):
@@ -152,6 +155,8 @@ def _is_kept(form: Form) -> bool:
 
 def _sources_of(form: Form) -> set[Any]:
     """Returns which parts of the row elements of this form mostly have."""
+    if isinstance(form, (TupleForm, DictForm)) and form.source is not None:
+        return {form.source}
     if isinstance(form, (TupleForm, DictForm, RecordForm)):
         return {source for part in form.parts for source in _sources_of(part)}
     return {form.source} if isinstance(form, ArrayForm) and form.source is not None else set()
@@ -169,8 +174,8 @@ def conditions_of_row(form: Form) -> list[str]:
     return [*has_parts, f"refs(row) == {_USUAL.row}"]
 
 
-def _passed_on(expression: str, form: ArrayForm) -> str:
-    """Returns the condition under which an array is the part of the row that it mostly is, and nobody else has it."""
+def _passed_on(expression: str, form: ArrayForm | TupleForm | DictForm) -> str:
+    """Returns the condition under which something is the part of the row that it mostly is, and nobody else has it."""
     if form.source is WHOLE_ROW:
         references = _USUAL.row_alone if expression == "x" else _USUAL.row_inside
         return f"{expression} is row and refs({expression}) == {references}"

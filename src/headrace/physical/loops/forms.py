@@ -37,11 +37,13 @@ __all__ = [
     "Form",
     "RecordForm",
     "TupleForm",
+    "can_be_changed",
     "form_of",
     "form_with_held",
     "form_with_held_dicts",
     "form_with_sources",
     "ids_of",
+    "is_passed_on",
     "joined_form",
     "kinds_of",
 ]
@@ -78,10 +80,17 @@ class ArrayForm:
 
 @frozen
 class TupleForm:
-    """Tuples, plain or named, of one length."""
+    """Tuples, plain or named, of one length.
+
+    Attributes:
+        kind: their class.
+        parts: the forms of what they hold.
+        source: which part of the row they mostly are, where they hold what can be changed; what they hold is then the row's.
+    """
 
     kind: type
     parts: tuple[Form, ...]
+    source: str | int | Scalar | None = None
 
 
 @frozen
@@ -92,11 +101,13 @@ class DictForm:
         keys: them.
         parts: the forms of the values.
         is_held: whether somebody else mostly has them, so that each is copied.
+        source: as for tuples.
     """
 
     keys: tuple[str, ...]
     parts: tuple[Form, ...]
     is_held: bool = False
+    source: str | int | Scalar | None = None
 
 
 @frozen
@@ -190,7 +201,7 @@ def joined_form(one: Form, other: Form | None) -> Form | None:
         return one if one.dtype == other.dtype else None
     if isinstance(one, TupleForm) and isinstance(other, TupleForm) and one.kind is other.kind:
         parts = _joined_parts(one.parts, other.parts)
-        return None if parts is None else TupleForm(one.kind, parts)
+        return None if parts is None else dataclasses.replace(one, parts=parts)
     if isinstance(one, RecordForm) and isinstance(other, RecordForm) and one.kind is other.kind:
         parts = _joined_parts(one.parts, other.parts)
         return None if parts is None else RecordForm(one.kind, one.keys, parts)
@@ -208,15 +219,41 @@ def _joined_parts(ones: tuple[Form, ...], others: tuple[Form, ...]) -> tuple[For
     return None if None in parts else parts  # type: ignore[return-value]  # None is not among them
 
 
-def form_with_sources(form: Form, result: Element, row: Element) -> Form:
-    """Returns the form with the source of each array of a result that came as one of its row."""
+def form_with_sources(form: Form, result: Element, row: Element, ids: Any) -> Form:
+    """Returns the form with the source of each array, tuple and dict of a result that came as one of its row.
+
+    Args:
+        form: that of the result.
+        result: it, of which tuples and dicts may have been copied.
+        row: of which it was made.
+        ids: which arrays, tuples and dicts were in it when it came.
+    """
     if isinstance(form, ArrayForm):
-        return ArrayForm(form.dtype, _source_of(result, row))
-    if isinstance(form, (TupleForm, DictForm, RecordForm)):
-        values = _values_of(result, form)
-        parts = tuple(form_with_sources(part, value, row) for part, value in zip(form.parts, values, strict=True))
-        return dataclasses.replace(form, parts=parts)
-    return form
+        return ArrayForm(form.dtype, _source_of(id(result), row))
+    if not isinstance(form, (TupleForm, DictForm, RecordForm)):
+        return form
+    if not isinstance(form, RecordForm) and type(ids) is tuple and can_be_changed(form):
+        source = _source_of(ids[0], row)
+        if source is not None:
+            return dataclasses.replace(form, source=source)
+    before = _ids_of_parts(form, ids) or [None] * len(form.parts)
+    values = _values_of(result, form)
+    parts = map(form_with_sources, form.parts, values, itertools.repeat(row), before)
+    return dataclasses.replace(form, parts=tuple(parts))
+
+
+def can_be_changed(form: Form) -> bool:
+    """Returns whether an element of this form can be changed, or what it holds."""
+    if isinstance(form, TupleForm):
+        return any(map(can_be_changed, form.parts))
+    return isinstance(form, (ArrayForm, DictForm, RecordForm))
+
+
+def is_passed_on(form: Form) -> bool:
+    """Returns whether a tuple or dict of the row's is in elements of this form."""
+    if isinstance(form, (TupleForm, DictForm)) and form.source is not None:
+        return True
+    return isinstance(form, (TupleForm, DictForm, RecordForm)) and any(map(is_passed_on, form.parts))
 
 
 def _values_of(element: Any, form: TupleForm | DictForm | RecordForm) -> Sequence[Any]:
@@ -227,12 +264,13 @@ def _values_of(element: Any, form: TupleForm | DictForm | RecordForm) -> Sequenc
     return [held[key] for key in form.keys]
 
 
-def _source_of(array: np.ndarray, row: Element) -> str | int | Scalar | None:
-    if array is row:
+def _source_of(identity: int, row: Element) -> str | int | Scalar | None:
+    """Returns which part of the row has this identity."""
+    if id(row) == identity:
         return WHOLE_ROW
     if type(row) is dict:
-        return next((key for key, part in row.items() if part is array and type(key) is str), None)
-    return next((index for index, part in enumerate(row) if part is array), None) if type(row) is tuple else None
+        return next((key for key, part in row.items() if id(part) == identity and type(key) is str), None)
+    return next((index for index, part in enumerate(row) if id(part) == identity), None) if type(row) is tuple else None
 
 
 # Deeper than what has so many leaves mostly is.
@@ -240,15 +278,24 @@ _DEEPEST: Final = 8
 
 
 def ids_of(value: Any, depth: int = 0) -> Any:
-    """Returns which arrays a result has where, as structure of their identities: to be compared when others' were copied."""
+    """Returns which arrays, tuples and dicts a result has where, by their identities: to be compared when others' were copied."""
     kind = type(value)
     if kind is np.ndarray:
         return id(value)
     if (kind is not tuple and kind is not dict) or depth > _DEEPEST or len(value) > _MOST_LEAVES:
         return None
     if kind is dict:
-        return {key: ids_of(part, depth + 1) for key, part in value.items() if type(key) is str}
-    return [ids_of(part, depth + 1) for part in value]
+        return id(value), {key: ids_of(part, depth + 1) for key, part in value.items() if type(key) is str}
+    return id(value), [ids_of(part, depth + 1) for part in value]
+
+
+def _ids_of_parts(form: TupleForm | DictForm | RecordForm, ids: Any) -> list[Any] | None:
+    """Returns those of the parts of a result of that form; None where they are not known."""
+    if isinstance(form, TupleForm) and form.kind is tuple and type(ids) is tuple and type(ids[1]) is list:
+        return ids[1]
+    if isinstance(form, DictForm) and type(ids) is tuple and type(ids[1]) is dict:
+        return list(map(ids[1].get, form.keys))
+    return None
 
 
 def form_with_held(form: Form, result: Element, ids: Any) -> Form:
@@ -256,11 +303,10 @@ def form_with_held(form: Form, result: Element, ids: Any) -> Form:
     if isinstance(form, ArrayForm):
         is_copy = form.source is None and type(ids) is int and ids != id(result) and result.flags.writeable
         return dataclasses.replace(form, is_held=True) if is_copy else form
-    if isinstance(form, TupleForm) and form.kind is tuple and type(ids) is list:
-        before = ids
-    elif isinstance(form, DictForm) and type(ids) is dict:
-        before = list(map(ids.get, form.keys))
-    else:
+    if not isinstance(form, (TupleForm, DictForm)) or form.source is not None:
+        return form
+    before = _ids_of_parts(form, ids)
+    if before is None:
         return form
     parts = map(form_with_held, form.parts, _values_of(result, form), before)
     return dataclasses.replace(form, parts=tuple(parts))

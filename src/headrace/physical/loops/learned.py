@@ -16,6 +16,7 @@ from headrace.physical.loops.forms import (
     form_with_held,
     form_with_held_dicts,
     form_with_sources,
+    is_passed_on,
     joined_form,
 )
 from headrace.physical.loops.text import GENERIC, Head, Kind, Known, Loop, loop_of
@@ -124,8 +125,10 @@ def known_better(before: Known, result: Element, row: Element, ids: Any, *, is_l
     is_listed = before.is_listed or is_list
     if form is None or form != before.form or is_listed != before.is_listed:
         return Known(form, is_fresh=before.is_fresh, is_listed=is_listed)
+    if is_passed_on(form):
+        return Known(form_of(result), is_fresh=False, is_listed=is_listed)  # at times it is, and at times not
     if before.is_fresh:  # it was as expected, but others may have it: the row, or who knows
-        owned = form_with_held(form_with_sources(form, result, row), result, ids)
+        owned = form_with_held(form_with_sources(form, result, row, ids), result, ids)
         owned = owned if owned != form else form_with_held_dicts(form)
         return Known(owned, is_fresh=owned != form, is_listed=is_listed)
     return Known(None)  # as where equal dtypes are different objects

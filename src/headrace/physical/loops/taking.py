@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 
 from headrace.frozen import frozen
 from headrace.physical.loop_policy import LoopPolicy
-from headrace.physical.loops.conditions import Conditions, is_fixed
-from headrace.physical.loops.forms import Form, form_of, ids_of, joined_form, kinds_of
+from headrace.physical.loops.conditions import Conditions
+from headrace.physical.loops.forms import Form, can_be_changed, form_of, ids_of, joined_form, kinds_of
 from headrace.physical.loops.learned import FIRST_ROWS_A_LOOK, LOOK_S, SURPRISES, known_better
 from headrace.physical.loops.text import GENERIC, Known, compiled
 from headrace.taking import owned
@@ -85,7 +85,7 @@ def _lines_of(known: Known, constant: Callable[[Any], str]) -> list[str]:
     if known.form is None:
         is_any = "if type(x) not in plain and not (type(x) is tuple and all_plain(map(type, x))):"
         return [is_any, *(f" {line}" for line in owning)]
-    is_changeable = not is_fixed(known.form)
+    is_changeable = can_be_changed(known.form)
     conditions = Conditions(constant, counted=known.is_fresh and is_changeable)
     checks = conditions.of("x", known.form)
     copies = conditions.copies("x", known.form)

@@ -29,8 +29,8 @@ import numpy as np
 from headrace.frozen import frozen
 from headrace.observe.frames import reaches
 from headrace.ownership import read_only
-from headrace.physical.loops.conditions import Conditions, conditions_of_row, is_fixed
-from headrace.physical.loops.forms import PLAIN, Form, TupleForm, ids_of, kinds_of
+from headrace.physical.loops.conditions import Conditions, conditions_of_row
+from headrace.physical.loops.forms import PLAIN, Form, TupleForm, can_be_changed, ids_of, kinds_of
 from headrace.semantics.calls import is_true, packed
 from headrace.taking import COUNTS, owned
 
@@ -263,7 +263,7 @@ class _Writer:
         if known.is_listed:
             self._add(link, "if type(x) is list:")
             self._add(link, "x = tuple(x)", deeper=1)
-        is_changeable = not is_fixed(known.form)
+        is_changeable = can_be_changed(known.form)
         if is_changeable and not known.is_fresh:
             self._add(link, "x = own(x, row, lists=1)")
         conditions = Conditions(self._constant, counted=known.is_fresh)
@@ -286,7 +286,7 @@ class _Writer:
 
     def _filter(self, link: int) -> None:
         seen = self._variable
-        if not (self._head.is_fixed if self._form is None else is_fixed(self._form)):
+        if not (self._head.is_fixed if self._form is None else not can_be_changed(self._form)):
             is_given = link == 0 and not self._only_filters
             self._add(link, f"seen = {'next_seen()' if is_given else f'read_only({seen})'}")
             seen = "seen"

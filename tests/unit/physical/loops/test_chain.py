@@ -297,13 +297,37 @@ PASSING: dict[str, tuple[Callable[[], Any], Callable[..., Any]]] = {
     "a dataclass": (lambda: {"x": np.zeros(2), "y": 1}, lambda row: Sample(row["x"])),
     "an attrs class in a dataclass": (lambda: np.zeros(2), lambda array: Sample(Measured(1, 2), array)),
     "an array and a new one": (lambda: np.zeros(2), lambda array: {"old": array, "new": array + 1}),
+    "the dict itself": (lambda: {"x": np.zeros(2), "y": np.ones(3)}, lambda row: row),
+}
+# Who has what lies in a tuple or dict of the row's is not counted, where results are looked at one by one.
+DEEPER: dict[str, tuple[Callable[[], Any], Callable[..., Any]]] = {
+    "a dict of a tuple": (lambda: (1, {"x": np.zeros(2), "y": 1}), lambda _, row: row),
+    "a dict in a tuple": (lambda: ({"x": np.zeros(2), "y": 1}, 1), lambda row, number: (number, row)),
+    "a tuple of a tuple": (lambda: (1, (np.zeros(2), np.ones(3))), lambda _, pair: pair),
+    "a dict in a dict": (lambda: {"a": {"x": np.zeros(2)}, "b": 1}, lambda row: {"c": row["a"], "b": row["b"]}),
 }
 
 
 def addresses_in(value: Any) -> set[int]:
+    return {array.__array_interface__["data"][0] for array in arrays_in(value)}
+
+
+def arrays_in(value: Any) -> list[np.ndarray]:
+    if isinstance(value, np.ndarray):
+        return [value]
     value = vars(value) if isinstance(value, Sample) else value
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
-    return {part.__array_interface__["data"][0] for part in parts if isinstance(part, np.ndarray)}
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else ()
+    return [array for part in parts for array in arrays_in(part)]
+
+
+def keeps_arrays(value: Any) -> Any:
+    KEPT.extend(arrays_in(value))
+    return value
+
+
+def keeps_views(value: Any) -> Any:
+    KEPT.extend(array[:] for array in arrays_in(value))
+    return value
 
 
 def addresses_through(chain: Chain, make: Callable[[], Any]) -> tuple[set[int], list[Any]]:
@@ -321,25 +345,30 @@ def addresses_through(chain: Chain, make: Callable[[], Any]) -> tuple[set[int], 
     return given, made
 
 
+def nosy(function: Callable[..., Any], keep: Callable[[Any], Any]) -> Map:
+    """A map that keeps something of what it is given."""
+    return mapped(lambda *row: function(*map(keep, row)))
+
+
 @each_policy
-@pytest.mark.parametrize("case", sorted(PASSING))
+@pytest.mark.parametrize("case", sorted(PASSING | DEEPER))
 def test_an_array_of_the_row_passes_uncopied_unless_somebody_keeps_it(policy: LoopPolicy, case: str) -> None:
-    make, function = PASSING[case]
+    make, function = (PASSING | DEEPER)[case]
     before = [mapped(lambda *row: row[0] if len(row) == 1 else row)]
     for nodes in ([], before):
         given, made = addresses_through(
             Chain([*nodes, mapped(function)], LoopPolicy(probed=policy.probed, every=99)), make
         )
-        assert addresses_in(made[-1]) & given
-        nosy = mapped(lambda *row: function(*map(keeps, row)))
-        given, made = addresses_through(Chain([*nodes, nosy], policy), make)
-        assert not any(addresses_in(row) & given for row in made)
-        KEPT.clear()
+        assert addresses_in(made[-1]) & given or (case in DEEPER and policy.probed in (0, 99))
+        for keep in (keeps, keeps_arrays, keeps_views):
+            given, made = addresses_through(Chain([*nodes, nosy(function, keep)], policy), make)
+            assert not any(addresses_in(row) & given for row in made)
+            KEPT.clear()
 
 
 def test_once_it_is_known_whence_arrays_come_and_what_comes_as_a_list_no_result_is_a_surprise() -> None:
     listed: tuple[Callable[[], Any], Callable[..., Any]] = (int, lambda x: [x, str(x)])
-    for make, function in [*PASSING.values(), listed]:
+    for make, function in [*PASSING.values(), *DEEPER.values(), listed]:
         chain = Chain([mapped(function)], LoopPolicy(probed=1))
         for _ in range(3):  # in a loop that others have generated, link by link, and in one that knows more
             through(chain, (make() for _ in range(40)))
