@@ -24,13 +24,19 @@ def _sequence(shape: str) -> Any:
     return sequence
 
 
+def _sequences(ds: Any, shape: str) -> Any:
+    if shape == "batches":  # which come in columns
+        return ds.map(lambda *element: total(element)).batch(3)
+    return ds.map(_sequence(shape))
+
+
 def packing() -> st.SearchStrategy[Named]:
     """Everything that packs sequences."""
-    shapes = st.sampled_from(["array", "dict", "pair", "unlike"])
+    shapes = st.sampled_from(["array", "dict", "pair", "unlike", "batches"])
     strategies = st.sampled_from(["first_fit", "best_fit", "concat_then_split"])
     return st.tuples(shapes, st.integers(1, 7), strategies, st.integers(1, 3), st.booleans()).map(
         lambda a: (
             text("pack", *a),
-            lambda ds: ds.map(_sequence(a[0])).pack(a[1], a[2], open_rows=a[3], truncate=a[4], padding_value=-1),
+            lambda ds: _sequences(ds, a[0]).pack(a[1], a[2], open_rows=a[3], truncate=a[4], padding_value=-1),
         )
     )

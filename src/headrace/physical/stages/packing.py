@@ -22,7 +22,7 @@ from headrace.physical.input_history import GroupOrigin, InputHistory, InputRuns
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.packing_bins import BinsMark, open_bins
-from headrace.physical.stages.packing_runs import PackedRow, SequenceRun, packed_rows, run_of, run_of_one
+from headrace.physical.stages.packing_runs import CutRow, PackedRow, SequenceRun, packed_rows, run_of, run_of_one
 from headrace.plan.packing import Pack
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.held_bytes import Holding
@@ -67,7 +67,7 @@ class _RowOrigin:
 
 
 # A row on its way: the positions before and after it.
-_Made = tuple[PackedRow, _PackPosition, _PackPosition]
+_Made = tuple[PackedRow | CutRow, _PackPosition, _PackPosition]
 
 
 class PackStage(Stage):
@@ -137,7 +137,7 @@ class PackStage(Stage):
             words = origin.describe(0)
             yield Failure(as_element_error(error, stage=self._node.label, origin=words), *made[0][1:])
 
-    def _next_row(self, limit: int) -> PackedRow | Failure | None:
+    def _next_row(self, limit: int) -> PackedRow | CutRow | Failure | None:
         """Returns the next row that goes out, or a failure on the way to it; None at the end."""
         while True:
             row = self._bins.out()
@@ -175,8 +175,8 @@ class PackStage(Stage):
         self._hold()
         first = self._reads.add(item)
         if isinstance(item, Block):
-            self._rows = item.payload.rows()
-            self._run = run_of(self._node, self._rows, first)
+            self._run = run_of(self._node, item.payload, first)
+            self._rows = item.payload.rows() if self._run is None else ()
         return item
 
     def _look_at_one(self) -> Failure | None:

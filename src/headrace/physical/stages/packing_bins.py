@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from headrace.frozen import frozen
-from headrace.physical.stages.packing_runs import PackedRow, SequenceRun
+from headrace.physical.stages.packing_runs import CutRow, PackedRow, SequenceRun
 from headrace.plan.packing import Pack
 from headrace.semantics.packing import BinContents, SequenceKind
 
@@ -62,11 +62,11 @@ class OpenBins(Protocol):
         """Takes sequences from ``start`` on, up to where a row has to go out; returns the index in the run of the next one."""
         ...
 
-    def out(self) -> PackedRow | None:
+    def out(self) -> PackedRow | CutRow | None:
         """Returns the row that has to go out now, if there is one; it is open no more."""
         ...
 
-    def left(self) -> PackedRow | None:
+    def left(self) -> PackedRow | CutRow | None:
         """Returns the next row at the end; it is open no more."""
         ...
 
@@ -91,6 +91,57 @@ def open_bins(node: Pack) -> OpenBins:
 
 # Rows that went out are looked at in vain; to forget them is to forget where searches ended.
 _GONE_AT_MOST: Final = 16
+# So many bits has the length of any sequence.
+_SIZES: Final = 64
+
+
+class _Shelf(Protocol):
+    """The open rows of one kind."""
+
+    def find(self, need: Any, total: int) -> PackedRow | None:
+        """Returns the row for a sequence of these lengths, together ``total``."""
+        ...
+
+    def open(self, row: PackedRow) -> None:
+        """Adds a row."""
+        ...
+
+    def filled(self, row: PackedRow, before: int) -> None:
+        """Takes in that a row had room for ``before`` tokens, and has less."""
+        ...
+
+    def close(self, row: PackedRow) -> None:
+        """Removes a row."""
+        ...
+
+    def to_go(self, rows: Iterable[PackedRow]) -> PackedRow:
+        """Returns which of all open rows goes out first."""
+        ...
+
+    def take(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
+        """Puts sequences into rows, from ``start`` on.
+
+        Returns the index in the run of the next one, which finds no room, and None; or that after one that filled its row, and the row.
+        """
+        ...
+
+
+def _taken_one_by_one(shelf: _Shelf, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
+    """Does what ``take`` says, for any number of components."""
+    for at in range(start, len(run)):
+        need = run.needs[at]
+        total = need if type(need) is int else sum(need)
+        if not total:
+            continue  # no token, no segment
+        row = shelf.find(need, total)
+        if row is None:
+            return at, None
+        room = row.total
+        row.add(run, at, need)
+        shelf.filled(row, room)
+        if not row.total:
+            return at + 1, row
+    return len(run), None
 
 
 def _has_room(row: PackedRow, need: Any) -> bool:
@@ -101,25 +152,49 @@ def _has_room(row: PackedRow, need: Any) -> bool:
 class _FirstFit:
     """The open rows of one kind; finds the oldest with room.
 
-    A row only loses room until it goes out. So rows without room for some lengths are never looked at again for the same lengths:
-    a search begins where the last one for them ended.
+    A row only loses room until it goes out. So a search begins after the rows that have no room for half as much.
     """
 
     def __init__(self) -> None:
         self._rows: list[PackedRow] = []  # the oldest first, and some that went out
         self._gone = 0  # how many of these went out
-        self._searched: dict[Any, int] = {}  # for some lengths, how many rows have no room
+        self._begin = [0] * _SIZES  # by the bits of a length: how many rows have no room for any length of so many bits
 
     def find(self, need: Any, total: int) -> PackedRow | None:
         """Returns the row for a sequence of these lengths, together ``total``."""
-        rows = self._rows
-        for place in range(self._searched.get(need, 0), len(rows)):
-            row = rows[place]
-            if row.total >= total and _has_room(row, need):
-                self._searched[need] = place
-                return row
-        self._searched[need] = len(rows)
-        return None
+        begin = self._begin_of(total)
+        return next((row for row in self._rows[begin:] if row.total >= total and _has_room(row, need)), None)
+
+    def _begin_of(self, total: int) -> int:
+        """Returns from where on there may be room for so many tokens."""
+        rows, bits = self._rows, total.bit_length()
+        begin, least = self._begin[bits], 1 << (bits - 1)
+        while begin < len(rows) and rows[begin].total < least:
+            begin += 1
+        self._begin[bits] = begin
+        return begin
+
+    def take(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
+        if len(run.limits) > 1:
+            return _taken_one_by_one(self, run, start)
+        # The same, written out: the calls for each sequence cost more than all the rest.
+        rows, needs, column = self._rows, run.needs, run.columns[0]
+        for at in range(start, len(needs)):
+            need = needs[at]
+            if not need:
+                continue
+            place = self._begin_of(need)
+            try:
+                while (row := rows[place]).total < need:
+                    place += 1
+            except IndexError:
+                return at, None
+            row.indices.append(run.first + at)
+            row.columns[0].append(column[at])
+            row.total -= need
+            if not row.total:
+                return at + 1, row
+        return len(needs), None
 
     def open(self, row: PackedRow) -> None:
         """Adds a row."""
@@ -134,7 +209,7 @@ class _FirstFit:
         self._gone += 1
         if self._gone > _GONE_AT_MOST:
             self._rows, self._gone = [row for row in self._rows if row.total >= 0], 0
-            self._searched = {}
+            self._begin = [0] * _SIZES
 
     @staticmethod
     def to_go(rows: Iterable[PackedRow]) -> PackedRow:
@@ -169,6 +244,9 @@ class _BestFit:
         """Removes a row."""
         del self._by_room[bisect.bisect_left(self._by_room, (row.total, row.opened_at))]
 
+    def take(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
+        return _taken_one_by_one(self, run, start)
+
     @staticmethod
     def to_go(rows: Iterable[PackedRow]) -> PackedRow:
         """Returns which of all open rows goes out first."""
@@ -189,10 +267,10 @@ class _BinsMark:
 class _Bins:
     """Whole sequences, in the first or in the fullest row where there is room."""
 
-    def __init__(self, limit: int, shelf: type[_FirstFit | _BestFit]) -> None:
+    def __init__(self, limit: int, shelf: type[_Shelf]) -> None:
         self._limit = limit
         self._shelf = shelf
-        self._shelves: dict[SequenceKind, _FirstFit | _BestFit] = {}
+        self._shelves: dict[SequenceKind, _Shelf] = {}
         self._open: dict[int, PackedRow] = {}  # the oldest first
         self._log: list[PackedRow] = []  # these, and some that went out not long ago
         self._due: PackedRow | None = None
@@ -218,27 +296,16 @@ class _Bins:
         shelf = self._shelves.get(run.kind)
         if shelf is None:
             shelf = self._shelves[run.kind] = self._shelf()
-        needs = run.needs
-        for at in range(start, len(needs)):
-            need = needs[at]
-            total = need if type(need) is int else sum(need)
-            if not total:
-                continue  # no token, no segment
-            row = shelf.find(need, total)
-            if row is None:
-                if len(self._open) == self._limit:
-                    self._due = shelf.to_go(self._open.values())
-                    return at
-                row = self._new_row(run, shelf)
-            room = row.total
-            row.add(run, at, need)
-            shelf.filled(row, room)
-            if not row.total:
-                self._due = row
-                return at + 1
-        return len(needs)
+        while True:
+            start, self._due = shelf.take(run, start)
+            if self._due is not None or start == len(run):
+                return start
+            if len(self._open) == self._limit:
+                self._due = shelf.to_go(self._open.values())
+                return start
+            self._new_row(run, shelf)
 
-    def _new_row(self, run: SequenceRun, shelf: _FirstFit | _BestFit) -> PackedRow:
+    def _new_row(self, run: SequenceRun, shelf: _Shelf) -> PackedRow:
         row = PackedRow(run, self._opened)
         self._open[self._opened] = row
         self._opened += 1
@@ -306,7 +373,8 @@ class _OneBin:
     @property
     def sequences(self) -> Iterable[tuple[np.ndarray, ...]]:
         for run, start, stop in self._parts:
-            yield from zip(*(column[start:stop] for column in run.columns), strict=True)
+            for begin, end in zip(run.ends[start:stop], run.ends[start + 1 : stop + 1], strict=True):
+                yield tuple(flat[begin:end] for flat in run.columns)
 
     @property
     def nbytes(self) -> int:
@@ -335,15 +403,15 @@ class _OneBin:
         self._total += ends[stop] - ends[first]
         return stop
 
-    def out(self) -> PackedRow | None:
+    def out(self) -> CutRow | None:
         is_due, self._is_due = self._is_due, False
         return self.left() if self._parts and (is_due or self._total >= self._parts[0][0].limits[0]) else None
 
-    def left(self) -> PackedRow | None:
+    def left(self) -> CutRow | None:
         if not self._parts:
             return None
         run = self._parts[0][0]
-        row = PackedRow(run, 0)
+        row = CutRow(run)
         room = run.limits[0]
         while room and self._parts:
             run, start, stop = self._parts.popleft()

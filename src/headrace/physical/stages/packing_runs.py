@@ -1,7 +1,8 @@
 """Sequences to be packed, many at a time, and the rows that are made of them.
 
 The sequences of a block are mostly of one kind: arrays of one dtype in one structure. That is seen at one look over all of them.
-Where it is not so, or one of them is no sequence, they are looked at one by one.
+Where it is not so, or one of them is no sequence, they are looked at one by one. Those that are cut where a row ends are joined when
+they come, so that a row is a slice or two of their tokens.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.columns import Columns
+from headrace.blocks.payload import Indexed, Payload
 from headrace.frozen import frozen
 from headrace.plan.packing import Pack
 from headrace.rows_and_columns import transpose
 from headrace.semantics.packing import SequenceKind, sequence_of
-from headrace.structure import Element, flatten
+from headrace.structure import Element, TreeDef, flatten
 
-__all__ = ["PackedRow", "SequenceRun", "packed_rows", "run_of", "run_of_one"]
+__all__ = ["CutRow", "PackedRow", "SequenceRun", "packed_rows", "run_of", "run_of_one"]
 
 _dtype: Final = operator.attrgetter("dtype")
 _ndim: Final = operator.attrgetter("ndim")
@@ -35,32 +37,31 @@ class SequenceRun:
         first: the index of the first among all that were read.
         kind: what they have in common; only sequences of one kind share a row.
         limits: how long each component of a row is.
-        columns: for each component those of all sequences.
+        columns: for each component those of all sequences, or their tokens in one array, where they are to be cut.
         lengths: the same, their lengths.
+        needs: how much room each sequence needs: an int, or one for each of several components.
         ends: how many tokens the first component has before each sequence, and after the last one.
     """
 
     first: int
     kind: SequenceKind
     limits: Sequence[int]
-    columns: Sequence[Sequence[np.ndarray]]
-    lengths: Sequence[Sequence[int]]
+    columns: Sequence[Any]
+    lengths: Sequence[list[int]]
+    needs: Sequence[Any]
     ends: Sequence[int]
 
-    def indices(self, start: int, stop: int) -> list[int]:
+    def indices(self, start: int, stop: int) -> Sequence[int]:
         """Returns the indices among all that were read of those sequences in a part of it that have tokens."""
-        lengths = self.lengths[0]
-        return [self.first + at for at in range(start, stop) if lengths[at]]
+        lengths = self.lengths[0][start:stop]
+        if 0 not in lengths:
+            return range(self.first + start, self.first + stop)
+        return [index for index, length in enumerate(lengths, self.first + start) if length]
 
     @property
     def widths(self) -> list[int]:
         """How many bytes a token of each component has."""
         return [dtype.itemsize * math.prod(shape) for dtype, shape in self.kind[1]]
-
-    @property
-    def needs(self) -> Sequence[Any]:
-        """How much room each sequence needs: an int, or one for each of several components."""
-        return self.lengths[0] if len(self.lengths) == 1 else list(zip(*self.lengths, strict=True))
 
     def __len__(self) -> int:
         return len(self.lengths[0])
@@ -106,17 +107,6 @@ class PackedRow:
         self.room = list(map(operator.sub, self.room, need))
         self.total -= sum(need)
 
-    def add_part(self, run: SequenceRun, start: int, stop: int, offset: int, cut: int) -> None:
-        """Adds sequences of a run, ``offset`` tokens of the first and ``cut`` of the last excepted."""
-        self.indices += run.indices(start, stop)
-        for mine, column in zip(self.columns, run.columns, strict=True):
-            arrays = [array for array in column[start:stop] if len(array)]
-            if cut:
-                arrays[-1] = arrays[-1][:-cut]
-            if offset:
-                arrays[0] = arrays[0][offset:]
-            mine.extend(arrays)
-
     @property
     def nbytes(self) -> int:
         """How many bytes its tokens have."""
@@ -124,11 +114,54 @@ class PackedRow:
             return (self.limits[0] - self.total) * self.widths[0]
         return sum(map(operator.mul, self.widths, map(operator.sub, self.limits, self.room)))
 
+    def pieces(self, component: int) -> tuple[Sequence[np.ndarray], Sequence[int]]:
+        """Returns the tokens of a component, in one array or several, and how many of them each sequence has."""
+        column = self.columns[component]
+        return column, list(map(len, column))
 
-def run_of(node: Pack, rows: Sequence[Element], first: int) -> SequenceRun | None:
+
+class CutRow:
+    """A row of sequences that are cut where it ends.
+
+    Attributes:
+        kind: what its sequences have in common.
+        limits: how long each of its components is.
+        tokens: for each component its tokens, in one array or several.
+        lengths: how many of them each sequence has.
+        indices: those of the sequences among all that were read.
+    """
+
+    __slots__ = ("indices", "kind", "lengths", "limits", "tokens")
+
+    def __init__(self, like: SequenceRun) -> None:
+        self.kind = like.kind
+        self.limits = like.limits
+        self.tokens: list[list[np.ndarray]] = [[] for _ in like.limits]
+        self.lengths: list[int] = []
+        self.indices: Sequence[int] = ()
+
+    def add_part(self, run: SequenceRun, start: int, stop: int, offset: int, cut: int) -> None:
+        """Adds sequences of a run, ``offset`` tokens of the first and ``cut`` of the last excepted."""
+        begin, end = run.ends[start] + offset, run.ends[stop] - cut
+        for mine, flat in zip(self.tokens, run.columns, strict=True):
+            mine.append(flat[begin:end])
+        indices, lengths = run.indices(start, stop), run.lengths[0][start:stop]
+        if len(indices) < len(lengths):
+            lengths = list(filter(None, lengths))
+        lengths[0] -= offset
+        lengths[-1] -= cut
+        self.indices = [*self.indices, *indices] if self.indices else indices
+        self.lengths += lengths
+
+    def pieces(self, component: int) -> tuple[Sequence[np.ndarray], Sequence[int]]:
+        """Returns the tokens of a component, in one array or several, and how many of them each sequence has."""
+        return self.tokens[component], self.lengths
+
+
+def run_of(node: Pack, payload: Payload, first: int) -> SequenceRun | None:
     """Returns all of these elements as sequences; None where they must be looked at one by one."""
     try:
-        treedef, columns = transpose(rows)
+        treedef, columns = _columns_of(payload)
         limits = node.lengths(treedef)
         parts = tuple(map(_part_of, columns))
     except Exception:  # noqa: BLE001 - a class of the user's may raise anything, which its element is told of
@@ -137,17 +170,37 @@ def run_of(node: Pack, rows: Sequence[Element], first: int) -> SequenceRun | Non
         return None
     lengths = [list(map(len, column)) for column in columns]
     if node.strategy == "concat_then_split":
-        fit = all(one == lengths[0] for one in lengths)
-    else:
-        fit = node.truncate or all(max(one) <= limit for one, limit in zip(lengths, limits, strict=True))
-        if node.truncate:
-            columns = [[array[:limit] for array in column] for column, limit in zip(columns, limits, strict=True)]
-            lengths = [list(map(len, column)) for column in columns]
-    return SequenceRun(first, (treedef, parts), limits, columns, lengths, _ends(lengths[0])) if fit else None
+        if any(one != lengths[0] for one in lengths):
+            return None
+        columns = list(map(_joined, columns))
+    elif node.truncate:
+        columns = [[array[:limit] for array in column] for column, limit in zip(columns, limits, strict=True)]
+        lengths = [list(map(len, column)) for column in columns]
+    elif any(max(one) > limit for one, limit in zip(lengths, limits, strict=True)):
+        return None
+    return _run(first, (treedef, parts), limits, columns, lengths)
 
 
-def _part_of(column: Sequence[Any]) -> tuple[Any, tuple[int, ...]] | None:
+def _columns_of(payload: Payload) -> tuple[TreeDef, list[Any]]:
+    """Returns the common structure of these elements, and each component of all, in one array where it is in one already."""
+    if isinstance(payload, Indexed) and payload.source.is_columnar:
+        payload = payload.columns()
+    if isinstance(payload, Columns):
+        return payload.treedef, list(payload.arrays)
+    return transpose(payload.rows())
+
+
+def _joined(column: Any) -> np.ndarray:
+    """Returns the tokens of all sequences."""
+    if isinstance(column, np.ndarray):
+        return column.reshape(column.shape[0] * column.shape[1], *column.shape[2:])
+    return np.concatenate(column)
+
+
+def _part_of(column: Any) -> tuple[Any, tuple[int, ...]] | None:
     """Returns the dtype and the shape after the first axis that all arrays of a component have; None where they differ."""
+    if isinstance(column, np.ndarray):
+        return (column.dtype, column.shape[2:]) if column.ndim > 1 else None
     if set(map(type, column)) != {np.ndarray} or len(set(map(_dtype, column))) != 1:
         return None
     axes = set(map(_ndim, column))
@@ -162,26 +215,34 @@ def run_of_one(node: Pack, element: Element, index: int) -> SequenceRun:
         Exception: it is none, as ``sequence_of`` says.
     """
     one = sequence_of(node, element, index)
-    columns = [[array] for array in one.arrays]
-    return SequenceRun(
-        index, one.kind, one.limits, columns, [[length] for length in one.lengths], _ends(one.lengths[:1])
-    )
+    is_cut = node.strategy == "concat_then_split"
+    columns = one.arrays if is_cut else [[array] for array in one.arrays]
+    return _run(index, one.kind, one.limits, columns, [[length] for length in one.lengths])
 
 
-def _ends(lengths: Sequence[int]) -> list[int]:
-    return list(itertools.accumulate(lengths, initial=0))
+def _run(
+    first: int, kind: SequenceKind, limits: Sequence[int], columns: Sequence[Any], lengths: Sequence[list[int]]
+) -> SequenceRun:
+    needs = lengths[0] if len(lengths) == 1 else list(zip(*lengths, strict=True))
+    return SequenceRun(first, kind, limits, columns, lengths, needs, list(itertools.accumulate(lengths[0], initial=0)))
 
 
-def packed_rows(node: Pack, rows: Sequence[PackedRow]) -> Columns:
+def packed_rows(node: Pack, rows: Sequence[PackedRow | CutRow]) -> Columns:
     """Makes rows of one kind: tokens, segment ids and positions, each component of all rows in one array."""
     treedef, kinds = rows[0].kind
     paddings = node.paddings(treedef)
     tokens, ids, positions = [], [], []
     for number, (limit, (dtype, shape)) in enumerate(zip(rows[0].limits, kinds, strict=True)):
         padding = np.full((limit, *shape), paddings[number], dtype)
-        arrays, segments = _laid_out([row.columns[number] for row in rows], padding)
+        arrays: list[np.ndarray] = []
+        segments = _Segments(limit)
+        for row in rows:
+            pieces, lengths = row.pieces(number)
+            arrays += pieces
+            if missing := segments.add(lengths):
+                arrays.append(padding[-missing:])
         tokens.append(np.concatenate(arrays, out=np.empty((len(rows) * limit, *shape), dtype)))
-        ids_of, positions_of = _numbered(segments, list(map(len, arrays)), len(rows) * limit)
+        ids_of, positions_of = segments.numbered()
         ids.append(ids_of)
         positions.append(positions_of)
     leaves, structure = flatten(
@@ -190,25 +251,37 @@ def packed_rows(node: Pack, rows: Sequence[PackedRow]) -> Columns:
     return Columns(structure, leaves)
 
 
-def _laid_out(rows: Sequence[Sequence[np.ndarray]], padding: np.ndarray) -> tuple[list[np.ndarray], list[int]]:
-    """Returns the arrays of all rows, after each row what fills it, and for each of these its number in the row, 0 for the filling."""
-    arrays: list[np.ndarray] = []
-    segments: list[int] = []
-    for row in rows:
-        arrays += row
-        arrays.append(padding[sum(map(len, row)) :])
-        segments += [*range(1, len(row) + 1), 0]
-    return arrays, segments
+class _Segments:
+    """Where the segments of rows of one length begin and end."""
 
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._numbers: list[int] = []  # of each segment in its row; 0, where it fills the row
+        self._lengths: list[int] = []
+        self._filled: list[tuple[int, int]] = []  # where there is padding
+        self._end = 0
 
-def _numbered(segments: Sequence[int], lengths: Sequence[int], total: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns for each token the number of its segment, and its position in that; 0 where it fills a row."""
-    counts = np.array(lengths)
-    ids = np.repeat(np.array(segments, dtype=np.int32), counts)
-    positions = np.arange(total, dtype=np.int32)
-    positions -= np.repeat((counts.cumsum() - counts).astype(np.int32), counts)
-    positions *= ids != 0
-    return ids, positions
+    def add(self, lengths: Sequence[int]) -> int:
+        """Adds a row of segments of these lengths; returns how many tokens it misses."""
+        missing = self._limit - sum(lengths)
+        self._numbers += range(1, len(lengths) + 1)
+        self._lengths += lengths
+        self._end += self._limit
+        if missing:
+            self._numbers.append(0)
+            self._lengths.append(missing)
+            self._filled.append((self._end - missing, self._end))
+        return missing
+
+    def numbered(self) -> tuple[np.ndarray, np.ndarray]:
+        """Returns for each token the number of its segment, and its position in that; 0 where it fills a row."""
+        counts = np.array(self._lengths)
+        ids = np.repeat(np.array(self._numbers, dtype=np.int32), counts)
+        positions = np.arange(self._end, dtype=np.int32)
+        positions -= np.repeat((counts.cumsum() - counts).astype(np.int32), counts)
+        for start, end in self._filled:
+            positions[start:end] = 0
+        return ids, positions
 
 
 def _by_row(array: np.ndarray, rows: int) -> np.ndarray:

@@ -85,6 +85,33 @@ def test_every_sequence_goes_where_the_definition_says(
     assert rows_of(packed, executor) == oracle(lengths, length, strategy, open_rows)
 
 
+@given(st.integers(0, 2**32), st.integers(100, 300), st.sampled_from(STRATEGIES), st.integers(1, 40))
+def test_many_sequences_go_where_the_definition_says(seed: int, length: int, strategy: Any, open_rows: int) -> None:
+    lengths = np.random.default_rng(seed).integers(0, length, 300).tolist()
+    packed = dataset_of(sequences_of(lengths)).pack(length, strategy, open_rows=open_rows)
+    assert rows_of(packed) == oracle(lengths, length, strategy, open_rows)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("shape", [(50, 7), (50, 7, 2), (50, 0), (50, 7, 0), (1, 3)], ids=str)
+def test_sequences_that_come_in_columns_are_packed_as_others(strategy: Any, shape: tuple[int, ...]) -> None:
+    numbers = np.arange(np.prod(shape)).reshape(shape)
+    whole: dict[str, np.ndarray] = {"x": numbers, "y": numbers.astype(np.float32)}
+    rows = [{name: column[index] for name, column in whole.items()} for index in range(shape[0])]
+    indices = hr.Dataset.range(shape[0]).batch(5)
+    expected = list(dataset_of(rows).pack(9, strategy, open_rows=3))
+    for dataset in (
+        hr.Dataset.from_tensor_slices(whole),
+        indices.map(lambda chosen: {name: column[chosen] for name, column in whole.items()}).unbatch(),
+    ):
+        found = list(dataset.pack(9, strategy, open_rows=3))
+        assert len(found) == len(expected)
+        assert all(map(same, found, expected))
+        for row in found:
+            row["x"][:] = -1  # the receiver's own
+    assert (numbers.ravel() == np.arange(numbers.size)).all()
+
+
 @given(lengths_lists, st.integers(1, 14), st.sampled_from(STRATEGIES), st.integers(1, 5))
 def test_every_token_appears_once_and_in_order_and_no_row_is_too_long(
     lengths: list[int], length: int, strategy: Any, open_rows: int
