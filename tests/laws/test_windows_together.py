@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.laws.elements import Failing, Point
+from tests.laws.elements import Failing, Point, total
 from tests.laws.running import REFERENCE, Way, assert_same, history, resumed
 
 import headrace as hr
@@ -41,7 +41,7 @@ ELEMENTS: dict[str, Callable[[], hr.Dataset]] = {
     ),
     "a named tuple of a function": lambda: hr.Dataset.range(11).map(lambda number: Point(number, "x")),
     "other dtypes": lambda: hr.Dataset.range(11).map(lambda number: number / 2 if number > 6 else number),
-    "other shapes": lambda: hr.Dataset.range(11).map(lambda number: np.arange(number // 4)),
+    "other shapes": lambda: hr.Dataset.range(11).map(lambda number: np.array([number] + [0] * (number // 4))),
     "other structures": lambda: hr.Dataset.range(11).map(lambda number: number if number < 6 else (number, number)),
     "failures": lambda: hr.Dataset.range(11).map(_fail_on_five),
 }
@@ -80,19 +80,41 @@ FUNCTIONS: dict[str, Callable[..., hr.Dataset]] = {
     "take": _each(lambda window: window.take(2).batch(2)),
     "skip": _each(lambda window: window.skip(1)),
     "zip": _each(lambda window: hr.Dataset.zip(window.batch(2), window.skip(1))),
+    "padded_batch": _each(lambda window: window.padded_batch(2)),
+    "ragged_batch": _each(lambda window: window.ragged_batch(10)),
     "batch of batches": _each(lambda window: window.batch(1).batch(3)),
     "another form for some": _each(_by_length),
     "nothing": _each(lambda window: window.take(0)),
 }
 
 
+def _key(*element: Any) -> int:
+    number = total(element)
+    if number == 9:
+        raise Failing("cannot tell the key")
+    return number % 3
+
+
+def _grouped(ds: hr.Dataset, function: str) -> hr.Dataset:
+    def reduced(key: int, group: hr.Dataset) -> hr.Dataset:
+        if key == 1 and function == "another form for some":
+            raise Failing("cannot reduce")
+        return FUNCTIONS[function](group)
+
+    return ds.group_by_window(_key, reduced, window_size=2)
+
+
+def _opened(kind: str, ds: hr.Dataset, function: str) -> hr.Dataset:
+    return _grouped(ds, function) if kind == "groups" else WINDOWS[kind](ds).flat_map(FUNCTIONS[function])
+
+
 @pytest.mark.parametrize("function", sorted(FUNCTIONS))
-@pytest.mark.parametrize("windows", sorted(WINDOWS))
+@pytest.mark.parametrize("windows", ["groups", *sorted(WINDOWS)])
 def test_windows_made_together_are_what_each_is_by_itself(windows: str, function: str) -> None:
     for elements in ELEMENTS.values():
 
         def build(elements: Callable[[], hr.Dataset] = elements) -> hr.Dataset:
-            return WINDOWS[windows](elements()).flat_map(FUNCTIONS[function])
+            return _opened(windows, elements(), function)
 
         expected, _ = history(build(), REFERENCE, limit=POINTS)
         for size, way in WAYS.items():
@@ -103,7 +125,7 @@ def test_windows_made_together_are_what_each_is_by_itself(windows: str, function
                 assert_same(expected[count:], resumed(build(), states[count], other, limit=POINTS - count))
 
 
-def test_windows_of_one_form_are_made_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_and_groups_of_one_form_are_made_together(monkeypatch: pytest.MonkeyPatch) -> None:
     together: list[int] = []
     elements = Form.elements
 
@@ -116,10 +138,15 @@ def test_windows_of_one_form_are_made_together(monkeypatch: pytest.MonkeyPatch) 
     assert len(list(pairs.flat_map(lambda x, y: hr.Dataset.zip((x.batch(5), y.batch(5)))))) == 100
     assert sum(together) == 100
     assert len(together) < 50
+    together.clear()
+    groups = hr.Dataset.range(800).group_by_window(lambda x: x % 4, lambda _, group: group.batch(8), 8)
+    assert len(list(groups)) == 100
+    assert sum(together) == 100
+    assert len(together) < 50
 
 
 @pytest.mark.parametrize("function", sorted(FUNCTIONS))
-@pytest.mark.parametrize("windows", sorted(WINDOWS))
+@pytest.mark.parametrize("windows", ["groups", *sorted(WINDOWS)])
 def test_an_error_after_windows_says_of_which_elements_of_which_window_it_is(windows: str, function: str) -> None:
     def refuse(*element: Any) -> Any:
         raise Failing("refused")
@@ -127,7 +154,7 @@ def test_an_error_after_windows_says_of_which_elements_of_which_window_it_is(win
     for elements in ELEMENTS.values():
 
         def build(elements: Callable[[], hr.Dataset] = elements) -> hr.Dataset:
-            return WINDOWS[windows](elements()).flat_map(FUNCTIONS[function]).map(refuse)
+            return _opened(windows, elements(), function).map(refuse)
 
         expected, _ = history(build(), REFERENCE, limit=POINTS)
         assert_same(expected, history(build(), WAYS[1000], limit=POINTS)[0])

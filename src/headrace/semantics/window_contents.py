@@ -47,6 +47,8 @@ class WindowBlock:
     @property
     def payload(self) -> Payload:
         """These elements alone."""
+        if len(self.indices) == len(self.whole):  # which are never in another order
+            return self.whole
         return self.whole.subset(self.indices)
 
     def __len__(self) -> int:

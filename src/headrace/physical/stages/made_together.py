@@ -32,10 +32,11 @@ from headrace.physical.stages.made_at_once import side_by_side
 from headrace.physical.stages.sequencing import SkippedCursor
 from headrace.physical.stages.windowing import WindowOrigin
 from headrace.plan.combining import Zip
-from headrace.plan.grouping import Batch
+from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.plan.node import Node
 from headrace.plan.sequencing import Skip, Take
 from headrace.plan.windowing import WindowContents
+from headrace.semantics.grouping import padded_batch, ragged_batch
 from headrace.semantics.window_contents import WindowBlock
 from headrace.structure import TreeDef, may_refuse, unflatten
 
@@ -182,7 +183,7 @@ class _Batched(Form):
     def takes(self, plan: Any) -> bool:
         node: Any = self.node
         return (
-            type(plan) is Batch
+            type(plan) is type(node)
             and plan.batch_size == node.batch_size
             and plan.drop_remainder is node.drop_remainder
             and plan.name == node.name
@@ -197,6 +198,33 @@ class _Batched(Form):
         if may_refuse(columns.treedef):
             return None
         return stacked_payload(columns, len(columns) // self._size, self._size)
+
+
+class _Combined(_Batched):
+    """Batches that are made one by one: padded, and ragged ones."""
+
+    def __init__(self, node: PaddedBatch | RaggedBatch, form: Form) -> None:
+        super().__init__(node, form)
+        self._nodes: list[Any] = [node]  # each with a padding of its own
+        self._combine: Any = padded_batch if type(node) is PaddedBatch else ragged_batch
+
+    def takes(self, plan: Any) -> bool:
+        if not super().takes(plan):
+            return False
+        self._nodes.append(plan)
+        return True
+
+    def keep(self, plans: int) -> None:
+        del self._nodes[plans:]
+        super().keep(plans)
+
+    def _made(self, parts: list[Payload]) -> Payload | None:
+        rows, size = _cut(parts[0], self.inputs[0].count, 0, self.count * self._size).rows(), self._size
+        nodes = itertools.chain.from_iterable(itertools.repeat(node, self.count) for node in self._nodes)
+        starts = range(0, len(rows), size)
+        return Rows(
+            [self._combine(node, rows[start : start + size]) for node, start in zip(nodes, starts, strict=True)]
+        )
 
 
 class _Cut(Form):
@@ -289,6 +317,11 @@ def _batched(node: Batch) -> Form | None:
     return _Batched(node, form) if form is not None and _Batched.fits(node, form.count) else None
 
 
+def _combined(node: PaddedBatch | RaggedBatch) -> Form | None:
+    form = form_of(node.input)
+    return _Combined(node, form) if form is not None and _Batched.fits(node, form.count) else None
+
+
 def _taken(node: Take) -> Form | None:
     form = form_of(node.input)
     if form is None or node.count < 1:
@@ -312,6 +345,8 @@ def _zipped(node: Zip) -> Form | None:
 _FORMS: Final[dict[type[Node], Callable[[Any], Form | None]]] = {
     WindowContents: _held,
     Batch: _batched,
+    PaddedBatch: _combined,
+    RaggedBatch: _combined,
     Take: _taken,
     Skip: _skipped,
     Zip: _zipped,

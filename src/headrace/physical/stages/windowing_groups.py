@@ -9,51 +9,43 @@ Elements that are held when it is restored are read again, and no function is as
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import itertools
 import time
-from collections.abc import Callable
+from collections import deque
 from typing import Any, Final
 
-import numpy as np
-
-import headrace.physical.stages.made_at_once  # noqa: F401 - makes the cases known that small plans need
 from headrace.blocks.block import Block, Failure, joined_block
-from headrace.blocks.cursor import IndexCursor, SavedCursor, State, input_state
+from headrace.blocks.cursor import SavedCursor, State, input_state
 from headrace.blocks.origin import Within
-from headrace.blocks.payload import Rows
 from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
 from headrace.ownership import read_only_rows
-from headrace.physical.at_once import SmallPlans
 from headrace.physical.context import StageContext
-from headrace.physical.input_history import GroupOrigin, InputHistory
+from headrace.physical.input_history import InputHistory
 from headrace.physical.loop_policy import LoopPolicy, Patience
 from headrace.physical.lower import lower
-from headrace.physical.made import Made, is_small
+from headrace.physical.made import is_small
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.windowing_held import Group, GroupCursor, GroupsPosition
-from headrace.physical.workers.subplan_reader import Opened, SubplanReader
+from headrace.physical.stages.windowing_opening import FullGroup, GroupOpening, GroupRun, OpenGroup
 from headrace.plan.windowing import GroupByWindow
 from headrace.semantics.failures import as_element_error, inside_element
 from headrace.semantics.held_bytes import Holding
-from headrace.semantics.inner_plans import in_run
-from headrace.semantics.window_contents import WindowBlock
-from headrace.semantics.windowing import GROUPS_REMEDY, group_lost, reduced_plan
+from headrace.semantics.windowing import GROUPS_REMEDY, group_lost
 from headrace.structure import Element
 
-__all__ = ["GroupWindowsStage", "OpenGroup"]
-
-# Opens the plan that the user's function makes of a group: (key, elements, its index, inner state) -> reader.
-OpenGroup = Callable[[int, WindowBlock, int, State | None], SubplanReader]
-
+__all__ = ["GroupWindowsStage"]
 
 # How long groups are made for one block: another thread hands that over in no time.
 _BLOCK_S: Final = 1e-3
 # What is read at once: enough for as many groups as were asked for, and no more than is quickly read.
 _READ_AT_ONCE = 1024
+# So many groups in a row were not made with others, before nobody looks for a form any more.
+_MOST_MISSES: Final = 4
 
 
 class _NotYet(enum.Enum):
@@ -71,7 +63,7 @@ class GroupWindowsStage(Stage):
         input_stage: Stage,
         meter: Meter,
         state: State | None,
-        open_group: OpenGroup,
+        opening: GroupOpening,
         *,
         holding: Holding,
         policy: LoopPolicy,
@@ -80,7 +72,7 @@ class GroupWindowsStage(Stage):
         self._holding = holding
         self._came = self._came_bytes = 0  # elements that were read so far, and what they weighed
         self._node = node
-        self._open_group = open_group
+        self._opening = opening
         self._saved = state
         self._reads = InputHistory(input_stage.cursor)
         self._block: Block | None = None  # what was read and not looked at yet
@@ -91,10 +83,14 @@ class GroupWindowsStage(Stage):
         self._next_at_full = 0  # the same as ``_next`` when the last one was
         self._growing: dict[int, Group] = {}
         self._groups: list[Group] = []  # these, and those that were full not long ago
-        self._current: tuple[Group, SubplanReader, GroupOrigin] | None = None
+        self._open_groups: deque[OpenGroup] = (
+            deque()
+        )  # that are read one by one; each is read to its end before the next
+        self._misses = 0  # how many groups in a row were not made with others
         self._left: list[int] | None = None  # the keys that are left at the end, the next one last
         self._lost = False
         self._failure: Failure | None = None  # after what was given
+        self._after_run: Failure | None = None  # the same, and after groups that are open
         self._stopped = False
         cursor = GroupCursor(self._position(None)) if state is None else SavedCursor(state)
         super().__init__(meter, (input_stage,), cursor)
@@ -103,9 +99,59 @@ class GroupWindowsStage(Stage):
         if self._failure is not None:
             failure, self._failure = self._failure, None
             return failure
-        item = self._next_item(limit)
-        assert not isinstance(item, _NotYet)  # there is patience where nothing waits
-        return item if not isinstance(item, Block) else self._with_more(item, limit)
+        item = self._from_a_run(limit) if self._comes_a_run() else _NotYet.CAME
+        if isinstance(item, _NotYet):
+            item = self._next_item(limit)
+            assert not isinstance(item, _NotYet)  # there is patience where nothing waits
+            return item if not isinstance(item, Block) else self._with_more(item, limit)
+        return item
+
+    # ------------------------------------------------------------------ datasets that are made together
+
+    def _comes_a_run(self) -> bool:
+        if self._stopped or self._lost or self._misses == _MOST_MISSES:
+            return False
+        return not self._open_groups and self._after_run is None and self._saved is None
+
+    def _from_a_run(self, limit: int) -> Item | _NotYet:
+        """Returns the elements of the next groups' datasets; CAME where the next one was opened, to be read by itself."""
+        run = GroupRun()
+        now_s = self._policy.clock.now_s
+        end_s = now_s() + _BLOCK_S
+        patience = None
+        while run.elements < limit:
+            group = self._next_group(limit, patience)
+            if not isinstance(group, Group):
+                if not run.groups:
+                    return group
+                self._after_run = group if isinstance(group, Failure) else None
+                break
+            full = FullGroup.of(group, self._position(group))
+            start = time.perf_counter()
+            plan = self._opening.plan(full)
+            self._inside_s += time.perf_counter() - start
+            if not run.takes(full, plan):
+                self._open_groups.append(self._opening.open(full, None, plan))
+                self._misses += len(run.groups) < 2
+                break
+            if now_s() > end_s:
+                break
+            patience = patience or self._policy.patience()
+        return self._made_of(run) if run.groups else _NotYet.CAME
+
+    def _made_of(self, run: GroupRun) -> Item | _NotYet:
+        start = time.perf_counter()
+        block = run.block(self._opening.small)
+        self._inside_s += time.perf_counter() - start
+        if block is None:
+            self._misses += 1
+            self._open_groups.extendleft(reversed(run.apart(self._opening)))
+            return _NotYet.CAME
+        if len(run.groups) > 1:
+            self._misses = 0
+        return block
+
+    # ------------------------------------------------------------------ datasets, one by one
 
     def _with_more(self, block: Block, limit: int) -> Block:
         """Returns a block and what else the elements give that are at hand: nothing that is ready waits for what is to be read."""
@@ -134,28 +180,27 @@ class GroupWindowsStage(Stage):
         if self._saved is not None and not self._restored():
             return Failure(group_lost(self._node.label), self.cursor, self.cursor)
         while not self._lost:
-            if self._current is not None:
-                item = self._from_dataset(*self._current, limit)
+            if self._open_groups:
+                item = self._from_dataset(self._open_groups[0], limit)
                 if item is not None:
                     return item
-                self._current = None
+                self._open_groups.popleft()
+                continue
+            if self._after_run is not None:
+                failure, self._after_run = self._after_run, None
+                return failure
             group = self._next_group(limit, patience)
             if not isinstance(group, Group):
                 return group
             self._open(group, None)
         return None
 
-    # ------------------------------------------------------------------ datasets
-
     def _open(self, group: Group, inner: State | None) -> None:
-        members = self._reads.origins(np.array(group.indices))
-        assert group.full_at is not None  # or it would not be opened
-        reader = self._open_group(group.key, WindowBlock.of(Rows(group.rows), members), group.full_at, inner)
-        self._current = (group, reader, GroupOrigin([(members, len(group.indices))]))
-        group.rows = []  # the dataset has them
+        self._open_groups.append(self._opening.open(FullGroup.of(group, self._position(group)), inner))
 
-    def _from_dataset(self, group: Group, reader: SubplanReader, origin: GroupOrigin, limit: int) -> Item:
+    def _from_dataset(self, group: OpenGroup, limit: int) -> Item:
         """Returns the next item of the group's dataset; None at its end."""
+        reader, position = group.reader, group.full.position
         if self._stopped:  # stop() may have come before there was something to stop
             reader.stop()
         start = time.perf_counter()
@@ -164,15 +209,17 @@ class GroupWindowsStage(Stage):
         if item is None:
             reader.close()
             return None
-        position = self._position(group)
         if isinstance(item, Block):
             block = reader.take(min(limit, len(item)))
-            return Block(block.payload, GroupCursor(position, block.cursor), Within(block.origin, origin, 0))
+            return Block(
+                block.payload, GroupCursor(position, block.cursor), Within(block.origin, group.full.origins, 0)
+            )
         if reader.failed_to_open:
-            self._current = None
-            return Failure(item.error, GroupCursor(position), GroupCursor(self._position(None)))
+            self._open_groups.popleft()
+            after = GroupCursor(dataclasses.replace(position, current=None))
+            return Failure(item.error, GroupCursor(position), after)
         reader.drop_failure()
-        error = inside_element(item.error, origin.describe(0))
+        error = inside_element(item.error, group.full.origin())
         return Failure(error, GroupCursor(position, item.cursor), GroupCursor(position, item.after))
 
     # ------------------------------------------------------------------ groups
@@ -222,14 +269,14 @@ class GroupWindowsStage(Stage):
     @holds(lambda at, _: (at["self"].meter.name, at["block"].origin.describe(at["offset"])))
     def _look_at(self, block: Block, patience: Patience) -> Group | Failure | _NotYet | None:
         """Puts elements into their groups, up to the first that fails or fills its group; None where none does."""
-        rows, seen, growing = self._rows, self._seen, self._growing
-        key_func = self._node.key_func
+        rows, seen, find = self._rows, self._seen, self._growing.get
+        key_func, may_unpack = self._node.key_func, block.payload.has_tuples is not False
         first = self._reads.index - len(rows)
         for offset in itertools.chain.from_iterable(patience.looks(range(self._next - first, len(rows)))):
             try:
                 element = seen[offset]
-                key = key_func(*element) if type(element) is tuple else key_func(element)
-                group = growing.get(key) if type(key) is int else None
+                key = key_func(*element) if may_unpack and type(element) is tuple else key_func(element)
+                group = find(key) if type(key) is int else None
                 if group is None:  # mostly there is one, and its key was looked at
                     group = self._group_of(key)
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
@@ -238,8 +285,9 @@ class GroupWindowsStage(Stage):
                 origin = block.origin.describe(offset)
                 return self._passed(as_element_error(error, stage=self._node.label, origin=origin))
             group.indices.append(first + offset)
-            group.rows.append(rows[offset])
-            if len(group.indices) == group.size:
+            held = group.rows
+            held.append(rows[offset])
+            if len(held) == group.size:
                 self._next = first + offset + 1
                 self._block = block if offset + 1 < len(rows) else None
                 return self._filled(group)
@@ -319,40 +367,26 @@ class GroupWindowsStage(Stage):
 
     def stop(self) -> None:
         self._stopped = True
-        if self._current is not None:
-            self._current[1].stop()
+        for group in [*self._open_groups]:
+            group.reader.stop()
         super().stop()
 
     def close(self) -> None:
         self._holding.release()
-        inside = [] if self._current is None else [self._current[1].close]
-        close_all([*inside, super().close])
+        close_all([*(group.reader.close for group in self._open_groups), super().close])
 
 
 @lower.register
 def _group_by_window(node: GroupByWindow, state: State | None, context: StageContext) -> Stage:
-    def open_group(key: int, held: WindowBlock, index: int, saved: State | None) -> SubplanReader:
-        def open_plan(room: int) -> Opened:
-            try:
-                plan = reduced_plan(node, key, held)
-                pieces = small.elements(plan, room) if saved is None else None
-                if pieces is not None:
-                    return Made(pieces) if isinstance(pieces, list) else pieces
-                plan, inside = in_run(plan, node, index, context)
-                return lower(plan, saved, inside)
-            except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-                nowhere = IndexCursor(0)  # the stage knows where it stands
-                return Failure(as_element_error(error, stage=node.reduce_label, origin=origin()), nowhere, nowhere)
-
-        def origin() -> str:
-            return GroupOrigin([(held.origins, len(held))]).describe(0)
-
-        return SubplanReader(open_plan, None if saved is None else SavedCursor(saved), origin)
-
-    small = SmallPlans(context, node)
     # Elements that are held are read again.
     upstream = lower(node.input, input_state(state), context.replaying())
     holding = context.holding(node, GROUPS_REMEDY)
     return GroupWindowsStage(
-        node, upstream, context.meter(node), state, open_group, holding=holding, policy=context.policy.loops
+        node,
+        upstream,
+        context.meter(node),
+        state,
+        GroupOpening(node, context),
+        holding=holding,
+        policy=context.policy.loops,
     )

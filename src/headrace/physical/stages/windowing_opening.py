@@ -1,0 +1,182 @@
+"""How group_by_window opens the datasets that its function makes of groups: each by itself, or many of one form together."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import headrace.physical.stages.made_at_once  # noqa: F401 - makes the cases known that small plans need
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor, IndexCursor, JoinedCursor, SavedCursor, State
+from headrace.blocks.origin import Indices, Within, subset
+from headrace.blocks.payload import Rows
+from headrace.frozen import frozen
+from headrace.observe.frames import within
+from headrace.physical.at_once import SmallPlans
+from headrace.physical.context import StageContext
+from headrace.physical.input_history import GroupOrigin
+from headrace.physical.lower import lower
+from headrace.physical.made import Made
+from headrace.physical.stages.made_together import Form, form_of
+from headrace.physical.stages.windowing_held import Group, GroupCursor, GroupsPosition, MembersOrigin
+from headrace.physical.workers.subplan_reader import Opened, SubplanReader
+from headrace.plan.node import Node
+from headrace.plan.windowing import GroupByWindow
+from headrace.semantics.failures import as_element_error
+from headrace.semantics.inner_plans import in_run
+from headrace.semantics.window_contents import WindowBlock
+from headrace.semantics.windowing import reduced_plan
+
+__all__ = ["FullGroup", "GroupOpening", "GroupRun", "OpenGroup"]
+
+
+@frozen(eq=False)
+class FullGroup:
+    """A group of which a dataset is made.
+
+    Attributes:
+        group: its elements have been taken.
+        held: they are here.
+        position: where the stage stands while the dataset is read.
+    """
+
+    group: Group
+    held: WindowBlock
+    position: GroupsPosition
+
+    @classmethod
+    def of(cls, group: Group, position: GroupsPosition) -> FullGroup:
+        """Takes the elements of a group that is full."""
+        rows, group.rows = group.rows, []  # the dataset has them
+        return cls(group, WindowBlock.of(Rows(rows), MembersOrigin(position.runs, group.indices)), position)
+
+    def origin(self) -> str:
+        """Returns where its elements came from, in words."""
+        return self.origins.describe(0)
+
+    @property
+    def origins(self) -> GroupOrigin:
+        """The same as one origin."""
+        return GroupOrigin([(self.held.origins, len(self.held))])
+
+
+@dataclasses.dataclass(slots=True)
+class OpenGroup:
+    """A group, and what reads its dataset."""
+
+    full: FullGroup
+    reader: SubplanReader
+
+
+class GroupOpening:
+    """Opens datasets of groups.
+
+    Args:
+        node: whose function makes them.
+        context: its own.
+    """
+
+    def __init__(self, node: GroupByWindow, context: StageContext) -> None:
+        self._node = node
+        self._context = context
+        self.small = SmallPlans(context, node)
+
+    @within(lambda at: at["full"].origin())
+    def plan(self, full: FullGroup) -> Node | Failure:
+        """Calls the function with a group; returns the plan that it made, or why there is none."""
+        try:
+            return reduced_plan(self._node, full.group.key, full.held)
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+            return self._failed(full, error)
+
+    def open(self, full: FullGroup, saved: State | None, made: Node | Failure | None = None) -> OpenGroup:
+        """Returns a group whose dataset is opened when it is read, at its start or where the state says.
+
+        Args:
+            full: the group.
+            saved: the state.
+            made: what the function made of it, where it was called already.
+        """
+
+        def open_plan(room: int) -> Opened:
+            plan = self.plan(full) if made is None else made
+            return plan if isinstance(plan, Failure) else self._opened(full, plan, saved, room)
+
+        return OpenGroup(full, SubplanReader(open_plan, None if saved is None else SavedCursor(saved), full.origin))
+
+    def _opened(self, full: FullGroup, plan: Node, saved: State | None, room: int) -> Opened:
+        assert full.group.full_at is not None  # or it would not be opened
+        try:
+            pieces = self.small.elements(plan, room) if saved is None else None
+            if pieces is not None:
+                return Made(pieces) if isinstance(pieces, list) else pieces
+            plan, inside = in_run(plan, self._node, full.group.full_at, self._context)
+            return lower(plan, saved, inside)
+        except Exception as error:  # noqa: BLE001 - what is asked of the user's objects may raise anything
+            return self._failed(full, error)
+
+    def _failed(self, full: FullGroup, error: Exception) -> Failure:
+        nowhere = IndexCursor(0)  # the stage knows where it stands
+        return Failure(as_element_error(error, stage=self._node.reduce_label, origin=full.origin()), nowhere, nowhere)
+
+
+class GroupRun:
+    """Groups one after the other whose plans have one form."""
+
+    def __init__(self) -> None:
+        self.groups: list[FullGroup] = []
+        self._plans: list[Node] = []
+        self._form: Form | None = None
+
+    def takes(self, full: FullGroup, plan: Node | Failure) -> bool:
+        """Takes another group if its plan has the form of the first one's."""
+        if isinstance(plan, Failure):
+            return False
+        if self._form is None:
+            self._form = form_of(plan)
+            if self._form is None:
+                return False
+        elif len(self.groups) >= self._form.most_plans or not self._form.takes(plan):
+            return False
+        self.groups.append(full)
+        self._plans.append(plan)
+        return True
+
+    @property
+    def elements(self) -> int:
+        """How many elements there are."""
+        return len(self.groups) * self._form.count if self._form is not None else 0
+
+    def block(self, small: SmallPlans) -> Block | None:
+        """Makes the elements of all; None where each has to be made by itself."""
+        form = self._form
+        assert form is not None  # as there are some
+        form.keep(len(self.groups))
+        payload = form.elements(len(self.groups), small)
+        if payload is None:
+            return None
+        inner = form.cursor
+        positions: list[Cursor] = [GroupCursor(full.position, inner) for full in self.groups]
+        positions.append(GroupCursor(self.groups[-1].position, inner.advance(form.count)))
+        starts = range(0, len(payload) + 1, form.count)
+        return Block(payload, JoinedCursor(starts, positions), _RunOrigin(form, self.groups, range(len(payload))))
+
+    def apart(self, opening: GroupOpening) -> list[OpenGroup]:
+        """Returns the groups, to be read one by one."""
+        return [opening.open(full, None, plan) for full, plan in zip(self.groups, self._plans, strict=True)]
+
+
+@frozen
+class _RunOrigin:
+    """Elements of groups whose plans have one form."""
+
+    form: Form
+    groups: Sequence[FullGroup]
+    picked: Indices
+
+    def subset(self, indices: Indices) -> _RunOrigin:
+        return _RunOrigin(self.form, self.groups, subset(self.picked, indices))
+
+    def describe(self, index: int) -> str:
+        number, at = divmod(int(self.picked[index]), self.form.count)
+        return Within(self.form.origin(number), self.groups[number].origins, 0).describe(at)
