@@ -236,7 +236,7 @@ def running(dataset: hr.Dataset, way: Way) -> hr.DatasetIterator:
         loops=way.loops,
         ready_order=LastOnesFirst() if way.last_ones_first else FIRST_READY,
         overlap=lambda _: way.overlap(),
-        reading_place=way.reading_place,
+        reading_place=lambda _: way.reading_place(),
         concurrency=lambda most, _: way.concurrency(most),
     )
     return DatasetIterator(dataset.with_options(way.options).__headrace_plan__(), policy=policy)

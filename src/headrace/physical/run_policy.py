@@ -17,7 +17,7 @@ from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.stage import Pace
 from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner, tuner_of
 from headrace.physical.workers.overlap_tuner import OverlapTuner, overlap_of
-from headrace.physical.workers.reading_place import ReadingPlace
+from headrace.physical.workers.reading_place import ReadingPlace, reading_place_of
 from headrace.physical.workers.ready_order import FIRST_READY, ReadyOrder
 from headrace.plan.node import Node
 
@@ -35,7 +35,7 @@ class RunPolicy:
         loops: when a chain of functions goes element by element, and when function by function.
         ready_order: which result comes next where any may.
         overlap: makes what decides whether a prefetch makes its elements in a thread or where they are asked for.
-        reading_place: makes what decides whether a parallel interleave reads its datasets in workers.
+        reading_place: gives what decides whether a parallel interleave reads its datasets in workers.
         concurrency: gives what decides how many calls run at once where that is left to headrace.
         clock: what the blocks of a prefetch, of a generator and of the iterator are measured on.
     """
@@ -46,7 +46,7 @@ class RunPolicy:
     loops: LoopPolicy = LoopPolicy()
     ready_order: ReadyOrder = FIRST_READY
     overlap: Callable[[tuple[object, ...]], OverlapTuner] = overlap_of
-    reading_place: Callable[[], ReadingPlace] = ReadingPlace
+    reading_place: Callable[[tuple[object, ...]], ReadingPlace] = reading_place_of
     concurrency: Callable[[int, tuple[object, ...]], ConcurrencyTuner] = tuner_of
     clock: Clock = MONOTONIC
 

@@ -380,7 +380,7 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
     reader: MakeReader = SubplanReader
     place = None
     if gate is not None:
-        place = context.policy.reading_place()
+        place = context.policy.reading_place(node.operations)
         blocks = PrefetchingReader.BLOCKS_AHEAD * (2 * cycle + ahead)
         reader = _reading_ahead(gate, place, meter, context, blocks)
     return InterleaveStage(

@@ -7,7 +7,7 @@ import threading
 import headrace as hr
 from headrace.iterator import DatasetIterator
 from headrace.physical.run_policy import RunPolicy
-from headrace.physical.workers.reading_place import ReadingPlace
+from headrace.physical.workers.reading_place import ReadingPlace, reading_place_of
 
 SHORT_S, LONG_S = 1e-5, 1e-3
 
@@ -57,7 +57,7 @@ def test_datasets_that_are_read_here_are_opened_by_the_thread_that_wants_their_e
 
     ds = hr.Dataset.range(9).interleave(opened, cycle_length=2, num_parallel_calls=2)
     plan = ds.with_options(hr.Options(optimize=False)).__headrace_plan__()
-    with DatasetIterator(plan, policy=RunPolicy(reading_place=_Here)) as iterator:
+    with DatasetIterator(plan, policy=RunPolicy(reading_place=lambda _: _Here())) as iterator:
         assert len(list(iterator)) == 27
     assert openers == {threading.current_thread().name}
 
@@ -79,7 +79,15 @@ def test_a_dataset_that_takes_long_here_is_read_on_by_workers() -> None:
 
     ds = hr.Dataset.from_tensor_slices([1, 50]).interleave(numbers, cycle_length=2, num_parallel_calls=2)
     plan = ds.with_options(hr.Options(optimize=False)).__headrace_plan__()
-    with DatasetIterator(plan, policy=RunPolicy(reading_place=OnceHere)) as iterator:
+    with DatasetIterator(plan, policy=RunPolicy(reading_place=lambda _: OnceHere())) as iterator:
         assert sorted(iterator) == sorted([0, *range(50)])
     assert readers[0] == threading.current_thread().name
     assert readers[-1].startswith("headrace-worker")
+
+
+def test_the_next_epoch_goes_on_where_the_one_before_read() -> None:
+    operation, other = type("Operation", (), {}), type("Operation", (), {})
+    for _ in range(3):
+        reading_place_of((operation,)).took(1e-5)
+    assert reading_place_of((operation,)).here
+    assert not reading_place_of((other,)).here
