@@ -233,29 +233,6 @@ class ChunkStage(BatchStage):
         return [block]
 
 
-class StackStage(Stage):
-    """Stacks the elements of whole batches, in the thread that reads it."""
-
-    def __init__(self, node: Batch, chunks: Stage, meter: Meter) -> None:
-        super().__init__(meter, (chunks,), chunks.cursor)
-        self._node = node
-        self._ready: list[Block | Failure] = []  # reversed: the next one is last
-
-    def _pull(self, limit: int) -> Item:
-        if not self._ready:
-            item = self._read(self.inputs[0], limit * self._node.batch_size)
-            if not isinstance(item, Block):
-                return item
-            self._ready = stacked_chunk(self._node, item)[::-1]
-        return self._ready.pop()
-
-    def _holds_elements(self) -> bool:
-        return bool(self._ready)
-
-    def _is_spent(self) -> bool:
-        return not self._ready and self.inputs[0].is_spent
-
-
 def stacked_chunk(node: Batch, block: Block) -> list[Block | Failure]:
     """Stacks a chunk into batches, in a worker; its length is that of whole batches, or it is the rest."""
     size = node.batch_size
@@ -277,15 +254,14 @@ def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
     gate = context.gate(node)
     if gate is None:
         return BatchStage(node, upstream, meter)
-    chunks = ChunkStage(node, upstream, meter)
     if node.num_parallel_calls != AUTOTUNE:
-        return _stacked_in_workers(node, meter, context, gate, chunks)
+        return _stacked_in_workers(node, upstream, meter, context, gate)
     tuner = context.policy.concurrency(gate.calls, node.operations)
     return TunedStage(
-        chunks,
+        upstream,
         meter,
-        here=lambda source: StackStage(node, source, meter),
-        beside=lambda source, _: _stacked_in_workers(node, meter, context, gate, source, tuner),
+        here=lambda source: BatchStage(node, source, meter),
+        beside=lambda source, _: _stacked_in_workers(node, source, meter, context, gate, tuner),
         tuner=tuner,
         paces=context.task_paces(meter),
         inputs_each=node.batch_size,
@@ -293,12 +269,12 @@ def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
 
 
 def _stacked_in_workers(
-    node: Batch, meter: Meter, context: StageContext, gate: Gate, chunks: Stage, tuner: ConcurrencyTuner | None = None
+    node: Batch, source: Stage, meter: Meter, context: StageContext, gate: Gate, tuner: ConcurrencyTuner | None = None
 ) -> ParallelStage:
     # Batches keep their order whatever ``deterministic`` says: in another one the state would be larger, and nothing faster.
     return ParallelStage(
         functools.partial(stacked_chunk, node),
-        chunks,
+        ChunkStage(node, source, meter),
         meter,
         gate=gate,
         ordered=True,
@@ -306,6 +282,7 @@ def _stacked_in_workers(
         budget=context.budget,
         paces=context.task_paces(meter),
         tuner=tuner,
+        owns_input=True,
     )
 
 

@@ -35,7 +35,7 @@ _LAST_INTERVAL: Final = 4096
 # The latest tasks of each worker tell what an element takes.
 _TOLD_BY: Final = 4
 # A smaller part of the time is not worth workers, which could hide no more than that.
-_LEAST_SHARE: Final = 0.2
+_LEAST_SHARE: Final = 0.25
 # How much faster than one thread two must be: they also take twice the processor.
 _WORTH: Final = 1.1
 
@@ -154,11 +154,14 @@ class ConcurrencyTuner:
 
         A task that needs Python's lock takes no longer beside others, once it has begun: it begins when they have ended.
         """
+        tasks = sorted(self._tasks[way])
+        if way == 1 and len(tasks) > 2:  # without the slowest: other processes had the processor, perhaps
+            tasks.remove(max(tasks, key=lambda task: (task[1] - task[0]) / task[2]))
         covered_s, until_s = 0.0, -math.inf
-        for start_s, end_s, _ in sorted(self._tasks[way]):
+        for start_s, end_s, _ in tasks:
             covered_s += max(0.0, end_s - max(start_s, until_s))
             until_s = max(until_s, end_s)
-        return covered_s / max(1, sum(elements for _, _, elements in self._tasks[way]))
+        return covered_s / max(1, sum(elements for _, _, elements in tasks))
 
     def _settle(self, better: int) -> None:
         self._interval = min(4 * self._interval, _LAST_INTERVAL) if better == self._settled else _FIRST_INTERVAL

@@ -100,12 +100,14 @@ class ParallelStage(Stage):
         ready_order: ReadyOrder = FIRST_READY,
         memory: BatchMemory | None = None,
         tuner: ConcurrencyTuner | None = None,
+        owns_input: bool = False,
     ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
         self._make = make
         self._memory = memory
         self._calls = calls = gate.calls
         self._tuner = tuner
+        self._owns_input = owns_input
         self._gate = gate
         # Two tasks a worker: while one runs, the next is ready already.
         self._window = 2 * calls if calls > 1 else 1
@@ -123,7 +125,7 @@ class ParallelStage(Stage):
         self._read_elements = 0
         self._ended = False
         self._closed = False
-        self.reads_on = True  # False: only what it has read is made and given
+        self.reads_on = True  # False: only what it has read, and what its own input has, is made and given
         self._ready_order = ready_order
         self._delivery = None if ordered else UnorderedDelivery(input_stage.cursor, map_index)
 
@@ -135,7 +137,7 @@ class ParallelStage(Stage):
                 return self._delivered(task, limit)
             self._fill()
             if not self._tasks:
-                assert self._ended or not self.reads_on  # where nothing runs, there is always room for one more
+                assert self._ended or not self._reads()  # where nothing runs, there is always room for one more
                 return None
             if self._deliverable() is None and self._running:
                 self._wait()
@@ -171,7 +173,7 @@ class ParallelStage(Stage):
 
     def _fill(self) -> None:
         """Gives the workers what the window has room for."""
-        while self.reads_on and not self._ended and len(self._tasks) < self._window and self._has_room():
+        while self._reads() and not self._ended and len(self._tasks) < self._window and self._has_room():
             item = self._timed_read()
             if item is None:
                 self._ended = True
@@ -179,6 +181,9 @@ class ParallelStage(Stage):
             self._take_in(item)
             if self._reads_slowly and self._is_ready_shortly():
                 break
+
+    def _reads(self) -> bool:
+        return self.reads_on or (self._owns_input and self.inputs[0].holds_elements)
 
     def _timed_read(self) -> Item:
         start = time.perf_counter()
@@ -278,7 +283,7 @@ class ParallelStage(Stage):
         super().stop()
 
     def _holds_elements(self) -> bool:
-        return bool(self._tasks)
+        return bool(self._tasks) or (self._owns_input and self.inputs[0].holds_elements)
 
     def let_go(self) -> None:
         """Gives back what it holds, where another stage goes on with its input."""
