@@ -61,6 +61,9 @@ class BatchStage(Stage):
     def _is_spent(self) -> bool:
         return not self._ready and not self._begun and self.inputs[0].is_spent
 
+    def _holds_elements(self) -> bool:
+        return bool(self._ready or self._begun)
+
     def _batches(self, limit: int) -> list[Block | Failure]:
         """Reads up to ``limit`` batches, in pieces; the last one may be a failure.
 

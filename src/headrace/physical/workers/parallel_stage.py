@@ -211,6 +211,8 @@ class ParallelStage(Stage):
         return self._deliverable() is not None
 
     def _size(self) -> int:
+        if not self.reads_on:
+            return 1  # what completes a batch that is begun, and no more
         short = self._tuner is not None and self._tuner.is_trying
         return min(self._reading.size, max(1, self._pace.size // _SHORT) if short else self._pace.size)
 

@@ -74,7 +74,8 @@ class TunedStage(Stage):
                 self._change()
                 continue
             if self._beside is None:
-                return self._made_here(current, limit)
+                # A batch that is begun is completed, and no other is begun.
+                return self._made_here(current, limit if is_wanted or self._inputs_each == 1 else 1)
             self._beside.reads_on = is_wanted
             item = current.pull(limit)
             if item is not None or is_wanted:
