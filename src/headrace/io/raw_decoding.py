@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +12,9 @@ from headrace.errors import InvalidArgumentError
 __all__ = ["LOST_NULS", "decode_raw"]
 
 LOST_NULS: Final = "it drops the NUL bytes at the end of each record; make it with np.array(records, dtype=object)"
+_DTYPES: Final = [np.dtype(code) for code in np.typecodes["AllInteger"] + np.typecodes["AllFloat"] + "?"]
+# The dtypes of NumPy's types whose numbers lie in files as in memory.
+_AS_IN_MEMORY: Final = {dtype.type: dtype for dtype in _DTYPES} if sys.byteorder == "little" else {}
 
 
 def decode_raw(
@@ -39,6 +43,10 @@ def decode_raw(
         array([[ 97,  98],
                [ 99, 100]], dtype=uint8)
     """
+    if type(input_bytes) is bytes and type(out_type) is type and little_endian and fixed_length is None:  # mostly
+        dtype = _AS_IN_MEMORY.get(out_type)
+        if dtype is not None and not len(input_bytes) % dtype.itemsize:
+            return np.frombuffer(input_bytes, dtype).copy()
     dtype = np.dtype(out_type)
     if dtype.kind not in "biufc":
         raise InvalidArgumentError(f"decode_raw gives numbers, and not {dtype}")
@@ -50,9 +58,8 @@ def decode_raw(
             )
         pieces = [piece[:fixed_length].ljust(fixed_length, b"\0") for piece in pieces]
     size = _size(pieces, dtype)
-    order = "<" if little_endian else ">"
     joined = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-    numbers = np.frombuffer(joined, dtype.newbyteorder(order)).reshape(*shape, size)
+    numbers = np.frombuffer(joined, dtype.newbyteorder("<" if little_endian else ">")).reshape(*shape, size)
     return numbers.astype(dtype)
 
 
