@@ -9,7 +9,7 @@ import numpy as np
 from headrace.blocks.batch_buffer import BatchBufferView
 from headrace.blocks.columns import Columns, is_alike
 from headrace.blocks.origin import as_array
-from headrace.blocks.payload import Indexed, Payload, Rows
+from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 
 __all__ = ["join", "woven"]
 
@@ -23,6 +23,9 @@ def join(payloads: Sequence[Payload]) -> Payload:
         return Indexed(first.source, np.concatenate([as_array(p.indices) for p in payloads]))  # type: ignore[attr-defined]
     if isinstance(first, BatchBufferView) and (whole := _joined_views(first, payloads)) is not None:
         return whole
+    if isinstance(first, Zipped) and all(isinstance(p, Zipped) and p.treedef == first.treedef for p in payloads):
+        table = zip(*(payload.parts for payload in payloads), strict=True)  # type: ignore[attr-defined]
+        return Zipped(first.treedef, list(map(join, table)))
     if all(map(_is_columnar, payloads)):
         payloads = columns = [_as_columns(payload) for payload in payloads]
         if all(is_alike(columns[0], other) for other in columns):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +12,7 @@ import numpy as np
 from headrace.blocks.columns import Columns, is_alike
 from headrace.blocks.joining import join
 from headrace.blocks.origin import as_array
-from headrace.blocks.payload import Indexed, Payload, Rows
+from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.structure import Element, object_array
 
 __all__ = ["SlotBuffer"]
@@ -22,8 +24,9 @@ _MOST_RESERVED_BYTES: Final = 64 << 20
 class SlotBuffer:
     """Slots for elements; they grow as they are filled.
 
-    Indexed elements are kept as indices, columns as columns, all else as objects. The first payload decides, and
-    one of another form turns what is there into objects. As long as there was only one payload, it is kept as it is.
+    Indexed elements are kept as indices, columns as columns, payloads side by side each as what it is, all else as objects.
+    The first payload decides, and one of another form turns what is there into objects. As long as there was only one
+    payload, it is kept as it is.
 
     Args:
         expected: how many there will be, if all goes as it mostly does.
@@ -72,20 +75,25 @@ class SlotBuffer:
             return _nbytes_of(self._only)
         if self._template is None:
             return 0
-        if isinstance(self._template, (Indexed, Columns)):
+        if all(isinstance(part, (Indexed, Columns)) for part in _parts_of(self._template)):
             return sum(len(self) * (array.nbytes // max(1, len(array))) for array in self._arrays)
         return len(self) * self._came_bytes // max(1, self._came)
 
     def rows(self) -> list[Element]:
         """Returns the elements, of which the bytes are to be counted: in index space their indices alone."""
         held = self._only if self._only is not None else self.get(np.arange(self._filled))
-        return [as_array(held.indices)] if isinstance(held, Indexed) else held.rows()
+        return [
+            row
+            for part in _parts_of(held)
+            for row in ([as_array(part.indices)] if isinstance(part, Indexed) else part.rows())
+        ]
 
     def get(self, slots: np.ndarray) -> Payload:
         """Returns the elements in these slots."""
         if self._only is not None:
             return self._only.subset(slots)
-        return self._as_payload([array[slots] for array in self._arrays])
+        assert self._template is not None  # something was put in
+        return _as_payload(self._template, iter([array[slots] for array in self._arrays]))
 
     def get_before(self, slots: np.ndarray, payload: Payload, again: np.ndarray, earlier: np.ndarray) -> Payload:
         """Returns what is taken out of these slots, one after the other, while a payload is put into them.
@@ -104,17 +112,7 @@ class SlotBuffer:
         picked = [array[slots] for array in self._arrays]
         for array, values in zip(picked, _values(self._template, payload), strict=True):
             array[again] = values[earlier]
-        return self._as_payload(picked)
-
-    def _as_payload(self, picked: list[np.ndarray]) -> Payload:
-        template = self._template
-        if isinstance(template, Indexed):
-            return Indexed(template.source, picked[0])
-        if isinstance(template, Columns):
-            if template.matrix is not None:
-                return template.with_matrix(picked[0])
-            return Columns(template.treedef, picked, locked=template.locked)
-        return Rows(picked[0].tolist())
+        return _as_payload(self._template, iter(picked))
 
     def _grow(self, size: int) -> None:
         if self._arrays and size <= len(self._arrays[0]):
@@ -136,12 +134,37 @@ class SlotBuffer:
         self._arrays = [object_array(filled.rows())]
 
 
+def _parts_of(payload: Payload) -> list[Payload]:
+    """Returns the payloads that lie side by side in one, or that one."""
+    return [leaf for part in payload.parts for leaf in _parts_of(part)] if isinstance(payload, Zipped) else [payload]
+
+
+def _as_payload(template: Payload, picked: Iterator[np.ndarray]) -> Payload:
+    """Returns elements of the template's form, with their arrays taken from these."""
+    if isinstance(template, Zipped):
+        return Zipped(template.treedef, [_as_payload(part, picked) for part in template.parts])
+    if isinstance(template, Indexed):
+        return Indexed(template.source, next(picked))
+    if isinstance(template, Columns):
+        if template.matrix is not None:
+            return template.with_matrix(next(picked))
+        arrays = list(itertools.islice(picked, len(template.arrays)))
+        return Columns(template.treedef, arrays, locked=template.locked)
+    return Rows(next(picked).tolist())
+
+
 def _nbytes_of(payload: Payload) -> int:
     # A run of indices is kept as its ends, until some of them are exchanged; but it will be, so it counts as it will.
-    return 8 * len(payload) if isinstance(payload, Indexed) else payload.nbytes
+    return sum(8 * len(part) if isinstance(part, Indexed) else part.nbytes for part in _parts_of(payload))
 
 
 def _same_form(template: Payload, payload: Payload) -> bool:
+    if isinstance(template, Zipped):
+        return (
+            isinstance(payload, Zipped)
+            and (payload.treedef is template.treedef or payload.treedef == template.treedef)
+            and all(map(_same_form, template.parts, payload.parts))
+        )
     if isinstance(template, Indexed):
         return isinstance(payload, Indexed) and payload.source is template.source
     if isinstance(template, Columns):
@@ -153,6 +176,8 @@ def _same_form(template: Payload, payload: Payload) -> bool:
 
 def _values(template: Payload | None, payload: Payload) -> list[np.ndarray]:
     """Returns the elements of a payload as arrays in the template's form."""
+    if isinstance(template, Zipped) and isinstance(payload, Zipped):
+        return [array for pair in zip(template.parts, payload.parts, strict=True) for array in _values(*pair)]
     if isinstance(template, Indexed) and isinstance(payload, Indexed):
         return [as_array(payload.indices)]
     if isinstance(template, Columns) and isinstance(payload, Columns):

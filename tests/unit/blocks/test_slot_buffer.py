@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.blocks.columns import Columns
-from headrace.blocks.payload import Indexed, Payload, Rows
+from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.blocks.slot_buffer import SlotBuffer
 from headrace.semantics.sources import ArraysSource
-from headrace.structure import LEAF
+from headrace.structure import LEAF, flatten
 from headrace.testing.restoring import same
 
 SOURCE = ArraysSource(LEAF, (np.arange(100),))
 
 
 def payloads(length: int) -> st.SearchStrategy[Payload]:
+    alone = payloads_alone(length)
+    return alone | st.tuples(alone, alone | st.tuples(alone).map(side_by_side)).map(side_by_side)
+
+
+def side_by_side(parts: Sequence[Payload]) -> Zipped:
+    return Zipped(flatten(tuple(range(len(parts))))[1], parts)
+
+
+def payloads_alone(length: int) -> st.SearchStrategy[Payload]:
     numbers = st.lists(st.integers(0, 99), min_size=length, max_size=length)
     return st.one_of(
         numbers.map(lambda n: Indexed(SOURCE, np.array(n, dtype=np.int64))),
@@ -69,6 +79,19 @@ def test_slots_that_nothing_lies_in_do_no_harm_when_the_form_changes() -> None:
     slots.put(np.array([40]), Indexed(few, np.array([1])))
     slots.put(np.array([3]), Rows(["another form"]))
     assert slots.get(np.array([9, 40, 3])).rows() == [2, 1, "another form"]
+
+
+def test_numbers_side_by_side_stay_numbers_and_their_bytes_are_those_of_the_indices() -> None:
+    slots = SlotBuffer()
+    pair = side_by_side([Indexed(SOURCE, range(5)), Columns(LEAF, [np.arange(5)])])
+    slots.put(np.arange(5), pair)
+    slots.put(np.array([1]), pair.subset(np.array([4])))
+    taken = slots.get(np.array([1, 3]))
+    assert isinstance(taken, Zipped)
+    assert isinstance(taken.parts[0], Indexed)
+    assert taken.rows() == [(4, 4), (3, 3)]
+    assert slots.nbytes == 5 * (8 + 8)
+    assert [np.asarray(row).tolist() for row in slots.rows()] == [[0, 4, 2, 3, 4], 0, 4, 2, 3, 4]
 
 
 def test_numbers_stay_numbers() -> None:
