@@ -67,6 +67,7 @@ def objects(n: int) -> np.ndarray:
 
 ARRAYS: dict[str, Callable[[Own, int], Any]] = {
     "new": lambda _, n: np.full(3, n, np.float32),
+    "new, a view": lambda _, n: np.full((2, 3), n, np.float32)[1],
     "the same": lambda own, n: own.filled(n),
     "a view": lambda own, n: own.filled(n)[:],
     "a part": lambda own, n: own.turned(n),

@@ -25,12 +25,14 @@ class _Usual(NamedTuple):
     part_of_row: int  # to a part of the row that is also one of the result
     row_alone: int  # to a row that is the result
     row_inside: int  # to a row that is a part of one
+    base: int  # to the memory that a view in ``x`` is of, in another variable
 
 
 def _usual_references() -> _Usual:
     """Counts them in code that is compiled as the loops are."""
     lines = ["for row in iter(rows):", " x = made()", " yield refs(x)", " yield refs(x[0])", " yield refs(row)"]
     lines += [" x = (row[0],)", " yield refs(x[0])", " x = row", " yield refs(x)", " x = (row,)", " yield refs(x[0])"]
+    lines += [" x = made()[0][:]", " h = x.base", " yield refs(h)"]
     scope: dict[str, Any] = {"refs": sys.getrefcount, "made": lambda: (np.empty(0),)}
     exec("\n ".join(["def counted(rows):", *lines]), scope)  # noqa: S102 - lines of ours
     return _Usual(*scope["counted"]([(np.empty(0),)]))
@@ -96,7 +98,20 @@ class Conditions:
         fresh = f"{_alone(expression)} and {expression}.flags.owndata"
         if is_given:  # who keeps what is read-only cannot write to it either
             return [*checks, f"(not {expression}.flags.writeable or {fresh})"]
+        if form.is_view:
+            return [*checks, f"({self._view(expression, form)} or {fresh})"]
         return [*checks, fresh if form.source is None else f"({_passed_on(expression, form)} or {fresh})"]
+
+    def _view(self, expression: str, form: ArrayForm) -> str:
+        """Returns the condition under which an array is a view of what nobody else has, or one of the row that nobody can write to."""
+        base = self._variable()
+        if form.source is None:
+            has_base = f"type({base} := {expression}.base) is ndarray and refs({base}) == {_USUAL.base}"
+            return f"{has_base} and {base}.flags.owndata and {_alone(expression)}"
+        part = "row" if form.source is WHOLE_ROW else f"row[{form.source!r}]"
+        is_of_part = f"type({part}) is ndarray and ({base} is {part}.base or {base} is {part})"
+        are_locked = f"not {expression}.flags.writeable and not {part}.flags.writeable"
+        return f"({base} := {expression}.base) is not None and {is_of_part} and {are_locked}"
 
     def _of_record(self, expression: str, form: RecordForm) -> list[str]:
         held = self._dicts[expression] = self._variable()

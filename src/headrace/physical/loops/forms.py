@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import itertools
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -39,9 +39,8 @@ __all__ = [
     "TupleForm",
     "can_be_changed",
     "form_of",
-    "form_with_held",
     "form_with_held_dicts",
-    "form_with_sources",
+    "form_with_owners",
     "ids_of",
     "is_passed_on",
     "joined_form",
@@ -70,11 +69,13 @@ class ArrayForm:
     Attributes:
         dtype: theirs.
         source: which part of the row it mostly is: a key, an index, or WHOLE_ROW; None for one that is new.
+        is_view: whether it mostly is a view: of what is new, or a read-only one of that part.
         is_held: whether somebody else mostly has it or its memory, so that each is copied.
     """
 
     dtype: np.dtype[Any]
     source: str | int | Scalar | None = None
+    is_view: bool = False
     is_held: bool = False
 
 
@@ -219,27 +220,50 @@ def _joined_parts(ones: tuple[Form, ...], others: tuple[Form, ...]) -> tuple[For
     return None if None in parts else parts  # type: ignore[return-value]  # None is not among them
 
 
-def form_with_sources(form: Form, result: Element, row: Element, ids: Any) -> Form:
-    """Returns the form with the source of each array, tuple and dict of a result that came as one of its row.
+def form_with_owners(form: Form, result: Element, row: Element, ids: Any) -> Form:
+    """Returns the form that says of each array, tuple and dict of a result whose it is.
 
     Args:
         form: that of the result.
-        result: it, of which tuples and dicts may have been copied.
+        result: it, with copies of what is somebody else's.
         row: of which it was made.
-        ids: which arrays, tuples and dicts were in it when it came.
+        ids: ``ids_of`` it as it was returned.
     """
     if isinstance(form, ArrayForm):
-        return ArrayForm(form.dtype, _source_of(id(result), row))
+        return _with_owner(form, result, row, ids)
     if not isinstance(form, (TupleForm, DictForm, RecordForm)):
         return form
     if not isinstance(form, RecordForm) and type(ids) is tuple and can_be_changed(form):
-        source = _source_of(ids[0], row)
+        source = _part_of(row, lambda part: id(part) == ids[0])
         if source is not None:
             return dataclasses.replace(form, source=source)
     before = _ids_of_parts(form, ids) or [None] * len(form.parts)
-    values = _values_of(result, form)
-    parts = map(form_with_sources, form.parts, values, itertools.repeat(row), before)
+    parts = map(form_with_owners, form.parts, _values_of(result, form), itertools.repeat(row), before)
     return dataclasses.replace(form, parts=tuple(parts))
+
+
+def _with_owner(form: ArrayForm, array: np.ndarray, row: Element, id_before: int | None) -> ArrayForm:
+    source = _part_of(row, lambda part: part is array)
+    if source is not None:
+        return ArrayForm(form.dtype, source)
+    if form.source is None and id_before is not None and id_before != id(array):
+        return ArrayForm(form.dtype, is_held=True) if array.flags.writeable else form
+    if id_before is None or array.base is None:
+        return form
+
+    def is_its_base(part: Any) -> bool:
+        return type(part) is np.ndarray and (part is array.base or part.base is array.base)
+
+    return ArrayForm(form.dtype, None if array.flags.writeable else _part_of(row, is_its_base), is_view=True)
+
+
+def _part_of(row: Element, is_it: Callable[[Any], bool]) -> str | int | Scalar | None:
+    """Returns which part of a row something is, or the row itself; None where it is none."""
+    if is_it(row):
+        return WHOLE_ROW
+    if type(row) is dict:
+        return next((key for key, part in row.items() if is_it(part) and type(key) is str), None)
+    return next((index for index, part in enumerate(row) if is_it(part)), None) if type(row) is tuple else None
 
 
 def can_be_changed(form: Form) -> bool:
@@ -262,15 +286,6 @@ def _values_of(element: Any, form: TupleForm | DictForm | RecordForm) -> Sequenc
         return element  # type: ignore[no-any-return]  # a tuple
     held = element if isinstance(form, DictForm) else element.__dict__
     return [held[key] for key in form.keys]
-
-
-def _source_of(identity: int, row: Element) -> str | int | Scalar | None:
-    """Returns which part of the row has this identity."""
-    if id(row) == identity:
-        return WHOLE_ROW
-    if type(row) is dict:
-        return next((key for key, part in row.items() if id(part) == identity and type(key) is str), None)
-    return next((index for index, part in enumerate(row) if id(part) == identity), None) if type(row) is tuple else None
 
 
 # Deeper than what has so many leaves mostly is.
@@ -296,20 +311,6 @@ def _ids_of_parts(form: TupleForm | DictForm | RecordForm, ids: Any) -> list[Any
     if isinstance(form, DictForm) and type(ids) is tuple and type(ids[1]) is dict:
         return list(map(ids[1].get, form.keys))
     return None
-
-
-def form_with_held(form: Form, result: Element, ids: Any) -> Form:
-    """Returns the form in which each array is somebody else's that was copied, as its identity says, to make the result."""
-    if isinstance(form, ArrayForm):
-        is_copy = form.source is None and type(ids) is int and ids != id(result) and result.flags.writeable
-        return dataclasses.replace(form, is_held=True) if is_copy else form
-    if not isinstance(form, (TupleForm, DictForm)) or form.source is not None:
-        return form
-    before = _ids_of_parts(form, ids)
-    if before is None:
-        return form
-    parts = map(form_with_held, form.parts, _values_of(result, form), before)
-    return dataclasses.replace(form, parts=tuple(parts))
 
 
 def form_with_held_dicts(form: Form) -> Form:

@@ -13,9 +13,8 @@ from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.loops.forms import (
     Form,
     form_of,
-    form_with_held,
     form_with_held_dicts,
-    form_with_sources,
+    form_with_owners,
     is_passed_on,
     joined_form,
 )
@@ -128,7 +127,7 @@ def known_better(before: Known, result: Element, row: Element, ids: Any, *, is_l
     if is_passed_on(form):
         return Known(form_of(result), is_fresh=False, is_listed=is_listed)  # at times it is, and at times not
     if before.is_fresh:  # it was as expected, but others may have it: the row, or who knows
-        owned = form_with_held(form_with_sources(form, result, row, ids), result, ids)
+        owned = form_with_owners(form, result, row, ids)
         owned = owned if owned != form else form_with_held_dicts(form)
         return Known(owned, is_fresh=owned != form, is_listed=is_listed)
     return Known(None)  # as where equal dtypes are different objects

@@ -428,6 +428,8 @@ KEEPING: dict[str, tuple[Callable[[int], Any], Callable[[Any], Any], Callable[[A
     "an array of a tuple": (lambda n: (np.full(2, n), n), lambda made: made[0], spoils_array),
     "an array of an object": (lambda n: Sample(np.full(2, n)), lambda made: made.x, spoils_array),
     "an array": (lambda n: np.full(2, n), lambda made: made, spoils_array),
+    "a view": (lambda n: np.full(4, n)[:2], lambda made: made, spoils_array),
+    "a view in a dict": (lambda n: {"a": np.full(4, n)[:2]}, lambda made: made["a"], spoils_array),
     "what it is a view of": (lambda n: np.full(4, n)[:2], lambda made: made.base, spoils_array),
     "what a part is a view of": (lambda n: (np.full(4, n)[:2], n), lambda made: made[0].base, spoils_array),
 }
@@ -540,6 +542,102 @@ def test_what_is_copied_in_a_loop_has_the_layout_and_the_flags_of_the_original(p
     assert [array.flags.writeable for array, _ in made] == [array.flags.writeable for array in arrays]
     assert [array.flags.f_contiguous for array, _ in made] == [array.flags.f_contiguous for array in arrays]
     assert not any(np.shares_memory(array, own) or np.shares_memory(array, locked) for array, _ in made)
+
+
+def locked(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
+
+
+LOCKED: dict[str, tuple[Callable[[], Any], Callable[..., Any]]] = {
+    "of an array": (lambda: locked(np.zeros(4)), lambda array: array[1:]),
+    "of a view": (lambda: locked(np.zeros((2, 4))[1]), lambda array: array[1:]),
+    "in a tuple": (lambda: (locked(np.zeros(4)), 1), lambda array, n: (n, array[::-1])),
+    "in a dict": (lambda: {"a": locked(np.zeros((2, 4))[1])}, lambda row: {**row, "b": row["a"].reshape(2, 2)}),
+}
+
+
+@pytest.mark.parametrize("case", sorted(LOCKED))
+def test_a_view_of_what_a_function_only_sees_is_not_copied_and_is_soon_no_surprise(case: str) -> None:
+    make, function = LOCKED[case]
+    chain = Chain([mapped(function)], LoopPolicy(probed=1))
+    before = 0
+    for _ in range(2):
+        before = chain.learned.surprises
+        rows = [make() for _ in range(40)]
+        made, _, _ = through(chain, rows)
+        for row, result in zip(rows, made, strict=True):
+            arrays = result.values() if isinstance(result, dict) else result if isinstance(result, tuple) else [result]
+            given = row["a"] if isinstance(row, dict) else row[0] if isinstance(row, tuple) else row
+            assert all(np.shares_memory(array, given) for array in arrays if isinstance(array, np.ndarray))
+    assert chain.learned.surprises == before
+
+
+def test_a_view_of_what_is_new_is_soon_no_surprise() -> None:
+    functions: list[Callable[[int], Any]] = [
+        lambda n: np.full(4, n).reshape(2, 2),
+        lambda n: (n, np.full(4, n)[::-1], np.full(2, n)),
+        lambda n: {"a": np.full((2, 2), n).T},
+    ]
+    for function in functions:
+        chain = Chain([mapped(function)], LoopPolicy(probed=1))
+        through(chain, range(40))
+        before = chain.learned.surprises
+        made, _, _ = through(chain, range(40))
+        assert chain.learned.surprises == before
+        assert all(map(same, made, map(function, range(40))))
+
+
+@each_policy
+@pytest.mark.parametrize("case", sorted(LOCKED))
+def test_a_view_of_other_memory_than_the_rows_is_copied(policy: LoopPolicy, case: str) -> None:
+    make, function = LOCKED[case]
+    other = np.zeros((2, 4))
+    seen = other[1]
+    seen.flags.writeable = False
+    calls = itertools.count()
+
+    def changing(*row: Any) -> Any:
+        n = next(calls)
+        if n < 12:
+            return function(*row)
+        other[...] = n
+        return function(*[{"a": seen} if isinstance(part, dict) else seen if part is row[0] else part for part in row])
+
+    made, _, _ = through(Chain([mapped(changing)], policy), (make() for _ in range(30)))
+    for n, result in enumerate(made):
+        arrays = result.values() if isinstance(result, dict) else result if isinstance(result, tuple) else [result]
+        assert all((array == (n if n >= 12 else 0)).all() for array in arrays if isinstance(array, np.ndarray))
+
+
+@each_policy
+def test_a_view_of_a_row_that_a_function_begins_to_change_is_copied(policy: LoopPolicy) -> None:
+    held: list[np.ndarray] = []
+
+    def keeping(array: np.ndarray) -> np.ndarray:
+        for one in held:
+            one[...] = -1
+        if array.flags.writeable:
+            held.append(array)
+        return array[1:]
+
+    rows = [np.full(3, n) if n > 11 else locked(np.full(3, n)) for n in range(30)]
+    made, _, _ = through(Chain([mapped(keeping)], policy), rows)
+    assert [array.tolist() for array in made] == [[n, n] for n in range(30)]
+
+
+@each_policy
+def test_a_view_of_memory_that_is_no_arrays_is_copied(policy: LoopPolicy) -> None:
+    memory = bytearray(4)
+
+    def made_of(n: int) -> np.ndarray:
+        if n < 12:
+            return np.full(4, n, np.uint8)[::-1]
+        memory[:] = bytes([n] * 4)
+        return np.frombuffer(memory, np.uint8)[::-1]
+
+    made, _, _ = through(Chain([mapped(made_of)], policy), range(30))
+    assert [array.tolist() for array in made] == [[n] * 4 for n in range(30)]
 
 
 def test_what_filters_and_objects_had_of_an_array_is_let_go() -> None:
