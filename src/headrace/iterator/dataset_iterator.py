@@ -21,9 +21,9 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
-from headrace.blocks.block import Failure
+from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
 from headrace.engine import Run
 from headrace.errors import FailedPreconditionError, HeadraceError, InternalError, OutOfRangeError
@@ -182,25 +182,31 @@ class DatasetIterator:
             self._end()
             self._wait_s += self._now_s() - start
             raise StopIteration
-        if isinstance(item, Failure):
-            self._wait_s += self._now_s() - start
-            # A copy, because the frames that made the error hold it, and its traceback will hold this iterator.
-            error = item.error.located(stage=None, origin=None)
-            none: Iterator[Element] = iter(())
-            # Ctrl-C comes after a call and nowhere between these lines: the state has the old position or the new one.
-            self._delivered_before += self._block_length
-            self._rows, self._block_length, self._cursor = none, 0, item.after
-            try:
-                raise error
-            finally:
-                del error
-        rows = item.payload.rows()
+        return self._raised(item, start) if isinstance(item, Failure) else self._first_of(item, start)
+
+    def _raised(self, failure: Failure, start: float) -> NoReturn:
+        """Raises the error in place of an element, and goes on after it."""
+        self._wait_s += self._now_s() - start
+        # A copy, because the frames that made the error hold it, and its traceback will hold this iterator.
+        error = failure.error.located(stage=None, origin=None)
+        none: Iterator[Element] = iter(())
+        # Ctrl-C comes after a call and nowhere between these lines: the state has the old position or the new one.
+        self._delivered_before += self._block_length
+        self._rows, self._block_length, self._cursor = none, 0, failure.after
+        try:
+            raise error
+        finally:
+            del error
+
+    def _first_of(self, block: Block, start: float) -> Element:
+        """Returns the first element of a block; the others are at hand."""
+        rows = block.payload.rows()
         waited_s = self._now_s() - start
         self._wait_s += waited_s
         length, fresh = len(rows), iter(rows)
-        self._pace.observe(length, waited_s, item.payload.nbytes)
+        self._pace.observe(length, waited_s, block.payload.nbytes)
         self._delivered_before += self._block_length  # no call from here on, as above
-        self._rows, self._block_length, self._cursor = fresh, length, item.cursor
+        self._rows, self._block_length, self._cursor = fresh, length, block.cursor
         for element in fresh:
             return element
         raise InternalError("a block has no elements")
