@@ -69,10 +69,12 @@ class Consuming(DatasetMixin):
 
         state = copied(normalize(initial_state))  # the function may change its state in place
         check = StateCheck(state, stage=name or "reduce")
+        known = check.known
         with iter(self) as iterator:
             for element in iterator:
-                state = packed(reduce_func(state, element))
-                if type(state) not in check.known:
+                state = reduce_func(state, element)
+                if type(state) not in known:  # of scalars that were found to be alike
+                    state = packed(state)
                     check(state)
         return state
 

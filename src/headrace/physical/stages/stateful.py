@@ -143,7 +143,8 @@ def _take_while(node: TakeWhile, state: State | None, context: StageContext) -> 
 @lower.register
 def _scan(node: Scan, state: State | None, context: StageContext) -> Stage:
     upstream = lower(node.input, input_state(state), context)
-    return StatefulStage(ScanOp(node, state), node.label, upstream, context.meter(node), context.policy.loops)
+    op = ScanOp(node, state, probed=context.policy.loops.probed)
+    return StatefulStage(op, node.label, upstream, context.meter(node), context.policy.loops)
 
 
 @lower.register

@@ -10,7 +10,7 @@ import functools
 import itertools
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import NoneType
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -21,6 +21,7 @@ from headrace.frozen import frozen
 from headrace.observe.frames import counts, since
 from headrace.ownership import read_only
 from headrace.physical.loop_policy import Patience
+from headrace.physical.loops.scanning import ScanLoop, scan_loop_like
 from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile
 from headrace.semantics.calls import call_on, is_true, packed
 from headrace.semantics.stateful import (
@@ -164,12 +165,19 @@ class _States:
         return {"state": saved_scan_state(self.states[count])}
 
 
+# So many results are other than they were expected before each is looked at by itself.
+_MOST_SURPRISES: Final = 4
+
+
 class ScanOp:
     """Hands a state from element to element."""
 
-    def __init__(self, node: Scan, state: State | None) -> None:
+    def __init__(self, node: Scan, state: State | None, *, probed: int) -> None:
         self._function = node.function
         self._check = StateCheck(node.initial_state)
+        self._loop: ScanLoop | None = None  # for states and outputs like those that came
+        self._until_learned = max(1, probed)  # outputs before one is looked for
+        self._surprises = 0  # results that were not as it expected
         self.memory = _States([restored_scan_state(node, state)])
 
     def most_at_once(self) -> int:
@@ -177,64 +185,100 @@ class ScanOp:
 
     def run(self, payload: Payload, patience: Patience) -> Ran:
         states = self.memory.states  # of the run, from here on
-        outputs, error = _handed_on(self._function, payload.rows(), states, self._check, patience)
+        outputs, error = self._through(payload.rows(), states, patience)
         self.memory = _States(states[-1:])
         return Ran(Rows(outputs), error)
 
     def end(self) -> None:
         pass
 
+    @counts("outputs")
+    @since("_since_s")
+    def _through(
+        self, rows: Sequence[Element], states: list[Element], patience: Patience
+    ) -> tuple[list[Element], Exception | None]:
+        """Calls the function on rows up to the first failure, and adds the states that it makes to ``states``; returns the outputs."""
+        _since_s = time.perf_counter()  # for the report of what is held up
+        outputs: list[Element] = []
+        rest = iter(rows)
+        try:
+            while len(outputs) < len(rows):
+                if self._loop is None:
+                    some = min(self._until_learned, len(rows) - len(outputs), patience.rows_a_look)
+                    _handed_on(self._function, itertools.islice(rest, some), states, outputs, self._check)
+                    self._learn(some, states[-1], outputs[-1])
+                else:
+                    surprise = self._loop.run(self._function, rest, states, outputs, patience)
+                    if surprise is None:
+                        break
+                    self._surprised()
+                    row, *results = surprise
+                    del surprise  # who holds the result is counted
+                    _handed_on(lambda *_, taken=results: taken.pop(), (row,), states, outputs, self._check)
+                if patience.is_over:
+                    break
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+            return outputs, error
+        return outputs, None
+
+    def _learn(self, count: int, state: Element, output: Element) -> None:
+        """Looks for a loop for such states and outputs, once there were some; states of these types were found to be alike."""
+        self._until_learned -= count
+        if not self._until_learned and kinds_of(state) in self._check.known:
+            self._loop = scan_loop_like(state, output)
+        self._until_learned = self._until_learned or sys.maxsize
+
+    def _surprised(self) -> None:
+        self._surprises += 1
+        if self._surprises == _MOST_SURPRISES:
+            self._loop = None
+
 
 # As an output needs no look: scalars, and what was copied already.
 _FIXED: Final = SETTLED | {NoneType}
 
 
-@counts("outputs")
-@since("_since_s")
 def _handed_on(
-    function: Callable[..., Any], rows: Sequence[Element], states: list[Element], check: StateCheck, patience: Patience
-) -> tuple[list[Element], Exception | None]:
-    """Calls the function on rows up to the first failure, and adds the states that it makes to ``states``; returns the outputs.
+    function: Callable[..., Any],
+    rows: Iterable[Element],
+    states: list[Element],
+    outputs: list[Element],
+    check: StateCheck,
+) -> None:
+    """Calls the function on rows, and adds the states and outputs that it makes.
 
     A state is handed on as others see it, and what the function may still hold is copied before it is called again.
     """
-    _since_s = time.perf_counter()  # for the report of what is held up
-    outputs: list[Element] = []
     known = check.known
     handed = read_only(states[-1])
-    try:
-        for row in itertools.chain.from_iterable(patience.looks(rows)):
-            result = function(handed, row)
-            if type(result) is tuple and len(result) == 2:
-                state, output = result
-                kind, made = type(state), type(output)
-                if made is dict and SETTLED.issuperset(map(type, output.values())):
-                    output, made = dict(output), NoneType
-                # What nobody can change needs no look at who holds it, and of a kind that was seen before no other check.
-                if made in _FIXED or (made is tuple and SETTLED.issuperset(map(type, output))):
-                    if kind in known or (kind is tuple and tuple(map(type, state)) in known):
-                        handed = state
-                        states.append(state)
-                        outputs.append(output)
-                        continue
-                    if kinds_of(state) in known:
-                        handed = dict(state) if kind is dict else state
-                        states.append(dict(state) if kind is dict else state)
-                        outputs.append(output)
-                        continue
-                del state, output  # who holds them is counted
-            is_fixed = type(handed) in SETTLED
-            result = owned(result, row, lists=1) if is_fixed else owned(result, handed)
-            check_pair(result)
-            state, output = packed(result[0]), packed(result[1])
-            check(state)
-            states.append(state)
-            outputs.append(output)
-            handed = read_only(state)
-            del state, output
-    except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-        return outputs, error
-    return outputs, None
+    for row in rows:
+        result = function(handed, row)
+        if type(result) is tuple and len(result) == 2:
+            state, output = result
+            kind, made = type(state), type(output)
+            if made is dict and SETTLED.issuperset(map(type, output.values())):
+                output, made = dict(output), NoneType
+            # What nobody can change needs no look at who holds it, and of a kind that was seen before no other check.
+            if made in _FIXED or (made is tuple and SETTLED.issuperset(map(type, output))):
+                if kind in known or (kind is tuple and tuple(map(type, state)) in known):
+                    handed = state
+                    states.append(state)
+                    outputs.append(output)
+                    continue
+                if kinds_of(state) in known:
+                    handed = dict(state) if kind is dict else state
+                    states.append(dict(state) if kind is dict else state)
+                    outputs.append(output)
+                    continue
+            del state, output  # who holds them is counted
+        result = owned(result, row, lists=1) if type(handed) in SETTLED else owned(result, handed)
+        check_pair(result)
+        state, output = packed(result[0]), packed(result[1])
+        check(state)
+        states.append(state)
+        outputs.append(output)
+        handed = read_only(state)
+        del state, output
 
 
 # ------------------------------------------------------------------------------------------------ assert_cardinality
