@@ -10,8 +10,9 @@ from headrace.blocks.batch_buffer import BatchBufferView
 from headrace.blocks.columns import Columns, is_alike
 from headrace.blocks.origin import as_array
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
+from headrace.structure import TreeDef, may_refuse, unflatten
 
-__all__ = ["join", "woven"]
+__all__ = ["has_same_order", "has_same_structure", "join", "woven"]
 
 
 def join(payloads: Sequence[Payload]) -> Payload:
@@ -23,7 +24,9 @@ def join(payloads: Sequence[Payload]) -> Payload:
         return Indexed(first.source, np.concatenate([as_array(p.indices) for p in payloads]))  # type: ignore[attr-defined]
     if isinstance(first, BatchBufferView) and (whole := _joined_views(first, payloads)) is not None:
         return whole
-    if isinstance(first, Zipped) and all(isinstance(p, Zipped) and p.treedef == first.treedef for p in payloads):
+    if isinstance(first, Zipped) and all(
+        isinstance(p, Zipped) and has_same_structure(first.treedef, p.treedef) for p in payloads
+    ):
         table = zip(*(payload.parts for payload in payloads), strict=True)  # type: ignore[attr-defined]
         return Zipped(first.treedef, list(map(join, table)))
     if all(map(_is_columnar, payloads)):
@@ -31,6 +34,23 @@ def join(payloads: Sequence[Payload]) -> Payload:
         if all(is_alike(columns[0], other) for other in columns):
             return _joined_columns(columns[0], columns)
     return Rows([row for payload in payloads for row in payload.rows()])
+
+
+def has_same_structure(one: TreeDef, two: TreeDef) -> bool:
+    """Returns whether structures are equal, and the keys of their dicts in one order."""
+    return one is two or (one == two and has_same_order(one, two))
+
+
+def has_same_order(one: TreeDef, two: TreeDef) -> bool:
+    """Returns whether dicts of equal structures have their keys in one order, which is not compared with these."""
+    if one is two or one.is_leaf():
+        return True
+    if may_refuse(one) or may_refuse(two):
+        return False
+    from headrace.io.elements.alike import orders_of_keys
+
+    leaves = range(one.num_leaves)
+    return bool(orders_of_keys(unflatten(one, leaves)) == orders_of_keys(unflatten(two, leaves)))
 
 
 def _is_columnar(payload: Payload) -> bool:

@@ -17,12 +17,13 @@ import numpy as np
 
 from headrace.blocks.columns import Columns, is_alike
 from headrace.blocks.handing_out import handed_out, protected
+from headrace.blocks.joining import has_same_order
 from headrace.blocks.origin import Indices
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.errors import InvalidArgumentError
 from headrace.leaf_arrays import PYTHON_NUMBERS, stack
 from headrace.rows_and_columns import transpose
-from headrace.structure import LEAF, Element, TreeDef, may_refuse, nbytes_of, unflatten
+from headrace.structure import LEAF, Element, TreeDef, nbytes_of
 
 __all__ = ["Keeper", "KeptSource", "is_same_form", "joined_columns", "joined_kept"]
 
@@ -138,20 +139,8 @@ def is_same_form(first: Columns, other: Columns) -> bool:
     """Returns whether other elements are columns that may be joined to the first, and come back as what they are."""
     if not is_alike(first, other):
         return False
-    same = first.treedef is other.treedef or _have_one_order(first.treedef, other.treedef)
+    same = has_same_order(first.treedef, other.treedef)
     return same and (first.matrix is None) == (other.matrix is None)
-
-
-def _have_one_order(one: TreeDef, two: TreeDef) -> bool:
-    """Returns whether dicts of equal structures have their keys in one order, which is not compared with these."""
-    if one.is_leaf():
-        return True
-    if may_refuse(one) or may_refuse(two):
-        return False
-    from headrace.io.elements.alike import orders_of_keys
-
-    leaves = range(one.num_leaves)
-    return bool(orders_of_keys(unflatten(one, leaves)) == orders_of_keys(unflatten(two, leaves)))
 
 
 def joined_columns(pieces: list[Columns]) -> Columns:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.columns import Columns, is_alike
-from headrace.blocks.joining import join
+from headrace.blocks.joining import has_same_structure, join
 from headrace.blocks.origin import as_array
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.structure import Element, object_array
@@ -162,7 +162,7 @@ def _same_form(template: Payload, payload: Payload) -> bool:
     if isinstance(template, Zipped):
         return (
             isinstance(payload, Zipped)
-            and (payload.treedef is template.treedef or payload.treedef == template.treedef)
+            and has_same_structure(template.treedef, payload.treedef)
             and all(map(_same_form, template.parts, payload.parts))
         )
     if isinstance(template, Indexed):

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.blocks.columns import Columns
+from headrace.blocks.joining import join
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.blocks.slot_buffer import SlotBuffer
 from headrace.semantics.sources import ArraysSource
@@ -92,6 +93,16 @@ def test_numbers_side_by_side_stay_numbers_and_their_bytes_are_those_of_the_indi
     assert taken.rows() == [(4, 4), (3, 3)]
     assert slots.nbytes == 5 * (8 + 8)
     assert [np.asarray(row).tolist() for row in slots.rows()] == [[0, 4, 2, 3, 4], 0, 4, 2, 3, 4]
+
+
+def test_dicts_side_by_side_keep_the_order_of_their_keys() -> None:
+    part = Columns(LEAF, [np.arange(2)])
+    pairs = [Zipped(flatten(one)[1], [part, part]) for one in ({"a": 0, "b": 0}, {"b": 0, "a": 0})]
+    slots = SlotBuffer()
+    slots.put(np.arange(2), pairs[0])
+    slots.put(np.arange(2, 4), pairs[1])
+    for rows in (slots.get(np.arange(4)).rows(), join(pairs).rows()):
+        assert list(map(list, rows)) == [["a", "b"]] * 2 + [["b", "a"]] * 2
 
 
 def test_numbers_stay_numbers() -> None:
