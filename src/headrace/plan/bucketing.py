@@ -65,10 +65,11 @@ class Buckets:
             InvalidArgumentError: the length is no integer, or beyond the last boundary where that bounds it.
         """
         length = self.length_of(*element)
-        if isinstance(length, np.ndarray) and length.shape == ():
-            length = length.item()
-        if isinstance(length, bool) or not isinstance(length, (int, np.integer)):
-            raise InvalidArgumentError(f"the length must be an integer, not {type(length).__name__}")
+        if type(length) is not int:
+            if isinstance(length, np.ndarray) and length.shape == ():
+                length = length.item()
+            if isinstance(length, bool) or not isinstance(length, (int, np.integer)):
+                raise InvalidArgumentError(f"the length must be an integer, not {type(length).__name__}")
         bucket = bisect.bisect_right(self.boundaries, length)
         if self.bounded and bucket == len(self.boundaries):
             message = f"a length of {length} is not below the last boundary, {(self.boundaries or (0,))[-1]}"

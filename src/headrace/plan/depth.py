@@ -38,23 +38,14 @@ class _Limit:
     set_to = 0  # the limit that includes them
 
 
-def _is_short(plan: Node) -> bool:
-    """Returns whether a plan has few operations."""
-    inputs = plan.inputs
-    return not inputs or _are_few([*inputs])
-
-
-def _are_few(waiting: list[Node]) -> bool:
-    for _ in range(_COUNTED_ANEW):
-        waiting += waiting.pop().inputs
-        if not waiting:
-            return True
-    return False
-
-
 def make_room(plan: Node) -> None:
     """Raises Python's recursion limit by what a deep plan needs, beside what was allowed without it."""
-    if _is_short(plan):
+    waiting = [*plan.inputs]
+    looked_at = 0
+    while waiting and looked_at < _COUNTED_ANEW:
+        looked_at += 1
+        waiting += waiting.pop().inputs
+    if not waiting:
         return
     depth = depth_of(plan)
     if depth <= _NEEDS_NO_ROOM:

@@ -80,6 +80,8 @@ class PaddedBatch(Batch):
     def __post_init__(self) -> None:
         # Not super(): a dataclass with slots is another class than the one that is written here.
         Batch.__post_init__(self)
+        if self.input.spec_is_of_elements and self.padding.fits_all:
+            return  # what is to be refused is when the elements are padded
         spec = self.input.spec()
         if spec is None:
             return

@@ -59,6 +59,8 @@ class Node(Remembering):
     tuning: ClassVar[frozenset[str]] = frozenset()
     # Whether its function makes datasets, whose random operations no plan shows.
     opens_plans: ClassVar[bool] = False
+    # Whether its spec is found by a look at all elements.
+    spec_is_of_elements: ClassVar[bool] = False
 
     name: str | None = None
     # What was written, whatever rules make of it: nodes that were changed or copied are still this operation.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -34,6 +34,11 @@ class Padding:
 
     shapes: Any = None
     values: Any = None
+
+    @property
+    def fits_all(self) -> bool:
+        """Whether nothing was said, so that all that can be padded to its longest fits."""
+        return self.shapes is None and self.values is None
 
     def check(self, spec: Any, *, stage: str) -> None:
         """Refuses what is known not to fit.
@@ -75,13 +80,15 @@ class Padding:
             return [self.values] * treedef.num_leaves
         return _values(treedef, self.values)
 
-    def stacked(self, treedef: TreeDef, columns: Sequence[Sequence[np.ndarray]], known: Spec) -> list[np.ndarray]:
+    def stacked(
+        self, treedef: TreeDef, columns: Sequence[Sequence[np.ndarray]], known: Callable[[], Spec]
+    ) -> list[np.ndarray]:
         """Returns the padded batch, an array for each component.
 
         Args:
             treedef: the structure of the elements.
             columns: the arrays of each component.
-            known: the specification of the elements, or None: it tells bytes from texts where none is there.
+            known: returns the specification of the elements, or None: it tells bytes from texts where none is there.
 
         Raises:
             InvalidArgumentError: the arrays do not fit together, or not with what was said.
@@ -106,11 +113,12 @@ def _of_component(path: str, reason: str) -> str:
     return f"component {path}: {reason}" if path else reason
 
 
-def _empty_bytes(column: Sequence[np.ndarray], known: Spec, index: int) -> bytes | None:
+def _empty_bytes(column: Sequence[np.ndarray], known: Callable[[], Spec], index: int) -> bytes | None:
     """Returns what bytes are padded with, where there are none of which that could be seen."""
-    if column[0].dtype != object or any(array.size for array in column) or known is None:
+    if column[0].dtype != object or any(array.size for array in column):
         return None
-    leaves = flatten(known)[0]
+    spec = known()
+    leaves = [] if spec is None else flatten(spec)[0]
     return b"" if index < len(leaves) and leaves[index].dtype is bytes else None
 
 

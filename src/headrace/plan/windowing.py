@@ -53,6 +53,7 @@ class WindowContents(Node):
     """Elements at hand: the dataset that a window is."""
 
     op: ClassVar[str] = "window"
+    spec_is_of_elements: ClassVar[bool] = True
     elements: WindowElements
 
     def _cardinality(self) -> int:

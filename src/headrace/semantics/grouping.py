@@ -45,9 +45,7 @@ def padded_batch(node: PaddedBatch, rows: Sequence[Element]) -> Element:
     treedef, columns = transpose(rows)
     if any(hasattr(type(column[0]), "__headrace_plan__") for column in columns):
         raise TypeError(PADS_NO_DATASETS)
-    return unflatten(
-        treedef, node.padding.stacked(treedef, [as_arrays(column) for column in columns], node.input.spec())
-    )
+    return unflatten(treedef, node.padding.stacked(treedef, [as_arrays(column) for column in columns], node.input.spec))
 
 
 def ragged_batch(node: RaggedBatch, rows: Sequence[Element]) -> Element:

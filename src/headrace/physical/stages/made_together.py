@@ -12,6 +12,7 @@ What always holds:
 from __future__ import annotations
 
 import itertools
+import operator
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -258,6 +259,7 @@ class _Zipped(Form):
         super().__init__(
             node, forms, min(form.count for form in forms), ZipCursor(tuple(form.cursor for form in forms))
         )
+        self._takers = [form.takes for form in forms]
 
     def takes(self, plan: Any) -> bool:
         node: Any = self.node
@@ -265,7 +267,7 @@ class _Zipped(Form):
             return False
         if plan.treedef is not node.treedef and not _is_same(plan.treedef, node.treedef):
             return False
-        return all(map(_takes, self.inputs, plan.datasets))
+        return all(map(operator.call, self._takers, plan.datasets))
 
     def origin(self, index: int) -> Origin:
         return self.inputs[0].origin(index).subset(range(self.count))
@@ -275,10 +277,6 @@ class _Zipped(Form):
         cut = [_cut(part, form.count, 0, self.count) for part, form in zip(parts, self.inputs, strict=True)]
         shown = [handed_out(part) if form.is_held else part for part, form in zip(cut, self.inputs, strict=True)]
         return side_by_side(node.treedef, shown)
-
-
-def _takes(form: Form, plan: Node) -> bool:
-    return form.takes(plan)
 
 
 def _is_same(one: Any, other: Any) -> bool:
