@@ -10,6 +10,7 @@ given the limit's function, which is what people write with OpenCV; headrace_ker
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contest import Batch, Candidate, Epoch, Program, Work, WrongResultError
-from works.file_pipelines import bare, grain_epoch, spdl_epoch, tfdata_epoch, torch_epoch, torchdata_epoch
+from works.file_pipelines import bare, headrace_epoch, peers_given, tfdata_epoch
 from works.jpeg import BATCH, FILES, FIRST, LOST, SEED, STEP, Paths, Picture, load, make
 
 SIDE: Final = 224
@@ -66,7 +67,7 @@ def headrace(pictures: Paths) -> Epoch:
         picture: Picture = hr.image.convert_image_dtype(hr.image.random_flip_left_right(image, rng), np.float32)
         return picture
 
-    return _headrace(pictures, lambda dataset: dataset.random_map(part, seed=SEED, num_parallel_calls=hr.AUTOTUNE))
+    return _drawing(pictures, part)
 
 
 def headrace_whole(pictures: Paths) -> Epoch:
@@ -78,18 +79,18 @@ def headrace_whole(pictures: Paths) -> Epoch:
         picture: Picture = hr.image.convert_image_dtype(hr.image.random_flip_left_right(image, rng), np.float32)
         return picture
 
-    return _headrace(pictures, lambda dataset: dataset.random_map(part, seed=SEED, num_parallel_calls=hr.AUTOTUNE))
+    return _drawing(pictures, part)
 
 
 def headrace_kernel(pictures: Paths) -> Epoch:
     """from_tensor_slices, map(the limit's function), batch, prefetch."""
-    hr = import_module("headrace")
-    return _headrace(pictures, lambda dataset: dataset.map(kernel, num_parallel_calls=hr.AUTOTUNE))
+    return headrace_epoch(pictures, kernel, BATCH)
 
 
-def _headrace(pictures: Paths, mapped: Any) -> Epoch:
+def _drawing(pictures: Paths, part: Callable[[np.random.Generator, str], Picture]) -> Epoch:
     hr = import_module("headrace")
-    dataset = mapped(hr.Dataset.from_tensor_slices(pictures)).batch(BATCH).prefetch(hr.AUTOTUNE)
+    dataset = hr.Dataset.from_tensor_slices(pictures).random_map(part, seed=SEED, num_parallel_calls=hr.AUTOTUNE)
+    dataset = dataset.batch(BATCH).prefetch(hr.AUTOTUNE)
     return lambda: dataset
 
 
@@ -120,31 +121,6 @@ def tfdata_crop(pictures: Paths) -> Epoch:
         return tf.image.convert_image_dtype(tf.image.random_flip_left_right(image), tf.float32)
 
     return tfdata_epoch(pictures, part, BATCH)
-
-
-def torch_0(pictures: Paths) -> Epoch:
-    """DataLoader over a map-style dataset, no workers."""
-    return torch_epoch(pictures, kernel, BATCH, workers=0)
-
-
-def torch_2(pictures: Paths) -> Epoch:
-    """DataLoader over a map-style dataset, 2 persistent workers."""
-    return torch_epoch(pictures, kernel, BATCH, workers=2)
-
-
-def grain(pictures: Paths) -> Epoch:
-    """MapDataset: source, batch; read by 2 threads."""
-    return grain_epoch(pictures, kernel, BATCH)
-
-
-def spdl(pictures: Paths) -> Epoch:
-    """Pipeline: a source of paths, pipe(load) in 2 threads, aggregate, pipe(stack); no hooks."""
-    return spdl_epoch(pictures, kernel, BATCH)
-
-
-def torchdata(pictures: Paths) -> Epoch:
-    """Nodes: IterableWrapper, ParallelMapper with 2 threads, Batcher, Mapper, Prefetcher."""
-    return torchdata_epoch(pictures, kernel, BATCH)
 
 
 # --- what is owed --------------------------------------------------------------------------------------------------
@@ -187,10 +163,6 @@ WORK: Final[Work[Paths]] = Work(
         Candidate(prepare=headrace_kernel, library="headrace", module="headrace"),
         Candidate(prepare=tfdata, library="tensorflow-cpu", module="tensorflow"),
         Candidate(prepare=tfdata_crop, library="tensorflow-cpu", module="tensorflow"),
-        Candidate(prepare=torch_0, library="torch", module="torch"),
-        Candidate(prepare=torch_2, library="torch", module="torch"),
-        Candidate(prepare=grain, library="grain", module="grain"),
-        Candidate(prepare=spdl, library="spdl", module="spdl"),
-        Candidate(prepare=torchdata, library="torchdata", module="torchdata"),
+        *peers_given(kernel, BATCH),
     ),
 )

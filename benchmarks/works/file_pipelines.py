@@ -1,6 +1,6 @@
 """Each peer's pipeline from files to batches: a list of paths, a function that loads one, batches of a size, in order.
 
-What is here belongs to *jpeg* and *wav* alike. A peer is given the kernel of the limit as its function, where it has none
+What is here belongs to *jpeg*, *augmented* and *wav* alike. A peer is given the kernel of the limit as its function, where it has none
 of its own.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from contest import Batch, Epoch
+from contest import Batch, Candidate, Epoch
 
 Array: TypeAlias = npt.NDArray[Any]
 Load: TypeAlias = Callable[[str], Array]
@@ -49,6 +49,14 @@ def bare(paths: Sequence[str], load: Load, threads: int) -> Epoch:
                 yield from several
 
     return epoch
+
+
+def headrace_epoch(paths: Sequence[str], load: Load, batch: int) -> Epoch:
+    """from_tensor_slices, map, batch, prefetch, all AUTOTUNE."""
+    hr = import_module("headrace")
+    dataset = hr.Dataset.from_tensor_slices(list(paths)).map(load, num_parallel_calls=hr.AUTOTUNE)
+    dataset = dataset.batch(batch).prefetch(hr.AUTOTUNE)
+    return lambda: dataset
 
 
 def tfdata_epoch(paths: Sequence[str], load: Callable[[Any], Any], batch: int) -> Epoch:
@@ -96,3 +104,35 @@ def torchdata_epoch(paths: Sequence[str], load: Load, batch: int) -> Epoch:
     batched = nodes.Mapper(nodes.Batcher(loaded, batch, drop_last=False), np.stack)
     loader = nodes.Loader(nodes.Prefetcher(batched, prefetch_factor=4))
     return lambda: loader
+
+
+def peers_given(load: Load, batch: int) -> tuple[Candidate[list[str]], ...]:
+    """The peers without decoders of their own, each with this function, for a work whose data are paths."""
+
+    def torch_0(paths: list[str]) -> Epoch:
+        """DataLoader over a map-style dataset, no workers."""
+        return torch_epoch(paths, load, batch, workers=0)
+
+    def torch_2(paths: list[str]) -> Epoch:
+        """DataLoader over a map-style dataset, 2 persistent workers."""
+        return torch_epoch(paths, load, batch, workers=2)
+
+    def grain(paths: list[str]) -> Epoch:
+        """MapDataset: source, batch; read by 2 threads."""
+        return grain_epoch(paths, load, batch)
+
+    def spdl(paths: list[str]) -> Epoch:
+        """Pipeline: a source of paths, pipe(load) in 2 threads, aggregate, pipe(stack); no hooks."""
+        return spdl_epoch(paths, load, batch)
+
+    def torchdata(paths: list[str]) -> Epoch:
+        """Nodes: IterableWrapper, ParallelMapper with 2 threads, Batcher, Mapper, Prefetcher."""
+        return torchdata_epoch(paths, load, batch)
+
+    return (
+        Candidate(prepare=torch_0, library="torch", module="torch"),
+        Candidate(prepare=torch_2, library="torch", module="torch"),
+        Candidate(prepare=grain, library="grain", module="grain"),
+        Candidate(prepare=spdl, library="spdl", module="spdl"),
+        Candidate(prepare=torchdata, library="torchdata", module="torchdata"),
+    )

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from contest import Batch, Candidate, Epoch, Program, Work, WrongResultError
-from works.file_pipelines import bare, grain_epoch, spdl_epoch, tfdata_epoch, torch_epoch, torchdata_epoch
+from works.file_pipelines import bare, headrace_epoch, peers_given, tfdata_epoch
 
 FILES: Final = 400
 HEIGHT, WIDTH, SIDE = 375, 500, 227
@@ -113,9 +113,7 @@ def headrace(pictures: Paths) -> Epoch:
         normalized: Picture = hr.image.normalize(hr.image.resize(pixels, (SIDE, SIDE)), MEAN)
         return normalized
 
-    dataset = hr.Dataset.from_tensor_slices(pictures).map(decoded, num_parallel_calls=hr.AUTOTUNE)
-    dataset = dataset.batch(BATCH).prefetch(hr.AUTOTUNE)
-    return lambda: dataset
+    return headrace_epoch(pictures, decoded, BATCH)
 
 
 def headrace_uint8(pictures: Paths) -> Epoch:
@@ -127,17 +125,12 @@ def headrace_uint8(pictures: Paths) -> Epoch:
         normalized: Picture = hr.image.normalize(hr.image.resize(pixels, (SIDE, SIDE), dtype=np.uint8), MEAN)
         return normalized
 
-    dataset = hr.Dataset.from_tensor_slices(pictures).map(decoded, num_parallel_calls=hr.AUTOTUNE)
-    dataset = dataset.batch(BATCH).prefetch(hr.AUTOTUNE)
-    return lambda: dataset
+    return headrace_epoch(pictures, decoded, BATCH)
 
 
 def headrace_kernel(pictures: Paths) -> Epoch:
     """from_tensor_slices, map(the limit's kernel), batch, prefetch: the pipeline alone, with what the peers are given."""
-    hr = import_module("headrace")
-    dataset = hr.Dataset.from_tensor_slices(pictures).map(kernel, num_parallel_calls=hr.AUTOTUNE)
-    dataset = dataset.batch(BATCH).prefetch(hr.AUTOTUNE)
-    return lambda: dataset
+    return headrace_epoch(pictures, kernel, BATCH)
 
 
 # --- peers ---------------------------------------------------------------------------------------------------------
@@ -152,31 +145,6 @@ def tfdata(pictures: Paths) -> Epoch:
         return tf.image.resize(pixels, (SIDE, SIDE)) - MEAN
 
     return tfdata_epoch(pictures, decoded, BATCH)
-
-
-def torch_0(pictures: Paths) -> Epoch:
-    """DataLoader over a map-style dataset, no workers."""
-    return torch_epoch(pictures, kernel, BATCH, workers=0)
-
-
-def torch_2(pictures: Paths) -> Epoch:
-    """DataLoader over a map-style dataset, 2 persistent workers."""
-    return torch_epoch(pictures, kernel, BATCH, workers=2)
-
-
-def grain(pictures: Paths) -> Epoch:
-    """MapDataset: source, batch; read by 2 threads."""
-    return grain_epoch(pictures, kernel, BATCH)
-
-
-def spdl(pictures: Paths) -> Epoch:
-    """Pipeline: a source of paths, pipe(load) in 2 threads, aggregate, pipe(stack); no hooks."""
-    return spdl_epoch(pictures, kernel, BATCH)
-
-
-def torchdata(pictures: Paths) -> Epoch:
-    """Nodes: IterableWrapper, ParallelMapper with 2 threads, Batcher, Mapper, Prefetcher."""
-    return torchdata_epoch(pictures, kernel, BATCH)
 
 
 # --- what is owed --------------------------------------------------------------------------------------------------
@@ -218,10 +186,6 @@ WORK: Final[Work[Paths]] = Work(
         Candidate(prepare=headrace_uint8, library="headrace", module="headrace"),
         Candidate(prepare=headrace_kernel, library="headrace", module="headrace"),
         Candidate(prepare=tfdata, library="tensorflow-cpu", module="tensorflow"),
-        Candidate(prepare=torch_0, library="torch", module="torch"),
-        Candidate(prepare=torch_2, library="torch", module="torch"),
-        Candidate(prepare=grain, library="grain", module="grain"),
-        Candidate(prepare=spdl, library="spdl", module="spdl"),
-        Candidate(prepare=torchdata, library="torchdata", module="torchdata"),
+        *peers_given(kernel, BATCH),
     ),
 )

@@ -17,7 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from contest import Candidate, Epoch, Program, Work, WrongResultError
-from works.file_pipelines import bare, grain_epoch, spdl_epoch, tfdata_epoch, torch_epoch, torchdata_epoch
+from works.file_pipelines import (
+    bare,
+    grain_epoch,
+    headrace_epoch,
+    spdl_epoch,
+    tfdata_epoch,
+    torch_epoch,
+    torchdata_epoch,
+)
 
 FILES: Final = 1_000
 RATE: Final = 16_000
@@ -108,9 +116,7 @@ def headrace(sounds: Sounds) -> Epoch:
         samples: Sound = hr.audio.decode_wav(hr.io.read_file(path))[0]
         return samples[:, 0]
 
-    dataset = hr.Dataset.from_tensor_slices(sounds.paths).map(decoded, num_parallel_calls=hr.AUTOTUNE)
-    dataset = dataset.batch(BATCH).prefetch(hr.AUTOTUNE)
-    return lambda: dataset
+    return headrace_epoch(sounds.paths, decoded, BATCH)
 
 
 def headrace_serial(sounds: Sounds) -> Epoch:
