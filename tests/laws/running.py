@@ -119,11 +119,13 @@ class Beside(Alone):
 
 
 class Restless(ConcurrencyTuner):
-    """Changes to the other way after each task."""
+    """Changes to the other way after each task, which is as large as was asked for, or small as those of an experiment."""
 
     def observe(self, elements: int, start_s: float, end_s: float, beside: int) -> None:
         """Changes to the other way."""
         self.now = self._most if beside == 1 else 1
+        self._alone_s += 1
+        self._settled = self.now if self._alone_s % 3 else None
 
 
 CONCURRENCIES = (ConcurrencyTuner, Alone, Beside, Restless)

@@ -154,10 +154,9 @@ def _map_stage(
     upstream = lower(source, saved, inside if ordered else inside.replaying())
     if delivered:
         upstream = UndeliveredStage(upstream, meter, delivered, map_index)
-    make = _applied(maps, meter, context)
     if gate is None:
-        return PiecewiseStage(make, upstream, meter)
-    parallel = _ParallelMaps(node, maps, make, gate, meter, context, map_index if not ordered else None)
+        return PiecewiseStage(_applied(maps, meter, context), upstream, meter)
+    parallel = _ParallelMaps(node, maps, gate, meter, context, map_index if not ordered else None)
     if node.num_parallel_calls != AUTOTUNE:
         return parallel.in_workers(upstream)
     tuner = context.policy.concurrency(gate.calls, (maps[0].function, *node.operations))
@@ -177,7 +176,6 @@ class _ParallelMaps:
 
     node: Map | MapChain | RandomMap
     maps: tuple[Map, ...]
-    make: Callable[[Block], list[BlockOrFailure]]
     gate: Gate
     meter: Meter
     context: StageContext
@@ -187,7 +185,7 @@ class _ParallelMaps:
         """Makes the stage that has workers call them, after so many elements."""
         context, size = self.context, self.node.stacked if self.map_index is None else None
         return ParallelStage(
-            self.make,
+            _applied(self.maps, self.meter, context),
             source,
             self.meter,
             gate=self.gate,
@@ -204,5 +202,5 @@ class _ParallelMaps:
         """Makes the stage that calls them in the thread that reads it, as if no workers had been asked for."""
         turn = OwnTurn(self.gate, self.meter.name)
         if any(isinstance(one.function, Vectorized) for one in self.maps):
-            return PiecewiseStage(self.make, source, self.meter, turn)
+            return PiecewiseStage(_applied(self.maps, self.meter, self.context), source, self.meter, turn)
         return LoopStage(shared_chain(self.meter, self.maps, self.context), [self.meter], (), source, turn)

@@ -28,7 +28,9 @@ class OwnTurn:
 
     def __init__(self, gate: Gate, name: str) -> None:
         self._gate = gate
-        self._done: Channel[None] = Channel(capacity=1, name=name)
+        self._name = name
+        self._done: Channel[None] | None = None  # made for the first wait, as most stages never wait
+        self._stopped = False
 
     def call(self, function: Callable[[], T]) -> T:
         """Returns what the function returns.
@@ -39,22 +41,30 @@ class OwnTurn:
         """
         made: list[T] = []
         if not self._gate.run_here(lambda: made.append(function())):
-            self._gate.submit(functools.partial(self._work, function, made))
-            self._wait()
+            if self._done is None:
+                self._done = Channel(capacity=1, name=self._name)
+            if self._stopped:  # stop() came while there was nothing to be stopped
+                self._done.close(cancel_pending_enqueues=True)
+            self._gate.submit(functools.partial(_work, self._done, function, made))
+            _wait(self._done)
         return made[0]
-
-    def _work(self, function: Callable[[], T], made: list[T]) -> None:
-        try:
-            made.append(function())
-        except BaseException as error:  # noqa: BLE001 - what is not the user's Exception must still end the run, not a worker
-            self._done.fail(error)
-            return
-        self._done.put_nowait(None)
-
-    @waits
-    def _wait(self) -> None:
-        self._done.get()
 
     def stop(self) -> None:
         """Ends a wait for a turn; safe from any thread."""
-        self._done.close(cancel_pending_enqueues=True)
+        self._stopped = True
+        if (done := self._done) is not None:
+            done.close(cancel_pending_enqueues=True)
+
+
+def _work(done: Channel[None], function: Callable[[], T], made: list[T]) -> None:
+    try:
+        made.append(function())
+    except BaseException as error:  # noqa: BLE001 - what is not the user's Exception must still end the run, not a worker
+        done.fail(error)
+        return
+    done.put_nowait(None)
+
+
+@waits
+def _wait(done: Channel[None]) -> None:
+    done.get()

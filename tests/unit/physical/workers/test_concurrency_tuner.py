@@ -8,7 +8,18 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.elements import fail_on
-from tests.laws.running import Alone, NeverAhead, Restless, Way, assert_same, elements_of, in_blocks_of, running
+from tests.laws.running import (
+    Alone,
+    NeverAhead,
+    Restless,
+    Way,
+    assert_same,
+    elements_of,
+    history,
+    in_blocks_of,
+    resumed,
+    running,
+)
 
 import headrace as hr
 from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner, tuner_of
@@ -136,3 +147,22 @@ def test_what_runs_in_the_driver_counts_once() -> None:
         assert len(list(iterator)) == 40
         stats = iterator.stats()
     assert 0.04 <= stats.stages[1].busy_s <= stats.elapsed_s
+
+
+@given(
+    st.integers(0, 100),
+    st.integers(1, 9),
+    st.sampled_from([None, (1,), (2, 7), (3,), (1000,)]),
+    st.integers(2, 5),
+    st.booleans(),
+)
+def test_batches_are_the_same_however_often_it_changes_its_mind(
+    length: int, size: int, block_sizes: tuple[int, ...] | None, part: int, drops: bool
+) -> None:
+    parts = hr.Dataset.range(length).filter(lambda x: x % part != 1)
+    dataset = parts.batch(size, drop_remainder=drops, num_parallel_calls=hr.AUTOTUNE).map(lambda x: x.tolist())
+    restless = Way(hr.Options(num_workers=2), concurrency=Restless, block_sizes=block_sizes)
+    elements, states = history(dataset, restless, limit=200)
+    assert_same(elements_of(dataset, limit=200), elements)
+    for number, state in enumerate(states):
+        assert_same(elements[number:], resumed(dataset, state, restless, limit=200))
