@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -84,7 +85,7 @@ class Storing(DatasetMixin):
         try:
             with ShardWriter(Path(path), written) as writer, iter(self._of(self._plan)) as iterator:
                 if shard_of is None:
-                    writer.add_all(iterator)
+                    writer.add_all(itertools.chain.from_iterable(iterator.blocks()))
                 else:
                     for number, element in enumerate(iterator):
                         writer.add([element], placed(shard_of, element, f"element {number}"))

@@ -162,6 +162,11 @@ class DatasetIterator:
         except StopIteration:
             raise OutOfRangeError("the dataset has no more elements") from None
 
+    def blocks(self) -> Iterator[list[Element]]:
+        """Yields the remaining elements, as many at a time as come at once: for callers that take all of them."""
+        for first in self:
+            yield [first, *self._rows]
+
     def _next_block(self) -> Element:
         if self._phase in (ENDED, LOST):
             self._shut()  # where another thread closed it just when the run began

@@ -237,3 +237,18 @@ def test_one_that_was_closed_before_it_began_delivers_nothing_and_knows_where_it
     assert list(iterator) == []
     iterator.load_state_dict(iterator.state_dict())
     assert list(iterator) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("executor", ["thread", "inline"])
+def test_blocks_are_the_remaining_elements_and_an_error_comes_in_its_place(executor: str) -> None:
+    ds = hr.Dataset.range(500).map(lambda x: 1 // (x - 300)).with_options(hr.Options(executor=executor))
+    with iter(ds) as iterator:
+        assert next(iterator) == -1
+        came: list[int] = []
+        with pytest.raises(hr.errors.DataError, match="element 300"):
+            for block in iterator.blocks():
+                assert block
+                came += block
+        assert len(came) == 299
+        assert sum(map(len, iterator.blocks())) == 199
+        assert list(iterator.blocks()) == []
