@@ -24,6 +24,7 @@ from headrace.physical.block_builder import BlockBuilder, WeighedRows
 from headrace.physical.context import StageContext
 from headrace.physical.input_history import GroupOrigin, InputHistory, InputRuns, position_in
 from headrace.physical.lower import lower
+from headrace.physical.made import MOST_BYTES
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.sources import FIRST_ELEMENTS
 from headrace.plan.windowing import Window, WindowContents, WindowElements
@@ -126,7 +127,15 @@ class WindowStage(Stage):
     ) -> Block:
         """Makes windows of elements of one structure, none of which failed."""
         treedef, payloads = leaves
-        held = [[WindowBlock(payload, origins, part) for part in indices] for payload in payloads]
+        if isinstance(payloads[0], Rows) and (nbytes > MOST_BYTES or self._node.step >= 2 * self._node.span):
+            # Each holds its own alone: who keeps one window, as a shuffle does, does not keep all elements of the block.
+            theirs = [origins.subset(part) for part in indices]
+            held = [
+                [WindowBlock.of(payload.subset(part), of) for part, of in zip(indices, theirs, strict=True)]
+                for payload in payloads
+            ]
+        else:
+            held = [[WindowBlock(payload, origins, part) for part in indices] for payload in payloads]
         rows = window_rows(self._node, treedef, held, len(indices))
         cursor = _WindowsCursor(self._reads.runs, begins.start, begins.step, self._reads.index)
         return Block(WeighedRows(rows, nbytes), cursor, _WindowsOrigin(origins, indices))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -150,6 +152,30 @@ def test_a_state_is_the_place_of_a_window_and_nothing_else() -> None:
     with iter(hr.Dataset.range(10_000).window(1_000, 1)) as iterator:
         next(iterator)
         assert len(str(iterator.state_dict())) < 1_000
+
+
+class _Element:
+    """Something that can tell whether it is still there."""
+
+
+@pytest.mark.parametrize(("shift", "every"), [(1, 50), (50, 5)])
+def test_a_window_that_is_kept_keeps_few_elements_beside_its_own(shift: int, every: int) -> None:
+    alive: weakref.WeakSet[_Element] = weakref.WeakSet()
+
+    def made(number: int) -> np.ndarray:
+        array = np.empty(1000, object)
+        array[0] = _Element()
+        alive.add(array[0])
+        return array
+
+    iterator = iter(hr.Dataset.range(1000).map(made).window(2, shift))
+    kept = [window for number, window in enumerate(iterator) if number % every == 0]
+    iterator.close()
+    del iterator
+    gc.collect()
+    # Small blocks, as the first ones are, may be kept whole.
+    assert len(kept) >= 4
+    assert len(alive) < 3 * len(kept)
 
 
 @given(
