@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import re
 import threading
 import time
@@ -509,6 +510,29 @@ def test_what_functions_gave_before_they_became_slow_is_there_after_a_few_slow_c
         assert [next(iterator) for _ in range(ready)] == list(range(ready))
         source.allow(1_000)  # for what is read ahead meanwhile, and must end
     assert not source.was_starved
+
+
+@given(
+    st.integers(1, 1_500),
+    st.sampled_from([None, (0.5, 0.5), (0.9, 0.1)]),
+    st.sampled_from([None, [1000], [300, 7], [1]]),
+)
+def test_a_resampling_whose_classes_become_slow_hands_on_what_it_has(
+    quick: int, initial: tuple[float, float] | None, sizes: list[int] | None
+) -> None:
+    source = SlowSource(quick=quick)
+    source.allow(1_000)
+    resampled = hr.Dataset.range(1_000_000).rejection_resample(
+        lambda x: source.work(x) % 2, [0.5, 0.5], initial and list(initial), seed=1
+    )
+    with source.running(resampled, pace=paced(sizes)) as iterator:
+        slow = waiting = 0  # calls until now, and how many of them were made while there was something to hand on
+        while slow < 100:
+            next(iterator)
+            before, slow = slow, max(source.begun - quick, 0)
+            waiting = max(waiting, slow - before) if operator.length_hint(iterator._rows) else waiting
+        # Those of one look are in what is handed on, and those of another one may have been needed for its last element.
+        assert waiting <= 2 * MOST_SLOW_ONES
 
 
 @given(st.integers(1, 60))

@@ -17,7 +17,7 @@ from headrace.physical.loops.one_pass import Tally
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.own_turn import OwnTurn
 
-__all__ = ["LoopStage"]
+__all__ = ["LoopStage", "Passing"]
 
 # While filters let little through, blocks of the input are read for about so long.
 _MOMENT_S: Final = 1e-3
@@ -53,7 +53,7 @@ class LoopStage(Stage):
         self._filters = any(link.kind == "filter" for link in chain.links)
         self._next: deque[Item] = deque()  # what comes after what is delivered
         self._rest: tuple[Block, Sequence[int]] | None = None  # of a block that was not gone through to its end
-        self._passing = _Passing()
+        self._passing = Passing()
 
     def _holds_elements(self) -> bool:
         return bool(self._next) or self._rest is not None
@@ -154,7 +154,7 @@ def _is_block(piece: BlockOrFailure) -> bool:
     return isinstance(piece, Block)
 
 
-class _Passing:
+class Passing:
     """What part of elements filters let through, and what it takes to read one; the latest count most."""
 
     __slots__ = ("_passed", "_read", "_read_s")

@@ -20,6 +20,8 @@ from headrace.observe.frames import counts, holds
 from headrace.observe.meter import Meter
 from headrace.ownership import read_only_rows
 from headrace.physical.context import StageContext
+from headrace.physical.loop_policy import LoopPolicy, Patience
+from headrace.physical.loops.loop_stage import Passing
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.mixing import RejectionResample
@@ -106,7 +108,8 @@ class _Reading:
         self._stage = stage
         self._read = read
         self._head: Item = None
-        self._items: list[_Classed | HeadraceError] = []  # of the block
+        self._rest: Block | None = None  # of a block of which the first ones took long
+        self._items: list[_Classed | HeadraceError] = []  # of the head
         self._index = 0
 
     @property
@@ -118,23 +121,30 @@ class _Reading:
     @property
     def position(self) -> tuple[Cursor, int]:
         """The position of the next element, as some elements after another."""
-        return (self._stage.cursor, 0) if self._head is None else (self._head.cursor, self._index)
+        if self._head is not None:
+            return self._head.cursor, self._index
+        return (self._stage.cursor if self._rest is None else self._rest.cursor), 0
 
-    def look(self, limit: int) -> None:
-        """Reads a block, and asks for the classes of its elements, unless there is one."""
+    def look(self, limit: int, patience: Patience) -> None:
+        """Reads a block, and asks for the classes of its first elements, unless some are there."""
         if self._head is None:
-            self._head = self._read(self._stage, limit)
-            self._index = 0
-            self._items = self._classified(self._head) if isinstance(self._head, Block) else []
+            self._head = self._rest or self._read(self._stage, limit)
+            self._index, self._rest, self._items = 0, None, []
+            if isinstance(self._head, Block):
+                block = self._head
+                self._items = self._classified(block, patience)
+                done = len(self._items)
+                if done < len(block):
+                    self._head, self._rest = block.slice(0, done), block.slice(done, len(block))
 
-    def next(self, limit: int) -> _Classed | HeadraceError | None:
+    def next(self, limit: int, patience: Patience) -> _Classed | HeadraceError | None:
         """Returns the next element, or its failure; None at the end."""
-        some = self.some(limit, 1)
+        some = self.some(limit, 1, patience)
         return some[0] if some else None
 
-    def some(self, limit: int, most: int) -> list[_Classed | HeadraceError]:
+    def some(self, limit: int, most: int, patience: Patience) -> list[_Classed | HeadraceError]:
         """Returns the next elements of a block, or their failures, at most so many; none at the end."""
-        self.look(limit)
+        self.look(limit, patience)
         head, start = self._head, self._index
         self._index += most
         if self._index >= len(self._items):
@@ -144,29 +154,33 @@ class _Reading:
         return self._items[start : start + most]
 
     @holds(lambda at, done: (at["self"].label, at["block"].origin.describe(len(at["found"]) + done)))
-    def _classified(self, block: Block) -> list[_Classed | HeadraceError]:
+    def _classified(self, block: Block, patience: Patience) -> list[_Classed | HeadraceError]:
+        """Returns the elements of a block with their classes, or their failures; fewer where they take long."""
         rows, origin = block.payload.rows(), block.origin
         found: list[_Classed | HeadraceError] = []
         while len(found) < len(rows):
-            classes, error = _classes(self._node, rows[len(found) :])
+            classes, error = _classes(self._node, rows[len(found) :], patience)
             found += [
                 (one, row, origin, at)
                 for at, (one, row) in enumerate(zip(classes, rows[len(found) :], strict=False), len(found))
             ]
             if error is not None:
                 found.append(as_element_error(error, stage=self.label, origin=origin.describe(len(found))))
+            if patience.is_over:
+                break
         return found
 
 
 @counts("classes")
-def _classes(node: RejectionResample, rows: list[Element]) -> tuple[list[int], Exception | None]:
-    """Returns the classes of the elements up to the first that has none, and that error."""
+def _classes(node: RejectionResample, rows: list[Element], patience: Patience) -> tuple[list[int], Exception | None]:
+    """Returns the classes of elements up to the first that has none, and that error."""
     class_func, count = node.class_func, len(node.target_dist)
     classes: list[int] = []
     try:
-        for element in read_only_rows(rows):  # what the function does to an element, nobody after it sees
-            answer = class_func(*element) if type(element) is tuple else class_func(element)
-            classes.append(answer if type(answer) is int and 0 <= answer < count else class_of(answer, count))
+        for some in patience.looks(read_only_rows(rows)):  # what the function does to an element, nobody after it sees
+            for element in some:
+                answer = class_func(*element) if type(element) is tuple else class_func(element)
+                classes.append(answer if type(answer) is int and 0 <= answer < count else class_of(answer, count))
     except Exception as error:  # noqa: BLE001 - a user's function may raise anything
         return classes, error
     return classes, None
@@ -222,9 +236,19 @@ class ResampleStage(Stage):
     """Elements as they come, and judged ones, in the proportion that the target asks for."""
 
     def __init__(
-        self, node: RejectionResample, key: Key, original: Stage, judged: Stage, meter: Meter, state: State | None
+        self,
+        node: RejectionResample,
+        key: Key,
+        original: Stage,
+        judged: Stage,
+        meter: Meter,
+        state: State | None,
+        policy: LoopPolicy,
     ) -> None:
         self._node = node
+        self._policy = policy
+        self._patience = policy.patience()  # of the pull
+        self._passing = Passing()  # what part of elements is not rejected
         self._original = _Reading(node, original, self._read)
         self._second = _Reading(node, judged, self._read)
         self._choosing, self._judging = map(_Numbers, resample_keys(key))
@@ -258,7 +282,8 @@ class ResampleStage(Stage):
         rows: list[Element] = []
         origins: list[tuple[Origin, int]] = []
         positions = [self._here()]
-        while len(rows) < limit:
+        self._patience = self._policy.patience()
+        while len(rows) < limit and not (rows and self._patience.is_over):
             given = self._next(limit)
             if given is None:
                 break
@@ -281,7 +306,7 @@ class ResampleStage(Stage):
                 self._read_group(limit)
             self._draws += 1
             if self._choosing.at(self._draws - 1) < self._unjudged:
-                given = self._original.next(limit)
+                given = self._original.next(limit, self._patience)
             else:
                 given = self._accepted(limit)
             self._ended = given is None
@@ -310,11 +335,14 @@ class ResampleStage(Stage):
             self._offset = 0
         self._is_read = True
         # Read first, so that the position is that of the block: the one after the block before knows nothing of this one.
-        self._second.look(max(limit, CLASSES_AT_ONCE))
+        now_s = self._policy.clock.now_s
+        wanted = max(self._passing.to_read(limit, is_free=False), CLASSES_AT_ONCE)
+        begun_s = now_s()
+        self._second.look(wanted, self._patience)
         self._group = _Group(self._second.cursor, self._seen, self._estimates)
         most = CLASSES_AT_ONCE if self._estimates else sys.maxsize
         self._items = []
-        while some := self._second.some(max(limit, CLASSES_AT_ONCE), most - len(self._items)):
+        while some := self._second.some(wanted, most - len(self._items), self._patience):
             self._items += some
             if len(self._items) == most or not self._estimates:
                 break
@@ -325,6 +353,7 @@ class ResampleStage(Stage):
                     self._seen[item[0]] += 1
             self._rates, self._unjudged = acceptance(self._node, self._seen)
         self._chosen = self._not_rejected()
+        self._passing.observe(len(self._items), now_s() - begun_s, len(self._chosen))
 
     def _not_rejected(self) -> list[int]:
         """Returns the offsets in the group of what is accepted or fails, the next one last."""
@@ -344,4 +373,5 @@ def _resample(node: RejectionResample, state: State | None, context: StageContex
         lower(node.input, state["input"] if state else None, judged),
         context.meter(node),
         state,
+        context.policy.loops,
     )
