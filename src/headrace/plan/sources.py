@@ -11,7 +11,7 @@ import numpy as np
 from headrace.arguments import check_int
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
-from headrace.leaf_arrays import PLAIN_LEAVES, PYTHON_NUMBERS, check_unmasked, tensor_as_array
+from headrace.leaf_arrays import PLAIN_LEAVES, PYTHON_NUMBERS, check_unmasked, object_array, tensor_as_array
 from headrace.leaf_specs import spec_of
 from headrace.ownership import read_only, read_only_array
 from headrace.plan.node import INFINITE_CARDINALITY, Node, Spec
@@ -34,8 +34,9 @@ class FromTensors(Node):
     element_spec: Spec = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        if type(self.element) in PYTHON_NUMBERS:  # an element that is what it was given as
-            object.__setattr__(self, "element_spec", TensorSpec((), PYTHON_NUMBERS[type(self.element)]))
+        known = _SCALARS.get(type(self.element))
+        if known is not None:
+            object.__setattr__(self, "element_spec", known)
             return
         object.__setattr__(self, "element_spec", spec_of(self.element))
         object.__setattr__(self, "element", scalars_as_elements(read_only(normalize(self.element))))
@@ -69,6 +70,10 @@ class FromTensorSlices(Node):
         Raises:
             InvalidArgumentError: no component, a scalar, a mask, or lengths that differ; the component is named.
         """
+        texts = _column_of_texts(tensors)
+        if texts is not None:
+            whole = TensorSpec(texts.shape, type(tensors[0]))
+            return cls(treedef=LEAF, columns=(texts,), whole=whole, name=name)
         plain = _plain_arrays(tensors)
         if plain is not None:
             return cls._of_plain(*plain, name=name)
@@ -118,6 +123,18 @@ class FromTensorSlices(Node):
 
 _NUMBERS: Final = "biufc"  # the kinds of dtypes of which an array is what it seems, and an element's leaf as it is
 _PLAIN_NUMBERS: Final = ({int}, {float}, {bool}, set[type]())
+_PLAIN_TEXTS: Final = ({str}, {bytes})
+# What Python's own scalars are as elements: themselves.
+_SCALARS: Final = {kind: TensorSpec((), dtype) for kind, dtype in (*PYTHON_NUMBERS.items(), (str, str), (bytes, bytes))}
+
+
+def _column_of_texts(element: Element) -> np.ndarray | None:
+    """Returns the array of a list of texts of one kind, as functions make of what they split; None of anything else."""
+    if type(element) is not list or set(map(type, element)) not in _PLAIN_TEXTS:
+        return None
+    column = object_array(element)
+    column.flags.writeable = False
+    return column
 
 
 def _plain_arrays(element: Element) -> tuple[list[np.ndarray], TreeDef] | None:

@@ -15,11 +15,12 @@ import numpy as np
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.columns import Columns
-from headrace.blocks.cursor import CountedCursor, IndexCursor, OffsetCursor
+from headrace.blocks.cursor import CountedCursor, Cursor, IndexCursor, OffsetCursor, State
 from headrace.blocks.handing_out import handed_out
-from headrace.blocks.origin import GroupedOrigin, IndexOrigin
+from headrace.blocks.origin import GroupedOrigin, IndexOrigin, Indices
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
-from headrace.ownership import read_only
+from headrace.frozen import frozen
+from headrace.ownership import FIXED, read_only
 from headrace.physical.at_once import MOST_ELEMENTS, Making, TakesLong, as_stage, makes_at_once
 from headrace.physical.loop_policy import Patience
 from headrace.physical.made import MOST_BYTES, Pieces
@@ -31,7 +32,7 @@ from headrace.physical.stages.windowing import WindowOrigin
 from headrace.plan.combining import Zip
 from headrace.plan.elementwise import Enumerate, Filter, Map
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
-from headrace.plan.sequencing import Skip, Take
+from headrace.plan.sequencing import Repeat, Skip, Take
 from headrace.plan.sources import FromTensors, FromTensorSlices, Range
 from headrace.plan.windowing import WindowContents
 from headrace.semantics.grouping import padded_batch, ragged_batch
@@ -70,7 +71,8 @@ def _slices(node: FromTensorSlices, _: Making, room: int) -> Pieces | None:
     if not 0 < count <= room:
         return [] if count == 0 else None
     if any(column.dtype.hasobject for column in node.columns):
-        payload: Payload = Indexed(ArraysSource(node.treedef, node.columns), range(count))
+        source = ArraysSource(node.treedef, node.columns)
+        payload: Payload = source.columns(range(count)) if source.is_columnar else Indexed(source, range(count))
     else:
         payload = Columns(node.treedef, node.columns)  # which nobody can write to
     return [Block(payload, _START, IndexOrigin(range(count)))]
@@ -162,6 +164,38 @@ def _skip(node: Skip, making: Making, room: int) -> Pieces | None:
         return []
     left = block.slice(node.count, len(block))
     return [Block(left.payload, SkippedCursor(node.count, left.cursor), left.origin)]
+
+
+@frozen
+class _TurnsCursor:
+    """So many elements after the first of turns of one length, which all begin at the same position."""
+
+    turn: Cursor
+    length: int
+    count: int
+
+    def advance(self, count: int) -> _TurnsCursor:
+        return _TurnsCursor(self.turn, self.length, self.count + count)
+
+    def state(self) -> State:
+        turn = max(self.count - 1, 0) // self.length
+        count = self.count - turn * self.length
+        return {"turn": turn, "empty": not count, "input": self.turn.advance(count).state()}
+
+
+@makes_at_once(Repeat)
+def _repeat(node: Repeat, making: Making, room: int) -> Pieces | None:
+    if node.count is None or node.count == 0:
+        return None if node.count is None else []
+    pieces = making.unread(node.input, room // node.count)  # its functions would be called in each turn
+    if not pieces:
+        return pieces
+    block = _only_block(pieces)
+    if block is None or (type(block.payload) is Rows and not FIXED.issuperset(block.payload.kinds)):
+        return None  # each turn has elements of its own
+    length = len(block)
+    turns: Indices = np.tile(_INDICES[:length], node.count)
+    return [Block(block.payload.subset(turns), _TurnsCursor(block.cursor, length, 0), block.origin.subset(turns))]
 
 
 @makes_at_once(Zip)

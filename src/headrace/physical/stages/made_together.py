@@ -1,12 +1,12 @@
-"""Small plans of one form, made together: what a function made of each of many windows is done once for all of them.
+"""Small plans of one form, made together: what a function made of each of many elements is done once for all of them.
 
-A function mostly does the same to every window: ``lambda window: window.batch(10)``. So the plan that it made of the first one is
-the form, and those that follow are compared with it: the same operations with the same arguments, over windows of one length. They
-are made operation by operation over the elements of all, as ``made_at_once`` does it for one plan, and what comes out is the same.
+A function mostly does the same to every element: ``lambda window: window.batch(10)``. So the plan that it made of the first one is
+the form, and those that follow are compared with it: the same operations with the same arguments, over windows of one length, or over
+sources in memory. They are made operation by operation over the elements of all, as ``made_at_once`` does it for one plan, and what comes out is the same.
 
 What always holds:
 - No function of the user's is called: where a form cannot be made after all, each of its plans can still be made by itself.
-- All plans of a form give the same number of elements, and at least one.
+- All plans of a form give the same number of elements, or are sources with nothing done to them; and at least one.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import CountedCursor, Cursor, IndexCursor, OffsetCursor
 from headrace.blocks.handing_out import handed_out
 from headrace.blocks.joining import join
-from headrace.blocks.origin import GroupedOrigin, Origin
+from headrace.blocks.origin import GroupedOrigin, IndexOrigin, Origin
 from headrace.blocks.payload import Payload, Rows
-from headrace.physical.at_once import SmallPlans
+from headrace.physical.at_once import MOST_ELEMENTS, SmallPlans
 from headrace.physical.made import MOST_BYTES
 from headrace.physical.stages.combining import ZipCursor
 from headrace.physical.stages.grouping import stacked_payload
@@ -36,10 +36,12 @@ from headrace.plan.combining import Zip
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.plan.node import Node
 from headrace.plan.sequencing import Skip, Take
+from headrace.plan.sources import FromTensorSlices, Range
 from headrace.plan.windowing import WindowContents
 from headrace.semantics.grouping import padded_batch, ragged_batch
+from headrace.semantics.sources import RangeSource
 from headrace.semantics.window_contents import WindowBlock
-from headrace.structure import TreeDef, may_refuse, unflatten
+from headrace.structure import LEAF, TreeDef, may_refuse, unflatten
 
 __all__ = ["Form", "form_of"]
 
@@ -53,12 +55,14 @@ class Form:
     Attributes:
         node: of the plan that was taken first.
         inputs: the forms of what it reads.
-        count: how many elements each plan gives.
+        count: how many elements each plan gives; the first one, where that may differ.
         cursor: the position before the first element of each plan.
         is_held: whether its elements are those of the windows, which others see as well.
     """
 
     is_held = False
+    # How many elements each plan that was taken gives, where that may differ.
+    lengths: list[int] | None = None
 
     def __init__(self, node: Node, inputs: Sequence[Form], count: int, cursor: Cursor) -> None:
         self.node = node
@@ -75,9 +79,13 @@ class Form:
         for form in self.inputs:
             form.keep(plans)
 
+    def total(self, plans: int) -> int:
+        """Returns how many elements the first plans give."""
+        return plans * self.count if self.lengths is None else sum(self.lengths[:plans])
+
     @property
     def nbytes(self) -> int:
-        """About how many bytes the windows of one plan have."""
+        """About how many bytes the elements of one plan have, or its windows."""
         return sum(form.nbytes for form in self.inputs)
 
     @property
@@ -99,7 +107,7 @@ class Form:
         except Exception:  # noqa: BLE001 - an element's own methods may raise anything; each by itself finds out which of them
             return None
         if payload is not None:
-            small.count([(form.node, plans * form.count, span_s, inside_s) for form, span_s, inside_s in spans])
+            small.count([(form.node, form.total(plans), span_s, inside_s) for form, span_s, inside_s in spans])
         return payload
 
     def _timed(self, spans: list[tuple[Form, float, float]]) -> Payload | None:
@@ -164,6 +172,94 @@ class _Held(Form):
         if step == 1 and begins == list(range(begins[0], end, self.count)):
             return whole.subset(range(begins[0], end))
         return whole.subset(np.add.outer(begins, np.arange(0, self.count * step, step)).ravel())
+
+
+class _Source(Form):
+    """The elements of sources that are read by index; with ``lengths``, of any number."""
+
+    def __init__(self, node: Range | FromTensorSlices, count: int) -> None:
+        super().__init__(node, (), count, IndexCursor(0))
+        self._plans: list[Any] = [node]
+        self._lengths = [count]
+
+    def vary(self) -> None:
+        """Takes plans that give another number of elements, as well: nothing is done to them."""
+        self.lengths = self._lengths
+
+    def takes(self, plan: Any) -> bool:
+        if type(plan) is not type(self.node) or plan.name != self.node.name or not self._is_alike(plan):
+            return False
+        count = plan.cardinality()
+        if count != self.count and (self.lengths is None or not 0 < count <= MOST_ELEMENTS):
+            return False
+        self._plans.append(plan)
+        self._lengths.append(count)
+        return True
+
+    def _is_alike(self, plan: Any) -> bool:
+        """Returns whether the elements of a source are of the same kind."""
+        raise NotImplementedError
+
+    def keep(self, plans: int) -> None:
+        del self._plans[plans:]
+        del self._lengths[plans:]
+
+    def origin(self, index: int) -> Origin:
+        return IndexOrigin(range(self._lengths[index]))
+
+
+class _Ranges(_Source):
+    """Ranges."""
+
+    def _is_alike(self, plan: Any) -> bool:
+        node: Any = self.node
+        return plan.stop is not None and plan.dtype is node.dtype
+
+    @property
+    def nbytes(self) -> int:
+        node: Any = self.node
+        return self.count * int(node.dtype.itemsize)
+
+    def _made(self, _: list[Payload]) -> Payload | None:
+        first = self._plans[0]
+        bounds = (first.start, first.stop, first.step)
+        if all((plan.start, plan.stop, plan.step) == bounds for plan in self._plans):
+            return Columns(LEAF, [np.tile(_numbers(first), len(self._plans))])
+        return Columns(LEAF, [np.concatenate([_numbers(plan) for plan in self._plans])])
+
+
+def _numbers(node: Range) -> np.ndarray:
+    numbers = range(node.start, node.stop or 0, node.step)
+    return RangeSource(node.start, node.stop, node.step, node.dtype).columns(range(len(numbers))).arrays[0]
+
+
+class _Slices(_Source):
+    """Slices of arrays, or of lists of texts."""
+
+    def _is_alike(self, plan: Any) -> bool:
+        node: Any = self.node
+        if plan.treedef is not node.treedef and not _is_same(plan.treedef, node.treedef):
+            return False
+        pairs = zip(plan.columns, node.columns, strict=True)
+        if any(mine.dtype != other.dtype or mine.shape[1:] != other.shape[1:] for mine, other in pairs):
+            return False
+        return not node.columns[0].dtype.hasobject or _is_of_texts(plan)
+
+    @property
+    def nbytes(self) -> int:
+        node: Any = self.node
+        return Columns(node.treedef, node.columns).nbytes
+
+    def _made(self, _: list[Payload]) -> Payload | None:
+        node: Any = self.node
+        columns = zip(*[plan.columns for plan in self._plans], strict=True)
+        # Copied out of what nobody can write to.
+        locked = Columns(node.treedef, node.columns).locked
+        return Columns(node.treedef, [np.concatenate(parts) for parts in columns], locked=locked)
+
+
+def _is_of_texts(node: FromTensorSlices) -> bool:
+    return node.treedef is LEAF and node.whole.dtype in (str, bytes)
 
 
 class _Batched(Form):
@@ -281,7 +377,11 @@ class _Zipped(Form):
 
 def _is_same(one: Any, other: Any) -> bool:
     """Returns whether two structures are the same, and written in the same order."""
-    return bool(one == other) and _written(one) == _written(other)
+    if one != other:
+        return False
+    if one.num_children == one.num_leaves and one.type is dict:  # of leaves alone
+        return list(unflatten(one, range(one.num_leaves))) == list(unflatten(other, range(one.num_leaves)))
+    return _written(one) == _written(other)
 
 
 def _written(treedef: TreeDef) -> str:
@@ -298,8 +398,28 @@ def _cut(payload: Payload, each: int, start: int, stop: int) -> Payload:
 
 def form_of(plan: Node) -> Form | None:
     """Returns the form of a plan, with that plan taken; None where such plans are not made together."""
+    form = _form(plan)
+    if isinstance(form, _Source):
+        form.vary()
+    return form
+
+
+def _form(plan: Node) -> Form | None:
     build = _FORMS.get(type(plan))
     return build(plan) if build is not None else None
+
+
+def _ranges(node: Range) -> Form | None:
+    count = 0 if node.stop is None else len(range(node.start, node.stop, node.step))
+    return _Ranges(node, count) if 0 < count <= MOST_ELEMENTS else None
+
+
+def _slices(node: FromTensorSlices) -> Form | None:
+    if any(column.dtype.hasobject for column in node.columns) and not _is_of_texts(node):
+        return None
+    count = len(node.columns[0])
+    form = _Slices(node, count)
+    return form if 0 < count <= MOST_ELEMENTS and form.nbytes <= MOST_BYTES else None
 
 
 def _held(node: WindowContents) -> Form | None:
@@ -311,24 +431,24 @@ def _held(node: WindowContents) -> Form | None:
 
 
 def _batched(node: Batch) -> Form | None:
-    form = form_of(node.input)
+    form = _form(node.input)
     return _Batched(node, form) if form is not None and _Batched.fits(node, form.count) else None
 
 
 def _combined(node: PaddedBatch | RaggedBatch) -> Form | None:
-    form = form_of(node.input)
+    form = _form(node.input)
     return _Combined(node, form) if form is not None and _Batched.fits(node, form.count) else None
 
 
 def _taken(node: Take) -> Form | None:
-    form = form_of(node.input)
+    form = _form(node.input)
     if form is None or node.count < 1:
         return None
     return _Cut(node, form, range(min(node.count, form.count)), CountedCursor("taken", 0, form.cursor))
 
 
 def _skipped(node: Skip) -> Form | None:
-    form = form_of(node.input)
+    form = _form(node.input)
     if form is None or not 0 <= node.count < form.count:
         return None
     cursor = SkippedCursor(node.count, form.cursor.advance(node.count))
@@ -336,11 +456,13 @@ def _skipped(node: Skip) -> Form | None:
 
 
 def _zipped(node: Zip) -> Form | None:
-    forms = [form_of(dataset) for dataset in node.datasets]
+    forms = [_form(dataset) for dataset in node.datasets]
     return None if None in forms else _Zipped(node, forms)  # type: ignore[arg-type]  # none is None
 
 
 _FORMS: Final[dict[type[Node], Callable[[Any], Form | None]]] = {
+    FromTensorSlices: _slices,
+    Range: _ranges,
     WindowContents: _held,
     Batch: _batched,
     PaddedBatch: _combined,

@@ -263,14 +263,14 @@ class InterleaveStage(Stage):
 
     def _from_a_run(self, limit: int) -> Block | None:
         """Returns the elements of the next datasets, where these are made together and nothing is left of the one in the only slot."""
-        if self._runs is None or self._stopped or self._ahead:
+        if self._runs is None or not self._runs.may_be or self._stopped or self._ahead:
             return None
         if (slot := self._slots[0]) is not None:
             whole = slot.whole()
             if whole is None or whole.length:
                 return None
             self._leave(slot)
-        if not self._openers.fill(limit) or not self._runs.comes_next(self._openers):
+        if not self._openers.fill(limit):
             return None
         start = time.perf_counter()
         made, left = self._runs.next(self._openers, self._position([None]), limit, self._paces.block_s)

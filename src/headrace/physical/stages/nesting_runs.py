@@ -1,8 +1,11 @@
-"""Datasets that flat_map makes of windows one after the other, made together where their plans have one form."""
+"""Datasets that flat_map makes of elements one after the other, made together where their plans have one form."""
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import time
+from collections.abc import Sequence
 from typing import Final
 
 from headrace.blocks.block import Block, Failure
@@ -15,7 +18,6 @@ from headrace.physical.stages.nesting_openers import Opener, Openers
 from headrace.physical.stages.nesting_opening import Opening, OpenSubplan
 from headrace.physical.stages.nesting_turns import TurnsCursor, TurnsPosition, Whole
 from headrace.plan.node import Node
-from headrace.structure import flatten
 
 __all__ = ["DatasetRuns"]
 
@@ -24,7 +26,7 @@ _MOST_MISSES: Final = 4
 
 
 class DatasetRuns:
-    """Makes the datasets of elements that are windows.
+    """Makes the datasets of several elements together.
 
     Args:
         opening: opens those that are not made together.
@@ -33,19 +35,11 @@ class DatasetRuns:
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
         self._misses = 0
-        self._looked_at: Block | None = None  # the block of elements that was seen last
-        self._is_of_windows = False
 
-    def comes_next(self, openers: Openers) -> bool:
-        """Returns whether datasets of elements that are at hand may be made together."""
-        if self._misses == _MOST_MISSES:
-            return False
-        block, rows, at = openers.at_hand()
-        if block is not self._looked_at:
-            self._looked_at = block
-            leaves, _ = flatten(rows[at])
-            self._is_of_windows = any(hasattr(leaf, "__headrace_plan__") for leaf in leaves)
-        return self._is_of_windows
+    @property
+    def may_be(self) -> bool:
+        """Whether the datasets of elements that are at hand may be made together."""
+        return self._misses < _MOST_MISSES
 
     def next(
         self, openers: Openers, position: TurnsPosition, limit: int, most_s: float
@@ -72,7 +66,8 @@ class DatasetRuns:
                     for number, plan in enumerate(plans)
                 ]
             else:
-                run = _Run(form, block, at, index, len(plans))
+                ends = None if form.lengths is None else list(itertools.accumulate(form.lengths))
+                run = _Run(form, block, at, index, len(plans), ends)
                 made = Block(payload, _RunCursor(position, run), _RunOrigin(run, range(len(payload))))
         if other is not None:
             left.append(self._opening.later(*other))
@@ -90,7 +85,7 @@ class DatasetRuns:
         block, rows, at = openers.at_hand()
         form: Form | None = None
         plans: list[Node] = []
-        most, end_s = len(rows) - at, time.perf_counter() + most_s
+        most, wanted, end_s = len(rows) - at, limit, time.perf_counter() + most_s
         while len(plans) < most:
             opener = Opener(openers.index, rows[at + len(plans)], block, at + len(plans))
             plan = self._opening.made(opener)
@@ -101,11 +96,12 @@ class DatasetRuns:
                 form = form_of(plan)  # type: ignore[arg-type]  # no failure
                 if form is None:
                     return None, plans, (opener, None, plan)
-                most = min(most, form.most_plans, -(-limit // form.count))
+                most = min(most, form.most_plans)
             elif not form.takes(plan):
                 return form, plans, (opener, None, plan)
             plans.append(plan)  # type: ignore[arg-type]  # no failure
-            if time.perf_counter() > end_s:
+            wanted -= form.count if form.lengths is None else form.lengths[-1]
+            if wanted <= 0 or time.perf_counter() > end_s:
                 break
         return form, plans, None
 
@@ -117,21 +113,30 @@ class _Run:
     Attributes:
         form: of their plans.
         openers: the block with the elements that opened them.
-        at: where the first of those is in it.
+        begun: where the first of those is in it.
         index: of the first dataset.
         count: how many datasets there are.
     """
 
     form: Form
     openers: Block
-    at: int
+    begun: int
     index: int
     count: int
+    ends: Sequence[int] | None  # of the datasets among all their elements; None where all have the same number
+
+    def at(self, index: int) -> tuple[int, int]:
+        """Returns in which dataset the element with this index lies, and where."""
+        if self.ends is None:
+            return divmod(index, self.form.count)
+        number = bisect.bisect_right(self.ends, index)
+        return number, index - (self.ends[number - 1] if number else 0)
 
     def opened(self, number: int) -> Whole:
         """Returns one of the datasets, of which nothing was taken."""
-        opener = Opener(self.index + number, None, self.openers, self.at + number)
-        return Whole(opener, None, self.form.cursor, self.form.count)
+        opener = Opener(self.index + number, None, self.openers, self.begun + number)
+        lengths = self.form.lengths
+        return Whole(opener, None, self.form.cursor, self.form.count if lengths is None else lengths[number])
 
 
 @frozen
@@ -146,7 +151,7 @@ class _RunCursor:
         return _RunCursor(self.position, self.run, self.count + count)
 
     def state(self) -> State:
-        begun = min(self.run.count, self.count // self.run.form.count + 1)
+        begun = min(self.run.count, self.run.at(self.count)[0] + 1)
         opened = [self.run.opened(number) for number in range(begun)]
         return TurnsCursor(self.position, opened, self.count).state()
 
@@ -163,5 +168,5 @@ class _RunOrigin:
 
     def describe(self, index: int) -> str:
         run = self.run
-        number, at = divmod(int(self.picked[index]), run.form.count)
-        return Within(run.form.origin(number), run.openers.origin, run.at + number).describe(at)
+        number, at = run.at(int(self.picked[index]))
+        return Within(run.form.origin(number), run.openers.origin, run.begun + number).describe(at)

@@ -1,0 +1,70 @@
+"""Datasets of sources in memory that a function makes of elements, whose elements are made together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.laws.running import REFERENCE, Way, assert_same, history, resumed
+
+import headrace as hr
+
+AT_ONCE = Way(hr.Options(seed=7), block_sizes=(1000,))
+
+FUNCTIONS: dict[str, Callable[[int], hr.Dataset]] = {
+    "ranges of one length": lambda x: hr.Dataset.range(3),
+    "ranges of several lengths": lambda x: hr.Dataset.range(x, 2 * x % 5 + x + 1),
+    "ranges, some without elements": lambda x: hr.Dataset.range(x % 3),
+    "ranges of two dtypes": lambda x: hr.Dataset.range(3, output_type=np.int32 if x % 5 == 4 else np.int64),
+    "slices of several lengths": lambda x: hr.Dataset.from_tensor_slices(np.arange(x % 4 + 1) + x),
+    "rows": lambda x: hr.Dataset.from_tensor_slices(np.full((x % 3 + 1, 2), x, np.float32)),
+    "rows of two shapes": lambda x: hr.Dataset.from_tensor_slices(np.full((2, 2 + x // 4 % 2), x)),
+    "texts": lambda x: hr.Dataset.from_tensor_slices(["é" * y for y in range(x % 4 + 1)]),
+    "texts and bytes": lambda x: hr.Dataset.from_tensor_slices([b"a", b"b"] if x % 4 == 3 else ["a", "b", "c"]),
+    "texts and none": lambda x: hr.Dataset.from_tensor_slices(["a", "b", "c", "d", "e"][: x % 3]),
+    "dicts": lambda x: hr.Dataset.from_tensor_slices({"b": np.arange(3), "a": np.full((3, 2), x)}),
+    "dicts in two orders": lambda x: hr.Dataset.from_tensor_slices(
+        {"a": np.arange(2), "b": np.arange(2)} if x % 2 else {"b": np.arange(2), "a": np.arange(2)}
+    ),
+    "batches of ranges of two lengths": lambda x: hr.Dataset.range(2 + x // 5 % 2).batch(2),
+    "pairs": lambda x: hr.Dataset.zip((hr.Dataset.range(3), hr.Dataset.from_tensor_slices([x, x, x]))),
+    "one many times": lambda x: hr.Dataset.from_tensors(x).repeat(3),
+    "a dict many times": lambda x: hr.Dataset.from_tensors({"a": x}).repeat(3),
+    "sources and failures": lambda x: hr.Dataset.range(4 // (x % 5)),
+    "sources and functions": lambda x: hr.Dataset.range(3) if x % 4 else hr.Dataset.range(3).map(lambda y: y + x),
+}
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_elements_and_states_are_those_of_each_dataset_by_itself(name: str) -> None:
+    dataset = hr.Dataset.range(12).flat_map(FUNCTIONS[name])
+    expected, states = history(dataset, AT_ONCE, limit=40)
+    assert_same(history(dataset, REFERENCE, limit=40)[0], expected)
+    for count, state in enumerate(states):
+        assert_same(expected[count:], resumed(dataset, state, (AT_ONCE, REFERENCE)[count % 2], limit=40 - count))
+
+
+@pytest.mark.parametrize("name", ["ranges of several lengths", "texts", "dicts"])
+def test_many_datasets_come_as_one_block(name: str) -> None:
+    seen: list[int] = []
+
+    def noted(*element: Any) -> int:
+        seen.append(len(element))
+        return 0
+
+    calls: list[int] = []
+
+    def function(x: int) -> hr.Dataset:
+        calls.append(len(seen))
+        return FUNCTIONS[name](x)
+
+    assert hr.Dataset.range(1000).flat_map(function).map(noted).reduce(0, lambda count, _: count + 1) == len(seen)
+    assert len(set(calls)) < 200  # how often elements were looked at between two calls
+
+
+def test_nobody_sees_what_another_does_to_an_element_that_is_repeated() -> None:
+    for element in hr.Dataset.range(3).flat_map(lambda x: hr.Dataset.from_tensors({"a": x}).repeat(4)):
+        assert list(element) == ["a"]
+        element["b"] = 1
