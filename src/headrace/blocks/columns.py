@@ -55,7 +55,8 @@ class Columns:
         return self._arrays
 
     def __len__(self) -> int:
-        return len(self.matrix) if self.matrix is not None else len(self.arrays[0])
+        arrays = self._arrays
+        return len(arrays[0]) if arrays is not None else len(self.matrix)  # type: ignore[arg-type]  # one of the two was given
 
     def subset(self, indices: Indices) -> Columns:
         key = slice(indices.start, indices.stop, indices.step) if isinstance(indices, range) else indices

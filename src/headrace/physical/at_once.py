@@ -25,7 +25,7 @@ from headrace.blocks.cursor import IndexCursor, State
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
-from headrace.physical.loop_policy import LoopPolicy
+from headrace.physical.loop_policy import LoopPolicy, Patience
 from headrace.physical.lower import lower
 from headrace.physical.made import Pieces
 from headrace.physical.stage import Item, Stage
@@ -142,15 +142,23 @@ class Making:
         policy: of the chains of the run.
     """
 
-    __slots__ = ("_inside_s", "done", "has_called", "patience", "room")
+    __slots__ = ("_inside_s", "_patience", "_policy", "done", "has_called", "room")
 
     def __init__(self, room: int, policy: LoopPolicy) -> None:
         self.room = room
-        patience = policy.patience()
-        self.patience = patience._replace(rows_a_look=min(patience.rows_a_look, _ROWS_A_LOOK))
+        self._policy = policy
+        self._patience: Patience | None = None
         self.done: list[Done] = []
         self.has_called = False  # functions, so that it is too late for stages
         self._inside_s = 0.0
+
+    @property
+    def patience(self) -> Patience:
+        """How long functions may be called, from the first call on."""
+        if self._patience is None:
+            now_s, until_s, rows_a_look = self._policy.patience()
+            self._patience = Patience(now_s, until_s, min(rows_a_look, _ROWS_A_LOOK))
+        return self._patience
 
     def of(self, node: Node, room: int) -> Pieces | None:
         """Returns all elements of a node that has at most ``room``; None where that is not known, or it has no case."""
@@ -188,7 +196,7 @@ class Making:
 
 
 def _elements(pieces: Pieces) -> int:
-    return sum([len(piece) for piece in pieces if type(piece) is Block])
+    return sum([len(piece.payload) for piece in pieces if type(piece) is Block])
 
 
 class TakesLong(Exception):  # noqa: N818 - no error: what was made so far, and what is left to do

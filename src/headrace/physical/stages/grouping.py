@@ -49,7 +49,7 @@ class BatchStage(Stage):
         super().__init__(meter, (input_stage,), StridedCursor(input_stage.cursor, node.batch_size))
         self._size = node.batch_size
         self._drop_remainder = node.drop_remainder
-        self._label = node.label
+        self._node = node
         self._ready: list[Block | Failure] = []  # reversed: the next one is last
         self._begun: list[Block] = []  # what was read of a batch that is not whole yet
 
@@ -138,16 +138,16 @@ class BatchStage(Stage):
 
     def _stacked(self, block: Block, size: int) -> list[Block | Failure]:
         """Stacks a block whose length is a multiple of ``size`` into batches."""
-        return stacked_batches(block, size, stride=self._size, label=self._label)
+        return stacked_batches(block, size, of=self._node)
 
 
-def stacked_batches(block: Block, size: int, *, stride: int, label: str) -> list[Block | Failure]:
-    """Stacks a block whose length is a multiple of ``size`` into batches; the next one begins a ``stride`` after each."""
+def stacked_batches(block: Block, size: int, *, of: Batch) -> list[Block | Failure]:
+    """Stacks a block whose length is a multiple of ``size`` into batches of an operation, also where those have more elements."""
     try:
         return [_view(block, block.payload.columns(), size)]
     except Exception:  # noqa: BLE001 - an element's own methods may raise anything, and memory may not suffice
         parts = [block.slice(start, start + size) for start in range(0, len(block), size)]
-        return [_one(part, stride, label) for part in parts]
+        return [_one(part, of) for part in parts]
 
 
 def _view(block: Block, columns: Columns, size: int) -> Block:
@@ -177,13 +177,13 @@ def _positions(block: Block, size: int) -> Cursor:
     return OffsetCursor(block.cursor, range(0, len(block) + 1, size) if len(block) % size == 0 else [0, len(block)])
 
 
-def _one(block: Block, stride: int, label: str) -> Block | Failure:
+def _one(block: Block, of: Batch) -> Block | Failure:
     try:
         return _view(block, block.payload.columns(), len(block))
     except Exception as error:  # noqa: BLE001 - as above
         origin = GroupedOrigin(block.origin, ((0, len(block)),)).describe(0)
-        placed = as_element_error(error, stage=label, origin=origin)
-        return Failure(placed, StridedCursor(block.cursor, stride), StridedCursor(block.after, stride))
+        placed = as_element_error(error, stage=of.label, origin=origin)
+        return Failure(placed, StridedCursor(block.cursor, of.batch_size), StridedCursor(block.after, of.batch_size))
 
 
 class CombinedBatchStage(BatchStage):
@@ -218,7 +218,7 @@ class CombinedBatchStage(BatchStage):
 
     def _failed_batch(self, block: Block, error: Exception) -> Failure:
         origin = GroupedOrigin(block.origin, ((0, len(block)),)).describe(0)
-        placed = as_element_error(error, stage=self._label, origin=origin)
+        placed = as_element_error(error, stage=self._node.label, origin=origin)
         return Failure(placed, StridedCursor(block.cursor, self._size), StridedCursor(block.after, self._size))
 
 
@@ -240,7 +240,7 @@ def stacked_chunk(node: Batch, block: Block) -> list[Block | Failure]:
     """Stacks a chunk into batches, in a worker; its length is that of whole batches, or it is the rest."""
     size = node.batch_size
     size = size if len(block) % size == 0 else len(block)
-    return stacked_batches(block, size, stride=node.batch_size, label=node.label)
+    return stacked_batches(block, size, of=node)
 
 
 def owned_batch(array: np.ndarray) -> np.ndarray:

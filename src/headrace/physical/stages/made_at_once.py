@@ -111,7 +111,12 @@ def _called_on(
     node: N, pieces: Pieces, call: Callable[[N, Block, Patience], tuple[Pieces, int]], making: Making
 ) -> Pieces:
     """Returns what becomes of pieces when a function is called on their elements."""
-    made: Pieces = []
+    if len(pieces) == 1 and type(pieces[0]) is Block:
+        made, done = call(node, pieces[0], making.patience)
+        if done == len(pieces[0].payload):
+            return made
+        raise TakesLong(node, made, [pieces[0].slice(done, len(pieces[0]))])
+    made = []
     left: Pieces = pieces[::-1]  # the next one is last
     while left:
         piece = left.pop()
@@ -232,9 +237,9 @@ def _batch(node: Batch, making: Making, room: int) -> Pieces | None:
         return [] if count < size and node.drop_remainder else _one_batch(node, block)
     rest = count % size
     if not rest:
-        return stacked_batches(block, size, stride=size, label=node.label)
+        return stacked_batches(block, size, of=node)
     if node.drop_remainder:
-        return stacked_batches(block.slice(0, count - rest), size, stride=size, label=node.label)
+        return stacked_batches(block.slice(0, count - rest), size, of=node)
     return _cut(block, size) or as_stage([pieces], lambda inputs, meter: BatchStage(node, inputs[0], meter))
 
 
@@ -277,7 +282,7 @@ def _one_batch(node: Batch, block: Block) -> Pieces:
         if arrays and (columns.treedef is LEAF or not may_refuse(columns.treedef)):
             cursor = OffsetCursor(block.cursor, (0, count))
             return [Block(Columns(columns.treedef, arrays), cursor, GroupedOrigin(block.origin, ((0, count),)))]
-    return stacked_batches(block, count, stride=node.batch_size, label=node.label)
+    return stacked_batches(block, count, of=node)
 
 
 def _cut(block: Block, size: int) -> Pieces | None:
