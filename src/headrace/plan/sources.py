@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -56,12 +56,18 @@ class FromTensors(Node):
 
 @frozen(kw_only=True, eq=False)
 class FromTensorSlices(Node):
-    """One element for each index of the arrays' first axis."""
+    """One element for each index of the arrays' first axis.
+
+    Attributes:
+        treedef: the structure of an element.
+        columns: the arrays, of which nobody writes to these.
+        given: what the components were before they were arrays; None where they were arrays of numbers.
+    """
 
     op: ClassVar[str] = "from_tensor_slices"
     treedef: TreeDef
     columns: tuple[np.ndarray, ...]
-    whole: Spec
+    given: Spec = None
 
     @classmethod
     def of(cls, tensors: Element, *, name: str | None = None) -> FromTensorSlices:
@@ -73,7 +79,7 @@ class FromTensorSlices(Node):
         texts = _column_of_texts(tensors)
         if texts is not None:
             whole = TensorSpec(texts.shape, type(tensors[0]))
-            return cls(treedef=LEAF, columns=(texts,), whole=whole, name=name)
+            return cls(treedef=LEAF, columns=(texts,), given=whole, name=name)
         plain = _plain_arrays(tensors)
         if plain is not None:
             return cls._of_plain(*plain, name=name)
@@ -85,16 +91,14 @@ class FromTensorSlices(Node):
             check_unmasked(leaf, f"slices of component {path}" if path else "slices", stage=cls.op)
         columns = tuple(_sliceable(leaf) for leaf in leaves)
         cls._check_lengths(columns, treedef)
-        return cls(treedef=treedef, columns=columns, whole=spec_of(tensors), name=name)
+        return cls(treedef=treedef, columns=columns, given=spec_of(tensors), name=name)
 
     @classmethod
     def _of_plain(cls, arrays: list[np.ndarray], treedef: TreeDef, *, name: str | None) -> FromTensorSlices:
         """Returns the same for arrays of numbers: functions make many such datasets, each of few elements."""
         columns = tuple(map(read_only_array, arrays))
         cls._check_lengths(columns, treedef)
-        specs = [TensorSpec(array.shape, array.dtype) for array in arrays]
-        whole = specs[0] if treedef.is_leaf() else unflatten(treedef, specs)
-        return cls(treedef=treedef, columns=columns, whole=whole, name=name)
+        return cls(treedef=treedef, columns=columns, name=name)
 
     @classmethod
     def _check_lengths(cls, columns: tuple[np.ndarray, ...], treedef: TreeDef) -> None:
@@ -113,7 +117,7 @@ class FromTensorSlices(Node):
 
     def _spec(self) -> Spec:
         """Returns the components without their first axis."""
-        wholes = flatten(self.whole)[0]
+        wholes: Sequence[Any] = self.columns if self.given is None else flatten(self.given)[0]
         return unflatten(self.treedef, [TensorSpec(whole.shape[1:], whole.dtype) for whole in wholes if whole.shape])
 
     def parameters(self) -> dict[str, Any]:

@@ -28,7 +28,9 @@ from headrace.plan.node import Node, nodes_of
 # Rules make them of what was written; or they say nothing of the elements; or others derive from them.
 NOT_WRITTEN = {
     "MapChain",
+    "_Begun",
     "_DrawingMap",
+    "_Given",
     "WindowContents",
     "Known",
     "Cache",

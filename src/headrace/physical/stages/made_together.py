@@ -259,7 +259,7 @@ class _Slices(_Source):
 
 
 def _is_of_texts(node: FromTensorSlices) -> bool:
-    return node.treedef is LEAF and node.whole.dtype in (str, bytes)
+    return node.treedef is LEAF and node.given is not None and node.given.dtype in (str, bytes)
 
 
 class _Batched(Form):
