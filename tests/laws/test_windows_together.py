@@ -11,7 +11,7 @@ from tests.laws.elements import Failing, Point, total
 from tests.laws.running import REFERENCE, Way, assert_same, history, resumed
 
 import headrace as hr
-from headrace.physical.stages.made_together import Form
+from headrace.physical.stages.made_together_forms import Form
 from headrace.structure import flatten, unflatten
 
 # Many windows are made together; two or three; and each by itself.

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import itertools
 import operator
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -23,13 +22,14 @@ from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import CountedCursor, Cursor, IndexCursor, OffsetCursor
 from headrace.blocks.handing_out import handed_out
 from headrace.blocks.joining import join
-from headrace.blocks.origin import GroupedOrigin, IndexOrigin, Origin
+from headrace.blocks.origin import GroupedOrigin, Origin
 from headrace.blocks.payload import Payload, Rows
-from headrace.physical.at_once import MOST_ELEMENTS, SmallPlans
 from headrace.physical.made import MOST_BYTES
 from headrace.physical.stages.combining import ZipCursor
 from headrace.physical.stages.grouping import stacked_payload
 from headrace.physical.stages.made_at_once import side_by_side
+from headrace.physical.stages.made_together_forms import Form
+from headrace.physical.stages.made_together_sources import SourceForm, is_same, ranges, slices
 from headrace.physical.stages.sequencing import SkippedCursor
 from headrace.physical.stages.windowing import WindowOrigin
 from headrace.plan.combining import Zip
@@ -39,93 +39,10 @@ from headrace.plan.sequencing import Skip, Take
 from headrace.plan.sources import FromTensorSlices, Range
 from headrace.plan.windowing import WindowContents
 from headrace.semantics.grouping import padded_batch, ragged_batch
-from headrace.semantics.sources import RangeSource
 from headrace.semantics.window_contents import WindowBlock
-from headrace.structure import LEAF, TreeDef, may_refuse, unflatten
+from headrace.structure import may_refuse
 
-__all__ = ["Form", "form_of"]
-
-# Of all plans together: a block of elements, which is copied in about the time that it stands for.
-_MOST_BYTES_TOGETHER: Final = 16 * MOST_BYTES
-
-
-class Form:
-    """What plans have in common that are made together, and those that were taken so far.
-
-    Attributes:
-        node: of the plan that was taken first.
-        inputs: the forms of what it reads.
-        count: how many elements each plan gives; the first one, where that may differ.
-        cursor: the position before the first element of each plan.
-        is_held: whether its elements are those of the windows, which others see as well.
-    """
-
-    is_held = False
-    # How many elements each plan that was taken gives, where that may differ.
-    lengths: list[int] | None = None
-
-    def __init__(self, node: Node, inputs: Sequence[Form], count: int, cursor: Cursor) -> None:
-        self.node = node
-        self.inputs = inputs
-        self.count = count
-        self.cursor = cursor
-
-    def takes(self, plan: Any) -> bool:
-        """Takes another plan if it has this form; where it has not, the parts of it that were taken are dropped by ``keep``."""
-        raise NotImplementedError
-
-    def keep(self, plans: int) -> None:
-        """Keeps the first plans that were taken."""
-        for form in self.inputs:
-            form.keep(plans)
-
-    def total(self, plans: int) -> int:
-        """Returns how many elements the first plans give."""
-        return plans * self.count if self.lengths is None else sum(self.lengths[:plans])
-
-    @property
-    def nbytes(self) -> int:
-        """About how many bytes the elements of one plan have, or its windows."""
-        return sum(form.nbytes for form in self.inputs)
-
-    @property
-    def most_plans(self) -> int:
-        """How many plans may be made together."""
-        return _MOST_BYTES_TOGETHER // max(1, self.nbytes)
-
-    def origin(self, index: int) -> Origin:
-        """Returns where the elements of one of the plans came from."""
-        raise NotImplementedError
-
-    def elements(self, plans: int, small: SmallPlans) -> Payload | None:
-        """Makes the elements of all plans, one plan after the other; None where each has to be made by itself."""
-        spans: list[tuple[Form, float, float]] = []
-        try:
-            payload = self._timed(spans)
-            if payload is not None and self.is_held:
-                payload = handed_out(payload)
-        except Exception:  # noqa: BLE001 - an element's own methods may raise anything; each by itself finds out which of them
-            return None
-        if payload is not None:
-            small.count([(form.node, form.total(plans), span_s, inside_s) for form, span_s, inside_s in spans])
-        return payload
-
-    def _timed(self, spans: list[tuple[Form, float, float]]) -> Payload | None:
-        start = time.perf_counter()
-        parts: list[Payload] = []
-        for form in self.inputs:
-            part = form._timed(spans)  # noqa: SLF001 - of its own class
-            if part is None:
-                return None
-            parts.append(part)
-        begun = time.perf_counter()
-        payload = self._made(parts)
-        spans.append((self, time.perf_counter() - start, begun - start))
-        return payload
-
-    def _made(self, parts: list[Payload]) -> Payload | None:
-        """Makes the elements of all plans of those that each input gives."""
-        raise NotImplementedError
+__all__ = ["form_of"]
 
 
 class _Held(Form):
@@ -172,94 +89,6 @@ class _Held(Form):
         if step == 1 and begins == list(range(begins[0], end, self.count)):
             return whole.subset(range(begins[0], end))
         return whole.subset(np.add.outer(begins, np.arange(0, self.count * step, step)).ravel())
-
-
-class _Source(Form):
-    """The elements of sources that are read by index; with ``lengths``, of any number."""
-
-    def __init__(self, node: Range | FromTensorSlices, count: int) -> None:
-        super().__init__(node, (), count, IndexCursor(0))
-        self._plans: list[Any] = [node]
-        self._lengths = [count]
-
-    def vary(self) -> None:
-        """Takes plans that give another number of elements, as well: nothing is done to them."""
-        self.lengths = self._lengths
-
-    def takes(self, plan: Any) -> bool:
-        if type(plan) is not type(self.node) or plan.name != self.node.name or not self._is_alike(plan):
-            return False
-        count = plan.cardinality()
-        if count != self.count and (self.lengths is None or not 0 < count <= MOST_ELEMENTS):
-            return False
-        self._plans.append(plan)
-        self._lengths.append(count)
-        return True
-
-    def _is_alike(self, plan: Any) -> bool:
-        """Returns whether the elements of a source are of the same kind."""
-        raise NotImplementedError
-
-    def keep(self, plans: int) -> None:
-        del self._plans[plans:]
-        del self._lengths[plans:]
-
-    def origin(self, index: int) -> Origin:
-        return IndexOrigin(range(self._lengths[index]))
-
-
-class _Ranges(_Source):
-    """Ranges."""
-
-    def _is_alike(self, plan: Any) -> bool:
-        node: Any = self.node
-        return plan.stop is not None and plan.dtype is node.dtype
-
-    @property
-    def nbytes(self) -> int:
-        node: Any = self.node
-        return self.count * int(node.dtype.itemsize)
-
-    def _made(self, _: list[Payload]) -> Payload | None:
-        first = self._plans[0]
-        bounds = (first.start, first.stop, first.step)
-        if all((plan.start, plan.stop, plan.step) == bounds for plan in self._plans):
-            return Columns(LEAF, [np.tile(_numbers(first), len(self._plans))])
-        return Columns(LEAF, [np.concatenate([_numbers(plan) for plan in self._plans])])
-
-
-def _numbers(node: Range) -> np.ndarray:
-    numbers = range(node.start, node.stop or 0, node.step)
-    return RangeSource(node.start, node.stop, node.step, node.dtype).columns(range(len(numbers))).arrays[0]
-
-
-class _Slices(_Source):
-    """Slices of arrays, or of lists of texts."""
-
-    def _is_alike(self, plan: Any) -> bool:
-        node: Any = self.node
-        if plan.treedef is not node.treedef and not _is_same(plan.treedef, node.treedef):
-            return False
-        pairs = zip(plan.columns, node.columns, strict=True)
-        if any(mine.dtype != other.dtype or mine.shape[1:] != other.shape[1:] for mine, other in pairs):
-            return False
-        return not node.columns[0].dtype.hasobject or _is_of_texts(plan)
-
-    @property
-    def nbytes(self) -> int:
-        node: Any = self.node
-        return Columns(node.treedef, node.columns).nbytes
-
-    def _made(self, _: list[Payload]) -> Payload | None:
-        node: Any = self.node
-        columns = zip(*[plan.columns for plan in self._plans], strict=True)
-        # Copied out of what nobody can write to.
-        locked = Columns(node.treedef, node.columns).locked
-        return Columns(node.treedef, [np.concatenate(parts) for parts in columns], locked=locked)
-
-
-def _is_of_texts(node: FromTensorSlices) -> bool:
-    return node.treedef is LEAF and node.given is not None and node.given.dtype in (str, bytes)
 
 
 class _Batched(Form):
@@ -361,7 +190,7 @@ class _Zipped(Form):
         node: Any = self.node
         if type(plan) is not Zip or plan.name != node.name or len(plan.datasets) != len(self.inputs):
             return False
-        if plan.treedef is not node.treedef and not _is_same(plan.treedef, node.treedef):
+        if plan.treedef is not node.treedef and not is_same(plan.treedef, node.treedef):
             return False
         return all(map(operator.call, self._takers, plan.datasets))
 
@@ -375,19 +204,6 @@ class _Zipped(Form):
         return side_by_side(node.treedef, shown)
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    """Returns whether two structures are the same, and written in the same order."""
-    if one != other:
-        return False
-    if one.num_children == one.num_leaves and one.type is dict:  # of leaves alone
-        return list(unflatten(one, range(one.num_leaves))) == list(unflatten(other, range(one.num_leaves)))
-    return _written(one) == _written(other)
-
-
-def _written(treedef: TreeDef) -> str:
-    return repr(unflatten(treedef, range(treedef.num_leaves)))
-
-
 def _cut(payload: Payload, each: int, start: int, stop: int) -> Payload:
     """Returns a part of every run of ``each`` elements."""
     if stop - start == each:
@@ -396,10 +212,15 @@ def _cut(payload: Payload, each: int, start: int, stop: int) -> Payload:
     return payload.subset(np.add.outer(begins, np.arange(stop - start)).ravel())
 
 
-def form_of(plan: Node) -> Form | None:
-    """Returns the form of a plan, with that plan taken; None where such plans are not made together."""
+def form_of(plan: Node, *, may_vary: bool = False) -> Form | None:
+    """Returns the form of a plan, with that plan taken; None where such plans are not made together.
+
+    Args:
+        plan: the first one.
+        may_vary: whether others may have another number of elements.
+    """
     form = _form(plan)
-    if isinstance(form, _Source):
+    if may_vary and isinstance(form, SourceForm):
         form.vary()
     return form
 
@@ -407,19 +228,6 @@ def form_of(plan: Node) -> Form | None:
 def _form(plan: Node) -> Form | None:
     build = _FORMS.get(type(plan))
     return build(plan) if build is not None else None
-
-
-def _ranges(node: Range) -> Form | None:
-    count = 0 if node.stop is None else len(range(node.start, node.stop, node.step))
-    return _Ranges(node, count) if 0 < count <= MOST_ELEMENTS else None
-
-
-def _slices(node: FromTensorSlices) -> Form | None:
-    if any(column.dtype.hasobject for column in node.columns) and not _is_of_texts(node):
-        return None
-    count = len(node.columns[0])
-    form = _Slices(node, count)
-    return form if 0 < count <= MOST_ELEMENTS and form.nbytes <= MOST_BYTES else None
 
 
 def _held(node: WindowContents) -> Form | None:
@@ -461,8 +269,8 @@ def _zipped(node: Zip) -> Form | None:
 
 
 _FORMS: Final[dict[type[Node], Callable[[Any], Form | None]]] = {
-    FromTensorSlices: _slices,
-    Range: _ranges,
+    FromTensorSlices: slices,
+    Range: ranges,
     WindowContents: _held,
     Batch: _batched,
     PaddedBatch: _combined,

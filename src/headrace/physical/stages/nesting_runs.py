@@ -13,7 +13,8 @@ from headrace.blocks.cursor import Cursor, State
 from headrace.blocks.origin import Indices, Within, subset
 from headrace.frozen import frozen
 from headrace.observe.frames import within
-from headrace.physical.stages.made_together import Form, form_of
+from headrace.physical.stages.made_together import form_of
+from headrace.physical.stages.made_together_forms import Form
 from headrace.physical.stages.nesting_openers import Opener, Openers
 from headrace.physical.stages.nesting_opening import Opening, OpenSubplan
 from headrace.physical.stages.nesting_turns import TurnsCursor, TurnsPosition, Whole
@@ -93,7 +94,7 @@ class DatasetRuns:
             if type(plan) is Failure:
                 return form, plans, (opener, None, plan)
             if form is None:
-                form = form_of(plan)  # type: ignore[arg-type]  # no failure
+                form = form_of(plan, may_vary=True)  # type: ignore[arg-type]  # no failure
                 if form is None:
                     return None, plans, (opener, None, plan)
                 most = min(most, form.most_plans)

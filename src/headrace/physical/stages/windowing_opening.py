@@ -17,7 +17,8 @@ from headrace.physical.context import StageContext
 from headrace.physical.input_history import GroupOrigin
 from headrace.physical.lower import lower
 from headrace.physical.made import Made
-from headrace.physical.stages.made_together import Form, form_of
+from headrace.physical.stages.made_together import form_of
+from headrace.physical.stages.made_together_forms import Form
 from headrace.physical.stages.windowing_held import Group, GroupCursor, GroupsPosition, MembersOrigin
 from headrace.physical.workers.subplan_reader import Opened, SubplanReader
 from headrace.plan.node import Node

@@ -68,3 +68,11 @@ def test_nobody_sees_what_another_does_to_an_element_that_is_repeated() -> None:
     for element in hr.Dataset.range(3).flat_map(lambda x: hr.Dataset.from_tensors({"a": x}).repeat(4)):
         assert list(element) == ["a"]
         element["b"] = 1
+
+
+def test_groups_of_which_each_is_a_source_of_its_own_length_are_as_each_by_itself() -> None:
+    dataset = hr.Dataset.range(40).group_by_window(lambda x: x % 4, lambda key, _: hr.Dataset.range(key + 1), 3)
+    expected, states = history(dataset, AT_ONCE, limit=60)
+    assert_same(history(dataset, REFERENCE, limit=60)[0], expected)
+    for count, state in enumerate(states[:12]):
+        assert_same(expected[count:], resumed(dataset, state, AT_ONCE, limit=60 - count))

@@ -1,0 +1,136 @@
+"""The forms of sources in memory, of which a function makes one of each element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace.blocks.columns import Columns
+from headrace.blocks.cursor import IndexCursor
+from headrace.blocks.origin import IndexOrigin, Origin
+from headrace.blocks.payload import Payload
+from headrace.physical.at_once import MOST_ELEMENTS
+from headrace.physical.made import MOST_BYTES
+from headrace.physical.stages.made_together_forms import Form
+from headrace.plan.sources import FromTensorSlices, Range
+from headrace.semantics.sources import RangeSource
+from headrace.structure import LEAF, TreeDef, unflatten
+
+__all__ = ["SourceForm", "is_same", "ranges", "slices"]
+
+
+class SourceForm(Form):
+    """The elements of sources that are read by index; with ``lengths``, of any number."""
+
+    def __init__(self, node: Range | FromTensorSlices, count: int) -> None:
+        super().__init__(node, (), count, IndexCursor(0))
+        self._plans: list[Any] = [node]
+        self._lengths = [count]
+
+    def vary(self) -> None:
+        """Takes plans that give another number of elements, as well: nothing is done to them."""
+        self.lengths = self._lengths
+
+    def takes(self, plan: Any) -> bool:
+        if type(plan) is not type(self.node) or plan.name != self.node.name or not self._is_alike(plan):
+            return False
+        count = plan.cardinality()
+        if count != self.count and (self.lengths is None or not 0 < count <= MOST_ELEMENTS):
+            return False
+        self._plans.append(plan)
+        self._lengths.append(count)
+        return True
+
+    def _is_alike(self, plan: Any) -> bool:
+        """Returns whether the elements of a source are of the same kind."""
+        raise NotImplementedError
+
+    def keep(self, plans: int) -> None:
+        del self._plans[plans:]
+        del self._lengths[plans:]
+
+    def origin(self, index: int) -> Origin:
+        return IndexOrigin(range(self._lengths[index]))
+
+
+class _Ranges(SourceForm):
+    """Ranges."""
+
+    def _is_alike(self, plan: Any) -> bool:
+        node: Any = self.node
+        return plan.stop is not None and plan.dtype is node.dtype
+
+    @property
+    def nbytes(self) -> int:
+        node: Any = self.node
+        return self.count * int(node.dtype.itemsize)
+
+    def _made(self, _: list[Payload]) -> Payload | None:
+        first = self._plans[0]
+        bounds = (first.start, first.stop, first.step)
+        if all((plan.start, plan.stop, plan.step) == bounds for plan in self._plans):
+            return Columns(LEAF, [np.tile(_numbers(first), len(self._plans))])
+        return Columns(LEAF, [np.concatenate([_numbers(plan) for plan in self._plans])])
+
+
+def _numbers(node: Range) -> np.ndarray:
+    numbers = range(node.start, node.stop or 0, node.step)
+    return RangeSource(node.start, node.stop, node.step, node.dtype).columns(range(len(numbers))).arrays[0]
+
+
+class _Slices(SourceForm):
+    """Slices of arrays, or of lists of texts."""
+
+    def _is_alike(self, plan: Any) -> bool:
+        node: Any = self.node
+        if plan.treedef is not node.treedef and not is_same(plan.treedef, node.treedef):
+            return False
+        pairs = zip(plan.columns, node.columns, strict=True)
+        if any(mine.dtype != other.dtype or mine.shape[1:] != other.shape[1:] for mine, other in pairs):
+            return False
+        return not node.columns[0].dtype.hasobject or _is_of_texts(plan)
+
+    @property
+    def nbytes(self) -> int:
+        node: Any = self.node
+        return Columns(node.treedef, node.columns).nbytes
+
+    def _made(self, _: list[Payload]) -> Payload | None:
+        node: Any = self.node
+        columns = zip(*[plan.columns for plan in self._plans], strict=True)
+        # Copied out of what nobody can write to.
+        locked = Columns(node.treedef, node.columns).locked
+        return Columns(node.treedef, [np.concatenate(parts) for parts in columns], locked=locked)
+
+
+def _is_of_texts(node: FromTensorSlices) -> bool:
+    return node.treedef is LEAF and node.given is not None and node.given.dtype in (str, bytes)
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Returns whether two structures are the same, and written in the same order."""
+    if one != other:
+        return False
+    if one.num_children == one.num_leaves and one.type is dict:  # of leaves alone
+        return list(unflatten(one, range(one.num_leaves))) == list(unflatten(other, range(one.num_leaves)))
+    return _written(one) == _written(other)
+
+
+def _written(treedef: TreeDef) -> str:
+    return repr(unflatten(treedef, range(treedef.num_leaves)))
+
+
+def ranges(node: Range) -> Form | None:
+    """Returns the form of a range that has few numbers."""
+    count = 0 if node.stop is None else len(range(node.start, node.stop, node.step))
+    return _Ranges(node, count) if 0 < count <= MOST_ELEMENTS else None
+
+
+def slices(node: FromTensorSlices) -> Form | None:
+    """Returns the form of slices of small arrays."""
+    if any(column.dtype.hasobject for column in node.columns) and not _is_of_texts(node):
+        return None
+    count = len(node.columns[0])
+    form = _Slices(node, count)
+    return form if 0 < count <= MOST_ELEMENTS and form.nbytes <= MOST_BYTES else None
