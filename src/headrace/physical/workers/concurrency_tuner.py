@@ -97,8 +97,14 @@ class ConcurrencyTuner:
                 self._look()
         elif self._settled is None and beside == 1 and self._confirms_s is None:
             self._begin(elements, seconds)
-        elif len(tasks) >= beside and sum(end_s - start_s for start_s, end_s, _ in tasks) >= beside * _MEASURABLE_S:
+        elif self._has_tried(beside):
             self._compare()
+
+    def _has_tried(self, way: int) -> bool:
+        """Returns whether what was tried tells: two tasks a worker, which are on their way at once, as the first begin one by one."""
+        tasks = self._tasks[way]
+        fewest = 1 if way == 1 else 2 * way
+        return len(tasks) >= fewest and sum(end_s - start_s for start_s, end_s, _ in tasks) >= way * _MEASURABLE_S
 
     def _begin(self, elements: int, seconds: float) -> None:
         """Goes over to the workers when that is worth a look."""
