@@ -23,6 +23,7 @@ __all__ = [
     "PYTHON_NUMBERS",
     "as_arrays",
     "check_unmasked",
+    "common_items",
     "native",
     "object_array",
     "stack",
@@ -185,6 +186,21 @@ def _stack_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray:
             else (object_array([array[()] for array in arrays]))
         )
     return np.concatenate(arrays).reshape(len(arrays), *first.shape)
+
+
+_ndim: Final = operator.attrgetter("ndim")
+
+
+def common_items(arrays: Sequence[Any]) -> tuple[np.dtype[Any], tuple[int, ...]] | None:
+    """Returns the dtype and the shape that the items of all these arrays have, along their first axis; None where they differ.
+
+    None also where one of them is no plain array, or has no axis.
+    """
+    if set(map(type, arrays)) != {np.ndarray} or len(set(map(_dtype, arrays))) != 1:
+        return None
+    axes = set(map(_ndim, arrays))
+    shapes = {()} if axes == {1} else {array.shape[1:] for array in arrays}
+    return (arrays[0].dtype, shapes.pop()) if len(axes) == len(shapes) == 1 and 0 not in axes else None
 
 
 def object_array(values: Sequence[Any]) -> np.ndarray:

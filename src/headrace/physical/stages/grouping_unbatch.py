@@ -15,6 +15,7 @@ from headrace.blocks.origin import Indices, Origin, slice_of, subset
 from headrace.blocks.payload import Indexed, Payload, Rows
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
+from headrace.leaf_arrays import common_items
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
@@ -155,16 +156,8 @@ def _joined_slices(rows: Rows) -> tuple[Columns, Sequence[int]] | None:
 
 def _may_be_joined(arrays: Sequence[np.ndarray]) -> bool:
     """Returns whether leaves are arrays that differ in length at most, and a joined array is of their dtype."""
-    if set(map(type, arrays)) != {np.ndarray}:
-        return False
-    first = arrays[0]
-    return bool(
-        first.ndim
-        and first.dtype.isnative
-        and len({array.dtype for array in arrays}) == 1
-        and len({array.shape[1:] for array in arrays}) == 1
-        and all(array.ndim for array in arrays)
-    )
+    items = common_items(arrays)
+    return items is not None and items[0].isnative
 
 
 @lower.register

@@ -11,22 +11,20 @@ import itertools
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from headrace.blocks.columns import Columns
 from headrace.blocks.payload import Indexed, Payload
 from headrace.frozen import frozen
+from headrace.leaf_arrays import common_items
 from headrace.plan.packing import Pack
 from headrace.rows_and_columns import transpose
 from headrace.semantics.packing import SequenceKind, sequence_of
 from headrace.structure import Element, TreeDef, flatten
 
 __all__ = ["CutRow", "PackedRow", "SequenceRun", "packed_rows", "run_of", "run_of_one"]
-
-_dtype: Final = operator.attrgetter("dtype")
-_ndim: Final = operator.attrgetter("ndim")
 
 
 @frozen
@@ -201,11 +199,7 @@ def _part_of(column: Any) -> tuple[Any, tuple[int, ...]] | None:
     """Returns the dtype and the shape after the first axis that all arrays of a component have; None where they differ."""
     if isinstance(column, np.ndarray):
         return (column.dtype, column.shape[2:]) if column.ndim > 1 else None
-    if set(map(type, column)) != {np.ndarray} or len(set(map(_dtype, column))) != 1:
-        return None
-    axes = set(map(_ndim, column))
-    shapes = {()} if axes == {1} else {array.shape[1:] for array in column}
-    return (column[0].dtype, shapes.pop()) if len(axes) == len(shapes) == 1 and 0 not in axes else None
+    return common_items(column)
 
 
 def run_of_one(node: Pack, element: Element, index: int) -> SequenceRun:
