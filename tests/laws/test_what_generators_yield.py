@@ -116,14 +116,17 @@ SIGNATURES: dict[str, Any] = {
     "dict": {"x": F32, "y": I64},
     "other dict": {"y": I64, "x": F32},
     "alone": F32,
+    "alone of any shape": hr.TensorSpec(None, np.float32),
+    "alone of ints": hr.TensorSpec(None, np.int64),
+    "alone of texts": hr.TensorSpec(None, str),
     "deep": ({"x": F32, "y": I64}, (I64, F32)),
 }
 # Where an element of a signature mostly fits, the others are seen.
 FITTING = {
     "dict": ["dict", "its dict"],
     "other dict": ["its dict", "other order"],
-    "alone": ["alone"],
-    "deep": ["deep"],
+    "deep": ["deep", "deep in its dict"],
+    **{name: ["alone"] for name in SIGNATURES if name.startswith("alone")},
 }
 
 

@@ -170,7 +170,7 @@ class _Leaf:
             (kind,) = kinds
             if kind is np.ndarray and self._are_fit(leaves):
                 return leaves
-            if self._is_scalar and kind is self._plain and kind is not int:
+            if self._may_be_scalar and kind is self._plain and kind is not int:
                 return leaves
         if self._may_be_scalar and isinstance(self._dtype, np.dtype):
             if kinds == {int} and self._dtype.kind in "iuf":
@@ -199,7 +199,7 @@ class _Leaf:
         if kind is np.ndarray:
             if leaf.dtype == self._dtype and leaf.ndim and (self._is_fixed and leaf.shape == self._spec.shape):
                 return leaf
-        elif kind is self._plain and self._is_scalar and kind is not int:
+        elif kind is self._plain and self._may_be_scalar and kind is not int:
             return leaf
         fitted = self._convert(leaf)
         shape = fitted.shape if isinstance(fitted, np.ndarray) else ()
