@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.laws.running import in_blocks_of
+from tests.laws.running import Alone, AlwaysAhead, Restless, Way, in_blocks_of, running
 
 import headrace as hr
 from headrace.machine import Share
@@ -287,3 +287,14 @@ def test_an_iterator_that_was_closed_or_resumed_in_the_middle_keeps_the_bound(ca
         iterator.load_state_dict(state)
         assert [next(iterator) for _ in range(20)] == [4, 5, 6, 7, 8, *range(9), 0, 1, 2, 3, 4, 5]
     assert f.most <= calls
+
+
+@pytest.mark.parametrize("concurrency", [Alone, Restless])
+def test_calls_in_the_threads_that_read_count_with_those_in_workers(concurrency: type[Alone | Restless]) -> None:
+    f = Counted(1, meets=False)
+    one = hr.Dataset.range(ELEMENTS).map(f, num_parallel_calls=hr.AUTOTUNE)
+    both = hr.Dataset.zip((one.prefetch(3), one.prefetch(3)))
+    way = Way(hr.Options(num_workers=1), block_sizes=(1,), overlap=AlwaysAhead, concurrency=concurrency)
+    with running(both, way) as iterator:
+        assert list(iterator) == [(number, number) for number in range(ELEMENTS)]
+    assert f.most == 1
