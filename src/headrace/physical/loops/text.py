@@ -30,7 +30,7 @@ from headrace.frozen import frozen
 from headrace.observe.frames import reaches
 from headrace.ownership import read_only
 from headrace.physical.loops.conditions import Conditions, conditions_of_row
-from headrace.physical.loops.forms import PLAIN, Form, TupleForm, can_be_changed, ids_of, kinds_of
+from headrace.physical.loops.forms import PLAIN, ArrayForm, Form, TupleForm, can_be_changed, ids_of, kinds_of
 from headrace.semantics.calls import is_true, packed
 from headrace.taking import COUNTS, owned
 
@@ -288,14 +288,33 @@ class _Writer:
         seen = self._variable
         if not (self._head.is_fixed if self._form is None else not can_be_changed(self._form)):
             is_given = link == 0 and not self._only_filters
-            self._add(link, f"seen = {'next_seen()' if is_given else f'read_only({seen})'}")
-            seen = "seen"
-        self._add(link, f"answer = {self._call(link, seen)}")
-        if seen == "seen":
-            self._add(link, "seen = None")  # its arrays are views of the element's, which others would seem to have
+            views: list[str] = []
+            if is_given:
+                shown = "next_seen()"
+            elif self._form is not None and _has_only_arrays(self._form):
+                shown = self._read_only(link, seen, self._form, views)
+            else:
+                shown = f"read_only({seen})"
+            self._add(link, f"seen = {shown}")
+            seen = " = ".join(["seen", *views])
+        self._add(link, f"answer = {self._call(link, 'seen' if seen != self._variable else seen)}")
+        if seen != self._variable:
+            self._add(link, f"{seen} = None")  # its arrays are views of the element's, which others would seem to have
         self._add(link, "if answer is not True and (answer is False or not truth(answer)):")
         self._add(link, f"d{link} += 1", deeper=1)
         self._add(link, "continue", deeper=1)
+
+    def _read_only(self, link: int, expression: str, form: Form, views: list[str]) -> str:
+        """Returns what gives a part as a filter sees it, after lines that make views of its arrays."""
+        if isinstance(form, ArrayForm):
+            views.append(f"v{len(views)}")
+            self._add(link, f"{views[-1]} = {expression}.view()")
+            self._add(link, f"{views[-1]}.setflags(write=False)")
+            return views[-1]
+        if not isinstance(form, TupleForm) or not can_be_changed(form):
+            return expression
+        parts = [self._read_only(link, f"{expression}[{index}]", part, views) for index, part in enumerate(form.parts)]
+        return f"({''.join(f'{part}, ' for part in parts)})"
 
     def _enumerate(self, link: int) -> None:
         self._tie(link)
@@ -316,3 +335,10 @@ class _Writer:
             self._add(last, f"append({self._variable})")
         if self._filters:
             self._add(last, "keep(index)")
+
+
+def _has_only_arrays(form: Form) -> bool:
+    """Returns whether all that can be changed in elements of this form are arrays in plain tuples."""
+    if isinstance(form, TupleForm) and form.kind is tuple:
+        return all(map(_has_only_arrays, form.parts))
+    return isinstance(form, ArrayForm) or not can_be_changed(form)

@@ -640,6 +640,33 @@ def test_a_view_of_memory_that_is_no_arrays_is_copied(policy: LoopPolicy) -> Non
     assert [array.tolist() for array in made] == [[n] * 4 for n in range(30)]
 
 
+@each_policy
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: np.full(2, n),
+        lambda n: (np.full(2, n), n),
+        lambda n: (n, (np.full(2, n), "x"), {"a": np.full(2, n)}),
+        lambda n: {"a": (np.full(2, n), n)},
+    ],
+    ids=["an array", "a tuple", "a tuple with a dict", "a dict"],
+)
+def test_a_filter_sees_what_it_cannot_change_and_the_element_goes_on_writable(
+    make: Callable[[int], Any], policy: LoopPolicy
+) -> None:
+    seen: list[np.ndarray] = []
+
+    def looks(*row: Any) -> bool:
+        seen.extend(arrays_in(row))
+        return True
+
+    made, _, _ = through(Chain([mapped(make), kept(looks)], policy), range(60))
+    assert len(seen) >= 60
+    assert not any(array.flags.writeable for array in seen)
+    assert all(array.flags.writeable for row in made for array in arrays_in(row))
+    assert [int(arrays_in(row)[0][0]) for row in made] == list(range(60))
+
+
 def test_what_filters_and_objects_had_of_an_array_is_let_go() -> None:
     chains: list[list[Map | Filter | Enumerate]] = [
         [mapped(lambda x: (np.full(2, x), x)), kept(lambda *_: True), mapped(lambda array, x: {"a": array, "x": x})],
