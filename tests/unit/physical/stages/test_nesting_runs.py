@@ -76,3 +76,13 @@ def test_groups_of_which_each_is_a_source_of_its_own_length_are_as_each_by_itsel
     assert_same(history(dataset, REFERENCE, limit=60)[0], expected)
     for count, state in enumerate(states[:12]):
         assert_same(expected[count:], resumed(dataset, state, AT_ONCE, limit=60 - count))
+
+
+@pytest.mark.parametrize("name", ["ranges of several lengths", "texts", "dicts", "pairs", "one many times"])
+def test_an_error_names_the_element_and_the_dataset_that_it_lies_in(name: str) -> None:
+    def fails(*element: Any) -> int:
+        raise ValueError(len(element))
+
+    dataset = hr.Dataset.range(6).flat_map(FUNCTIONS[name]).map(fails)
+    expected = history(dataset, REFERENCE, limit=20)[0]
+    assert_same(expected, history(dataset, AT_ONCE, limit=20)[0])
