@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -40,7 +39,7 @@ class FetchMany(Vectorized):
     def __init__(self, source: Any) -> None:
         super().__init__(source.__getitems__)
 
-    def __call__(self, numbers: np.ndarray) -> Sequence[Element]:
+    def __call__(self, numbers: np.ndarray) -> list[Element]:
         return [_as_element(element) for element in self.func(numbers.tolist())]
 
     def __headrace_fingerprint__(self) -> Any:

@@ -51,10 +51,15 @@ def call_whole(function: Vectorized, payload: Payload) -> Columns | Rows:
 
 def _fetched(function: FetchMany, indices: Columns) -> Rows:
     elements = function(indices.arrays[0])
-    elements = owned(elements)
     if len(elements) != len(indices):
         raise InvalidArgumentError(f"__getitems__ was asked for {len(indices)} elements, and gave {len(elements)}")
-    return Rows(list(elements))
+    rows = []
+    elements.reverse()
+    while elements:
+        element = elements.pop()  # out of the list, which is ours, so that who has it is counted as for a single one
+        element = owned(element)
+        rows.append(element)
+    return Rows(rows)
 
 
 def _shown(leaf: Any) -> str:

@@ -190,3 +190,33 @@ def test_a_mask_is_not_lost_in_slices_without_a_word(tensors: Any, message: str)
 
 def test_slices_of_a_masked_array_without_a_mask_are_those_of_its_data() -> None:
     assert same(list(hr.Dataset.from_tensor_slices(MASKED.filled(0).view(np.ma.MaskedArray))), list(MASKED.filled(0)))
+
+
+class KeepingMany:
+    """Gives many elements at once that it keeps, two of which have an array in common."""
+
+    def __init__(self) -> None:
+        shared = np.zeros(2)
+        self.kept: list[dict[str, Any]] = [{"x": np.full(2, n), "n": n} for n in range(4)]
+        self.kept += [{"x": shared, "n": 4}, {"x": shared, "n": 5}]
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.kept[index]
+
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        return [self.kept[index] for index in indices]
+
+
+@pytest.mark.parametrize("executor", ["inline", "thread"])
+def test_what_a_source_of_many_keeps_nobody_changes(executor: Any) -> None:
+    source = KeepingMany()
+    dataset = hr.Dataset.source(source).with_options(hr.Options(executor=executor))
+    given = list(dataset)
+    for row in given:
+        row["x"][...] = row["n"] + 10
+    assert [row["x"].tolist() for row in given] == [[n + 10] * 2 for n in range(6)]
+    assert [row["x"].tolist() for row in source.kept] == [[0, 0], [1, 1], [2, 2], [3, 3], [0, 0], [0, 0]]
+    assert [row["n"] for row in dataset] == list(range(6))
