@@ -24,5 +24,8 @@ class MonotonicClock:
 
     now_s = staticmethod(time.perf_counter)
 
+    def __repr__(self) -> str:
+        return "MonotonicClock()"
+
 
 MONOTONIC: Final[Clock] = MonotonicClock()

@@ -55,6 +55,7 @@ class ConcurrencyTuner:
         self._settled: int | None = None  # the better way; None before both were tried
         # Of the latest tasks of each way: from when to when, and how many elements.
         self._tasks: dict[int, deque[_Task]] = {way: deque() for way in (1, most)}
+        self._most_made = 0  # elements at once in the thread that reads, as long as nothing is settled
         self._alone_s = 0.0  # work before the other way is tried first
         self._long_ones = 0  # in a row, since it began
         self._confirms_s: float | None = None  # what an element took alone, while that is looked at once more
@@ -71,10 +72,13 @@ class ConcurrencyTuner:
         """How many elements to make at once in the thread that reads; None: as many as it asks for, as they are known to be cheap."""
         if not self.is_trying:
             return None
-        if not self._tasks[1]:
+        tasks = self._tasks[1]
+        if not tasks:
             return 1
-        start_s, end_s, elements = self._tasks[1][-1]
-        return max(1, min(elements * _GROWTH, int(_SHORT_S * elements / max(end_s - start_s, 1e-9))))
+        # Who reads may ask for one element to complete a batch, and for many next: that one says nothing about those.
+        many = max(tasks[-1][2], self._most_made)
+        seconds, elements = sum(end_s - start_s for start_s, end_s, _ in tasks), sum(made for _, _, made in tasks)
+        return max(1, min(many * _GROWTH, int(_SHORT_S * elements / max(seconds, 1e-9))))
 
     def observe(self, elements: int, start_s: float, end_s: float, beside: int) -> None:
         """Learns from a task.
@@ -88,6 +92,8 @@ class ConcurrencyTuner:
         if self._most == 1 or beside != self.now:
             return  # it was given when the other way was gone
         tasks, seconds = self._tasks[beside], end_s - start_s
+        if beside == 1:
+            self._most_made = max(self._most_made, elements)
         tasks.append((start_s, end_s, elements))
         if self._settled == beside:
             if len(tasks) > _TOLD_BY * beside:

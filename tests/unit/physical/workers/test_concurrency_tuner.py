@@ -166,3 +166,12 @@ def test_batches_are_the_same_however_often_it_changes_its_mind(
     assert_same(elements_of(dataset, limit=200), elements)
     for number, state in enumerate(states):
         assert_same(elements[number:], resumed(dataset, state, restless, limit=200))
+
+
+def test_one_element_that_completes_a_batch_does_not_make_the_next_ones_few() -> None:
+    tuner = ConcurrencyTuner(2)
+    now_s = 0.0
+    for elements in (1, 4, 16, 64, 1):
+        tuner.observe(elements, now_s, now_s + elements * 1e-7, 1)
+        now_s += 1e-3
+    assert tuner.most_here == 256
