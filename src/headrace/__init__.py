@@ -15,7 +15,7 @@ from headrace.ragged import RaggedTensor
 from headrace.tensor_spec import DatasetSpec, TensorSpec
 
 if TYPE_CHECKING:
-    from headrace import audio, image, io, queue, train
+    from headrace import audio, image, io, queue, ranks, train
     from headrace.dataset import (
         ArrowDataset,
         CsvDataset,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         TFRecordDataset,
     )
     from headrace.iterator import DatasetIterator, NumpyIterator
+    from headrace.iterator.merging import merge_states
 
 __all__ = [
     "AUTOTUNE",
@@ -56,8 +57,10 @@ __all__ = [
     "fingerprint",
     "image",
     "io",
+    "merge_states",
     "one_hot",
     "queue",
+    "ranks",
     "train",
     "vectorized",
 ]
@@ -65,7 +68,7 @@ __all__ = [
 __version__ = "0.1.0.dev0"
 
 
-_MODULES = ("audio", "image", "io", "queue", "train")
+_MODULES = ("audio", "image", "io", "queue", "ranks", "train")
 
 if not TYPE_CHECKING:  # a type checker would take it for a promise that there is any name
 
@@ -75,6 +78,8 @@ if not TYPE_CHECKING:  # a type checker would take it for a promise that there i
 
         if name in _MODULES:
             return importlib.import_module(f"headrace.{name}")
+        if name == "merge_states":
+            return importlib.import_module("headrace.iterator.merging").merge_states
         if name in {"DatasetIterator", "NumpyIterator"}:
             return getattr(importlib.import_module("headrace.iterator"), name)
         if name in dataset.FORMATS:

@@ -32,6 +32,7 @@ from headrace.physical.workers.gates import Gates, bounds_of
 from headrace.plan.buffering import Prefetch, WithOptions
 from headrace.plan.by_number import numbers_first
 from headrace.plan.combining import Zip
+from headrace.plan.dealt import dealing_of
 from headrace.plan.depth import make_room
 from headrace.plan.elementwise import Enumerate
 from headrace.plan.grouping import Batch, Unbatch
@@ -50,6 +51,11 @@ __all__ = ["Run", "may_hang", "physical_plan"]
 
 def physical_plan(plan: Node, options: Options, policy: RunPolicy = USUAL) -> Node:
     """Returns the plan as it will run."""
+    if dealing_of(plan) is not None:
+        from headrace.plan.dealing_ranks import dealt  # what few plans need
+        from headrace.ranks import current
+
+        plan = dealt(plan, current(options.rank, options.world_size))
     plan = numbers_first(plan)
     return plan if options.optimize is False or options.executor == "inline" else optimized(plan, policy.rules)
 

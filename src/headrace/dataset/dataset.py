@@ -14,6 +14,7 @@ import numpy as np
 from headrace.dataset.buffering import Buffering
 from headrace.dataset.combining import Combining
 from headrace.dataset.consuming import Consuming
+from headrace.dataset.dealing import Dealing
 from headrace.dataset.elementwise import Elementwise
 from headrace.dataset.feeding import Feeding
 from headrace.dataset.grouping import Grouping
@@ -57,6 +58,7 @@ class Dataset(
     Combining,
     Nesting,
     Grouping,
+    Dealing,
     Windowing,
     Packing,
     Mixing,

@@ -21,7 +21,7 @@ from typing import Any
 from headrace import exiting
 from headrace.errors import HeadraceError, InvalidArgumentError, OutOfRangeError
 from headrace.plan.buffering import Cache, WithOptions
-from headrace.plan.grouping import Unbatch
+from headrace.plan.grouping import Batch, Unbatch
 from headrace.plan.looking import Known, Noted, Tap
 from headrace.plan.mixing import Mixture, RejectionResample
 from headrace.plan.nesting import FlatMap
@@ -86,9 +86,11 @@ class _Look:
         """Returns the node with a tap after it, and after all that it reads."""
         taps = [self._tapped(child) for child in node.inputs]
         noted = self._noted.setdefault(id(node), Noted(tuple(tap.noted for tap in taps)))
-        inner = node.with_inputs(tuple(taps)) if taps else node
+        inner = node.with_inputs(tuple(taps)) if taps and not node.deals else node
         if isinstance(inner, Cache) and inner.store.cached is None:  # which would begin to fill it
             inner = taps[0]
+        elif node.deals:  # whose size no look tells
+            inner = Batch(input=taps[0], batch_size=1)
         elif isinstance(inner, FlatMap):
             inner = dataclasses.replace(inner, function=noted.noting(inner.function))
         elif isinstance(inner, GroupByWindow):

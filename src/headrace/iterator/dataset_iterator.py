@@ -19,6 +19,7 @@ import operator
 import sys
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
@@ -27,11 +28,12 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
 from headrace.engine import Run
 from headrace.errors import FailedPreconditionError, HeadraceError, InternalError, OutOfRangeError
-from headrace.iterator.saved_state import RunStart
+from headrace.iterator.saved_state import Earlier, RunStart
 from headrace.observe.meter import IteratorStats
 from headrace.observe.stalls import Stall
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.plan.buffering import options_of
+from headrace.plan.dealt import dealing_of
 from headrace.plan.node import Node
 from headrace.plan.randomness import continue_after_epoch
 from headrace.structure import Element
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
     from headrace.plan.fingerprint import Fingerprint
 
 __all__ = ["DatasetIterator"]
+
+# How far back a rank's state reaches, for ranks that were stopped at different steps.
+_STEPS_BACK: Final = 8
 
 
 class _Phase(enum.IntEnum):
@@ -130,6 +135,10 @@ class DatasetIterator:
         self._cursor: Cursor | None = None  # before the first element of the block, or after the last failure
         self._delivered_before = 0  # elements before the block
         self._pace = policy.pace()
+        # Where it stood before the latest blocks, for ranks that were stopped at different steps.
+        self._earlier: deque[tuple[Cursor | None, int, int]] | None = (
+            deque(maxlen=_STEPS_BACK) if dealing_of(plan) is not None else None
+        )
 
     # ------------------------------------------------------------- delivering
 
@@ -210,6 +219,8 @@ class DatasetIterator:
         self._wait_s += waited_s
         length, fresh = len(rows), iter(rows)
         self._pace.observe(length, waited_s, block.payload.nbytes)
+        if self._earlier is not None:
+            self._earlier.append((self._cursor, self._delivered_before, self._block_length))
         self._delivered_before += self._block_length  # no call from here on, as above
         self._rows, self._block_length, self._cursor = fresh, length, block.cursor
         for element in fresh:
@@ -261,7 +272,9 @@ class DatasetIterator:
         """
         delivered = self._block_length - operator.length_hint(self._rows)
         count = self._start.delivered + self._delivered_before + delivered
-        bookmark = functools.partial(self._state_at, self._start, self._cursor, delivered, count)
+        bookmark = functools.partial(
+            self._state_at, self._start, self._cursor, delivered, count, self._some_steps_before(delivered)
+        )
         if self._options.executor == "inline":  # its one cursor is always where the stream is now
             try:
                 state = bookmark()
@@ -271,8 +284,21 @@ class DatasetIterator:
             return lambda: state
         return bookmark
 
-    def _state_at(self, start: RunStart, cursor: Cursor | None, delivered: int, count: int) -> dict[str, Any]:
-        return start.state(self._identity(), cursor, delivered, count)
+    def _some_steps_before(self, delivered: int) -> Earlier | None:
+        """Returns a position some steps before the present one, in a plan that is dealt to ranks."""
+        if self._earlier is None or self._options.executor == "inline":  # whose cursor knows the present alone
+            return None
+        count = max(0, self._delivered_before + delivered - _STEPS_BACK)
+        for cursor, before, length in [*self._earlier, (self._cursor, self._delivered_before, delivered)]:
+            if before + length >= count:
+                steps = max(0, count - before)
+                return cursor, steps
+        return None
+
+    def _state_at(
+        self, start: RunStart, cursor: Cursor | None, delivered: int, count: int, earlier: Earlier | None
+    ) -> dict[str, Any]:
+        return start.state(self._identity(), cursor, delivered, count, earlier)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continues where the iterator that gave the state stood.
@@ -290,6 +316,8 @@ class DatasetIterator:
         self._start = start
         self._rows, self._block_length, self._cursor, self._delivered_before = iter(()), 0, None, 0
         self._pace = self._policy.pace()
+        if self._earlier is not None:
+            self._earlier.clear()
         with self._turning:
             self._phase = _NEXT[self._phase, LOAD]
         continue_after_epoch(start.plan, start.epoch)

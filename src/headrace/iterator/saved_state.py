@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from headrace.blocks.cursor import Cursor, State
 from headrace.blocks.deep_states import in_pieces, whole
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
+from headrace.plan.dealt import dealing_of
 from headrace.plan.node import Node
 from headrace.plan.options import Options
 from headrace.plan.randomness import claim_epoch
@@ -24,9 +25,10 @@ from headrace.semantics.generator_runs import OwnState
 from headrace.semantics.run_context import Seeds
 
 if TYPE_CHECKING:
+    from headrace.iterator.rank_states import RankStates
     from headrace.plan.fingerprint import Fingerprint
 
-__all__ = ["STATE_VERSION", "RunStart", "checksum"]
+__all__ = ["STATE_VERSION", "Earlier", "RunStart", "check_whole", "checksum"]
 
 STATE_VERSION: Final = 1
 
@@ -42,6 +44,7 @@ class RunStart:
         fillings: what its caches give, which the run goes on to decide.
         position: of the stages; None at the first element.
         delivered: how many elements were delivered before.
+        ranks: what the states say of a plan that is dealt to ranks.
     """
 
     plan: Node
@@ -50,13 +53,17 @@ class RunStart:
     fillings: Fillings = dataclasses.field(default_factory=Fillings)
     position: State | None = None
     delivered: int = 0
+    ranks: RankStates | None = None
 
     @classmethod
     def first(cls, built: Node, options: Options, *, counts: bool) -> Self:
         """Returns the start of a new epoch of the plan, or, where it ``counts`` for nothing, of the first once more."""
-        seeds = Seeds.of(built, seed=options.seed, entropy=int.from_bytes(os.urandom(7), "big"))
+        ranks = _rank_states(built, options)
+        seeds = None if ranks is None else ranks.seeds(built, options)
+        if seeds is None:
+            seeds = Seeds.of(built, seed=options.seed, entropy=int.from_bytes(os.urandom(7), "big"))
         plan = with_keys_of_run(built, seeds, options)
-        return cls(plan=plan, epoch=claim_epoch(built) if counts else 0, seeds=seeds)
+        return cls(plan=plan, epoch=claim_epoch(built) if counts else 0, seeds=seeds, ranks=ranks)
 
     @classmethod
     def saved(cls, state: dict[str, Any], built: Node, options: Options, identity: Callable[[], Fingerprint]) -> Self:
@@ -71,27 +78,39 @@ class RunStart:
                 raise InvalidArgumentError(message)
             identity().check(state["fingerprint"])
             state = _plain(state)
-            if state["checksum"] != checksum({key: state[key] for key in state if key != "checksum"}):
-                raise InvalidArgumentError("the state is damaged: its checksum does not fit")
+            check_whole(state)
             seeds = Seeds.restored(built, drawn=state["seeds"], entropy=state["entropy"])
             plan = with_keys_of_run(built, seeds, options)
+            ranks = _rank_states(built, options)
             return cls(
                 plan=plan,
                 epoch=state["epoch"],
                 seeds=seeds,
                 fillings=Fillings.restored(plan, state.get("caches")),
-                position=whole(state["position"], state.get("deeper", [])),
+                position=_position(state, ranks),
                 delivered=state["delivered"],
+                ranks=ranks,
             )
         except InvalidArgumentError:
             raise
         except (LookupError, TypeError, ValueError) as error:
             raise InvalidArgumentError(f"this is no state of an iterator: {type(error).__name__}: {error}") from error
 
-    def state(self, identity: Fingerprint, cursor: Cursor | None, delivered: int, count: int) -> dict[str, Any]:
-        """Returns the state of the run some elements after a cursor, or after its start, with ``count`` delivered in all."""
+    def state(
+        self, identity: Fingerprint, cursor: Cursor | None, delivered: int, count: int, earlier: Earlier | None = None
+    ) -> dict[str, Any]:
+        """Returns the state of the run some elements after a cursor, or after its start, with ``count`` delivered in all.
+
+        Args:
+            identity: of the plan.
+            cursor: the position; None is the start.
+            delivered: how many elements after it.
+            count: how many elements were delivered in all.
+            earlier: a position some steps before, for ranks that were stopped at different ones.
+        """
         caches = self.fillings.state(self.plan, self.seeds, (self.epoch,))
-        position, deeper = in_pieces(cursor.advance(delivered).state() if cursor is not None else self.position)
+        position = self._positioned(cursor, delivered)
+        before = None if earlier is None else self._positioned(*earlier)
         state = _plain(
             {
                 "version": STATE_VERSION,
@@ -101,11 +120,49 @@ class RunStart:
                 "seeds": self.seeds.listed(self.plan),
                 "delivered": count,
                 **({} if caches is None else {"caches": caches}),
-                "position": position,
-                **({"deeper": deeper} if deeper else {}),
+                **(_of_one(position) if self.ranks is None else self.ranks.written(position, before)),
             }
         )
         return {**state, "checksum": checksum(state)}
+
+    def _positioned(self, cursor: Cursor | None, delivered: int) -> State | None:
+        return cursor.advance(delivered).state() if cursor is not None else self.position
+
+
+# A position some elements after a cursor; None is the start.
+Earlier = tuple[Cursor | None, int]
+
+
+def _rank_states(built: Node, options: Options) -> RankStates | None:
+    """Returns what is said of the ranks of a job; None of a plan that is not dealt to them."""
+    dealing = dealing_of(built)
+    if dealing is None:
+        return None
+    from headrace.iterator.rank_states import RankStates  # what few plans need
+
+    return RankStates.of(dealing, options)
+
+
+def _of_one(position: State | None) -> dict[str, Any]:
+    tree, deeper = in_pieces(position)
+    return {"position": tree, **({"deeper": deeper} if deeper else {})}
+
+
+def _position(state: dict[str, Any], ranks: RankStates | None) -> State | None:
+    """Returns the position that a state is of."""
+    if ranks is not None:
+        return ranks.position(state)
+    return whole(state["position"], state.get("deeper", []))  # type: ignore[no-any-return]
+
+
+def check_whole(state: Mapping[str, Any]) -> None:
+    """Refuses a state that is not as it was written.
+
+    Raises:
+        InvalidArgumentError: its checksum does not fit.
+    """
+    if state["checksum"] != checksum({key: state[key] for key in state if key != "checksum"}):
+        raise InvalidArgumentError("the state is damaged: its checksum does not fit")
 
 
 def checksum(plain: dict[str, Any]) -> str:

@@ -11,24 +11,26 @@ import importlib
 from typing import Final
 
 from headrace.blocks.cursor import State
-from headrace.errors import InternalError
 from headrace.physical.context import StageContext
 from headrace.physical.stage import Stage
 from headrace.plan.cases import cases
 from headrace.plan.node import Node
+from headrace.semantics.failures import not_run
 
 __all__ = ["is_ordered", "lower", "modules_of"]
 
 
 # Families of operations that have stages, in the module of their name.
 _FAMILIES: Final = frozenset({
-    "buffering", "combining", "elementwise", "files", "grouping", "mixing", "nesting", "packing", "querying", "sequencing", "shuffling",
+    "buffering", "combining", "dealing", "elementwise", "files", "grouping", "mixing", "nesting", "packing", "querying", "sequencing", "shuffling",
     "skipping", "sources", "stateful", "storing", "windowing",
 })  # fmt: skip
 # Operations whose stages stand in a module of their own.
 _ELSEWHERE: Final = {
     "Concatenate": "sequencing_turns",
     "CyclingBatch": "grouping_rebatch",
+    "DealtStreams": "dealing_streams",
+    "Filling": "dealing_filling",
     "FromGenerator": "sources_generator",
     "GroupByWindow": "windowing_groups",
     "RejectionResample": "mixing_resample",
@@ -54,7 +56,7 @@ def _import_stages(kind: type[Node]) -> None:
 @cases(learn=_import_stages)
 def lower(node: Node, state: State | None, context: StageContext) -> Stage:
     """Makes the stage of a node and of all that it reads, at the position that the state says."""
-    raise InternalError(f"no stage is known for {type(node).__name__}")
+    raise not_run(node)
 
 
 def is_ordered(deterministic: bool | None, context: StageContext) -> bool:

@@ -33,6 +33,8 @@ class Stage:
 
     # True where a pull only moves indices, so that a large limit costs nothing.
     by_index = False
+    # True where what it gives is numbers until somebody looks: to read some thousand and drop most costs little.
+    is_numbers = False
     # It gives multiples of this many elements, also where fewer are asked for.
     granularity = 1
     # How many elements to ask for first, when nobody has measured yet what one costs.

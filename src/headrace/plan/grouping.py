@@ -29,6 +29,8 @@ class Batch(UnaryNode):
 
     op: ClassVar[str] = "batch"
     tuning: ClassVar[frozenset[str]] = frozenset({"num_parallel_calls", "deterministic"})
+    # Whether a remainder in which an element failed is dropped like any other, where remainders are.
+    drops_failed: ClassVar[bool] = False
     batch_size: int
     drop_remainder: bool = False
     num_parallel_calls: int | None = None

@@ -61,6 +61,8 @@ class Node(Remembering):
     opens_plans: ClassVar[bool] = False
     # Whether its spec is found by a look at all elements.
     spec_is_of_elements: ClassVar[bool] = False
+    # Whether it deals what it reads to the ranks of a job.
+    deals: ClassVar[bool] = False
 
     name: str | None = None
     # What was written, whatever rules make of it: nodes that were changed or copied are still this operation.

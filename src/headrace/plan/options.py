@@ -42,6 +42,10 @@ class Options:
             wait: each function that runs, its element, and the line where it is (the guide shows one under *When nothing comes*).
             30 by default; 0 is never.
 
+        rank: which of the processes of a job this one is, from 0 on, for ``distributed_batch``; by default what ``hr.ranks.current()``
+            finds out.
+        world_size: how many processes the job has.
+
     Raises:
         InvalidArgumentError: a number is not positive, or the executor is unknown.
         TypeError: a value is of the wrong type.
@@ -61,19 +65,23 @@ class Options:
     optimize: bool | None = None
     max_failures: int | None = None
     stall_warning_s: float | None = None
+    rank: int | None = None
+    world_size: int | None = None
 
     def __post_init__(self) -> None:
         for field in ("deterministic", "optimize"):
             self._check(field, bool)
-        for field in ("seed", "num_workers", "ram_budget", "max_failures"):
+        for field in ("seed", "num_workers", "ram_budget", "max_failures", "rank", "world_size"):
             self._check(field, int)
-        for field in ("num_workers", "ram_budget"):
+        for field in ("num_workers", "ram_budget", "world_size"):
             value = getattr(self, field)
             if value is not None and value < 1:
                 message = f"Options.{field} must be at least 1, not {value}"
                 raise InvalidArgumentError(message)
         if self.max_failures is not None and self.max_failures < 0:
             raise InvalidArgumentError(f"Options.max_failures must be at least 0, not {self.max_failures}")
+        if self.rank is not None and self.rank < 0:
+            raise InvalidArgumentError(f"Options.rank must be at least 0, not {self.rank}")
         self._check_seconds()
         self._check("executor", str)
         if self.executor is not None and self.executor not in EXECUTORS:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from headrace.errors import DataError, DataLossError, HeadraceError, said
+from headrace.errors import DataError, DataLossError, HeadraceError, InternalError, InvalidArgumentError, said
+from headrace.plan.node import Node
 
-__all__ = ["as_element_error", "input_changed", "inside_element"]
+__all__ = ["as_element_error", "input_changed", "inside_element", "not_run"]
 
 
 def as_element_error(error: BaseException, *, stage: str, origin: str | None) -> HeadraceError:
@@ -30,3 +31,13 @@ def input_changed(label: str, origin: str | None = None) -> DataLossError:
         "the input is not the one that had been read: the data changed since the state was saved; begin without it"
     )
     return DataLossError(message, stage=label, origin=origin)
+
+
+def not_run(node: Node) -> HeadraceError:
+    """Makes the error of an operation that does not stand where it can run."""
+    if node.deals:
+        return InvalidArgumentError(
+            "a dataset that a function makes cannot be dealt to ranks: put it after the operation that calls the function",
+            stage=node.label,
+        )
+    return InternalError(f"nobody knows how to run {type(node).__name__}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from headrace.blocks.cursor import State
 from headrace.caching.store import Filled
+from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.plan.buffering import Cache
@@ -23,6 +24,11 @@ from headrace.semantics.shared_order import warn_of_own_order
 
 __all__ = ["RunContext", "Seeds", "SomeContext"]
 
+_NO_SEED: Final = (
+    "a random operation of a plan that is dealt to ranks has no seed, so that every rank would draw numbers of its own: give it "
+    "seed=, or all of them .with_options(Options(seed=…)), or initialise torch.distributed or JAX first, by which rank 0 tells the others"
+)
+
 
 @frozen
 class Seeds:
@@ -31,12 +37,14 @@ class Seeds:
     Attributes:
         drawn: the seeds of operations that were given none, by their entropy.
         entropy: what operations inside functions draw theirs from.
+        are_needed: whether a random operation without a seed must be refused, because each rank would draw its own numbers.
         are_given: whether they follow from ``Options(seed=)`` or a state, and so may be the same in several processes.
     """
 
     drawn: dict[int, int]
     entropy: int
     are_given: bool = False
+    are_needed: bool = False
 
     @classmethod
     def of(cls, plan: Node, *, seed: int | None, entropy: int) -> Seeds:
@@ -57,7 +65,7 @@ class Seeds:
         """Returns the seeds with which a cache was filled."""
         drawn = dict(zip(node.above.unseeded, filled.seeds, strict=False))
         entropy = self.entropy if filled.entropy is None else filled.entropy
-        return Seeds(self.drawn | drawn, entropy, self.are_given)
+        return dataclasses.replace(self, drawn=self.drawn | drawn, entropy=entropy)
 
     def within(self, plan: Node) -> Seeds:
         """Returns the seeds for a plan that a function made."""
@@ -65,10 +73,16 @@ class Seeds:
         if not unseeded:
             return self
         fresh = {found.entropy: derived_seed(self.entropy, index) for index, found in enumerate(unseeded)}
-        return Seeds(self.drawn | fresh, self.entropy, self.are_given)
+        return dataclasses.replace(self, drawn=self.drawn | fresh)
 
     def seed_of(self, randomness: Randomness) -> int:
-        """Returns the seed of one random operation."""
+        """Returns the seed of one random operation.
+
+        Raises:
+            InvalidArgumentError: it has none, and would draw other numbers on every rank.
+        """
+        if self.are_needed and randomness.seed is None:
+            raise InvalidArgumentError(_NO_SEED)
         return self.drawn[randomness.entropy] if randomness.seed is None else randomness.seed
 
     def listed(self, plan: Node) -> list[int]:
@@ -99,6 +113,7 @@ class RunContext:
         sharded_by: the shard that takes its part of what comes from here, if there is one.
         fillings: what each cache gives in this run.
         options: of the whole plan, which hold for the plans that functions make too.
+        stream: the stream of a dealt plan that this is; None in front of the dealing and behind it.
     """
 
     seeds: Seeds
@@ -111,6 +126,15 @@ class RunContext:
     sharded_by: Shard | None = None
     fillings: Fillings = dataclasses.field(default_factory=Fillings)
     options: Options = dataclasses.field(default_factory=Options)
+    stream: int | None = None
+
+    def for_stream(self, stream: int) -> Self:
+        """Returns the context of one stream of a plan that is dealt to ranks: what is random there is its own."""
+        return dataclasses.replace(self, stream=stream)
+
+    def of_all_streams(self) -> Self:
+        """Returns the context of what all streams read alike."""
+        return dataclasses.replace(self, stream=None)
 
     def for_repeat(self, turn: int) -> Self:
         """Returns the context of one turn of a repeat."""
@@ -137,6 +161,7 @@ class RunContext:
             epoch=filled.epoch,
             seeds=self.seeds.filling(node, filled),
             fillings=self.fillings.above(node, filled),
+            stream=None,  # streams that read the same cache read the same
         )
 
     def pin(self, node: Cache, state: State | None) -> Pin:
@@ -171,7 +196,9 @@ class RunContext:
 
     def key(self, randomness: Randomness, *, each_epoch: bool = True) -> Key:
         """Returns the random stream of one operation in this epoch, or in all of them."""
-        return Key(self.seeds.seed_of(randomness), self.epoch if each_epoch else ())
+        seed = self.seeds.seed_of(randomness)
+        path = self.epoch if each_epoch else ()
+        return Key(seed if self.stream is None else derived_seed(seed, self.stream), path)
 
     def expect_one_order(self, drawing: Node) -> None:
         """Warns where the node draws which elements come, or in what order, and other processes of a shard draw others."""

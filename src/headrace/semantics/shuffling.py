@@ -12,6 +12,7 @@ second part alone: one permutation.
 
 from __future__ import annotations
 
+import weakref
 from typing import Final
 
 import numpy as np
@@ -38,9 +39,18 @@ def draws(key: Key, start: int, count: int, size: int) -> np.ndarray:
     return random_indices(key.child(0), start, count, size)
 
 
+# Orders that somebody holds: each stream of a dealt plan reads the same one, and to draw it anew takes as long as to read it.
+_orders: Final[weakref.WeakValueDictionary[tuple[Key, int], np.ndarray]] = weakref.WeakValueDictionary()
+
+
 def drain_order(key: Key, size: int) -> np.ndarray:
-    """Returns the order in which what is left in the slots comes out (int64)."""
-    return permutation(key.child(1), size)
+    """Returns the order in which what is left in the slots comes out (int64, read-only)."""
+    order = _orders.get((key, size))
+    if order is None:
+        order = permutation(key.child(1), size)
+        order.flags.writeable = False
+        _orders[key, size] = order
+    return order
 
 
 def content(key: Key, outputs: int, size: int) -> np.ndarray:

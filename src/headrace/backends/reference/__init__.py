@@ -10,6 +10,7 @@ from __future__ import annotations
 from headrace.backends.reference import (
     buffering,
     combining,
+    dealing,
     elementwise,
     files,
     grouping,
@@ -31,6 +32,7 @@ from headrace.backends.reference.dispatch import stream_of
 __all__ = [
     "buffering",
     "combining",
+    "dealing",
     "elementwise",
     "files",
     "grouping",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from headrace.backends.reference.stream import Stream
 from headrace.blocks.cursor import State
-from headrace.errors import InternalError
 from headrace.plan.cases import cases
 from headrace.plan.node import Node
+from headrace.semantics.failures import not_run
 from headrace.semantics.run_context import RunContext
 
 __all__ = ["stream_of"]
@@ -15,4 +15,4 @@ __all__ = ["stream_of"]
 @cases()
 def stream_of(node: Node, state: State | None, context: RunContext) -> Stream:
     """Makes the stream of a node, at the position that the state says."""
-    raise InternalError(f"no reference is known for {type(node).__name__}")
+    raise not_run(node)

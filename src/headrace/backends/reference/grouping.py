@@ -39,7 +39,9 @@ class BatchStream(Unary):
         self.combine = combine
 
     def next(self) -> Given:
-        elements, origins, error = self.gathered()
+        elements, origins, error, places = self.gathered()
+        if places < self.node.batch_size and self.node.drop_remainder and self.node.drops_failed:
+            raise StopIteration
         if error is not None:
             raise error
         if not elements or (self.node.drop_remainder and len(elements) < self.node.batch_size):
@@ -47,9 +49,10 @@ class BatchStream(Unary):
         origin = grouped(origins[0], origins[-1], len(origins))
         return called(self.node.label, origin, lambda: self.combine(elements)), origin
 
-    def gathered(self) -> tuple[list[Element], list[str], HeadraceError | None]:
-        """Reads the elements of the next batch; if one fails, returns its error, and passes the batch's other elements over."""
+    def gathered(self) -> tuple[list[Element], list[str], HeadraceError | None, int]:
+        """Reads the next batch; returns its elements, the error of the first that failed, and how many there were with these."""
         elements, origins, failure = [], [], None
+        places = 0
         for _ in range(self.node.batch_size):
             try:
                 element, origin = self.input.next()
@@ -60,7 +63,8 @@ class BatchStream(Unary):
             else:
                 elements.append(element)
                 origins.append(origin)
-        return elements, origins, failure
+            places += 1
+        return elements, origins, failure, places
 
 
 @stream_of.register

@@ -19,7 +19,7 @@ from headrace.plan.files import Files
 from headrace.semantics.files import became_shorter, record_rows
 from headrace.structure import flatten
 
-__all__ = ["FilesStage"]
+__all__ = ["FilesStage", "files_stage"]
 
 
 @frozen
@@ -109,11 +109,14 @@ class FilesStage(Stage):
             self._reader.close()
 
 
+def files_stage(node: Files, meter: Meter, state: State | None, context: StageContext) -> Stage:
+    """Makes the stage of files; records that cannot be read are left out where the node says so."""
+    if not node.skips:
+        return FilesStage(node, meter, state)
+    files = FilesStage(node, meter, input_state(state))
+    return BoundedSkipFailuresStage(files, meter, state, is_skipped=lambda _: True, most=context.max_failures)
+
+
 @lower.register
 def _files(node: Files, state: State | None, context: StageContext) -> Stage:
-    if not node.skips:
-        return FilesStage(node, context.meter(node), state)
-    files = FilesStage(node, context.meter(node), input_state(state))
-    return BoundedSkipFailuresStage(
-        files, context.meter(node), state, is_skipped=lambda _: True, most=context.max_failures
-    )
+    return files_stage(node, context.meter(node), state, context)

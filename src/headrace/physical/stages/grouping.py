@@ -50,6 +50,7 @@ class BatchStage(Stage):
         self._size = node.batch_size
         self._drop_remainder = node.drop_remainder
         self._node = node
+        self._drops_failed = node.drop_remainder and node.drops_failed
         self._ready: list[Block | Failure] = []  # reversed: the next one is last
         self._begun: list[Block] = []  # what was read of a batch that is not whole yet
 
@@ -79,7 +80,8 @@ class BatchStage(Stage):
             if item is None:
                 break
             if isinstance(item, Failure):
-                return [*self._whole(blocks, have), self._failed(item, blocks, have)]
+                failed = self._failed(item, blocks, have)
+                return [*self._whole(blocks, have), *([] if failed is None else [failed])]
             blocks.append(item)
             have += len(item)
             if have >= self._size and len(item) < asked:
@@ -122,8 +124,8 @@ class BatchStage(Stage):
         if seam:
             yield joined_block(seam)
 
-    def _failed(self, failure: Failure, blocks: list[Block], have: int) -> Failure:
-        """Makes the failure of a batch; what is left of the batch is read and dropped."""
+    def _failed(self, failure: Failure, blocks: list[Block], have: int) -> Failure | None:
+        """Makes the failure of a batch, if it is given; what is left of the batch is read and dropped."""
         begun = have % self._size
         before = joined_block(blocks).slice(have - begun, have).cursor if begun else failure.cursor
         after = failure.after
@@ -134,6 +136,8 @@ class BatchStage(Stage):
                 break
             left -= len(item) if isinstance(item, Block) else 1
             after = item.after
+        if left and self._drops_failed:
+            return None
         return Failure(failure.error, StridedCursor(before, self._size), StridedCursor(after, self._size))
 
     def _stacked(self, block: Block, size: int) -> list[Block | Failure]:

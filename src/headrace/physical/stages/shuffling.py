@@ -81,6 +81,7 @@ class ShuffleStage(Stage):
         self._oldest: tuple[int, Cursor] = (state["read"] if state else 0, input_stage.cursor)
         self._reads = InputHistory(input_stage.cursor, self._oldest[0])
         super().__init__(meter, (input_stage,), self._cursor_at(self._emitted))
+        self.is_numbers = input_stage.by_index or input_stage.is_numbers
         self._slots = SlotBuffer(self._size)
         self._bound_at = self._emitted  # the output at which it was last looked which element is the oldest
         self._order: np.ndarray | None = None  # of the slots, while they drain

@@ -1,0 +1,283 @@
+"""The reference of a plan that is dealt to ranks."""
+
+from __future__ import annotations
+
+import contextlib
+
+from headrace.backends.reference.dispatch import stream_of
+from headrace.backends.reference.stream import Given, Stream, Unary
+from headrace.blocks.cursor import State, input_state
+from headrace.coordination.closing import close_all
+from headrace.errors import HeadraceError
+from headrace.plan.dealing import DealtNumbers, DealtStreams, Filling, Share, SharedFiles
+from headrace.semantics.dealing import ended_before, replayed_from, saved_streams
+from headrace.semantics.run_context import RunContext
+
+__all__: list[str] = []
+
+
+class ShareStream(Unary):
+    """Every n-th place; a failure has one."""
+
+    def __init__(self, streams: int, first: int, input_stream: Stream, state: State | None) -> None:
+        super().__init__(input_stream)
+        self.streams, self.first = streams, first
+        self.seen = state["seen"] if state else 0
+
+    def next(self) -> Given:
+        while True:
+            is_mine = self.seen % self.streams == self.first
+            try:
+                given = self.input.next()
+            except HeadraceError:
+                self.seen += 1
+                if is_mine:
+                    raise
+            else:
+                self.seen += 1
+                if is_mine:
+                    return given
+
+    def state(self) -> State:
+        return {"seen": self.seen, "input": self.input.state()}
+
+
+class FillingStream(Unary):
+    """The same elements, and after them the last one again and again."""
+
+    def __init__(self, node: Filling, input_stream: Stream, state: State | None) -> None:
+        super().__init__(input_stream)
+        self.tells = node.tells
+        self.before: State | None = None  # the position before the last element
+        self.last: Given | None = None
+        self.passed = 0
+        self.is_real = True  # of what was given last
+        if state is None:
+            return
+        for _ in range((state["last"] is not None) + state["passed"]):
+            with contextlib.suppress(HeadraceError):
+                self.last = self.input.next()
+        self.before, self.passed = state["last"], state["passed"]
+
+    def next(self) -> Given:
+        before = self.input.state()
+        try:
+            self.last = self.input.next()
+        except StopIteration:
+            if self.last is None:
+                raise
+            self.is_real = False
+        except HeadraceError:
+            self.passed += 1
+            raise
+        else:
+            self.before, self.passed = before, 0
+        element, origin = self.last
+        return ((element, self.is_real) if self.tells else element), origin
+
+    def state(self) -> State:
+        return {"last": self.before, "passed": self.passed}
+
+
+class DealtNumbersStream(Unary):
+    """A rank's places of each global batch, of which all is read before any is given."""
+
+    def __init__(self, node: DealtNumbers, input_stream: Stream, state: State | None) -> None:
+        super().__init__(input_stream)
+        self.node = node
+        self.places = state["places"] if state else 0
+        self.ready: list[Given | HeadraceError] = []
+        self.position = self.here()
+
+    def here(self) -> State:
+        return {"places": self.places, "input": self.input.state()}
+
+    def next(self) -> Given:
+        if not self.ready:
+            self.ready = self.next_batch()
+        if not self.ready:
+            raise StopIteration
+        given = self.ready.pop(0)
+        if not self.ready:
+            self.position = self.here()
+        if isinstance(given, HeadraceError):
+            raise given
+        return given
+
+    def next_batch(self) -> list[Given | HeadraceError]:
+        node = self.node
+        if node.steps is not None and self.places >= node.steps * node.batch:
+            return []
+        places: list[Given | HeadraceError] = []
+        some_are_real = False
+        while len(places) < node.batch:
+            try:
+                places.append(self.input.next())
+            except StopIteration:
+                break
+            except HeadraceError as error:
+                places.append(error)
+            some_are_real |= not isinstance(self.input, FillingStream) or self.input.is_real
+        if node.drops and len(places) < node.batch:
+            return []
+        if node.steps is None and not some_are_real:
+            return []
+        self.places += len(places)
+        return places[node.rank :: node.world_size]
+
+    def state(self) -> State:
+        return self.position
+
+
+class FilledStreamsStream:
+    """One element of each stream in turn, of streams that are filled; it ends where a global batch would hold nothing else."""
+
+    def __init__(self, node: DealtStreams, inputs: list[FillingStream], state: State | None) -> None:
+        self.node = node
+        self.inputs = inputs
+        self.rounds = state["rounds"] if state else 0
+        self.broken: HeadraceError | None = None
+        self.ready: list[Given | HeadraceError] = []
+        self.position = self.here()
+
+    def here(self) -> State:
+        numbered = zip(self.node.owned, self.inputs, strict=True)
+        return {"rounds": self.rounds, "streams": {str(number): stream.state() for number, stream in numbered}}
+
+    def next(self) -> Given:
+        if not self.ready:
+            self.ready = self.next_batch()
+        if not self.ready:
+            raise StopIteration
+        given = self.ready.pop(0)
+        if not self.ready:
+            self.position = self.here()
+        if isinstance(given, HeadraceError):
+            raise given
+        return given
+
+    def next_batch(self) -> list[Given | HeadraceError]:
+        node = self.node
+        if self.broken is not None or (node.steps is not None and self.rounds >= node.steps * node.each):
+            return []
+        places: list[Given | HeadraceError] = []
+        some_are_real = False
+        for _ in range(node.each):
+            for number, stream in zip(node.owned, self.inputs, strict=True):
+                try:
+                    places.append(stream.next())
+                except StopIteration:  # it has no element at all
+                    self.broken = ended_before(node, number, self.rounds)
+                    assert self.broken is not None  # of a stream that is filled
+                    places += [self.broken] * (node.each * len(self.inputs) - len(places))
+                    self.rounds += node.each
+                    return places
+                except HeadraceError as error:
+                    places.append(error)
+                    some_are_real = True
+                else:
+                    some_are_real |= stream.is_real
+        if node.steps is None and not some_are_real:
+            return []
+        self.rounds += node.each
+        return places
+
+    def state(self) -> State:
+        return self.position
+
+    def close(self) -> None:
+        close_all([stream.close for stream in self.inputs])
+
+
+class DealtStreamsStream:
+    """One element of each stream in turn."""
+
+    def __init__(self, node: DealtStreams, inputs: list[Stream], state: State | None) -> None:
+        self.node = node
+        self.inputs = inputs
+        self.rounds = state["rounds"] if state else 0
+        self.turn = state.get("turn", 0) if state else 0
+        self.ended = False
+        self.broken: HeadraceError | None = None
+        self.last_round = 0
+
+    def next(self) -> Given:
+        node = self.node
+        if self.broken is not None:
+            return self.fail(self.broken)
+        is_over = node.steps is not None and self.rounds >= node.steps * node.each
+        if self.ended or is_over:
+            raise StopIteration
+        stream = self.inputs[self.turn]
+        try:
+            given = stream.next()
+        except StopIteration:
+            self.broken = ended_before(node, node.owned[self.turn], self.rounds)
+            self.ended = self.broken is None
+            if self.broken is not None:
+                self.last_round = self.rounds - self.rounds % node.each + node.each
+                return self.fail(self.broken)
+            raise
+        except HeadraceError:
+            self.go_on()
+            raise
+        self.go_on()
+        return given
+
+    def fail(self, error: HeadraceError) -> Given:
+        """Fails for all that is left of the batch, and ends then."""
+        if self.rounds == self.last_round:
+            raise StopIteration
+        self.go_on()
+        raise error
+
+    def go_on(self) -> None:
+        self.turn += 1
+        if self.turn == len(self.inputs):
+            self.rounds, self.turn = self.rounds + 1, 0
+
+    def state(self) -> State:
+        numbered = zip(self.node.owned, self.inputs, strict=True)
+        state: State = {"rounds": self.rounds, "streams": {str(number): stream.state() for number, stream in numbered}}
+        return {**state, "turn": self.turn} if self.turn else state
+
+    def close(self) -> None:
+        close_all([stream.close for stream in self.inputs])
+
+
+@stream_of.register
+def _filling(node: Filling, state: State | None, context: RunContext) -> Stream:
+    return FillingStream(node, stream_of(node.input, state["last"] if state else None, context), state)
+
+
+@stream_of.register
+def _share(node: Share, state: State | None, context: RunContext) -> Stream:
+    assert context.stream is not None  # only streams have a part
+    upstream = stream_of(node.input, input_state(state), context.of_all_streams())
+    return ShareStream(node.num_streams, (context.stream - node.before) % node.num_streams, upstream, state)
+
+
+@stream_of.register
+def _shared_files(node: SharedFiles, state: State | None, context: RunContext) -> Stream:
+    assert context.stream is not None  # only streams have a part of the files
+    return stream_of(node.of_stream(context.stream), state, context)
+
+
+@stream_of.register
+def _dealt_numbers(node: DealtNumbers, state: State | None, context: RunContext) -> Stream:
+    return DealtNumbersStream(node, stream_of(node.input, input_state(state), context), state)
+
+
+@stream_of.register
+def _dealt_streams(node: DealtStreams, state: State | None, context: RunContext) -> Stream:
+    saved = saved_streams(node, state)
+    inputs = []
+    for number in node.owned:
+        begin, steps = replayed_from(saved[number])
+        stream = stream_of(node.input, begin, context.for_stream(number))
+        inputs.append(stream)
+        for _ in range(steps * node.each):
+            with contextlib.suppress(HeadraceError, StopIteration):  # as when it was delivered
+                stream.next()
+    filled = [stream for stream in inputs if isinstance(stream, FillingStream)]
+    return FilledStreamsStream(node, filled, state) if node.fills else DealtStreamsStream(node, inputs, state)

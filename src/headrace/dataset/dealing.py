@@ -1,0 +1,71 @@
+"""Dealing a plan to the processes of a job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.dataset.mixin import DatasetMixin
+
+if TYPE_CHECKING:
+    from headrace.dataset.dataset import Dataset
+
+__all__ = ["Dealing"]
+
+
+class Dealing(DatasetMixin):
+    """Dealing a plan to the processes of a job."""
+
+    __slots__ = ()
+
+    def distributed_batch(
+        self,
+        global_batch_size: int,
+        *,
+        num_streams: int | None = None,
+        end: str = "drop",
+        steps: int | None = None,
+        mask: str | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """Combines elements into global batches, and gives each rank its part of every one; stands where ``batch`` stood.
+
+        What a global batch holds does not depend on the number of ranks: a job that is stopped on 8 goes on with 6, 12 or 1, and
+        every global batch is the one that it would have been.
+
+        Args:
+            global_batch_size: how many elements all ranks together get in a step; each gets as many as any other.
+            num_streams: among how many streams the plan is dealt; the number of ranks must divide it, and it the global batch. By
+                default the largest divisor of the global batch up to 64.
+            end: what becomes of what does not fill a global batch. ``"drop"``: it is dropped. ``"pad"``: it is filled up with repeated
+                elements, of each stream its last, and a mask says which elements are real. ``"uneven"``: ranks get what there is, some
+                fewer elements than others, and some fewer batches.
+            steps: after how many steps all ranks end, where only a run could tell how many there are.
+            mask: the name under which ``end="pad"`` puts the mask (bool, of the batch's length) into each batch, a dict; by default a batch is
+                the pair of what it was and the mask.
+            name: what the operation is called in messages and statistics.
+
+        Raises:
+            InvalidArgumentError: a number does not fit; or an operation means the whole dataset and stands behind one that runs once
+                per stream.
+
+        Example:
+            >>> import headrace as hr
+            >>> ds = hr.Dataset.range(10).distributed_batch(4)
+            >>> list(ds.with_options(hr.Options(rank=1, world_size=2)))
+            [array([1, 3]), array([5, 7])]
+        """
+        from headrace.plan.distributed_batch import (
+            DistributedBatch,  # it knows every operation, of which a plan has few
+        )
+
+        return self._of(
+            DistributedBatch(
+                input=self._plan,
+                global_batch_size=global_batch_size,
+                num_streams=num_streams or 0,
+                end=end,
+                steps=steps,
+                mask=mask,
+                name=name,
+            )
+        )

@@ -1,0 +1,131 @@
+"""The states of the ranks of a job, made one that any number of ranks can go on from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from headrace.errors import InvalidArgumentError
+from headrace.iterator.saved_state import check_whole, checksum
+from headrace.semantics.dealing import ALL
+
+__all__ = ["merge_states"]
+
+# What all ranks must have alike, and how an error calls it.
+_ALIKE: Final = {
+    "version": "version",
+    "fingerprint": "plan",
+    "num_streams": "number of streams",
+    "epoch": "epoch",
+    "seeds": "seeds",
+    "entropy": "seeds",
+}
+
+
+def merge_states(states: Sequence[Mapping[str, Any]], *, align: bool = False) -> dict[str, Any]:
+    """Returns the state of a whole job, of the states that its ranks saved: any number of ranks can go on from it.
+
+    Each rank says where its own streams are; together they are all streams. A state that was merged before may be among them.
+
+    Args:
+        states: what ``state_dict()`` of each rank's iterator returned, in any order, also after a round trip through JSON.
+        align: whether ranks may have saved at different steps, as when one of them died in between. The job then goes on from the
+            lowest of these steps; those that were further go back, as each state also says where its rank was a few steps before.
+
+    Raises:
+        InvalidArgumentError: the states are of different plans, epochs or steps; a stream is missing, or said twice; one is
+            damaged; or, with ``align``, a rank was so far ahead that its state does not reach back.
+
+    Example:
+        >>> import headrace as hr
+        >>> ds = hr.Dataset.range(100).distributed_batch(8)
+        >>> states = []
+        >>> for rank in range(4):
+        ...     it = iter(ds.with_options(hr.Options(rank=rank, world_size=4)))
+        ...     first = next(it)
+        ...     states.append(it.state_dict())
+        >>> it = iter(ds.with_options(hr.Options(rank=0, world_size=2)))
+        >>> it.load_state_dict(hr.merge_states(states))
+        >>> next(it)
+        array([ 8, 10, 12, 14])
+    """
+    if not states:
+        raise InvalidArgumentError("merge_states: there is no state to merge")
+    for number, state in enumerate(states):
+        _check_state(state, number)
+        _check_alike(states[0], state, number)
+    step = min(state["step"] for state in states)
+    streams: dict[str, Any] = {}
+    for number, state in enumerate(states):
+        for stream, position in _streams_at(state, step, number, align=align).items():
+            # What all read whole may be said in several ways: whose blocks ended elsewhere read on from another place.
+            if streams.setdefault(stream, position) != position and stream != ALL:
+                raise InvalidArgumentError(f"merge_states: two states say differently where stream {stream} is")
+    lowest = next(state for state in states if state["step"] == step)
+    _check_all(streams, lowest)
+    merged = {**lowest, "streams": streams, "earlier": None, **_caches_of(states)}
+    del merged["checksum"]
+    return {**merged, "checksum": checksum(merged)}
+
+
+def _check_state(state: Mapping[str, Any], number: int) -> None:
+    if "streams" not in state:
+        raise InvalidArgumentError(
+            f"merge_states: state {number} is of no plan with distributed_batch, so it has no streams; load it as it is"
+        )
+    check_whole(state)
+
+
+def _check_alike(first: Mapping[str, Any], state: Mapping[str, Any], number: int) -> None:
+    for key, name in _ALIKE.items():
+        if state.get(key) != first.get(key):
+            raise InvalidArgumentError(f"merge_states: state {number} is of another {name} than state 0")
+
+
+def _streams_at(state: Mapping[str, Any], step: int, number: int, *, align: bool) -> dict[str, Any]:
+    """Returns where a rank's streams were at a step."""
+    if state["step"] == step:
+        return dict(state["streams"])
+    if not align:
+        raise InvalidArgumentError(
+            f"merge_states: state {number} was saved at step {state['step']}, and another at step {step}: save after the same step, or "
+            "pass align=True to go back to the lowest"
+        )
+    if ALL in state["streams"]:  # which the state of the lowest step says as well
+        return {}
+    earlier = state["earlier"]
+    if earlier is None or earlier["step"] > step:
+        reach = state["step"] if earlier is None else earlier["step"]
+        raise InvalidArgumentError(
+            f"merge_states: state {number} was saved at step {state['step']} and reaches back to step {reach}, but another was saved at "
+            f"step {step}: take states that were saved nearer to each other"
+        )
+    return {stream: _replayed(position, step - earlier["step"]) for stream, position in earlier["streams"].items()}
+
+
+def _replayed(position: Any, steps: int) -> Any:
+    return {"replay": steps, "state": position} if steps else position
+
+
+def _caches_of(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns which fillings the caches give, of which a rank knows those that it has read."""
+    known = [state["caches"] for state in states if state.get("caches")]
+    if not known:
+        return {}
+    inside = {name: filling for caches in known for name, filling in caches["inside"].items()}
+    plan = [next(filter(None, fillings), None) for fillings in zip(*(caches["plan"] for caches in known), strict=True)]
+    if any(caches["inside"][name] != inside[name] for caches in known for name in caches["inside"]):
+        raise InvalidArgumentError("merge_states: the ranks read different fillings of a cache that a function opens")
+    return {"caches": {"plan": plan, "inside": inside}}
+
+
+def _check_all(streams: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+    """Refuses a union in which a stream is missing; at the start of an epoch no state says any."""
+    if not streams or ALL in streams:
+        return
+    missing = [number for number in range(state["num_streams"]) if str(number) not in streams]
+    if missing:
+        shown = ", ".join(map(str, missing[:8])) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
+        raise InvalidArgumentError(
+            f"merge_states: no state says where stream {shown} is (of {state['num_streams']}): give the states of all ranks"
+        )

@@ -1,0 +1,184 @@
+"""The stages of what every rank reads whole, when it is dealt: the part of a stream, and that of a rank."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor, JoinedCursor, State, input_state
+from headrace.frozen import frozen
+from headrace.observe.meter import Meter
+from headrace.physical.context import StageContext
+from headrace.physical.lower import lower
+from headrace.physical.stage import Item, Stage
+from headrace.physical.stages.dealing_filling import FillingStage
+from headrace.physical.stages.files import files_stage
+from headrace.plan.dealing import DealtNumbers, Share, SharedFiles
+
+__all__ = ["DealtNumbersStage", "ShareStage"]
+
+# What is read for one stream's part of it: numbers, and what has to be made to be dropped.
+_NUMBERS_AT_ONCE: Final = 1 << 16
+_DROPPED_AT_ONCE: Final = 1 << 10
+
+
+class ShareStage(Stage):
+    """Every n-th place, from that of a stream on; a failure has one."""
+
+    def __init__(self, streams: int, first: int, input_stage: Stage, meter: Meter, state: State | None) -> None:
+        self._seen: int = state["seen"] if state else 0
+        super().__init__(meter, (input_stage,), _ShareCursor(self._seen, input_stage.cursor, range(0)))
+        self._streams, self._first = streams, first
+        self.by_index = input_stage.by_index
+
+    def _pull(self, limit: int) -> Item:
+        while True:
+            item = self._read(self.inputs[0], self._wanted(limit))
+            if item is None:
+                return None
+            first = (self._first - self._seen) % self._streams
+            before = self._seen
+            if isinstance(item, Failure):
+                self._seen += 1
+                if first == 0:
+                    after = _ShareCursor(self._seen, item.after, range(0))
+                    return Failure(item.error, _ShareCursor(before, item.cursor, range(0)), after)
+                continue
+            mine = range(first, len(item), self._streams)
+            self._seen += len(item)
+            if mine:
+                cursor = _ShareCursor(before, item.cursor, mine, len(item))
+                return Block(item.payload.subset(mine), cursor, item.origin.subset(mine))
+
+    def _wanted(self, limit: int) -> int:
+        """Returns how many places to read for so many of its own."""
+        places = limit * self._streams
+        if self.by_index:
+            return places
+        return min(places, _NUMBERS_AT_ONCE if self.inputs[0].is_numbers else max(limit, _DROPPED_AT_ONCE))
+
+
+@frozen
+class _ShareCursor:
+    """How many places were seen, and the offsets in the input's block at which the stream's own stand."""
+
+    seen: int
+    input: Cursor
+    offsets: range
+    length: int = 0
+    count: int = 0
+
+    def advance(self, count: int) -> _ShareCursor:
+        return _ShareCursor(self.seen, self.input, self.offsets, self.length, self.count + count)
+
+    def state(self) -> State:
+        offset = self.offsets[self.count] if self.count < len(self.offsets) else self.length
+        return {"seen": self.seen + offset, "input": self.input.advance(offset).state()}
+
+
+class DealtNumbersStage(Stage):
+    """A rank's elements of what every rank can read whole, global batch by global batch.
+
+    What is read is always a multiple of global batches, so that all ranks see alike which is the last, and a position is one
+    between two of them, the same for all.
+    """
+
+    def __init__(self, node: DealtNumbers, input_stage: Stage, meter: Meter, state: State | None) -> None:
+        self._places: int = state["places"] if state else 0
+        super().__init__(meter, (input_stage,), _NumbersCursor(self._places, node.world_size, input_stage.cursor))
+        self._node = node
+        self._ready: list[Block | Failure] = []  # reversed
+        self._ended = False
+        self._filling = input_stage if isinstance(input_stage, FillingStage) else None
+        self.by_index = input_stage.by_index
+
+    def _pull(self, limit: int) -> Item:
+        while not self._ready:
+            if self._ended:
+                return None
+            self._ready = self._gathered(limit)[::-1]
+        return self._ready.pop()
+
+    def _gathered(self, limit: int) -> list[Block | Failure]:
+        """Reads the next global batches, and returns what is the rank's own of them."""
+        node = self._node
+        wanted = max(1, limit * node.world_size // node.batch)
+        if node.steps is not None:
+            wanted = min(wanted, node.steps - self._places // node.batch)
+        filled = 0 if self._filling is None else self._filling.filled
+        items, starts = self._items(wanted * node.batch)
+        places = starts[-1]
+        if self._filling is not None and node.steps is None and self._filling.filled > filled:
+            self._ended = True
+            places -= self._filling.filled - filled
+            places += -places % node.batch  # what is filled in after the last real element
+        elif places < wanted * node.batch or not wanted:
+            self._ended = True
+        if node.drops:
+            places -= places % node.batch
+        after = items[-1].after if items else self.inputs[0].cursor
+        pieces = JoinedCursor(starts, [*(item.cursor for item in items), after])
+        own = [self._own(item, start, places, pieces) for item, start in zip(items, starts, strict=False)]
+        self._places += places
+        return [item for item in own if item is not None]
+
+    def _items(self, wanted: int) -> tuple[list[Block | Failure], list[int]]:
+        """Reads so many places, fewer only at the end; returns what was read, and where each piece begins."""
+        items: list[Block | Failure] = []
+        starts = [0]
+        while starts[-1] < wanted:
+            item = self._read(self.inputs[0], wanted - starts[-1])
+            if item is None:
+                break
+            items.append(item)
+            starts.append(starts[-1] + (len(item) if isinstance(item, Block) else 1))
+        return items, starts
+
+    def _own(self, item: Block | Failure, start: int, places: int, pieces: JoinedCursor) -> Item:
+        """Returns what is the rank's own of what begins at a place; a position is that before the round of its element."""
+        node = self._node
+        length = min(len(item) if isinstance(item, Block) else 1, places - start)
+        mine = range((node.rank - start) % node.world_size, length, node.world_size)
+        if not mine:
+            return None
+        before = start + mine[0] - node.rank
+        cursor = _NumbersCursor(self._places + before, node.world_size, pieces.advance(before))
+        if isinstance(item, Failure):
+            return Failure(item.error, cursor, cursor.advance(1))
+        return Block(item.payload.subset(mine), cursor, item.origin.subset(mine))
+
+
+@frozen
+class _NumbersCursor:
+    """Between two rounds, in each of which every rank has one element."""
+
+    places: int
+    world_size: int
+    input: Cursor
+    count: int = 0
+
+    def advance(self, count: int) -> _NumbersCursor:
+        return _NumbersCursor(self.places, self.world_size, self.input, self.count + count)
+
+    def state(self) -> State:
+        passed = self.count * self.world_size
+        return {"places": self.places + passed, "input": self.input.advance(passed).state()}
+
+
+@lower.register
+def _share(node: Share, state: State | None, context: StageContext) -> Stage:
+    assert context.stream is not None  # only streams have a part
+    upstream = lower(node.input, input_state(state), context.of_all_streams())
+    first = (context.stream - node.before) % node.num_streams
+    return ShareStage(node.num_streams, first, upstream, context.meter(node), state)
+
+
+@lower.register
+def _shared_files(node: SharedFiles, state: State | None, context: StageContext) -> Stage:
+    assert context.stream is not None  # only streams have a part of the files
+    return files_stage(node.of_stream(context.stream), context.meter(node), state, context)
+
+
+@lower.register
+def _dealt_numbers(node: DealtNumbers, state: State | None, context: StageContext) -> Stage:
+    return DealtNumbersStage(node, lower(node.input, input_state(state), context), context.meter(node), state)

@@ -1,0 +1,206 @@
+"""The stage of a rank's streams."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Final
+
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor, SavedCursor, State
+from headrace.blocks.joining import woven
+from headrace.blocks.origin import JoinedOrigin
+from headrace.errors import HeadraceError
+from headrace.frozen import frozen
+from headrace.observe.meter import Meter
+from headrace.physical.context import StageContext
+from headrace.physical.lookahead import StageLookahead
+from headrace.physical.lower import lower
+from headrace.physical.stage import Item, Pace, Stage
+from headrace.physical.stages.dealing_filling import FillingStage
+from headrace.plan.dealing import DealtStreams
+from headrace.semantics.dealing import ended_before, replayed_from, saved_streams, woven_order
+
+__all__ = ["DealtStreamsStage"]
+
+# How much of a stream is read at once, so that to ask it costs little beside; and how much of all of them together.
+_WORK_OF_A_STREAM_S: Final = 5e-4
+_BYTES_OF_ALL: Final = 4 << 20
+
+
+class DealtStreamsStage(Stage):
+    """One element of each of a rank's streams in turn; it ends where a stream does."""
+
+    def __init__(
+        self,
+        node: DealtStreams,
+        inputs: list[Stage],
+        meter: Meter,
+        state: State | None,
+        *,
+        replays: list[int],
+        pace: Callable[..., Pace],
+    ) -> None:
+        self._node = node
+        self._replays = replays  # how many elements of each stream were delivered since the position that it begins at
+        self._broken: HeadraceError | None = None
+        self._failing = False
+        self._begun = self._rounds = state["rounds"] if state else 0
+        self._turn: int = state.get("turn", 0) if state else 0
+        self._ahead = [StageLookahead(stage, self._read) for stage in inputs]
+        self._ended = False
+        self._pace = pace(target_s=_WORK_OF_A_STREAM_S, bytes_limit=max(1, _BYTES_OF_ALL // len(inputs)))
+        super().__init__(meter, inputs, self._here() if state is None else SavedCursor(state))
+
+    def _here(self) -> _StreamsCursor:
+        return _StreamsCursor(self._node.owned, self._rounds, self._turn, tuple(ahead.cursor for ahead in self._ahead))
+
+    def _pull(self, limit: int) -> Item:
+        if self._ended:
+            return None
+        if self._replays:
+            self._replay()
+        if self._turn == 0 and self._broken is None:
+            wanted = max(1, limit // len(self._ahead))
+            left = self._left()
+            wanted = min(wanted, left)
+            if not left:
+                self._ended = True
+                return None
+            rounds = min(self._filled(wanted), self._left())
+            if rounds:
+                return self._woven(rounds)
+            if not self._left():
+                self._ended = True
+                return None
+        return self._next()
+
+    def _left(self) -> int:
+        """Returns how many rounds there may be."""
+        node = self._node
+        if node.steps is not None:
+            return node.steps * node.each - self._rounds
+        if not node.fills:
+            return sys.maxsize
+        ends = [stage.ended_after for stage in self.inputs if isinstance(stage, FillingStage)]
+        if None in ends:
+            return sys.maxsize
+        last = self._begun + max(end for end in ends if end is not None)
+        return last + -last % node.each - self._rounds
+
+    def _filled(self, wanted: int) -> int:
+        """Reads until so many rounds are ready, and a little work ahead of each stream; returns how many are."""
+        ready = min(len(ahead.head) if isinstance(ahead.head, Block) else 0 for ahead in self._ahead)
+        if ready >= wanted:
+            return ready
+        # All at once: where each was filled when it was empty, there would always be one that has few.
+        at_once = max(wanted, self._pace.size)
+        return min(self._read_ahead(ahead, at_once) for ahead in self._ahead)
+
+    def _read_ahead(self, ahead: StageLookahead, wanted: int) -> int:
+        ready = len(ahead.head) if isinstance(ahead.head, Block) else 0
+        start = time.perf_counter()
+        filled = ahead.fill(wanted)
+        head = ahead.head
+        if isinstance(head, Block) and filled > ready:
+            nbytes = head.payload.nbytes * (filled - ready) // filled
+            self._pace.observe(filled - ready, time.perf_counter() - start, nbytes)
+        return filled
+
+    def _replay(self) -> None:
+        """Reads once more what was delivered, and drops it."""
+        for ahead, count in zip(self._ahead, self._replays, strict=True):
+            for _ in range(count):
+                head = ahead.peek(count)
+                if isinstance(head, Failure):
+                    ahead.drop_failure()
+                elif head is not None:
+                    ahead.take(1)
+        self._replays = []
+
+    def _woven(self, rounds: int) -> Block:
+        """Returns whole rounds."""
+        cursor = self._here()
+        blocks = [ahead.take(rounds) for ahead in self._ahead]
+        self._rounds += rounds
+        if len(blocks) == 1:
+            return Block(blocks[0].payload, cursor, blocks[0].origin)
+        origin = JoinedOrigin.of([rounds] * len(blocks), [block.origin for block in blocks])
+        order = woven_order(len(blocks), rounds)
+        return Block(woven([block.payload for block in blocks], 1), cursor, origin.subset(order))
+
+    def _next(self) -> Item:
+        """Returns the next element or failure: one that comes before a failure in the same round, or before the end."""
+        ahead, before = self._ahead[self._turn], self._here()
+        head = None if self._broken is not None else ahead.peek(1)
+        if head is None:
+            return self._at_end(before)
+        if isinstance(head, Failure):
+            error = ahead.drop_failure().error
+            self._pass()
+            return Failure(error, before, self._here())
+        block = ahead.take(1)
+        self._pass()
+        return Block(block.payload, before, block.origin)
+
+    def _at_end(self, before: Cursor) -> Item:
+        """Returns what comes where a stream has ended: where it should not have, its error in all that is left of the batch."""
+        if self._broken is None:
+            self._broken = ended_before(self._node, self._node.owned[self._turn], self._rounds)
+        is_whole = self._failing and self._turn == 0 and self._rounds % self._node.each == 0
+        if self._broken is None or is_whole:
+            self._ended = True
+            return None
+        self._failing = True
+        self._pass()
+        return Failure(self._broken, before, self._here())
+
+    def _pass(self) -> None:
+        """Goes on to the next stream."""
+        self._turn += 1
+        if self._turn == len(self._ahead):
+            self._rounds, self._turn = self._rounds + 1, 0
+
+
+@frozen
+class _StreamsCursor:
+    """A number of elements after a turn of a round."""
+
+    owned: range
+    rounds: int
+    turn: int
+    inputs: tuple[Cursor, ...]
+    count: int = 0
+
+    def advance(self, count: int) -> _StreamsCursor:
+        return _StreamsCursor(self.owned, self.rounds, self.turn, self.inputs, self.count + count)
+
+    def state(self) -> State:
+        streams = len(self.inputs)
+        rounds, turn = divmod(self.turn + self.count, streams)
+        states = {}
+        for index, (stream, cursor) in enumerate(zip(self.owned, self.inputs, strict=True)):
+            taken = rounds + (index < turn) - (index < self.turn)
+            states[str(stream)] = cursor.advance(taken).state()
+        state: State = {"rounds": self.rounds + rounds, "streams": states}
+        return {**state, "turn": turn} if turn else state
+
+
+@lower.register
+def _dealt_streams(node: DealtStreams, state: State | None, context: StageContext) -> Stage:
+    saved = saved_streams(node, state)
+    begins = [replayed_from(saved[stream]) for stream in node.owned]
+    inputs = [
+        lower(node.input, begin, context.for_stream(stream))
+        for stream, (begin, _) in zip(node.owned, begins, strict=True)
+    ]
+    replays = [steps * node.each for _, steps in begins]
+    return DealtStreamsStage(
+        node,
+        inputs,
+        context.meter(node),
+        state,
+        replays=replays if any(replays) else [],
+        pace=context.policy.pace,
+    )

@@ -1,0 +1,165 @@
+"""The nodes that a plan has where it is dealt to ranks; rules make them, and nobody else.
+
+What they are for stands in ``distributed_batch``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from headrace.frozen import frozen
+from headrace.plan.elementwise import Map
+from headrace.plan.files import Files
+from headrace.plan.grouping import Batch
+from headrace.plan.node import UNKNOWN_CARDINALITY, Spec, UnaryNode
+
+__all__ = ["DealtNumbers", "DealtStreams", "Filling", "Masked", "RankBatch", "Share", "SharedFiles"]
+
+
+@frozen(kw_only=True, eq=False)
+class Share(UnaryNode):
+    """The part of a stream of what every rank can read whole. Failures have a place, as numbers have."""
+
+    op: ClassVar[str] = "share"
+    num_streams: int
+    before: int = 0  # how many elements come before these, of a concatenation
+
+    def _cardinality(self) -> int:
+        """Returns that of the shortest part."""
+        count = self.input.cardinality()
+        return count if count < 0 else count // self.num_streams
+
+    def parameters(self) -> dict[str, Any]:
+        """Returns of how many streams."""
+        return {"num_streams": self.num_streams}
+
+
+@frozen(kw_only=True, eq=False)
+class SharedFiles(Files):
+    """The files of a stream: every n-th."""
+
+    num_streams: int
+
+    def of_stream(self, stream: int) -> Files:
+        """Returns the files of one stream."""
+        return Files(
+            paths=self.paths[stream :: self.num_streams],
+            format=self.format,
+            on_error=self.on_error,
+            name=self.name,
+            operation=self.operation,
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """Returns the files, how they are read, and among how many streams they are shared."""
+        return {**Files.parameters(self), "num_streams": self.num_streams}
+
+
+@frozen(kw_only=True, eq=False)
+class Filling(UnaryNode):
+    """The same elements, and after them the last one again and again.
+
+    Args:
+        tells: whether each is a pair with whether it is no such filling.
+    """
+
+    op: ClassVar[str] = "filling"
+    tells: bool
+
+    def _cardinality(self) -> int:
+        """Returns UNKNOWN_CARDINALITY: who reads it knows where to end."""
+        return UNKNOWN_CARDINALITY
+
+    def _spec(self) -> Spec:
+        """Returns that of its input."""
+        return None if self.tells else self.input.spec()
+
+
+@frozen(kw_only=True, eq=False)
+class DealtNumbers(UnaryNode):
+    """A rank's elements of what every rank can read whole, by its place: those whose number leaves the rank's when divided.
+
+    Args:
+        batch: how many elements a global batch has; of a last one that is not whole none is given, where ``drops``.
+        steps: after how many of them it ends; None is not before its input.
+        fills: whether its input never ends, because a Filling goes on with its last element; it ends with the last global batch that has a
+            real one.
+    """
+
+    op: ClassVar[str] = "dealt"
+    rank: int
+    world_size: int
+    batch: int
+    drops: bool
+    steps: int | None
+    fills: bool = False
+
+    def _cardinality(self) -> int:
+        """Returns how many elements the rank gets."""
+        count = self.input.cardinality()
+        if self.fills:
+            return UNKNOWN_CARDINALITY if self.steps is None else self.steps * self.batch // self.world_size
+        if self.steps is not None:
+            count = self.steps * self.batch if count < 0 else min(count, self.steps * self.batch)
+        if count < 0:
+            return count
+        return len(range(self.rank, count - count % self.batch if self.drops else count, self.world_size))
+
+    def _spec(self) -> Spec:
+        """Returns that of what it deals."""
+        return self.input.spec()
+
+    def parameters(self) -> dict[str, Any]:
+        """Returns which rank of how many."""
+        return {"rank": self.rank, "world_size": self.world_size, "steps": self.steps}
+
+
+@frozen(kw_only=True, eq=False)
+class DealtStreams(UnaryNode):
+    """A rank's elements of streams: one of each of its streams in turn; its input is the plan of each stream.
+
+    Args:
+        each: how many elements a global batch takes of a stream.
+        steps: after how many global batches it ends; None is when a stream does.
+        fills: whether its inputs never end, as above.
+    """
+
+    op: ClassVar[str] = "dealt"
+    num_streams: int
+    rank: int
+    world_size: int
+    each: int
+    steps: int | None
+    fills: bool = False
+
+    @property
+    def owned(self) -> range:
+        """The numbers of the rank's streams."""
+        return range(self.rank, self.num_streams, self.world_size)
+
+    def _cardinality(self) -> int:
+        """Returns UNKNOWN_CARDINALITY: only a run could tell."""
+        return UNKNOWN_CARDINALITY if self.steps is None else self.steps * self.each * len(self.owned)
+
+    def _spec(self) -> Spec:
+        """Returns that of its streams."""
+        return self.input.spec()
+
+    def parameters(self) -> dict[str, Any]:
+        """Returns which streams."""
+        return {"num_streams": self.num_streams, "rank": self.rank, "world_size": self.world_size, "steps": self.steps}
+
+
+@frozen(kw_only=True, eq=False)
+class RankBatch(Batch):
+    """The batches of a rank."""
+
+    op: ClassVar[str] = "distributed_batch"
+    drops_failed: ClassVar[bool] = True  # or one rank had an error where the others end
+
+
+@frozen(kw_only=True, eq=False)
+class Masked(Map):
+    """The batches of a rank, with which of their elements are real."""
+
+    op: ClassVar[str] = "distributed_batch"

@@ -1,0 +1,190 @@
+"""A plan as a rank runs it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Final
+
+import numpy as np
+
+from headrace.errors import InvalidArgumentError
+from headrace.plan.combining import Zip
+from headrace.plan.dealing import DealtNumbers, DealtStreams, Filling, Masked, RankBatch
+from headrace.plan.dealing_parts import Part, part_of, stacked
+from headrace.plan.dealt import dealing_of
+from headrace.plan.distributed_batch import DistributedBatch
+from headrace.plan.elementwise import Map
+from headrace.plan.node import UNKNOWN_CARDINALITY, Node
+from headrace.plan.rewriting import rewrite
+from headrace.plan.sources import Range
+from headrace.plan.stateful import TakeWhile
+from headrace.ranks import Rank
+from headrace.structure import Element, flatten, unflatten
+
+__all__ = ["check_run", "dealt"]
+
+
+def dealt(plan: Node, rank: Rank) -> Node:
+    """Returns the plan as a rank runs it; the same object where it is not dealt.
+
+    Raises:
+        InvalidArgumentError: the number of ranks does not divide the number of streams.
+    """
+    if dealing_of(plan) is None:
+        return plan
+
+    def on_rank(node: Node) -> Node:
+        return _on_rank(node, rank.rank, rank.world_size) if isinstance(node, DistributedBatch) else node
+
+    return rewrite(plan, on_rank)
+
+
+def check_run(node: DistributedBatch, rank: Rank) -> None:
+    """Refuses to run a plan as a rank of a job in which one could wait for another for ever.
+
+    Raises:
+        InvalidArgumentError: the number of ranks does not divide that of the streams; or ranks may end after different steps.
+    """
+    if node.num_streams % rank.world_size:
+        raise InvalidArgumentError(_unequal(node, rank.world_size), stage=node.label)
+    may_differ = node.end != "uneven" and not node.is_whole and node.cardinality() == UNKNOWN_CARDINALITY
+    if rank.world_size > 1 and may_differ:
+        raise InvalidArgumentError(_NO_LENGTH, stage=node.label)
+
+
+def _on_rank(node: DistributedBatch, rank: int, world_size: int) -> Node:
+    size, streams = node.global_batch_size, node.num_streams
+    if streams % world_size:
+        raise InvalidArgumentError(_unequal(node, world_size), stage=node.label)
+    part = part_of(node.input, streams)
+    if part.is_whole:
+        rows = _rows_of_numbers(node, part, rank, world_size)
+    else:
+        fills = node.end != "drop"
+        rows = DealtStreams(
+            input=Filling(input=part.of_stream(streams), tells=True) if fills else part.core,
+            num_streams=streams,
+            rank=rank,
+            world_size=world_size,
+            each=size // streams,
+            steps=_steps(node),
+            fills=fills,
+        )
+        rows = rows if fills else stacked(rows, part.maps)
+    tells = node.end == "pad" or (node.end == "uneven" and not part.is_whole)
+    batches: Node = RankBatch(
+        input=rows,
+        batch_size=size // world_size,
+        drop_remainder=node.end != "uneven",
+        name=node.name,
+        operation=node.operation,
+    )
+    if not tells:
+        return batches
+    if node.end == "pad":
+        return Masked(input=batches, function=_Masking(node.mask), name=node.name)
+    return Masked(input=TakeWhile(input=batches, predicate=_any_real), function=_real_ones, name=node.name)
+
+
+def _rows_of_numbers(node: DistributedBatch, part: Part, rank: int, world_size: int) -> Node:
+    """Returns a rank's elements of what it can read whole; with which of them are real, where some may be filled in."""
+    if node.end != "pad":
+        return stacked(_numbers(part.core, node, rank, world_size), part.maps)
+    count = part.core.cardinality()
+    is_known = count >= 0
+    whole = DealtNumbers(
+        input=Filling(input=part.core, tells=False) if is_known else Filling(input=part.whole(), tells=True),
+        rank=rank,
+        world_size=world_size,
+        batch=node.global_batch_size,
+        drops=False,
+        steps=_steps(node),
+        fills=True,
+    )
+    if not is_known:  # the end is seen where it comes, and what functions make goes along with what is seen
+        return whole
+    places = Range(start=0, stop=node.cardinality() * node.global_batch_size, step=1)
+    flags = Map(input=dataclasses.replace(whole, input=places, fills=False), function=_Below(count))
+    return Zip(treedef=flatten((0, 0))[1], datasets=(stacked(whole, part.maps), flags), name=node.name)
+
+
+def _numbers(plan: Node, node: DistributedBatch, rank: int, world_size: int) -> Node:
+    """Returns a rank's part of what every rank can read whole; functions inside a zip are called on that part alone."""
+    match plan:
+        case Map() if not plan.skips:
+            return plan.with_inputs((_numbers(plan.input, node, rank, world_size),))
+        case Zip():
+            return plan.with_inputs(tuple(_numbers(branch, node, rank, world_size) for branch in plan.inputs))
+        case _:
+            return DealtNumbers(
+                input=plan,
+                rank=rank,
+                world_size=world_size,
+                batch=node.global_batch_size,
+                drops=node.end == "drop",
+                steps=node.steps,
+            )
+
+
+_NO_LENGTH: Final = (
+    "only a run can tell how many elements each stream has, so that one rank may end before the others, which would wait for it: "
+    "give steps=, or repeat() the dataset before it"
+)
+
+
+def _steps(node: DistributedBatch) -> int | None:
+    """Returns after how many steps the streams end, where all ranks know it alike."""
+    count = node.cardinality()
+    return count if count >= 0 else None
+
+
+class _Below:
+    """Tells the places before the first that is filled in."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __call__(self, place: int) -> bool:
+        return place < self.count
+
+
+class _Masking:
+    """Puts the mask into a batch under its name."""
+
+    def __init__(self, name: str | None) -> None:
+        self.name = name
+
+    def __call__(self, batch: Element, is_real: np.ndarray) -> Element:
+        if self.name is None:
+            return batch, is_real
+        if not isinstance(batch, dict):
+            raise TypeError(
+                f"mask={self.name!r} is put into dicts, and elements are {type(batch).__name__}: without mask= batches are pairs with it"
+            )
+        if self.name in batch:
+            raise TypeError(f"elements have a {self.name!r} already: give the mask another name")
+        return {**batch, self.name: is_real}
+
+
+def _any_real(_: Element, is_real: np.ndarray) -> bool:
+    return bool(is_real.any())
+
+
+def _real_ones(batch: Element, is_real: np.ndarray) -> Element:
+    """Returns a batch without what is filled in."""
+    if is_real.all():
+        return batch
+    leaves, treedef = flatten(batch)
+    return unflatten(treedef, [leaf[is_real] for leaf in leaves])
+
+
+def _unequal(node: DistributedBatch, ranks: int) -> str:
+    streams, size = node.num_streams, node.global_batch_size
+    common = math.lcm(streams, ranks)
+    words = f"{streams} streams cannot be dealt to {ranks} ranks alike: the number of ranks must divide them."
+    if size % common == 0:
+        return f"{words} num_streams={common} would do for both {ranks} ranks and those that divide {streams}"
+    if size % ranks == 0:
+        return f"{words} num_streams={ranks}, or a multiple of it that divides the global batch of {size}, would do"
+    return f"{words} A global batch that {common} divides, with num_streams={common}, would do: {-(-size // common) * common} in place of {size}"

@@ -1,0 +1,142 @@
+"""What both ways of running a dealt plan share: the shape of its states, and what is told where a stream ends too early.
+
+The position of a rank is taken apart when it is saved: what its streams say, by their numbers, and the rest, which is the same on
+all ranks. So the states of all ranks together are those of all streams, and each stream goes on wherever it is loaded. A plan that
+every rank can read whole has one position that is true of all of them, under the name ``all``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from headrace.blocks.cursor import State
+from headrace.blocks.deep_states import in_pieces, whole
+from headrace.errors import FailedPreconditionError, HeadraceError, InvalidArgumentError
+from headrace.plan.dealing import DealtStreams
+from headrace.plan.distributed_batch import DistributedBatch
+from headrace.ranks import Rank
+
+__all__ = [
+    "ALL",
+    "apart",
+    "ended_before",
+    "replayed_from",
+    "saved_streams",
+    "step_of",
+    "stream_names",
+    "together",
+    "woven_order",
+]
+
+# The one position of what every rank reads whole.
+ALL: Final = "all"
+
+
+def stream_names(node: DistributedBatch, rank: Rank) -> list[str]:
+    """Returns the names under which the state of a rank has its streams."""
+    return [ALL] if node.is_whole else [str(stream) for stream in range(rank.rank, node.num_streams, rank.world_size)]
+
+
+def apart(position: State | None, names: list[str]) -> tuple[State | None, dict[str, Any]]:
+    """Takes a position apart: the rest, and where each stream is; at its start each of those ``names`` is nowhere yet."""
+    if position is None:
+        return None, dict.fromkeys(names)
+    path = _path_to(position, "rounds")
+    if path is None:
+        return None, {ALL: _written(position)}
+    rest = copy = dict(position)
+    for key in path:
+        copy[key] = dict(copy[key]) if isinstance(copy[key], dict) else list(copy[key])
+        copy = copy[key]
+    streams = copy.pop("streams")
+    return rest, {number: _written(state) for number, state in streams.items()}
+
+
+def together(rest: State | None, streams: dict[str, Any]) -> State | None:
+    """Puts a position together again that ``apart`` took apart."""
+    read = {number: _read(state) for number, state in streams.items() if state is not None}
+    if ALL in read or not read:
+        return read.get(ALL)
+    path = None if rest is None else _path_to(rest, "rounds")
+    if rest is None or path is None:
+        raise InvalidArgumentError("the state has streams, and no place for them")
+    _at(rest, path)["streams"] = read
+    return rest
+
+
+def step_of(node: DistributedBatch, position: State | None) -> int:
+    """Returns how many global batches were dealt before a position; one in which an element failed counts like any other."""
+    for key, each in (("rounds", node.global_batch_size // node.num_streams), ("places", node.global_batch_size)):
+        path = _path_to(position, key)
+        if path is not None:
+            return int(_at(position, path)[key]) // each
+    return 0
+
+
+def _at(tree: Any, path: list[Any]) -> Any:
+    for key in path:
+        tree = tree[key]
+    return tree
+
+
+def _path_to(position: Any, name: str) -> list[Any] | None:
+    """Returns the keys that lead to what a dealing wrote."""
+    waiting: list[tuple[Any, list[Any]]] = [(position, [])]
+    while waiting:
+        tree, path = waiting.pop()
+        if isinstance(tree, dict):
+            if name in tree:
+                return path
+            waiting += [(value, [*path, key]) for key, value in tree.items()]
+        elif isinstance(tree, (list, tuple)):
+            waiting += [(value, [*path, index]) for index, value in enumerate(tree)]
+    return None
+
+
+def _written(state: State) -> State:
+    tree, deeper = in_pieces(state)
+    return {"deep": tree, "deeper": deeper} if deeper else tree
+
+
+def _read(state: State) -> State:
+    if "replay" in state:
+        return {**state, "state": None if state["state"] is None else _read(state["state"])}
+    return whole(state["deep"], state["deeper"]) if "deeper" in state else state
+
+
+def replayed_from(state: State | None) -> tuple[State | None, int]:
+    """Returns from where a stream is to be read, and how many global batches of it were delivered since then."""
+    if state is not None and "replay" in state:
+        return state["state"], state["replay"]
+    return state, 0
+
+
+def saved_streams(node: DealtStreams, state: State | None) -> dict[int, State | None]:
+    """Returns where each of a rank's streams is to begin."""
+    if state is None:
+        return dict.fromkeys(node.owned)
+    streams = state["streams"]
+    return {stream: streams.get(str(stream)) for stream in node.owned}
+
+
+def ended_before(node: DealtStreams, stream: int, rounds: int) -> HeadraceError | None:
+    """Returns the error of a stream that ended before the number of steps that was promised; None where none was."""
+    if node.fills:
+        return FailedPreconditionError(
+            f"stream {stream} has no element at all, so that there is none to fill its part of a batch with: take fewer streams, or end='drop'",
+            stage=node.label,
+        )
+    if node.steps is None or rounds >= node.steps * node.each:
+        return None
+    return FailedPreconditionError(
+        f"stream {stream} ended after {rounds} elements, in step {rounds // node.each} of steps={node.steps}: give fewer steps, or "
+        "repeat() the dataset before distributed_batch",
+        stage=node.label,
+    )
+
+
+def woven_order(streams: int, rounds: int) -> np.ndarray:
+    """Returns where the elements of streams lie, one of each in turn, if each stream's come one after the other (int64)."""
+    return np.arange(streams * rounds).reshape(streams, rounds).T.ravel()
