@@ -35,7 +35,6 @@ from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.plan.buffering import options_of
 from headrace.plan.dealt import dealing_of
 from headrace.plan.node import Node
-from headrace.plan.randomness import continue_after_epoch
 from headrace.structure import Element
 
 if TYPE_CHECKING:
@@ -204,6 +203,7 @@ class DatasetIterator:
         # A copy, because the frames that made the error hold it, and its traceback will hold this iterator.
         error = failure.error.located(stage=None, origin=None)
         none: Iterator[Element] = iter(())
+        self._note_earlier()
         # Ctrl-C comes after a call and nowhere between these lines: the state has the old position or the new one.
         self._delivered_before += self._block_length
         self._rows, self._block_length, self._cursor = none, 0, failure.after
@@ -219,13 +219,17 @@ class DatasetIterator:
         self._wait_s += waited_s
         length, fresh = len(rows), iter(rows)
         self._pace.observe(length, waited_s, block.payload.nbytes)
-        if self._earlier is not None:
-            self._earlier.append((self._cursor, self._delivered_before, self._block_length))
+        self._note_earlier()
         self._delivered_before += self._block_length  # no call from here on, as above
         self._rows, self._block_length, self._cursor = fresh, length, block.cursor
         for element in fresh:
             return element
         raise InternalError("a block has no elements")
+
+    def _note_earlier(self) -> None:
+        """Notes where the block began that has been delivered, in a plan that is dealt to ranks."""
+        if self._earlier is not None:
+            self._earlier.append((self._cursor, self._delivered_before, self._block_length))
 
     def _running(self) -> Run:
         if self._run is None:
@@ -320,7 +324,7 @@ class DatasetIterator:
             self._earlier.clear()
         with self._turning:
             self._phase = _NEXT[self._phase, LOAD]
-        continue_after_epoch(start.plan, start.epoch)
+        start.continue_after_epoch()
 
     def _identity(self) -> Fingerprint:
         if self._fingerprint is None:

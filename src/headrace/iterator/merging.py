@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from headrace.errors import InvalidArgumentError
 from headrace.iterator.saved_state import check_whole, checksum
-from headrace.semantics.dealing import ALL
+from headrace.semantics.dealing import ALL, only_its_own
 
 __all__ = ["merge_states"]
 
@@ -54,18 +54,32 @@ def merge_states(states: Sequence[Mapping[str, Any]], *, align: bool = False) ->
     for number, state in enumerate(states):
         _check_state(state, number)
         _check_alike(states[0], state, number)
-    step = min(state["step"] for state in states)
+    place = min(map(_place_of, states))
     streams: dict[str, Any] = {}
     for number, state in enumerate(states):
-        for stream, position in _streams_at(state, step, number, align=align).items():
+        for stream, position in _streams_at(state, place, number, align=align).items():
             # What all read whole may be said in several ways: whose blocks ended elsewhere read on from another place.
             if streams.setdefault(stream, position) != position and stream != ALL:
                 raise InvalidArgumentError(f"merge_states: two states say differently where stream {stream} is")
-    lowest = next(state for state in states if state["step"] == step)
+    at_place = [state for state in states if _place_of(state) == place]
+    lowest = next((state for state in at_place if state["position"] is not None), at_place[0])
     _check_all(streams, lowest)
     merged = {**lowest, "streams": streams, "earlier": None, **_caches_of(states)}
     del merged["checksum"]
     return {**merged, "checksum": checksum(merged)}
+
+
+# Which turn each repeat behind distributed_batch is in, and the step in it.
+_Place = tuple[list[int], int]
+
+
+def _place_of(state: Mapping[str, Any]) -> _Place:
+    return state.get("turns", []), state["step"]
+
+
+def _in_words(place: _Place) -> str:
+    turns, step = place
+    return f"step {step}" + "".join(f" of turn {turn} of repeat" for turn in reversed(turns))
 
 
 def _check_state(state: Mapping[str, Any], number: int) -> None:
@@ -74,6 +88,10 @@ def _check_state(state: Mapping[str, Any], number: int) -> None:
             f"merge_states: state {number} is of no plan with distributed_batch, so it has no streams; load it as it is"
         )
     check_whole(state)
+    if "own" in state:
+        raise InvalidArgumentError(
+            f"merge_states: state {number} cannot be merged: {only_its_own(state['own']['operation'])}"
+        )
 
 
 def _check_alike(first: Mapping[str, Any], state: Mapping[str, Any], number: int) -> None:
@@ -82,25 +100,26 @@ def _check_alike(first: Mapping[str, Any], state: Mapping[str, Any], number: int
             raise InvalidArgumentError(f"merge_states: state {number} is of another {name} than state 0")
 
 
-def _streams_at(state: Mapping[str, Any], step: int, number: int, *, align: bool) -> dict[str, Any]:
+def _streams_at(state: Mapping[str, Any], place: _Place, number: int, *, align: bool) -> dict[str, Any]:
     """Returns where a rank's streams were at a step."""
-    if state["step"] == step:
+    own = _place_of(state)
+    if own == place:
         return dict(state["streams"])
     if not align:
         raise InvalidArgumentError(
-            f"merge_states: state {number} was saved at step {state['step']}, and another at step {step}: save after the same step, or "
+            f"merge_states: state {number} was saved at {_in_words(own)}, and another at {_in_words(place)}: save after the same step, or "
             "pass align=True to go back to the lowest"
         )
     if ALL in state["streams"]:  # which the state of the lowest step says as well
         return {}
     earlier = state["earlier"]
-    if earlier is None or earlier["step"] > step:
-        reach = state["step"] if earlier is None else earlier["step"]
+    reach = own if earlier is None else _place_of(earlier)
+    if earlier is None or reach > place or reach[0] != place[0]:
         raise InvalidArgumentError(
-            f"merge_states: state {number} was saved at step {state['step']} and reaches back to step {reach}, but another was saved at "
-            f"step {step}: take states that were saved nearer to each other"
+            f"merge_states: state {number} was saved at {_in_words(own)} and reaches back to {_in_words(reach)}, but another was saved at "
+            f"{_in_words(place)}: take states that were saved nearer to each other"
         )
-    return {stream: _replayed(position, step - earlier["step"]) for stream, position in earlier["streams"].items()}
+    return {stream: _replayed(position, place[1] - reach[1]) for stream, position in earlier["streams"].items()}
 
 
 def _replayed(position: Any, steps: int) -> Any:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from headrace.blocks.cursor import State
+from headrace.blocks.deep_states import in_pieces, whole
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
+from headrace.plan.buffering import Cache
+from headrace.plan.dealing_behind import holding_batches
 from headrace.plan.dealing_ranks import check_run
 from headrace.plan.distributed_batch import DistributedBatch
 from headrace.plan.node import Node
 from headrace.plan.options import Options
 from headrace.ranks import Rank, current, shared_entropy
-from headrace.semantics.dealing import apart, step_of, stream_names, together
+from headrace.semantics.dealing import apart, only_its_own, step_of, stream_names, together, turns_of
 from headrace.semantics.run_context import Seeds
 
 __all__ = ["RankStates"]
+
+_CACHE: Final = (
+    "behind distributed_batch it would keep the batches of one rank, which another number of ranks, or a rank that opens the same file, "
+    "would then get: put it before distributed_batch"
+)
 
 
 @frozen
@@ -26,13 +34,15 @@ class RankStates:
     Attributes:
         dealing: what deals the plan.
         rank: which rank reads it.
+        holding: an operation behind it that holds batches of this rank, so that nobody else can go on from its position.
     """
 
     dealing: DistributedBatch
     rank: Rank
+    holding: str | None
 
     @classmethod
-    def of(cls, dealing: DistributedBatch, options: Options) -> Self:
+    def of(cls, plan: Node, dealing: DistributedBatch, options: Options) -> Self:
         """Returns those of this process.
 
         Raises:
@@ -40,7 +50,11 @@ class RankStates:
         """
         rank = current(options.rank, options.world_size)
         check_run(dealing, rank)
-        return cls(dealing, rank)
+        holding = holding_batches(plan)
+        for node in holding:
+            if isinstance(node, Cache) and rank.world_size > 1:
+                raise InvalidArgumentError(_CACHE, stage=node.label)
+        return cls(dealing, rank, holding[0].label if holding else None)
 
     def seeds(self, plan: Node, options: Options) -> Seeds | None:
         """Returns the seeds of a run that all ranks must have alike; None where they are given, or of one rank alone."""
@@ -50,16 +64,20 @@ class RankStates:
         seeds = Seeds.of(plan, seed=0 if shared is None else shared, entropy=0)
         return dataclasses.replace(seeds, are_needed=shared is None)
 
-    def written(self, position: State | None, earlier: State | None) -> dict[str, Any]:
-        """Returns what a state says of a position, and of where the streams were some steps before."""
+    def written(self, position: State | None, *before: State | None) -> dict[str, Any]:
+        """Returns what a state says of a position, and of one some steps before it, where there is one."""
+        if self.holding is not None:
+            tree, deeper = in_pieces(position)
+            own = {"operation": self.holding, "rank": self.rank.rank, "world_size": self.rank.world_size}
+            return {"step": self._step(position), "streams": {}, "own": own, "position": tree, "deeper": deeper}
         rest, streams = self._apart(position)
-        before = None if earlier is None else {"step": self._step(earlier), "streams": self._apart(earlier)[1]}
+        earlier = [{**self._place(one), "streams": self._apart(one)[1]} for one in before]
         return {
-            "step": self._step(position),
+            **self._place(position),
             "num_streams": self.dealing.num_streams,
             "streams": streams,
             "position": rest,
-            "earlier": before,
+            "earlier": earlier[0] if earlier else None,
         }
 
     def position(self, state: dict[str, Any]) -> State | None:
@@ -68,6 +86,8 @@ class RankStates:
         Raises:
             InvalidArgumentError: it has not all of them.
         """
+        if self.holding is not None:
+            return self._own_position(state)
         streams, names = state["streams"], stream_names(self.dealing, self.rank)
         missing = [name for name in names if name not in streams]
         if missing:
@@ -76,6 +96,20 @@ class RankStates:
                 "what hr.merge_states gives of the states of all ranks"
             )
         return together(state["position"], {name: streams[name] for name in names})
+
+    def _own_position(self, state: dict[str, Any]) -> State | None:
+        own = state["own"]
+        if (own["rank"], own["world_size"]) != (self.rank.rank, self.rank.world_size):
+            raise InvalidArgumentError(
+                f"the state is that of rank {own['rank']} of {own['world_size']}, and this is rank {self.rank.rank} of "
+                f"{self.rank.world_size}: {only_its_own(own['operation'])}"
+            )
+        position: State | None = whole(state["position"], state["deeper"])
+        return position
+
+    def _place(self, position: State | None) -> dict[str, Any]:
+        turns = turns_of(position)
+        return {"step": self._step(position), **({"turns": turns} if turns else {})}
 
     def _apart(self, position: State | None) -> tuple[State | None, dict[str, Any]]:
         return apart(position, stream_names(self.dealing, self.rank))

@@ -18,7 +18,7 @@ from headrace.frozen import frozen
 from headrace.plan.dealt import dealing_of
 from headrace.plan.node import Node
 from headrace.plan.options import Options
-from headrace.plan.randomness import claim_epoch
+from headrace.plan.randomness import RankNumbers, claim_epoch, continue_after_epoch
 from headrace.semantics.cache_fillings import Fillings
 from headrace.semantics.cache_keys import with_keys_of_run
 from headrace.semantics.generator_runs import OwnState
@@ -63,7 +63,7 @@ class RunStart:
         if seeds is None:
             seeds = Seeds.of(built, seed=options.seed, entropy=int.from_bytes(os.urandom(7), "big"))
         plan = with_keys_of_run(built, seeds, options)
-        return cls(plan=plan, epoch=claim_epoch(built) if counts else 0, seeds=seeds, ranks=ranks)
+        return cls(plan=plan, epoch=claim_epoch(built, _numbers(ranks)) if counts else 0, seeds=seeds, ranks=ranks)
 
     @classmethod
     def saved(cls, state: dict[str, Any], built: Node, options: Options, identity: Callable[[], Fingerprint]) -> Self:
@@ -110,7 +110,7 @@ class RunStart:
         """
         caches = self.fillings.state(self.plan, self.seeds, (self.epoch,))
         position = self._positioned(cursor, delivered)
-        before = None if earlier is None else self._positioned(*earlier)
+        before = [] if earlier is None else [self._positioned(*earlier)]
         state = _plain(
             {
                 "version": STATE_VERSION,
@@ -120,13 +120,17 @@ class RunStart:
                 "seeds": self.seeds.listed(self.plan),
                 "delivered": count,
                 **({} if caches is None else {"caches": caches}),
-                **(_of_one(position) if self.ranks is None else self.ranks.written(position, before)),
+                **(_of_one(position) if self.ranks is None else self.ranks.written(position, *before)),
             }
         )
         return {**state, "checksum": checksum(state)}
 
     def _positioned(self, cursor: Cursor | None, delivered: int) -> State | None:
         return cursor.advance(delivered).state() if cursor is not None else self.position
+
+    def continue_after_epoch(self) -> None:
+        """Has the iterators that are made from now on be epochs after this one, which was resumed."""
+        continue_after_epoch(self.plan, self.epoch, _numbers(self.ranks))
 
 
 # A position some elements after a cursor; None is the start.
@@ -140,7 +144,11 @@ def _rank_states(built: Node, options: Options) -> RankStates | None:
         return None
     from headrace.iterator.rank_states import RankStates  # what few plans need
 
-    return RankStates.of(dealing, options)
+    return RankStates.of(built, dealing, options)
+
+
+def _numbers(ranks: RankStates | None) -> RankNumbers | None:
+    return None if ranks is None else (ranks.rank.rank, ranks.rank.world_size)
 
 
 def _of_one(position: State | None) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def _dealt_node(node: Node, parts: list[Part], streams: int) -> Part:
     if isinstance(node, (Prefetch, WithOptions)):
         return part
     if isinstance(node, Map) and not node.skips:
-        return dataclasses.replace(part, maps=(*part.maps, node))
+        return dataclasses.replace(part, maps=(*part.maps, _ordered(node)))
     if isinstance(node, (Shuffle, Repeat)):
         return _reordered(node, part, streams)
     if isinstance(node, _PER_STREAM):
@@ -124,16 +124,14 @@ def _reordered(node: Shuffle | Repeat, part: Part, streams: int) -> Part:
     """Deals what changes no element: it goes before the functions, which then work on fewer elements."""
     if isinstance(node, Repeat):
         return dataclasses.replace(part, core=node.with_inputs((part.core,)))
-    maps = tuple(_ordered(one) for one in part.maps)
     size = node.buffer_size
     if not part.is_whole and size != WHOLE_DATASET:
         node = dataclasses.replace(node, buffer_size=-(-size // streams))
-    return dataclasses.replace(part, core=node.with_inputs((part.core,)), maps=maps)
+    return dataclasses.replace(part, core=node.with_inputs((part.core,)))
 
 
-def _ordered(node: Node) -> Node:
-    """Returns a map that keeps its order, as one upstream of a shuffle does."""
-    assert isinstance(node, Map)  # nothing else waits
+def _ordered(node: Map) -> Map:
+    """Returns a map that keeps its order, for all ranks must agree on which element has which place."""
     return node if node.num_parallel_calls is None else dataclasses.replace(node, deterministic=True)
 
 

@@ -11,16 +11,31 @@ from headrace.frozen import frozen
 from headrace.plan.facts import fact
 from headrace.plan.node import Node, nodes_of
 
-__all__ = ["EpochCounter", "Randomness", "claim_epoch", "continue_after_epoch", "entropies_of", "randomness_of"]
+__all__ = [
+    "EpochCounter",
+    "Randomness",
+    "RankNumbers",
+    "claim_epoch",
+    "continue_after_epoch",
+    "entropies_of",
+    "randomness_of",
+]
 
 
 class EpochCounter:
-    """Counts the iterators over one random operation; shared by every plan that contains it."""
+    """Counts the iterators over one random operation; shared by every plan that contains it.
+
+    The ranks of a job agree on the number without talking, as each counts its own: also where one process plays several.
+    """
 
     __slots__ = ("upcoming",)
 
     def __init__(self) -> None:
-        self.upcoming = 0
+        self.upcoming: dict[RankNumbers | None, int] = {}
+
+
+# A rank, and how many there are.
+RankNumbers = tuple[int, int]
 
 
 @frozen(eq=False)
@@ -65,18 +80,18 @@ def _counters(plan: Node) -> list[EpochCounter]:
     return [found.epochs for node in nodes_of(plan) if (found := randomness_of(node))]
 
 
-def claim_epoch(plan: Node) -> int:
-    """Returns the number of the epoch that a new iterator over the plan is; no later one gets it again."""
+def claim_epoch(plan: Node, rank: RankNumbers | None = None) -> int:
+    """Returns the number of the epoch that a new iterator over the plan is; no later one of that rank gets it again."""
     counters = _counters(plan)
     with _claiming:
-        epoch = max((counter.upcoming for counter in counters), default=0)
+        epoch = max((counter.upcoming.get(rank, 0) for counter in counters), default=0)
         for counter in counters:
-            counter.upcoming = epoch + 1
+            counter.upcoming[rank] = epoch + 1
     return epoch
 
 
-def continue_after_epoch(plan: Node, epoch: int) -> None:
+def continue_after_epoch(plan: Node, epoch: int, rank: RankNumbers | None = None) -> None:
     """Iterators that are made from now on are epochs after this one, which was resumed."""
     with _claiming:
         for counter in _counters(plan):
-            counter.upcoming = max(counter.upcoming, epoch + 1)
+            counter.upcoming[rank] = max(counter.upcoming.get(rank, 0), epoch + 1)

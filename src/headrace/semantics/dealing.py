@@ -22,11 +22,13 @@ __all__ = [
     "ALL",
     "apart",
     "ended_before",
+    "only_its_own",
     "replayed_from",
     "saved_streams",
     "step_of",
     "stream_names",
     "together",
+    "turns_of",
     "woven_order",
 ]
 
@@ -73,6 +75,22 @@ def step_of(node: DistributedBatch, position: State | None) -> int:
         if path is not None:
             return int(_at(position, path)[key]) // each
     return 0
+
+
+def turns_of(position: State | None) -> list[int]:
+    """Returns which turn each repeat behind the dealing is in; nothing as long as all are in their first."""
+    path = next((found for key in ("rounds", "places") if (found := _path_to(position, key)) is not None), [])
+    trees = [_at(position, path[:length]) for length in range(len(path))]
+    turns = [tree["turn"] for tree in trees if isinstance(tree, dict) and "turn" in tree]
+    return turns if any(turns) else []
+
+
+def only_its_own(operation: str) -> str:
+    """Says why a rank alone can go on from its state."""
+    return (
+        f"{operation}, behind distributed_batch, holds batches of its rank, so each rank can load its own state alone, and the number of "
+        "ranks cannot change. Put it before distributed_batch, where it is dealt"
+    )
 
 
 def _at(tree: Any, path: list[Any]) -> Any:
