@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 
 from headrace.backends.reference.dispatch import stream_of
@@ -79,18 +80,20 @@ class FillingStream(Unary):
         return {"last": self.before, "passed": self.passed}
 
 
-class DealtNumbersStream(Unary):
-    """A rank's places of each global batch, of which all is read before any is given."""
+class BatchByBatch(abc.ABC):
+    """Gives a rank's places of a global batch, of which all is read before any is given; a position is one between two of them."""
 
-    def __init__(self, node: DealtNumbers, input_stream: Stream, state: State | None) -> None:
-        super().__init__(input_stream)
-        self.node = node
-        self.places = state["places"] if state else 0
+    def __init__(self) -> None:
         self.ready: list[Given | HeadraceError] = []
         self.position = self.here()
 
+    @abc.abstractmethod
     def here(self) -> State:
-        return {"places": self.places, "input": self.input.state()}
+        """Returns the position behind what was read."""
+
+    @abc.abstractmethod
+    def next_batch(self) -> list[Given | HeadraceError]:
+        """Reads the next global batch, and returns what is the rank's own of it; nothing at the end."""
 
     def next(self) -> Given:
         if not self.ready:
@@ -103,6 +106,22 @@ class DealtNumbersStream(Unary):
         if isinstance(given, HeadraceError):
             raise given
         return given
+
+    def state(self) -> State:
+        return self.position
+
+
+class DealtNumbersStream(BatchByBatch):
+    """A rank's places of what every rank reads whole."""
+
+    def __init__(self, node: DealtNumbers, input_stream: Stream, state: State | None) -> None:
+        self.input = input_stream
+        self.node = node
+        self.places = state["places"] if state else 0
+        super().__init__()
+
+    def here(self) -> State:
+        return {"places": self.places, "input": self.input.state()}
 
     def next_batch(self) -> list[Given | HeadraceError]:
         node = self.node
@@ -125,11 +144,11 @@ class DealtNumbersStream(Unary):
         self.places += len(places)
         return places[node.rank :: node.world_size]
 
-    def state(self) -> State:
-        return self.position
+    def close(self) -> None:
+        self.input.close()
 
 
-class FilledStreamsStream:
+class FilledStreamsStream(BatchByBatch):
     """One element of each stream in turn, of streams that are filled; it ends where a global batch would hold nothing else."""
 
     def __init__(self, node: DealtStreams, inputs: list[FillingStream], state: State | None) -> None:
@@ -137,24 +156,11 @@ class FilledStreamsStream:
         self.inputs = inputs
         self.rounds = state["rounds"] if state else 0
         self.broken: HeadraceError | None = None
-        self.ready: list[Given | HeadraceError] = []
-        self.position = self.here()
+        super().__init__()
 
     def here(self) -> State:
         numbered = zip(self.node.owned, self.inputs, strict=True)
         return {"rounds": self.rounds, "streams": {str(number): stream.state() for number, stream in numbered}}
-
-    def next(self) -> Given:
-        if not self.ready:
-            self.ready = self.next_batch()
-        if not self.ready:
-            raise StopIteration
-        given = self.ready.pop(0)
-        if not self.ready:
-            self.position = self.here()
-        if isinstance(given, HeadraceError):
-            raise given
-        return given
 
     def next_batch(self) -> list[Given | HeadraceError]:
         node = self.node
@@ -181,9 +187,6 @@ class FilledStreamsStream:
             return []
         self.rounds += node.each
         return places
-
-    def state(self) -> State:
-        return self.position
 
     def close(self) -> None:
         close_all([stream.close for stream in self.inputs])
