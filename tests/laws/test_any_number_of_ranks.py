@@ -18,6 +18,8 @@ from tests.laws.plans import Recipe, recipe_of, sources
 import headrace as hr
 from headrace.errors import HeadraceError, InvalidArgumentError
 
+pytestmark = pytest.mark.usefixtures("some_orders_are_computed")
+
 
 @pytest.fixture(autouse=True, scope="module")
 def few_idle_draws() -> Iterator[None]:

@@ -49,16 +49,19 @@ def check(recipe: Recipe, first: Way, second: Way, *, limit: int = POINTS) -> No
         assert_same(expected[count:], resumed(recipe.build(), state, second, limit=limit - count))
 
 
+@pytest.mark.usefixtures("some_orders_are_computed")
 @given(recipes(), ways(), ways())
 def test_threads_go_on_where_other_threads_stopped(recipe: Recipe, first: Way, second: Way) -> None:
     check(recipe, first, second)
 
 
+@pytest.mark.usefixtures("some_orders_are_computed")
 @given(recipes(), ways())
 def test_the_reference_goes_on_where_threads_stopped(recipe: Recipe, first: Way) -> None:
     check(recipe, first, REFERENCE)
 
 
+@pytest.mark.usefixtures("some_orders_are_computed")
 @given(recipes(), ways())
 def test_threads_go_on_where_the_reference_stopped(recipe: Recipe, second: Way) -> None:
     check(recipe, REFERENCE, second)
@@ -70,6 +73,7 @@ def test_endless_plans_are_resumed_as_well(recipe: Recipe, way: Way) -> None:
     check(endless, way, way, limit=9)
 
 
+@pytest.mark.usefixtures("some_orders_are_computed")
 @given(recipes(max_steps=4), ways(), ways(), st.data())
 def test_what_was_resumed_can_be_resumed_again(recipe: Recipe, first: Way, second: Way, data: st.DataObject) -> None:
     expected, states = history(recipe.build(), first, limit=30)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.plans import Recipe, recipes, unordered_recipes
@@ -11,6 +12,8 @@ from tests.laws.running import LIMIT, REFERENCE, Way, assert_same, elements_of, 
 
 import headrace as hr
 from headrace.plan.node import nodes_of
+
+pytestmark = pytest.mark.usefixtures("some_orders_are_computed")
 
 
 @given(recipes(), ways())

@@ -19,6 +19,8 @@ from collections.abc import Sequence
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
+from headrace.blocks.origin import Indices, Origin
+from headrace.blocks.payload import Payload
 from headrace.coordination.closing import close_all
 from headrace.observe.frames import holds, since
 from headrace.observe.meter import Meter
@@ -41,6 +43,8 @@ class Stage:
     first_elements = 1
     # How many elements it holds ready: asking for this many costs neither work nor memory.
     ready_elements = 0
+    # How many elements there are in all, where it gives any of them by its number, wherever it stands, and none of them fails.
+    numbered: int | None = None
 
     def __init__(self, meter: Meter, inputs: Sequence[Stage], cursor: Cursor) -> None:
         self.meter = meter
@@ -83,6 +87,18 @@ class Stage:
     @cursor.setter
     def cursor(self, position: Cursor) -> None:
         self._before = (position, 0)
+
+    def at(self, numbers: Indices) -> tuple[Payload, Origin]:
+        """Returns the elements with these numbers, which it gives where it is ``numbered``."""
+        self.meter.pulled(elements=len(numbers), span_s=0.0, inside_s=0.0)
+        return self._at(numbers)
+
+    def _at(self, numbers: Indices) -> tuple[Payload, Origin]:
+        raise NotImplementedError
+
+    def cursor_at(self, number: int) -> Cursor:
+        """Returns the position before the element with this number; where it is ``numbered``."""
+        raise NotImplementedError
 
     @property
     def own_s(self) -> float:

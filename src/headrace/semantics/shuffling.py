@@ -8,6 +8,9 @@ So what lay where before output i follows from the draws before it, and a shuffl
 which element lies in a slot is decided by the last draw of that slot, and to find it for every slot one looks
 back over about ``size * ln(size)`` draws, however many came before. A buffer that holds the whole dataset is the
 second part alone: one permutation.
+
+A permutation of millions is not drawn and held, but computed place by place (``computed_order``): a shuffle of what is read by
+number then begins at once, wherever it begins, however many there are.
 """
 
 from __future__ import annotations
@@ -17,18 +20,23 @@ from typing import Final
 
 import numpy as np
 
+from headrace.blocks.cursor import State
 from headrace.plan.shuffling import WHOLE_DATASET, Shuffle
+from headrace.semantics.computed_order import ComputedOrder
 from headrace.semantics.held_bytes import in_words
 from headrace.semantics.random_streams import Key, permutation, random_indices
 from headrace.semantics.run_context import RunContext
 
 __all__ = [
     "SHUFFLE_REMEDY",
+    "Order",
     "buffer_needs",
     "buffer_slots",
     "content",
     "drain_order",
     "draws",
+    "emitted_state",
+    "is_computed",
     "shuffle_key",
     "whole_order",
 ]
@@ -39,18 +47,53 @@ def draws(key: Key, start: int, count: int, size: int) -> np.ndarray:
     return random_indices(key.child(0), start, count, size)
 
 
+# From so many elements on an order is computed: to draw it would take as long as some batches, and more memory than any.
+COMPUTED_FROM = 1 << 22
+# The elements in each place; places are looked up by number, array or slice.
+Order = np.ndarray | ComputedOrder
+
 # Orders that somebody holds: each stream of a dealt plan reads the same one, and to draw it anew takes as long as to read it.
 _orders: Final[weakref.WeakValueDictionary[tuple[Key, int], np.ndarray]] = weakref.WeakValueDictionary()
 
 
-def drain_order(key: Key, size: int) -> np.ndarray:
-    """Returns the order in which what is left in the slots comes out (int64, read-only)."""
+def drain_order(key: Key, size: int, state: State | None = None) -> Order:
+    """Returns the order in which what is left in the slots comes out (int64, read-only).
+
+    Args:
+        key: of the shuffle.
+        size: how many are left.
+        state: what the shuffle goes on from: one in which they already come out keeps the order that it has.
+    """
+    if is_computed(size, state):
+        return ComputedOrder(key.child(1), size)
     order = _orders.get((key, size))
     if order is None:
         order = permutation(key.child(1), size)
         order.flags.writeable = False
         _orders[key, size] = order
     return order
+
+
+def is_computed(size: int, state: State | None) -> bool:
+    """Returns whether the order of what is left is computed; states that are older than such orders say nothing of it."""
+    has_begun = state is not None and bool(state["emitted"]) and "total" in state
+    return state["computed"] if state is not None and "computed" in state else size >= COMPUTED_FROM and not has_begun
+
+
+def emitted_state(emitted: int, read: int, position: State, total: int | None, *, computed: bool) -> State:
+    """Returns the state of a shuffle.
+
+    Args:
+        emitted: how many elements came out.
+        read: how many came in before the oldest that it holds, or before an earlier one.
+        position: the input's, before that one.
+        total: how many there are, where that is known.
+        computed: whether what is left comes out in a computed order.
+    """
+    state: State = {"emitted": emitted, "read": read, "input": position}
+    if total is None:
+        return state
+    return {**state, "total": total, "computed": True} if computed else {**state, "total": total}
 
 
 def content(key: Key, outputs: int, size: int) -> np.ndarray:
@@ -70,7 +113,7 @@ def content(key: Key, outputs: int, size: int) -> np.ndarray:
     return held
 
 
-def whole_order(key: Key, total: int, size: int) -> np.ndarray:
+def whole_order(key: Key, total: int, size: int) -> Order:
     """Returns the index of the element that each output is, of ``total`` elements (int64)."""
     if size >= total:
         return drain_order(key, total)
@@ -81,7 +124,7 @@ def whole_order(key: Key, total: int, size: int) -> np.ndarray:
     again = np.flatnonzero(drawn[by_slot[1:]] == drawn[by_slot[:-1]])
     order = drawn.copy()
     order[by_slot[again + 1]] = by_slot[again] + size
-    return np.concatenate([order, content(key, steady, size)[drain_order(key, size)]])
+    return np.concatenate([order, content(key, steady, size)[drain_order(key, size)[:]]])
 
 
 _ENDLESS = 1 << 62

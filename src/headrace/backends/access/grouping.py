@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from headrace.backends.access.dispatch import Access, access_of
+from headrace.backends.access.dispatch import Access, access_of, no_access
 from headrace.backends.reference.stream import Given, called
 from headrace.blocks.origin import grouped
 from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError
+from headrace.plan.distributed_batch import DistributedBatch
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.semantics.grouping import padded_batch, ragged_batch, stacked
 from headrace.semantics.run_context import RunContext
@@ -60,3 +61,10 @@ def _padded_batch(node: PaddedBatch, context: RunContext) -> Access:
 @access_of.register
 def _ragged_batch(node: RaggedBatch, context: RunContext) -> Access:
     return BatchAccess(node, functools.partial(ragged_batch, node), access_of(node.input, context))
+
+
+@access_of.register
+def _distributed_batch(node: DistributedBatch, context: RunContext) -> Access:
+    raise no_access(
+        node, "each rank has its own part of a global batch. Look elements up before it, or batch them instead"
+    )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from headrace.backends.access.dispatch import Access, access_of, no_access
 from headrace.backends.reference.stream import Given
 from headrace.plan.shuffling import WHOLE_DATASET, Shuffle
 from headrace.semantics.random_streams import Key
 from headrace.semantics.run_context import RunContext
-from headrace.semantics.shuffling import buffer_slots, content, draws, shuffle_key, whole_order
+from headrace.semantics.shuffling import Order, buffer_slots, content, draws, shuffle_key, whole_order
 
 __all__: list[str] = []
 
@@ -22,7 +20,7 @@ class ShuffleAccess:
         self.size = size
         self.input = read
         self.length = read.length
-        self.order: np.ndarray | None = None
+        self.order: Order | None = None
 
     def at(self, index: int) -> Given:
         return self.input.at(self.index_of(index))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headrace.backends.reference.dispatch import stream_of
-from headrace.backends.reference.stream import Given, Stream
+from headrace.backends.reference.sources import IndexedStream
+from headrace.backends.reference.stream import Given, Stream, Unary
 from headrace.blocks.cursor import State, input_state
 from headrace.errors import HeadraceError
 from headrace.plan.shuffling import Shuffle
@@ -15,11 +16,14 @@ from headrace.semantics.random_streams import Key
 from headrace.semantics.run_context import RunContext
 from headrace.semantics.shuffling import (
     SHUFFLE_REMEDY,
+    Order,
     buffer_needs,
     buffer_slots,
     content,
     drain_order,
     draws,
+    emitted_state,
+    is_computed,
     shuffle_key,
 )
 from headrace.structure import Element, nbytes_of
@@ -51,7 +55,7 @@ class ShuffleStream:
         self.input_ended = False
         self.notes = [(self.index, input_stream.state())]
         self.slots: dict[int, tuple[int, Given | HeadraceError]] = {}
-        self.order: list[int] | None = None
+        self.order: Order | None = None
         self.filled = False
         self.label = node.label
         self.saved = state
@@ -121,12 +125,12 @@ class ShuffleStream:
                 self.put(slot, self.index - 1, item)
                 return self.out(chosen[1])
             assert self.total is not None  # the input has ended
-            self.order = drain_order(self.key, min(self.total, self.size)).tolist()
+            self.order = drain_order(self.key, min(self.total, self.size), self.saved)
         assert self.total is not None  # as above
         drained = self.emitted - max(0, self.total - self.size)
         if drained == len(self.order):
             raise StopIteration
-        return self.out(self.slots[self.order[drained]][1])
+        return self.out(self.slots[int(self.order[drained])][1])
 
     def out(self, item: Given | HeadraceError) -> Given:
         self.emitted += 1
@@ -142,15 +146,42 @@ class ShuffleStream:
             note for note in self.notes if note[0] > oldest
         ]
         read, position = self.notes[0]
-        state = {"emitted": self.emitted, "read": read, "input": position}
-        return state if self.total is None else {**state, "total": self.total}
+        computed = self.total is not None and is_computed(min(self.total, self.size), self.saved)
+        return emitted_state(self.emitted, read, position, self.total, computed=computed)
 
     def close(self) -> None:
         self.holding.release()
         self.input.close()
 
 
+class ComputedShuffleStream(Unary):
+    """A shuffle of so many numbers that nobody could hold them: each is looked up in its place."""
+
+    input: IndexedStream
+
+    def __init__(self, order: Order, input_stream: IndexedStream, state: State | None) -> None:
+        super().__init__(input_stream)
+        self.order = order
+        self.emitted = state["emitted"] if state else 0
+
+    def next(self) -> Given:
+        if self.emitted == len(self.order):
+            raise StopIteration
+        self.input.index = int(self.order[self.emitted])
+        self.emitted += 1
+        return self.input.next()
+
+    def state(self) -> State:
+        total = len(self.order) if self.emitted else None
+        return emitted_state(self.emitted, 0, {"index": 0}, total, computed=True)
+
+
 @stream_of.register
 def _shuffle(node: Shuffle, state: State | None, context: RunContext) -> Stream:
     upstream = stream_of(node.input, input_state(state), context)
-    return ShuffleStream(node, shuffle_key(node, context), upstream, state, context.holding(node, SHUFFLE_REMEDY))
+    key = shuffle_key(node, context)
+    if isinstance(upstream, IndexedStream) and upstream.length is not None and upstream.length <= buffer_slots(node):
+        is_as_saved = state is None or state.get("total", upstream.length) == upstream.length
+        if is_computed(upstream.length, state) and is_as_saved:
+            return ComputedShuffleStream(drain_order(key, upstream.length, state), upstream, state)
+    return ShuffleStream(node, key, upstream, state, context.holding(node, SHUFFLE_REMEDY))

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State
-from headrace.blocks.payload import Zipped
+from headrace.blocks.origin import Indices, Origin
+from headrace.blocks.payload import Payload, Zipped
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
@@ -32,6 +33,17 @@ class ZipStage(Stage):
         self._ahead = [StageLookahead(stage, self._read) for stage in inputs]
         self._ended = ended
         self.by_index = all(stage.by_index for stage in inputs)
+        lengths = [stage.numbered for stage in inputs if stage.numbered is not None]
+        if inputs and len(lengths) == len(inputs):
+            self.numbered = min(lengths)
+
+    def _at(self, numbers: Indices) -> tuple[Payload, Origin]:
+        parts = [stage.at(numbers) for stage in self.inputs]
+        return Zipped(self._treedef, [payload for payload, _ in parts]), parts[0][1]
+
+    def cursor_at(self, number: int) -> Cursor:
+        """Returns the position before the element with this number."""
+        return ZipCursor(tuple([stage.cursor_at(number) for stage in self.inputs]))
 
     def _pull(self, limit: int) -> Item:
         if self._ended:

@@ -6,6 +6,8 @@ from typing import Final
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, JoinedCursor, State, input_state
+from headrace.blocks.origin import Indices, Origin, subset
+from headrace.blocks.payload import Payload
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
@@ -56,6 +58,43 @@ class ShareStage(Stage):
         if self.by_index:
             return places
         return min(places, _NUMBERS_AT_ONCE if self.inputs[0].is_numbers else max(limit, _DROPPED_AT_ONCE))
+
+
+class NumberedShareStage(Stage):
+    """The same of what is read by number: no other place is looked at."""
+
+    is_numbers = True
+
+    def __init__(self, streams: int, first: int, input_stage: Stage, meter: Meter, state: State | None) -> None:
+        assert input_stage.numbered is not None  # as the caller has looked
+        seen: int = state["seen"] if state else 0
+        super().__init__(meter, (input_stage,), _ShareCursor(seen, input_stage.cursor, range(0)))
+        self._own = range(first, input_stage.numbered, streams)
+        self._taken = len(range(first, seen, streams))
+        self.by_index = input_stage.by_index
+        self.numbered = len(self._own)
+
+    def _is_spent(self) -> bool:
+        return self._taken == len(self._own)
+
+    def _pull(self, limit: int) -> Item:
+        numbers = self._own[self._taken : self._taken + min(limit, _NUMBERS_AT_ONCE)]
+        if not numbers:
+            return None
+        payload, origin = self.inputs[0].at(numbers)
+        cursor = self.cursor_at(self._taken)
+        self._taken += len(numbers)
+        return Block(payload, cursor, origin)
+
+    def _at(self, numbers: Indices) -> tuple[Payload, Origin]:
+        return self.inputs[0].at(subset(self._own, numbers))
+
+    def cursor_at(self, number: int) -> Cursor:
+        """Returns the position before the element with this number."""
+        own, total = self._own, self.inputs[0].numbered
+        assert total is not None  # as above
+        place = min(own.start + number * own.step, total)
+        return _ShareCursor(place, self.inputs[0].cursor_at(place), range(0, total - place, own.step), total - place)
 
 
 @frozen
@@ -170,7 +209,8 @@ def _share(node: Share, state: State | None, context: StageContext) -> Stage:
     assert context.stream is not None  # only streams have a part
     upstream = lower(node.input, input_state(state), context.of_all_streams())
     first = (context.stream - node.before) % node.num_streams
-    return ShareStage(node.num_streams, first, upstream, context.meter(node), state)
+    stage = ShareStage if upstream.numbered is None else NumberedShareStage
+    return stage(node.num_streams, first, upstream, context.meter(node), state)
 
 
 @lower.register

@@ -14,8 +14,9 @@ import numpy as np
 
 from headrace.arguments import AUTOTUNE
 from headrace.blocks.block import Block, BlockOrFailure, Failure
-from headrace.blocks.cursor import CountedCursor, State, input_state
-from headrace.blocks.payload import Indexed, Zipped
+from headrace.blocks.cursor import CountedCursor, Cursor, State, input_state
+from headrace.blocks.origin import Indices, Origin
+from headrace.blocks.payload import Indexed, Payload, Zipped
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
@@ -66,6 +67,15 @@ class EnumerateStage(Stage):
         self._numbers = RangeSource(node.start, None, 1, np.dtype(np.int64))
         self._treedef = flatten((0, 0))[1]
         self.by_index = input_stage.by_index
+        self.numbered = input_stage.numbered
+
+    def _at(self, numbers: Indices) -> tuple[Payload, Origin]:
+        payload, origin = self.inputs[0].at(numbers)
+        return Zipped(self._treedef, (Indexed(self._numbers, numbers), payload)), origin
+
+    def cursor_at(self, number: int) -> Cursor:
+        """Returns the position before the element with this number."""
+        return CountedCursor("index", number, self.inputs[0].cursor_at(number))
 
     def _pull(self, limit: int) -> Item:
         item = self._read(self.inputs[0], limit)

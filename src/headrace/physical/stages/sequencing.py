@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import CountedCursor, Cursor, State, input_state
+from headrace.blocks.origin import Indices, Origin, subset
+from headrace.blocks.payload import Payload
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
@@ -29,6 +31,15 @@ class TakeStage(Stage):
         super().__init__(meter, (input_stage,), CountedCursor("taken", self._taken, input_stage.cursor))
         self._count = count
         self.by_index = input_stage.by_index
+        if input_stage.numbered is not None:
+            self.numbered = min(count, input_stage.numbered)
+
+    def _at(self, numbers: Indices) -> tuple[Payload, Origin]:
+        return self.inputs[0].at(numbers)
+
+    def cursor_at(self, number: int) -> Cursor:
+        """Returns the position before the element with this number."""
+        return CountedCursor("taken", number, self.inputs[0].cursor_at(number))
 
     def _pull(self, limit: int) -> Item:
         left = self._count - self._taken
@@ -52,6 +63,21 @@ class SkipStage(Stage):
         self._count = count
         super().__init__(meter, (input_stage,), SkippedCursor(self._skipped, input_stage.cursor))
         self.by_index = input_stage.by_index
+        if input_stage.numbered is not None:
+            self.numbered = max(0, input_stage.numbered - count)
+
+    def _at(self, numbers: Indices) -> tuple[Payload, Origin]:
+        shifted = (
+            range(numbers.start + self._count, numbers.stop + self._count, numbers.step)
+            if isinstance(numbers, range)
+            else numbers + self._count
+        )
+        return self.inputs[0].at(shifted)
+
+    def cursor_at(self, number: int) -> Cursor:
+        """Returns the position before the element with this number."""
+        skipped = self._count if number else 0
+        return SkippedCursor(skipped, self.inputs[0].cursor_at(number + skipped))
 
     def _pull(self, limit: int) -> Item:
         while self._skipped < self._count:
@@ -94,6 +120,21 @@ class ShardStage(Stage):
         super().__init__(meter, (input_stage,), _ShardCursor(self._seen, input_stage.cursor, range(0)))
         self._node = node
         self.by_index = input_stage.by_index
+        self._own: range | None = None  # the numbers of its elements, where they have numbers
+        if input_stage.numbered is not None:
+            self._own = range(node.index, input_stage.numbered, node.num_shards)
+            self.numbered = len(self._own)
+
+    def _at(self, numbers: Indices) -> tuple[Payload, Origin]:
+        assert self._own is not None  # as it is numbered
+        return self.inputs[0].at(subset(self._own, numbers))
+
+    def cursor_at(self, number: int) -> Cursor:
+        """Returns the position before the element with this number."""
+        place = number * self._node.num_shards
+        assert self._own is not None  # as above
+        place = min(place, self.inputs[0].numbered or 0)
+        return _ShardCursor(place, self.inputs[0].cursor_at(place), range(0))
 
     def _pull(self, limit: int) -> Item:
         while True:

@@ -12,8 +12,8 @@ import numpy as np
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State
-from headrace.blocks.origin import IndexOrigin, Indices
-from headrace.blocks.payload import Indexed, IndexSource
+from headrace.blocks.origin import IndexOrigin, Indices, Origin, as_array
+from headrace.blocks.payload import Indexed, IndexSource, Payload
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
@@ -49,6 +49,7 @@ class RepeatedSourceStage(Stage):
         self._source = source
         self._length = length
         self._stop = None if turns is None else turns * length
+        self.numbered = self._stop
         meter, self._source_meter = meters
         super().__init__(meter, (), _RepeatedCursor(length, first))
 
@@ -65,6 +66,15 @@ class RepeatedSourceStage(Stage):
             indices = np.arange(first, stop) % self._length
         self._source_meter.pulled(elements=stop - first, span_s=0.0, inside_s=0.0)
         return Block(Indexed(self._source, indices), _RepeatedCursor(self._length, first), IndexOrigin(indices))
+
+    def _at(self, numbers: Indices) -> tuple[Payload, Origin]:
+        indices = as_array(numbers) % self._length
+        self._source_meter.pulled(elements=len(indices), span_s=0.0, inside_s=0.0)
+        return Indexed(self._source, indices), IndexOrigin(indices)
+
+    def cursor_at(self, number: int) -> Cursor:
+        """Returns the position before the element with this number."""
+        return _RepeatedCursor(self._length, number)
 
 
 @frozen

@@ -23,12 +23,13 @@ from headrace.blocks.joining import join
 from headrace.blocks.origin import as_array
 from headrace.blocks.payload import Payload, Rows
 from headrace.blocks.slot_buffer import SlotBuffer
-from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.input_history import InputHistory, ReadOrigin
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Pace, Stage
+from headrace.physical.stages.shuffling_order import OrderInRuns, ShuffleCursor
+from headrace.physical.stages.shuffling_whole import WholeShuffleStage
 from headrace.plan.shuffling import Shuffle
 from headrace.semantics.failures import input_changed
 from headrace.semantics.held_bytes import Holding
@@ -40,6 +41,7 @@ from headrace.semantics.shuffling import (
     content,
     drain_order,
     draws,
+    is_computed,
     shuffle_key,
 )
 
@@ -77,6 +79,8 @@ class ShuffleStage(Stage):
         self._total: int | None = state.get("total") if state else None
         # As the state has it: known only once all outputs that exchange an element are out.
         self._total_in_state = self._total
+        self._saved = state
+        self._computed = self._total is not None and is_computed(min(self._total, self._size), state)
         # An input element not later than the oldest that is held, and the position before it.
         self._oldest: tuple[int, Cursor] = (state["read"] if state else 0, input_stage.cursor)
         self._reads = InputHistory(input_stage.cursor, self._oldest[0])
@@ -84,7 +88,7 @@ class ShuffleStage(Stage):
         self.is_numbers = input_stage.by_index or input_stage.is_numbers
         self._slots = SlotBuffer(self._size)
         self._bound_at = self._emitted  # the output at which it was last looked which element is the oldest
-        self._order: np.ndarray | None = None  # of the slots, while they drain
+        self._order: OrderInRuns | None = None  # of the slots, while they drain
         self._drain_start = 0  # the first output of these
         # The index of the element in each slot; None as long as element i lies in slot i.
         self._held: np.ndarray | None = None
@@ -212,7 +216,7 @@ class ShuffleStage(Stage):
             self._start_draining()
         assert self._order is not None  # set just now
         begun = self._emitted - self._drain_start
-        slots = self._order[begun : begun + limit]
+        slots = self._order.after(begun, limit)
         if not len(slots):
             return None
         return self._output(self._slots.get(slots), slots if self._held is None else self._held[slots])
@@ -240,7 +244,9 @@ class ShuffleStage(Stage):
         assert self._total is not None  # the input has ended
         self._total_in_state = self._total
         self._drain_start = max(0, self._total - self._size)
-        self._order = drain_order(self._key, min(self._total, self._size))
+        left = min(self._total, self._size)
+        self._computed = is_computed(left, self._saved)
+        self._order = OrderInRuns(drain_order(self._key, left, self._saved))
 
     def _exchanged(self, first: int, incoming: Payload) -> Block:
         """Takes one output for each element that comes in and gets its slot."""
@@ -267,7 +273,7 @@ class ShuffleStage(Stage):
         return block
 
     def _cursor_at(self, emitted: int) -> Cursor:
-        return _ShuffleCursor(emitted, *self._oldest, self._total_in_state)
+        return ShuffleCursor(emitted, *self._oldest, self._total_in_state, self._computed)
 
     def _without_failures(self, block: Block) -> Item:
         """Returns the block up to its first failure, or that failure."""
@@ -301,26 +307,11 @@ def _previous_equal(slots: np.ndarray) -> np.ndarray:
     return earlier
 
 
-@frozen
-class _ShuffleCursor:
-    """In a shuffle: how many came out, and a position not after the oldest element that it holds."""
-
-    emitted: int
-    read: int
-    input: Cursor
-    total: int | None
-
-    def advance(self, count: int) -> _ShuffleCursor:
-        return _ShuffleCursor(self.emitted + count, self.read, self.input, self.total)
-
-    def state(self) -> State:
-        state: State = {"emitted": self.emitted, "read": self.read, "input": self.input.state()}
-        return state if self.total is None else {**state, "total": self.total}
-
-
 @lower.register
 def _shuffle(node: Shuffle, state: State | None, context: StageContext) -> Stage:
     upstream = lower(node.input, input_state(state), context.replaying())
+    if upstream.numbered is not None and upstream.numbered <= buffer_slots(node):
+        return WholeShuffleStage(node, shuffle_key(node, context), upstream, context.meter(node), state)
     holding = context.holding(node, SHUFFLE_REMEDY)
     return ShuffleStage(
         node,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import IndexCursor, State
-from headrace.blocks.origin import IndexOrigin
-from headrace.blocks.payload import Indexed, IndexSource
+from headrace.blocks.cursor import Cursor, IndexCursor, State
+from headrace.blocks.origin import IndexOrigin, Indices, Origin
+from headrace.blocks.payload import Indexed, IndexSource, Payload
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
@@ -33,6 +33,8 @@ class IndexedStage(Stage):
         super().__init__(meter, (), IndexCursor(self._index))
         self._source = source
         self._length = length
+        if length is None or self._index <= length:  # or it has become shorter, which is told when it is pulled
+            self.numbered = length
 
     def _is_spent(self) -> bool:
         return self._index == self._length
@@ -48,6 +50,13 @@ class IndexedStage(Stage):
             return None
         self._index = stop
         return Block(Indexed(self._source, indices), IndexCursor(indices.start), IndexOrigin(indices))
+
+    def _at(self, numbers: Indices) -> tuple[Payload, Origin]:
+        return Indexed(self._source, numbers), IndexOrigin(numbers)
+
+    def cursor_at(self, number: int) -> Cursor:
+        """Returns the position before the element with this number."""
+        return IndexCursor(number)
 
 
 @lower.register(FromTensors)
