@@ -20,14 +20,14 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
+from headrace.ranks.launchers import LOCAL_VARIABLES, local_world_size
 
 __all__ = ["Share", "current_share", "share_of_machine"]
 
 # Where the system does not say how much memory it has.
 _FALLBACK_BYTES: Final = 4 << 30
-# What torchrun, and launchers that do as it does, tell each process that they start: how many there are on the machine.
-_PROCESSES: Final = "LOCAL_WORLD_SIZE"
 # Controllers of version 1 that bound what is asked for here.
 _BOUNDING: Final = frozenset({"cpu", "memory"})
 # How much memory a control group may take, and from where on it is slowed down.
@@ -64,8 +64,8 @@ _readings: Final[dict[tuple[object, ...], tuple[float, Share]]] = {}
 
 def current_share() -> Share:
     """Returns what this process may use, as it was read within the last second."""
-    told = os.environ.get(_PROCESSES), frozenset(_AFFINITY(0)) if _AFFINITY is not None else None
-    key = os.getpid(), *told
+    told = [os.environ.get(name) for name in LOCAL_VARIABLES]
+    key = os.getpid(), *told, frozenset(_AFFINITY(0)) if _AFFINITY is not None else None
     read = _readings.get(key)
     if read is None or time.monotonic() - read[0] > _HOLDS_S:
         read = time.monotonic(), share_of_machine()
@@ -85,8 +85,8 @@ def share_of_machine(
     """Reads what this process may use.
 
     Half a core is one, and a core and a half are two: a quota is rounded up, so that all of it can be used. Among several
-    processes, as ``LOCAL_WORLD_SIZE`` tells, it is divided and rounded down, to one at least. Cores to which the launcher
-    bound this process alone are not divided again.
+    processes, as torchrun, Open MPI or SLURM tells (``hr.ranks.current().local_world_size``), it is divided and rounded down, to one
+    at least. Cores to which the launcher bound this process alone are not divided again.
 
     Args:
         root: below which ``proc`` and ``sys`` are looked for.
@@ -96,9 +96,9 @@ def share_of_machine(
         memory_bytes: how much the machine has; None asks the system.
 
     Warns:
-        RuntimeWarning: ``LOCAL_WORLD_SIZE`` is no number of processes; it is left out.
+        RuntimeWarning: a launcher's variable is no number of processes; it is left out.
     """
-    processes = _processes(environ.get(_PROCESSES, ""))
+    processes = _processes(environ)
     limits, quota = [_physical_bytes() if memory_bytes is None else memory_bytes], math.inf
     for folder, version in _control_groups(root):
         limits += [
@@ -112,23 +112,18 @@ def share_of_machine(
     return Share(max(1, min(own, whole // processes)), max(1, memory))
 
 
-def _processes(said: str) -> int:
+def _processes(environ: Mapping[str, str]) -> int:
     """Returns how many processes share what this one may use."""
-    text = said.strip()
-    if not text:
+    try:
+        return local_world_size(environ)
+    except InvalidArgumentError as error:
+        _warn_of(error.reason)
         return 1
-    number = _number(text)
-    if number is None:
-        _warn_of(said)
-    return number or 1
 
 
 @functools.cache  # once for each value: every iterator asks
-def _warn_of(said: str) -> None:
-    message = (
-        f"{_PROCESSES} is {said[:40]!r}, which is no number of processes of at least 1: headrace takes this process for the only "
-        "one on the machine. torchrun sets it by itself; unset it, or set it to how many processes run on this machine"
-    )
+def _warn_of(reason: str) -> None:
+    message = f"{reason}. headrace takes this process for the only one on the machine"
     warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 

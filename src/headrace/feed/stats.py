@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import html
-import os
 import threading
 from collections import deque
 from collections.abc import Iterator
 from typing import Any, Final
 
+from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.observe.meter import IteratorStats
 from headrace.observe.tables import Table, plain, screen_width, seconds
 from headrace.queues.wait_times import WaitRecorder, WaitTimes
+from headrace.ranks import current
 
 __all__ = ["FeedStats", "StepTimes", "own_rank"]
 
@@ -110,6 +111,8 @@ class StepTimes:
 
 
 def own_rank() -> int:
-    """Returns the rank of this process in a distributed job, from the variable that launchers set; 0 alone."""
-    text = os.environ.get("RANK", "0")
-    return int(text) if text.isdigit() else 0
+    """Returns the rank of this process in a distributed job; 0 alone, and where nobody can tell."""
+    try:
+        return current().rank
+    except InvalidArgumentError:
+        return 0

@@ -13,9 +13,11 @@ from headrace.plan.buffering import Cache
 from headrace.plan.dealing_behind import holding_batches
 from headrace.plan.dealing_ranks import check_run
 from headrace.plan.distributed_batch import DistributedBatch
-from headrace.plan.node import Node
+from headrace.plan.node import Node, nodes_of
 from headrace.plan.options import Options
-from headrace.ranks import Rank, current, shared_entropy
+from headrace.plan.randomness import randomness_of
+from headrace.ranks import Rank, current
+from headrace.ranks.telling import shared_entropy
 from headrace.semantics.dealing import apart, only_its_own, step_of, stream_names, together, turns_of
 from headrace.semantics.run_context import Seeds
 
@@ -57,10 +59,13 @@ class RankStates:
         return cls(dealing, rank, holding[0].label if holding else None)
 
     def seeds(self, plan: Node, options: Options) -> Seeds | None:
-        """Returns the seeds of a run that all ranks must have alike; None where they are given, or of one rank alone."""
+        """Returns the seeds of a run that all ranks must have alike; None where they are given, or of one rank alone.
+
+        Where an operation has none, and ranks can tell each other, they do so in the first call of a process, which waits for all of them.
+        """
         if self.rank.world_size == 1 or options.seed is not None:
             return None
-        shared = shared_entropy()
+        shared = shared_entropy(self.rank.world_size) if _draws(plan) else None
         seeds = Seeds.of(plan, seed=0 if shared is None else shared, entropy=0)
         return dataclasses.replace(seeds, are_needed=shared is None)
 
@@ -116,3 +121,9 @@ class RankStates:
 
     def _step(self, position: State | None) -> int:
         return step_of(self.dealing, position)
+
+
+def _draws(plan: Node) -> bool:
+    """Returns whether a run of the plan may draw numbers for which no seed was given: its functions may open plans that do."""
+    randomnesses = [(node, randomness_of(node)) for node in nodes_of(plan)]
+    return any(node.opens_plans or (found is not None and found.seed is None) for node, found in randomnesses)

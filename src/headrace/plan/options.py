@@ -24,7 +24,7 @@ class Options:
         seed: makes every random operation without a seed of its own reproducible.
         num_workers: how many threads the pipeline's one worker pool has at most, whatever its operations ask for. By default as
             many as all ``num_parallel_calls`` add up to; those left to ``hr.AUTOTUNE`` share one for each core that this
-            process may use: by its affinity mask and its container's quota, divided by ``LOCAL_WORLD_SIZE`` where that is set.
+            process may use: by its affinity mask and its container's quota, divided by the number of the job's processes on the machine.
         executor: ``"thread"``, or ``"inline"``, the reference: element by element in the caller's thread.
         ram_budget: how many bytes the run may hold, beside a block in the hands of each stage. What must be held comes first: the
             buffer of a ``shuffle``, open groups of ``group_by_window`` and rows of ``pack``, a ``cache`` in memory, what
@@ -33,7 +33,7 @@ class Options:
             ``from_tensor_slices`` and mapped files not at all. To hold more than a budget that was given is a
             ``ResourceExhaustedError`` that says by how much; more than the default is one warning, and an error beyond all
             memory that the process may take. A single element always passes. By default a quarter of the memory that this process may take, as
-            the machine, its container and ``ulimit -v`` bound it, divided by ``LOCAL_WORLD_SIZE``; what the process has
+            the machine, its container and ``ulimit -v`` bound it, divided by the number of the job's processes on the machine; what the process has
             taken for other things is not looked at. ``stats()`` of the iterator tells both.
         optimize: False runs the plan as it was written.
         max_failures: how many elements each operation with ``on_error="skip"`` may leave out in an epoch; the next one that fails

@@ -122,7 +122,7 @@ def class_of(answer: Any, count: int) -> int:
 def sample_key(node: SampleFromDatasets, context: RunContext) -> Key:
     """Returns the random stream of the draws: the same in every epoch, unless it is asked for others."""
     context.expect_one_order(node)
-    return context.key(node.randomness, each_epoch=node.rerandomize_each_iteration)
+    return context.key(node, each_epoch=node.rerandomize_each_iteration)
 
 
 def selector_context(node: Mixture, context: SomeContext) -> SomeContext:

@@ -25,8 +25,8 @@ from headrace.semantics.shared_order import warn_of_own_order
 __all__ = ["RunContext", "Seeds", "SomeContext"]
 
 _NO_SEED: Final = (
-    "a random operation of a plan that is dealt to ranks has no seed, so that every rank would draw numbers of its own: give it "
-    "seed=, or all of them .with_options(Options(seed=…)), or initialise torch.distributed or JAX first, by which rank 0 tells the others"
+    "the plan is dealt to ranks, and this operation has no seed, so that every rank would draw numbers of its own: give it seed=, or "
+    "all operations .with_options(Options(seed=…)), or initialise torch.distributed or JAX first, by which rank 0 tells the others"
 )
 
 
@@ -75,14 +75,16 @@ class Seeds:
         fresh = {found.entropy: derived_seed(self.entropy, index) for index, found in enumerate(unseeded)}
         return dataclasses.replace(self, drawn=self.drawn | fresh)
 
-    def seed_of(self, randomness: Randomness) -> int:
+    def seed_of(self, drawing: Node) -> int:
         """Returns the seed of one random operation.
 
         Raises:
             InvalidArgumentError: it has none, and would draw other numbers on every rank.
         """
+        randomness = randomness_of(drawing)
+        assert randomness is not None  # of what draws
         if self.are_needed and randomness.seed is None:
-            raise InvalidArgumentError(_NO_SEED)
+            raise InvalidArgumentError(_NO_SEED, stage=drawing.label)
         return self.drawn[randomness.entropy] if randomness.seed is None else randomness.seed
 
     def listed(self, plan: Node) -> list[int]:
@@ -194,9 +196,9 @@ class RunContext:
         """Returns the counters of a node."""
         return self.meters.of(node, self.within)
 
-    def key(self, randomness: Randomness, *, each_epoch: bool = True) -> Key:
+    def key(self, drawing: Node, *, each_epoch: bool = True) -> Key:
         """Returns the random stream of one operation in this epoch, or in all of them."""
-        seed = self.seeds.seed_of(randomness)
+        seed = self.seeds.seed_of(drawing)
         path = self.epoch if each_epoch else ()
         return Key(seed if self.stream is None else derived_seed(seed, self.stream), path)
 

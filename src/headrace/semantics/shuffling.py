@@ -155,4 +155,4 @@ def shuffle_key(node: Shuffle, context: RunContext) -> Key:
     """Returns the random stream that orders a shuffle."""
     if node.buffer_size != 1:  # which leaves everything where it is
         context.expect_one_order(node)
-    return context.key(node.randomness, each_epoch=node.reshuffle_each_iteration)
+    return context.key(node, each_epoch=node.reshuffle_each_iteration)

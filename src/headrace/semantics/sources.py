@@ -165,7 +165,7 @@ def index_source(node: Node, context: RunContext) -> tuple[IndexSource, int | No
                 None if node.stop is None else node.cardinality()
             )
         case RandomSource():
-            key = context.key(node.randomness, each_epoch=node.rerandomize_each_iteration)
+            key = context.key(node, each_epoch=node.rerandomize_each_iteration)
             return RandomNumbers(key), None
         case Stored():
             return StoredSource(node.file), len(node.file)

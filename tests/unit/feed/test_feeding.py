@@ -151,6 +151,7 @@ def test_statistics_count_each_step() -> None:
 
 def test_the_rank_is_what_a_launcher_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "3")
+    monkeypatch.setenv("WORLD_SIZE", "4")
     assert iter(feed_of(hr.Dataset.range(1), ahead=False)).stats().rank == 3
 
 

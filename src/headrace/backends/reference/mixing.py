@@ -269,7 +269,7 @@ def _resample(node: RejectionResample, state: State | None, context: RunContext)
     original, judged = readings(node, context)
     return ResampleStream(
         node,
-        context.key(node.randomness),
+        context.key(node),
         stream_of(node.input, state["original"] if state else None, original),
         stream_of(node.input, state["input"] if state else None, judged),
         state,

@@ -368,7 +368,7 @@ def _resample(node: RejectionResample, state: State | None, context: StageContex
     original, judged = readings(node, context.replaying())  # elements are read again, so they must come in order
     return ResampleStage(
         node,
-        context.key(node.randomness),
+        context.key(node),
         lower(node.input, state["original"] if state else None, original),
         lower(node.input, state["input"] if state else None, judged),
         context.meter(node),
