@@ -5,12 +5,13 @@ With what it imports it takes as long as a tenth of the engine, and most program
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import threading
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     import logging
 
-__all__ = ["LOG"]
+__all__ = ["LOG", "warn_once"]
 
 
 class _Later:
@@ -26,3 +27,16 @@ if TYPE_CHECKING:
     LOG = logging.getLogger("headrace")
 else:
     LOG = _Later()
+
+
+_said: Final[set[str]] = set()
+_saying: Final = threading.Lock()  # plans that functions make are opened by several workers at once
+
+
+def warn_once(message: str) -> None:
+    """Says something in the log that this process has not said before."""
+    with _saying:
+        if message in _said:
+            return
+        _said.add(message)
+    LOG.warning("%s", message)

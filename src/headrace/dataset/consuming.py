@@ -9,8 +9,9 @@ from headrace.dataset.mixin import DatasetMixin
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.ownership import copied
 from headrace.plan.buffering import options_of
+from headrace.plan.dealt import dealing_of
 from headrace.plan.explain import explain_plan
-from headrace.plan.node import INFINITE_CARDINALITY
+from headrace.plan.node import INFINITE_CARDINALITY, Node, nodes_of
 from headrace.structure import normalize
 
 if TYPE_CHECKING:
@@ -211,6 +212,8 @@ class Consuming(DatasetMixin):
     def explain(self) -> str:
         """Returns the plan as it was written and, if that differs, as it will run.
 
+        Of a plan that is dealt to ranks it says how this rank runs it, and where each of its streams has a plan of its own.
+
         Example:
             >>> import headrace as hr
             >>> print(hr.Dataset.range(3).batch(2).explain())
@@ -220,8 +223,10 @@ class Consuming(DatasetMixin):
         written = explain_plan(self._plan)
         from headrace.engine import physical_plan
 
-        running = explain_plan(physical_plan(self._plan, options_of(self._plan)))
-        return written if running == written else f"{written}\n\nruns as\n{running}"
+        plan = physical_plan(self._plan, options_of(self._plan))
+        running = explain_plan(plan)
+        how = "runs as" if dealing_of(self._plan) is None else _how_dealt(plan)
+        return written if running == written else f"{written}\n\n{how}\n{running}"
 
     def __iter__(self) -> DatasetIterator:
         from headrace.iterator import DatasetIterator
@@ -229,6 +234,14 @@ class Consuming(DatasetMixin):
 
         warn_of_whole_copies(self, self._plan)
         return DatasetIterator(self._plan)
+
+
+def _how_dealt(plan: Node) -> str:
+    """Returns what stands above the plan of a rank."""
+    from headrace.plan.dealing import DealtStreams  # what few plans need
+
+    has_streams = any(isinstance(node, DealtStreams) for node in nodes_of(plan))
+    return "runs on this rank as" + f", once per stream what is below '{DealtStreams.op}'" * has_streams
 
 
 def _as_int(index: object) -> int:

@@ -19,6 +19,7 @@ from headrace.plan.randomness import randomness_of
 from headrace.ranks import Rank, current
 from headrace.ranks.telling import shared_entropy
 from headrace.semantics.dealing import apart, only_its_own, step_of, stream_names, together, turns_of
+from headrace.semantics.repeated_reading import warn_of_repeated_reading
 from headrace.semantics.run_context import Seeds
 
 __all__ = ["RankStates"]
@@ -52,6 +53,7 @@ class RankStates:
         """
         rank = current(options.rank, options.world_size)
         check_run(dealing, rank)
+        warn_of_repeated_reading(dealing, rank)
         holding = holding_batches(plan)
         for node in holding:
             if isinstance(node, Cache) and rank.world_size > 1:

@@ -20,7 +20,7 @@ __all__ = ["DealtNumbers", "DealtStreams", "Filling", "Masked", "RankBatch", "Sh
 class Share(UnaryNode):
     """The part of a stream of what every rank can read whole. Failures have a place, as numbers have."""
 
-    op: ClassVar[str] = "share"
+    op: ClassVar[str] = "part of the stream"
     num_streams: int
     before: int = 0  # how many elements come before these, of a concatenation
 
@@ -63,7 +63,7 @@ class Filling(UnaryNode):
         tells: whether each is a pair with whether it is no such filling.
     """
 
-    op: ClassVar[str] = "filling"
+    op: ClassVar[str] = "padding"
     tells: bool
 
     def _cardinality(self) -> int:
@@ -86,7 +86,7 @@ class DealtNumbers(UnaryNode):
             real one.
     """
 
-    op: ClassVar[str] = "dealt"
+    op: ClassVar[str] = "part of the rank"
     rank: int
     world_size: int
     batch: int
@@ -111,7 +111,7 @@ class DealtNumbers(UnaryNode):
 
     def parameters(self) -> dict[str, Any]:
         """Returns which rank of how many."""
-        return {"rank": self.rank, "world_size": self.world_size, "steps": self.steps}
+        return {"rank": f"{self.rank} of {self.world_size}", "steps": self.steps}
 
 
 @frozen(kw_only=True, eq=False)
@@ -124,7 +124,7 @@ class DealtStreams(UnaryNode):
         fills: whether its inputs never end, as above.
     """
 
-    op: ClassVar[str] = "dealt"
+    op: ClassVar[str] = "streams of the rank"
     num_streams: int
     rank: int
     world_size: int
@@ -146,8 +146,12 @@ class DealtStreams(UnaryNode):
         return self.input.spec()
 
     def parameters(self) -> dict[str, Any]:
-        """Returns which streams."""
-        return {"num_streams": self.num_streams, "rank": self.rank, "world_size": self.world_size, "steps": self.steps}
+        """Returns which rank of how many, and how many of the streams it has."""
+        return {
+            "rank": f"{self.rank} of {self.world_size}",
+            "streams": f"{len(self.owned)} of {self.num_streams}",
+            "steps": self.steps,
+        }
 
 
 @frozen(kw_only=True, eq=False)
@@ -163,3 +167,7 @@ class Masked(Map):
     """The batches of a rank, with which of their elements are real."""
 
     op: ClassVar[str] = "distributed_batch"
+
+    def _label(self) -> str:
+        """Returns what tells it from the batches themselves; its function is none of the user's."""
+        return f"{self.op} '{self.name}' (mask)" if self.name else f"{self.op} (mask)"

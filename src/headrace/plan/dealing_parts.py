@@ -196,11 +196,18 @@ def _check_pieces(plan: Node, streams: int) -> None:
         raise _too_few(source.label, count, "elements", streams)
 
 
+# Formats whose records can be read by number.
+_INDEXED: Final = frozenset({"ArrowDataset", "ParquetDataset", "TFRecordDataset", "TarDataset", "TextLineDataset"})
+_OF_FEW_FILES: Final = {
+    True: "; or read the records by number (random_access=True), of however few files, where they are not compressed",
+    False: "; or write the records into more files, or into a format that is read by number (TextLineDataset, TFRecordDataset, "
+    "TarDataset, ParquetDataset, ArrowDataset with random_access=True)",
+}
+
+
 def _shared_files(node: Files, streams: int) -> SharedFiles:
     if len(node.paths) < streams:
-        raise _too_few(
-            node.label, len(node.paths), "files", streams, "; or read records by number (random_access=True)"
-        )
+        raise _too_few(node.label, len(node.paths), "files", streams, _OF_FEW_FILES[node.format.op in _INDEXED])
     return SharedFiles(
         paths=node.paths,
         format=node.format,

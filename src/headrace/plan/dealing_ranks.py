@@ -106,7 +106,7 @@ def _rows_of_numbers(node: DistributedBatch, part: Part, rank: int, world_size: 
     if not is_known:  # the end is seen where it comes, and what functions make goes along with what is seen
         return whole
     places = Range(start=0, stop=node.cardinality() * node.global_batch_size, step=1)
-    flags = Map(input=dataclasses.replace(whole, input=places, fills=False), function=_Below(count))
+    flags = Map(input=dataclasses.replace(whole, input=places, fills=False), function=_Below(count), name="is real")
     return Zip(treedef=flatten((0, 0))[1], datasets=(stacked(whole, part.maps), flags), name=node.name)
 
 

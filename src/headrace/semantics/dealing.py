@@ -144,14 +144,14 @@ def ended_before(node: DealtStreams, stream: int, rounds: int) -> HeadraceError 
     if node.fills:
         return FailedPreconditionError(
             f"stream {stream} has no element at all, so that there is none to fill its part of a batch with: take fewer streams, or end='drop'",
-            stage=node.label,
+            stage="distributed_batch",
         )
     if node.steps is None or rounds >= node.steps * node.each:
         return None
     return FailedPreconditionError(
         f"stream {stream} ended after {rounds} elements, in step {rounds // node.each} of steps={node.steps}: give fewer steps, or "
         "repeat() the dataset before distributed_batch",
-        stage=node.label,
+        stage="distributed_batch",
     )
 
 

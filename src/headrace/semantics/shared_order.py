@@ -7,18 +7,11 @@ would say so.
 
 from __future__ import annotations
 
-import threading
-from typing import Final
-
-from headrace.log import LOG
+from headrace.log import warn_once
 from headrace.plan.node import Node
 from headrace.plan.sequencing import Shard
 
 __all__ = ["warn_of_own_order"]
-
-
-_said: Final[set[str]] = set()
-_saying: Final = threading.Lock()  # plans that functions make are opened by several workers at once
 
 
 def warn_of_own_order(drawing: Node, shard: Shard) -> None:
@@ -28,11 +21,7 @@ def warn_of_own_order(drawing: Node, shard: Shard) -> None:
         f"that some elements come to several shards and others to none. Put the shard before the {drawing.op}, or give "
         f"the {drawing.op} a seed, or the whole dataset one: .with_options(Options(seed=...))"
     )
-    with _saying:
-        if message in _said:
-            return
-        _said.add(message)
-    LOG.warning("%s", message)
+    warn_once(message)
 
 
 def _shown(node: Node) -> str:

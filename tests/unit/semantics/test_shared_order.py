@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import headrace as hr
-from headrace.semantics import shared_order
+from headrace import log
 
 data = hr.Dataset
 
@@ -17,7 +17,7 @@ data = hr.Dataset
 @pytest.fixture(autouse=True)
 def nothing_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test is a process of its own, as far as warnings go."""
-    monkeypatch.setattr(shared_order, "_said", set())
+    monkeypatch.setattr(log, "_said", set())
 
 
 def numbers(_: object = None) -> hr.Dataset:

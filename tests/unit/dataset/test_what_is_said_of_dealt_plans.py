@@ -1,0 +1,145 @@
+"""What a user reads of a plan that is dealt to ranks: in explain(), in stats(), in errors and in the log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import headrace as hr
+from headrace import log
+from headrace.errors import FailedPreconditionError, InvalidArgumentError
+
+
+@pytest.fixture(autouse=True)
+def nothing_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test is a process of its own, as far as warnings go."""
+    monkeypatch.setattr(log, "_said", set())
+
+
+def is_even(x: int) -> bool:
+    return x % 2 == 0
+
+
+def plus_one(x: int) -> int:
+    return x + 1
+
+
+def rows() -> Iterator[int]:
+    yield from range(40)
+
+
+def as_rank(dataset: hr.Dataset, rank: int = 1, world_size: int = 2) -> hr.Dataset:
+    return dataset.with_options(hr.Options(rank=rank, world_size=world_size, seed=1))
+
+
+def generated() -> hr.Dataset:
+    return hr.Dataset.from_generator(rows, output_signature=hr.TensorSpec((), int))
+
+
+def said_of(dataset: hr.Dataset, caplog: pytest.LogCaptureFixture) -> list[str]:
+    for _ in range(2):
+        list(dataset)
+    return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+
+
+def without_places(text: str) -> str:
+    return "\n".join(line.partition(" (")[0] for line in text.splitlines())
+
+
+def test_explain_shows_what_runs_once_per_stream() -> None:
+    dataset = hr.Dataset.range(100).filter(is_even).shuffle(40).map(plus_one)
+    explained = as_rank(dataset.distributed_batch(8, num_streams=4, steps=3)).explain()
+    assert (
+        without_places(explained.partition("\n\n")[2])
+        == """\
+runs on this rank as, once per stream what is below 'streams of the rank'
+with_options [seed=1, rank=1, world_size=2]
+  distributed_batch [batch_size=4, drop_remainder=True]
+    map 'plus_one'
+      streams of the rank [rank=1 of 2, streams=2 of 4, steps=3]
+        shuffle [buffer_size=10, reshuffle_each_iteration=True]
+          filter 'is_even'
+            part of the stream [num_streams=4]
+              range [start=0, stop=100, step=1, dtype=int64]"""
+    )
+
+
+def test_explain_shows_what_every_rank_knows_whole() -> None:
+    dataset = hr.Dataset.range(100).shuffle(100).map(plus_one)
+    explained = as_rank(dataset.distributed_batch(8, num_streams=4)).explain()
+    assert (
+        without_places(explained.partition("\n\n")[2])
+        == """\
+runs on this rank as
+with_options [seed=1, rank=1, world_size=2]
+  distributed_batch [batch_size=4, drop_remainder=True]
+    map 'plus_one'
+      part of the rank [rank=1 of 2]
+        shuffle [buffer_size=100, reshuffle_each_iteration=True]
+          range [start=0, stop=100, step=1, dtype=int64]"""
+    )
+
+
+def test_statistics_count_each_element_once_over_all_streams() -> None:
+    dataset = hr.Dataset.range(24).filter(lambda _: True).map(plus_one).distributed_batch(8, num_streams=4, steps=3)
+    iterator = iter(as_rank(dataset))
+    assert len(list(iterator)) == 3
+    counts = {stage.name.partition(" (")[0]: stage.elements for stage in iterator.stats().stages}
+    assert counts["part of the stream"] == counts["streams of the rank"] == counts["map 'plus_one'"] == 12
+    assert counts["distributed_batch"] == 3
+
+
+@pytest.mark.parametrize("executor", ["thread", "inline"])
+@pytest.mark.parametrize("end", ["drop", "pad"])
+def test_a_stream_that_ends_too_early_is_an_error_of_distributed_batch(executor: str, end: str) -> None:
+    dataset = hr.Dataset.range(10).filter(lambda x: end == "drop" or x % 4 != 2)
+    dealt = dataset.distributed_batch(8, num_streams=4, steps=2, end=end)
+    with pytest.raises(FailedPreconditionError, match=r"^distributed_batch: stream 2 (ended after 2|has no element)"):
+        list(dealt.with_options(hr.Options(executor=executor)))
+
+
+def test_a_generator_that_every_rank_reads_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    (message,) = said_of(as_rank(generated().map(plus_one).distributed_batch(8)), caplog)
+    assert message.startswith("from_generator 'rows' (")
+    assert ": each of 2 ranks reads all of it once, keeps its own part, and" in message
+
+
+def test_how_often_streams_read_a_generator_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    dataset = generated().filter(lambda _: True).distributed_batch(8, steps=2)
+    assert "the rank reads all of it 8 times, once for each of its streams" in said_of(dataset, caplog)[0]
+    assert "each of 2 ranks reads all of it 4 times, once for each" in said_of(as_rank(dataset), caplog)[1]
+
+
+def test_a_rank_alone_that_reads_a_generator_once_is_told_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    assert said_of(generated().map(plus_one).distributed_batch(8), caplog) == []
+
+
+@pytest.mark.parametrize("make", [hr.TextLineDataset, hr.TFRecordDataset, hr.TarDataset])
+def test_too_few_files_are_read_by_number(make: Callable[[list[str]], hr.Dataset]) -> None:
+    dataset = make(["a", "b"])
+    with pytest.raises(
+        InvalidArgumentError, match=r"2 files cannot .* to 4 streams, .* at most 2 .*random_access=True\)"
+    ):
+        dataset.distributed_batch(4)
+
+
+def test_too_few_files_of_a_format_without_numbers_are_written_anew(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x\n1\n")
+    with pytest.raises(
+        InvalidArgumentError, match=r"1 file cannot .* into more files, or into a format that is read by"
+    ):
+        hr.CsvDataset(path, [int]).distributed_batch(4)
+
+
+def test_all_ranks_save_one_fingerprint() -> None:
+    dataset = hr.Dataset.range(100).shard(2, 1).filter(is_even).distributed_batch(8, num_streams=4, steps=1)
+    of = {
+        iter(as_rank(dataset, rank, size)).state_dict()["fingerprint"]["digest"]
+        for size in (1, 2, 4)
+        for rank in range(size)
+    }
+    assert len(of) == 1
