@@ -165,7 +165,8 @@ class InterleaveStage(Stage):
             if not self._ordered:
                 slot = self._a_ready_one(slot)
             # At least what is left of its turn: read by a few, each element would cost as much as a block.
-            item = self._peek(slot, max(1, limit // len(self._slots), min(limit, self._block_length - self._given)))
+            sharing = len(self._giving_slots()) or len(self._slots)
+            item = self._peek(slot, max(1, limit // sharing, min(limit, self._block_length - self._given)))
             if item is None:
                 self._leave(slot)
             elif isinstance(item, Failure):
@@ -237,19 +238,20 @@ class InterleaveStage(Stage):
     def _rounds(self, limit: int) -> Block | None:
         """Takes as many whole rounds over all slots as there are elements ready for, in one block."""
         slots, length = self._slots, self._block_length
-        rounds = limit // (len(slots) * length)
+        opened = self._giving_slots()
+        rounds = limit // (len(opened) * length) if opened else 0
         if len(slots) == 1 or self._given or not rounds:
             return None
-        for slot in slots:
-            head = self._peek(slot, max(length, limit // len(slots))) if slot is not None else None
+        for slot in opened:
+            head = self._peek(slot, max(length, limit // len(opened)))
             if not isinstance(head, Block):
                 return None
             rounds = min(rounds, len(head) // length)
         if not rounds:
             return None
-        opened = [slot for slot in slots[self._cycle :] + slots[: self._cycle] if slot is not None]
-        order = np.arange(len(slots) * rounds * length).reshape(len(slots), rounds, length).swapaxes(0, 1).ravel()
-        cursor = self._cursor(dict.fromkeys(range(len(slots)), rounds * length))
+        order = np.arange(len(opened) * rounds * length).reshape(len(opened), rounds, length).swapaxes(0, 1).ravel()
+        taken = {index: rounds * length for index, slot in enumerate(slots) if slot is not None}
+        cursor = self._cursor(taken)
         blocks = [slot.reader.take(rounds * length) for slot in opened]
         payload = woven([block.payload for block in blocks], length)
         origins = [
@@ -258,6 +260,13 @@ class InterleaveStage(Stage):
         ]
         origin = JoinedOrigin.of([len(block) for block in blocks], origins).subset(order)
         return Block(payload, cursor, origin)
+
+    def _giving_slots(self) -> list[OpenSubplan]:
+        """Returns the slots that give in a round, from this one on; none where another dataset would be opened on the way."""
+        turned = self._slots[self._cycle :] + self._slots[: self._cycle]
+        opened = [slot for slot in turned if slot is not None]
+        is_last_of_all = self._openers.have_ended and not self._ahead
+        return opened if is_last_of_all or len(opened) == len(turned) else []
 
     # ---------------------------------------------------------- datasets that lie whole
 

@@ -136,6 +136,11 @@ class Openers:
         """Whether the next one was read already."""
         return self._block is not None
 
+    @property
+    def have_ended(self) -> bool:
+        """Whether it is known that there is no other one."""
+        return self._has_ended and self._block is None and self._failure is None
+
     def next(self, limit: int) -> Opener | Failure | None:
         """Returns the next element, a failure in place of one, or None at the end; datasets are wanted for ``limit`` elements."""
         if not self.fill(limit):

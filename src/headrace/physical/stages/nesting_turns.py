@@ -93,6 +93,7 @@ class Turns:
         self.cycle = cycle
         self.given = given
         self._block_length = block_length
+        self._ended = False  # whether no other dataset follows
 
     def take(self, limit: int, following: Following, told: Told) -> None:
         """Takes up to ``limit`` elements, fewer where nothing follows."""
@@ -103,6 +104,7 @@ class Turns:
                 if filled is NOT_NOW or (filled is None and not any(self.slots)):
                     return
                 if filled is None:
+                    self._ended = True
                     self._visit_next()
                     continue
                 assert isinstance(filled, Whole)  # as nothing else is left
@@ -130,15 +132,16 @@ class Turns:
 
     def _take_rounds(self, limit: int, told: Told) -> int:
         """Takes as many whole turns of all slots as each can give; 0 elements where that is not more than one."""
-        slots, length = self.slots, self._block_length
-        rounds = 0 if self.given else limit // (len(slots) * length)
-        for slot in slots:
-            if slot is None or rounds < 2:
+        length = self._block_length
+        rounds = 0 if self.given else limit // length
+        for slot in self.slots:
+            if rounds < 2 or (slot is None and not self._ended):
                 return 0
-            rounds = min(rounds, slot.left // length)
+            rounds = rounds if slot is None else min(rounds, slot.left // length)
+        members = [slot for slot in (*self.slots[self.cycle :], *self.slots[: self.cycle]) if slot is not None]
+        rounds = min(rounds, limit // (len(members) * length))
         if rounds < 2:
             return 0
-        members: list[Whole] = [*slots[self.cycle :], *slots[: self.cycle]]  # type: ignore[list-item]  # none is None
         for member in members:
             member.left -= rounds * length
         told(members, rounds, length)

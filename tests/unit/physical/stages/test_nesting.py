@@ -119,3 +119,18 @@ def test_datasets_of_stages_that_begin_in_no_time_make_room_until_they_are_made_
     for _ in range(20):
         paces.begun(1e-3, at_once=False)
     assert paces.room == before
+
+
+@pytest.mark.parametrize("datasets", [1, 3, 7])
+@pytest.mark.parametrize("block_length", [1, 3])
+@pytest.mark.parametrize("whole", [False, True])
+def test_slots_that_no_dataset_fills_any_more_cut_no_run(datasets: int, block_length: int, whole: bool) -> None:
+    def inner(x: int) -> hr.Dataset:
+        numbers = hr.Dataset.range(10_000 * x, 10_000 * x + 3_000)
+        return numbers if whole else hr.Dataset.from_generator(lambda: iter(numbers))
+
+    ds = hr.Dataset.range(datasets).interleave(inner, cycle_length=5, block_length=block_length)
+    blocks = list(pulled(ds, 2_000))
+    assert len(blocks) < 3_000 * datasets / 20
+    given = [row for block in blocks if isinstance(block, Block) for row in block.payload.rows()]
+    assert given == list(ds.with_options(Options(executor="inline")))
