@@ -16,7 +16,7 @@ import dataclasses
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import TracebackType
 from typing import Any, Never, Protocol, Self
 
@@ -130,18 +130,19 @@ class Feed:
             self._position = self._waiting.position
         return {"iterator": self._position.bookmark(), "ended": self._position.ended}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any], *, allow: Collection[str] = ()) -> None:
         """Makes the next ``iter`` continue where the feed stood; where an epoch had ended, it is the next epoch.
 
         Args:
             state: what ``state_dict`` of a feed returned, or that of an iterator; of this dataset, fed to any framework.
+            allow: what of the plan may have changed on purpose, as in ``load_state_dict`` of a dataset's iterator.
 
         Raises:
             InvalidArgumentError: the state is of another plan, of another version, or damaged. The feed is then as it was.
         """
         whole = "iterator" in (state or ()) and isinstance(state.get("ended"), bool)
         iterator = self._new()
-        iterator.load_state_dict(state["iterator"] if whole else state)
+        iterator.load_state_dict(state["iterator"] if whole else state, allow=allow)
         iterator.position.ended = whole and state["ended"]
         self._position = iterator.position
         self._waiting = None if iterator.position.ended else iterator
@@ -310,14 +311,18 @@ class FeedIterator:
         """Returns where the training loop stands, as plain data: what is ready on the device does not count."""
         return self.position.bookmark()
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any], *, allow: Collection[str] = ()) -> None:
         """Continues where the iterator that gave the state stood; of this dataset, fed to any framework or to none.
+
+        Args:
+            state: what ``state_dict`` returned.
+            allow: what of the plan may have changed on purpose, as in ``load_state_dict`` of a dataset's iterator.
 
         Raises:
             InvalidArgumentError: the state is of another plan, of another version, or damaged.
         """
         self._stop()
-        self._iterator.load_state_dict(state)
+        self._iterator.load_state_dict(state, allow=allow)
         self.position.bookmark, self.position.ended = self._iterator.bookmark(), False
         self._ended = False
 

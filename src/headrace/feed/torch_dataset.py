@@ -6,6 +6,7 @@ needs a DataLoader: the feed's own threads work ahead in one process, and send n
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import torch.utils.data
@@ -29,9 +30,9 @@ class TorchFeed(Feed, torch.utils.data.IterableDataset[Any]):  # type: ignore[mi
         self._made_in = worker_here(self)
         return dealt(self._plan, self._made_in)
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any], *, allow: Collection[str] = ()) -> None:
         """Loads as ``Feed`` does; in a worker, a state of that worker's."""
-        super().load_state_dict(state)
+        super().load_state_dict(state, allow=allow)
         self._is_loaded = True
 
     def __iter__(self) -> FeedIterator:

@@ -20,7 +20,7 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
@@ -304,17 +304,27 @@ class DatasetIterator:
     ) -> dict[str, Any]:
         return start.state(self._identity(), cursor, delivered, count, earlier)
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any], *, allow: Collection[str] = ()) -> None:
         """Continues where the iterator that gave the state stood.
 
         Args:
             state: what ``state_dict`` returned, also after a round trip through JSON.
+            allow: what of the plan may have changed on purpose. ``"weights"``: other weights of ``sample_from_datasets``, from the next draw on.
+                ``"paths"``: files of the same names below another root. ``"batch_size"``: batches of another size from here on; where
+                they are dealt to ranks, ``step`` counts from then on what was dealt in batches of the new size. ``"grown"``: sources
+                that have more elements or files at their end, as if they had had them from the start.
 
         Raises:
-            InvalidArgumentError: the state is of another plan (the first node that differs is named), of another
-                version, or damaged. The iterator is then as it was.
+            InvalidArgumentError: the state is of another plan (the first node that differs is named, and the word that would allow
+                it), of another version, or damaged; or what changed stands where an operation holds elements that it would
+                have made otherwise. The iterator is then as it was.
         """
-        start = RunStart.saved(state, self._built, self._options, self._identity)
+        allowed = frozenset[str]()
+        if allow:
+            from headrace.plan.changes import checked_words
+
+            allowed = checked_words(allow)
+        start = RunStart.saved(state, self._built, self._options, self._identity, allowed)
         self._shut()
         self._run = None
         self._start = start

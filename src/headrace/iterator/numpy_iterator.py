@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from headrace.iterator.dataset_iterator import DatasetIterator
@@ -40,13 +41,14 @@ class NumpyIterator(DatasetIterator):
         """Returns where it stands, by tf.data's name: what ``state_dict`` returns (in tf.data a tensor)."""
         return self.state_dict()
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any], *, allow: Collection[str] = ()) -> None:
         """Continues where the iterator that gave the state stood, by tf.data's name for ``load_state_dict``.
 
         Args:
             state: what ``save`` or ``state_dict`` returned.
+            allow: what of the plan may have changed on purpose, as in ``load_state_dict``.
 
         Raises:
             InvalidArgumentError: as ``load_state_dict``.
         """
-        self.load_state_dict(state)
+        self.load_state_dict(state, allow=allow)

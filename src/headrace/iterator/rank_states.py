@@ -11,7 +11,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.plan.buffering import Cache
 from headrace.plan.dealing_behind import holding_batches
-from headrace.plan.dealing_ranks import check_run
+from headrace.plan.dealing_ranks import check_run, dealt
 from headrace.plan.distributed_batch import DistributedBatch
 from headrace.plan.node import Node, nodes_of
 from headrace.plan.options import Options
@@ -59,6 +59,10 @@ class RankStates:
             if isinstance(node, Cache) and rank.world_size > 1:
                 raise InvalidArgumentError(_CACHE, stage=node.label)
         return cls(dealing, rank, holding[0].label if holding else None)
+
+    def plan(self, built: Node) -> Node:
+        """Returns the plan as this rank runs it."""
+        return dealt(built, self.rank)
 
     def seeds(self, plan: Node, options: Options) -> Seeds | None:
         """Returns the seeds of a run that all ranks must have alike; None where they are given, or of one rank alone.

@@ -66,28 +66,47 @@ class RunStart:
         return cls(plan=plan, epoch=claim_epoch(built, _numbers(ranks)) if counts else 0, seeds=seeds, ranks=ranks)
 
     @classmethod
-    def saved(cls, state: dict[str, Any], built: Node, options: Options, identity: Callable[[], Fingerprint]) -> Self:
+    def saved(
+        cls,
+        state: dict[str, Any],
+        built: Node,
+        options: Options,
+        identity: Callable[[], Fingerprint],
+        allowed: frozenset[str] = frozenset(),
+    ) -> Self:
         """Returns the start that a state is.
 
+        Args:
+            state: what was saved.
+            built: the plan that is to go on from it.
+            options: of the run.
+            identity: of the plan.
+            allowed: by which words the plan may differ from that which saved the state.
+
         Raises:
-            InvalidArgumentError: it is damaged, of another plan or of another version.
+            InvalidArgumentError: it is damaged, of another plan or of another version; or what differs cannot go on from where it stands.
         """
         try:
             if state["version"] != STATE_VERSION:
                 message = f"the state has version {state['version']}, this headrace reads version {STATE_VERSION}"
                 raise InvalidArgumentError(message)
-            identity().check(state["fingerprint"])
+            changed = identity().check(state["fingerprint"], allowed)
             state = _plain(state)
             check_whole(state)
             seeds = Seeds.restored(built, drawn=state["seeds"], entropy=state["entropy"])
             plan = with_keys_of_run(built, seeds, options)
             ranks = _rank_states(built, options)
+            position = _position(state, ranks)
+            if changed:
+                from headrace.iterator.changed_plans import check_position  # it knows every operation
+
+                check_position(built if ranks is None else ranks.plan(built), position, changed)
             return cls(
                 plan=plan,
                 epoch=state["epoch"],
                 seeds=seeds,
                 fillings=Fillings.restored(plan, state.get("caches")),
-                position=_position(state, ranks),
+                position=position,
                 delivered=state["delivered"],
                 ranks=ranks,
             )

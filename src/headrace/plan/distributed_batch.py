@@ -47,6 +47,7 @@ class DistributedBatch(UnaryNode):
 
     op: ClassVar[str] = "distributed_batch"
     deals: ClassVar[bool] = True
+    changeable: ClassVar[str | None] = "global_batch_size"
     tuning: ClassVar[frozenset[str]] = frozenset({"steps"})
     global_batch_size: int
     num_streams: int = 0  # 0 stands for the default, until it is known

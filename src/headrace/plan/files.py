@@ -17,6 +17,7 @@ class Files(Node):
     """The records of files, one file after the other."""
 
     op: ClassVar[str] = "files"
+    changeable: ClassVar[str | None] = "paths"
     paths: tuple[str, ...]
     format: FileFormat
     on_error: str = "raise"

@@ -28,6 +28,7 @@ class Batch(UnaryNode):
     """Runs of consecutive elements, stacked along a new first axis."""
 
     op: ClassVar[str] = "batch"
+    changeable: ClassVar[str | None] = "batch_size"
     tuning: ClassVar[frozenset[str]] = frozenset({"num_parallel_calls", "deterministic"})
     # Whether a remainder in which an element failed is dropped like any other, where remainders are.
     drops_failed: ClassVar[bool] = False

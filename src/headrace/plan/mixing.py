@@ -101,6 +101,7 @@ class SampleFromDatasets(Mixture):
     """
 
     op: ClassVar[str] = "sample_from_datasets"
+    changeable: ClassVar[str | None] = "weights"
     weights: tuple[float, ...]
     weights_dataset: Node | None = None
     randomness: Randomness

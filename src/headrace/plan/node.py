@@ -57,6 +57,8 @@ class Node(Remembering):
     op: ClassVar[str]
     # Parameters that change how fast the same elements come, never which: not part of a plan's identity.
     tuning: ClassVar[frozenset[str]] = frozenset()
+    # The parameter that load_state_dict(allow=) may let differ from that of the plan which saved a state.
+    changeable: ClassVar[str | None] = None
     # Whether its function makes datasets, whose random operations no plan shows.
     opens_plans: ClassVar[bool] = False
     # Whether its spec is found by a look at all elements.

@@ -65,6 +65,7 @@ class FromTensorSlices(Node):
     """
 
     op: ClassVar[str] = "from_tensor_slices"
+    changeable: ClassVar[str | None] = "length"
     treedef: TreeDef
     columns: tuple[np.ndarray, ...]
     given: Spec = None
@@ -181,6 +182,7 @@ class Range(Node):
     """``start, start + step, …`` before ``stop``; without a stop it never ends."""
 
     op: ClassVar[str] = "range"
+    changeable: ClassVar[str | None] = "stop"
     start: int
     stop: int | None
     step: int
