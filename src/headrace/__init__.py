@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from headrace.iterator import DatasetIterator, NumpyIterator
     from headrace.iterator.merging import merge_states
+    from headrace.iterator.sharded_state import ShardedState
 
 __all__ = [
     "AUTOTUNE",
@@ -47,6 +48,7 @@ __all__ = [
     "Options",
     "ParquetDataset",
     "RaggedTensor",
+    "ShardedState",
     "SqlDataset",
     "TFRecordDataset",
     "TarDataset",
@@ -80,6 +82,8 @@ if not TYPE_CHECKING:  # a type checker would take it for a promise that there i
             return importlib.import_module(f"headrace.{name}")
         if name == "merge_states":
             return importlib.import_module("headrace.iterator.merging").merge_states
+        if name == "ShardedState":
+            return importlib.import_module("headrace.iterator.sharded_state").ShardedState
         if name in {"DatasetIterator", "NumpyIterator"}:
             return getattr(importlib.import_module("headrace.iterator"), name)
         if name in dataset.FORMATS:

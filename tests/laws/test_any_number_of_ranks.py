@@ -129,6 +129,38 @@ def steps_of(recipe: Recipe, streams: int, end: str = "drop") -> int:
         return len(list(given_by_all(iterators)))
 
 
+class Saved:
+    """The state of a job, merged."""
+
+    def __init__(self, iterators: list[hr.DatasetIterator]) -> None:
+        self._state = json.loads(json.dumps(hr.merge_states([iterator.state_dict() for iterator in iterators])))
+
+    @property
+    def step(self) -> int:
+        return int(self._state["step"])
+
+    def load(self, iterator: hr.DatasetIterator) -> None:
+        iterator.load_state_dict(self._state)
+
+
+class SavedByStreams(Saved):
+    """The same in shards, of which each rank reads its own."""
+
+    def __init__(self, iterators: list[hr.DatasetIterator]) -> None:
+        self._shards: dict[str, str] = {}
+        for iterator in iterators:
+            self._shards |= json.loads(json.dumps(hr.ShardedState(iterator).state_dict()))
+
+    @property
+    def step(self) -> int:
+        (step,) = {json.loads(shard)["step"] for shard in self._shards.values()}
+        return int(step)
+
+    def load(self, iterator: hr.DatasetIterator) -> None:
+        own = hr.ShardedState(iterator)
+        own.load_state_dict({key: self._shards[key] for key in own.state_dict()})
+
+
 jobs = st.tuples(recipes(), st.sampled_from(STREAMS))
 executors = st.sampled_from(["thread", "inline"])
 numbers = st.sampled_from(STREAMS)
@@ -157,9 +189,10 @@ def test_any_number_of_ranks_has_the_same_global_batches(
     jobs,
     st.lists(st.tuples(numbers, executors, st.integers(0, 3)), min_size=1, max_size=3),
     st.sampled_from(["drop", "pad"]),
+    st.booleans(),
 )
 def test_a_job_goes_on_with_any_number_of_ranks(
-    job: tuple[Recipe, int], turns: list[tuple[int, str, int]], end: str
+    job: tuple[Recipe, int], turns: list[tuple[int, str, int]], end: str, by_streams: bool
 ) -> None:
     recipe, streams = job
     turns = [turn for turn in turns if streams % turn[0] == 0]
@@ -167,7 +200,7 @@ def test_a_job_goes_on_with_any_number_of_ranks(
     steps = steps_of(recipe, streams, end)
     with contextlib.ExitStack() as stack:
         finest = list(given_by_all(Job(recipe, streams, streams, steps, "inline", end=end).iterators(stack)))
-        state: dict[str, Any] | None = None
+        state: Saved | None = None
         at = 0
         for number, (ranks, executor, count) in enumerate(turns):
             iterators = Job(
@@ -175,15 +208,14 @@ def test_a_job_goes_on_with_any_number_of_ranks(
             ).iterators(stack)
             for iterator in iterators:
                 if state is not None:
-                    iterator.load_state_dict(state)
+                    state.load(iterator)
             is_last = number == len(turns) - 1
             for parts in given_by_all(iterators) if is_last else _some(given_by_all(iterators), count):
                 assert shown(parts) == expected_of(finest[at], ranks)
                 at += 1
             if not is_last:
-                state = json.loads(json.dumps(hr.merge_states([iterator.state_dict() for iterator in iterators])))
-                assert state is not None
-                assert state["step"] == at
+                state = (SavedByStreams if by_streams else Saved)(iterators)
+                assert state.step == at
         assert at == min(steps, len(finest))
 
 

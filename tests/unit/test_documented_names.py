@@ -22,7 +22,7 @@ MODULES = {
 # Other libraries' names, which no code of ours has, and words of examples.
 OF_OTHERS = {
     "Coordinator", "DataLoader", "In", "Na", "QueueRunner", "S", "StatefulDataLoader", "TrainState", "acceptable_fraction",
-    "cfg", "compat", "f", "id", "jit", "matching_files", "parquet", "png", "seg", "sub", "thrift", "user", "v1",
+    "cfg", "compat", "dcp", "f", "id", "jit", "matching_files", "parquet", "png", "seg", "sub", "thrift", "user", "v1",
 }  # fmt: skip
 # Words that end as a verb does.
 NO_VERBS = {

@@ -9,7 +9,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.iterator.saved_state import check_whole, checksum
 from headrace.semantics.dealing import ALL, only_its_own
 
-__all__ = ["merge_states"]
+__all__ = ["merge_states", "union_of", "with_streams"]
 
 # What all ranks must have alike, and how an error calls it.
 _ALIKE: Final = {
@@ -28,7 +28,8 @@ def merge_states(states: Sequence[Mapping[str, Any]], *, align: bool = False) ->
     Each rank says where its own streams are; together they are all streams. A state that was merged before may be among them.
 
     Args:
-        states: what ``state_dict()`` of each rank's iterator returned, in any order, also after a round trip through JSON.
+        states: what ``state_dict()`` of each rank's iterator returned, or of what ``to_torch`` and ``to_jax`` return, in any order, also
+            after a round trip through JSON.
         align: whether ranks may have saved at different steps, as when one of them died in between. The job then goes on from the
             lowest of these steps; those that were further go back, as each state also says where its rank was a few steps before.
 
@@ -49,8 +50,23 @@ def merge_states(states: Sequence[Mapping[str, Any]], *, align: bool = False) ->
         >>> next(it)
         array([ 8, 10, 12, 14])
     """
+    merged = union_of(states, align=align)
+    iterator = merged.get("iterator", merged)
+    _check_all(iterator["streams"], iterator)
+    return merged
+
+
+def union_of(states: Sequence[Mapping[str, Any]], *, align: bool = False) -> dict[str, Any]:
+    """Returns the state that has the streams of all that are given, as ``merge_states``; not all streams need be there.
+
+    Raises:
+        InvalidArgumentError: as ``merge_states``, but for what is missing.
+    """
     if not states:
         raise InvalidArgumentError("merge_states: there is no state to merge")
+    if any("iterator" in state for state in states):  # of feeds, whose epoch has ended when it has for every rank
+        union = union_of([state.get("iterator", state) for state in states], align=align)
+        return {"iterator": union, "ended": all(state.get("ended", False) for state in states)}
     for number, state in enumerate(states):
         _check_state(state, number)
         _check_alike(states[0], state, number)
@@ -63,8 +79,12 @@ def merge_states(states: Sequence[Mapping[str, Any]], *, align: bool = False) ->
                 raise InvalidArgumentError(f"merge_states: two states say differently where stream {stream} is")
     at_place = [state for state in states if _place_of(state) == place]
     lowest = next((state for state in at_place if state["position"] is not None), at_place[0])
-    _check_all(streams, lowest)
-    merged = {**lowest, "streams": streams, "earlier": None, **_caches_of(states)}
+    return with_streams({**lowest, **_caches_of(states)}, streams)
+
+
+def with_streams(state: Mapping[str, Any], streams: dict[str, Any]) -> dict[str, Any]:
+    """Returns a state with other streams, and nothing of where they were before."""
+    merged = {**state, "streams": streams, "earlier": None}
     del merged["checksum"]
     return {**merged, "checksum": checksum(merged)}
 

@@ -471,3 +471,50 @@ def test_nothing_is_told_of_numbers_that_jax_keeps(number: Any, caplog: pytest.L
     (found,) = hr.Dataset.from_tensor_slices(np.array([number])).to_jax()
     np.testing.assert_array_equal(found, number)
     assert not caplog.records
+
+
+# --------------------------------------------------------------------------------- ranks
+
+
+def rank_feed(rank: int, ranks: int, *, ahead: bool) -> Feed:
+    dataset = hr.Dataset.range(40).filter(lambda x: x % 5 != 0).distributed_batch(4, steps=5)
+    dataset = dataset.map(lambda batch: batch.tolist())
+    return feed_of(dataset.with_options(hr.Options(rank=rank, world_size=ranks, seed=1)), ahead=ahead)
+
+
+@ahead
+@pytest.mark.parametrize("taken", [0, 2, 5])
+@pytest.mark.parametrize("by_streams", [False, True])
+def test_what_feeds_of_four_ranks_saved_is_where_those_of_two_begin_once(
+    ahead: bool, taken: int, by_streams: bool
+) -> None:
+    saving = [rank_feed(rank, 4, ahead=ahead) for rank in range(4)]
+    for feed in saving:
+        with iter(feed) as iterator:
+            assert len(list(itertools.islice(iterator, taken))) == taken
+    shards = {key: shard for feed in saving for key, shard in hr.ShardedState(feed).state_dict().items()}
+    merged = json.loads(json.dumps(hr.merge_states([feed.state_dict() for feed in saving])))
+    for rank in range(2):
+        epoch = list(rank_feed(rank, 2, ahead=False))
+        feed = rank_feed(rank, 2, ahead=ahead)
+        if by_streams:
+            own = hr.ShardedState(feed)
+            own.load_state_dict({key: shards[key] for key in own.state_dict()})
+        else:
+            feed.load_state_dict(merged)
+        assert list(feed) == epoch[taken:]
+        assert list(feed) == epoch
+    assert no_thread_left()
+
+
+def test_an_epoch_that_ended_for_all_feeds_has_ended_in_their_state() -> None:
+    feeds = [rank_feed(rank, 2, ahead=False) for rank in range(2)]
+    assert len(list(feeds[0])) == 5
+    assert len(list(itertools.islice(feeds[1], 5))) == 5
+    assert not hr.merge_states([feed.state_dict() for feed in feeds])["ended"]
+    assert len(list(feeds[1])) == 5
+    state = hr.merge_states([feed.state_dict() for feed in feeds])
+    assert state["ended"]
+    again = rank_feed(0, 1, ahead=False)
+    again.load_state_dict(state)
+    assert len(list(again)) == 5
