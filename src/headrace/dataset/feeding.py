@@ -69,6 +69,10 @@ class Feeding(DatasetMixin):
         ``jax_enable_x64`` is set: numbers that do not fit are an error, and where floats of 64 bits are rounded the log
         says so, once a feed.
 
+        A sharding over the devices of several processes makes one global array of the batches of all: the rows of the first process,
+        then those of the second, as its devices lie. After ``distributed_batch`` these are the rows ``[0::N]`` of the global batch, then
+        ``[1::N]``, so the same rows in an order that knows N.
+
         Args:
             device: a ``jax.Device``; JAX's default one otherwise.
             sharding: a ``jax.sharding.Sharding`` for every array, instead of a device.
@@ -78,18 +82,18 @@ class Feeding(DatasetMixin):
             MissingExtraError: JAX is not installed.
             InvalidArgumentError: a device and a sharding at once, or neither of them; while iterating, in place of an
                 element that has a component with no counterpart, numbers of 64 bits that do not fit the 32 that JAX keeps
-                (unless ``jax_enable_x64`` is set), or a shape that cannot be sharded so.
+                (unless ``jax_enable_x64`` is set), a shape that cannot be sharded so, or a sharding that has several ranks' rows
+                for one rank's.
 
         Example:
             >>> import headrace as hr
             >>> [batch.tolist() for batch in hr.Dataset.range(4).batch(2).to_jax()]
             [[0, 1], [2, 3]]
         """
-        from headrace.feed.feeding import Feed
-        from headrace.feed.jax_feed import jax_transfer
+        from headrace.feed.jax_feed import JaxFeed, jax_transfer
 
         size = _buffer_size(buffer_size, stage="to_jax")
-        return Feed(self._plan, jax_transfer(device, sharding), size)
+        return JaxFeed(self._plan, jax_transfer(device, sharding), size)
 
     def to_tensorflow(self, output_signature: Any = None) -> Any:
         """Returns the dataset as a ``tf.data.Dataset``, whose every epoch is an epoch of this one.

@@ -91,7 +91,10 @@ class Feed:
         return iterator
 
     def _new(self) -> FeedIterator:
-        return FeedIterator(self._plan_here(), self._transfer(), self._buffer_size)
+        return FeedIterator(self._plan_here(), self._new_transfer(), self._buffer_size)
+
+    def _new_transfer(self) -> Any:
+        return self._transfer()
 
     def _plan_here(self) -> Node:
         return self._plan

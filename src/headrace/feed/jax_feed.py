@@ -1,4 +1,8 @@
-"""Elements as JAX's arrays, put on a device or sharded over several while the step computes."""
+"""Elements as JAX's arrays, put on a device or sharded over several while the step computes.
+
+A sharding over devices of several processes makes one global array of what each of them has: its rows are those of the first process,
+then those of the second, as the devices lie in the sharding. No process talks to another for that.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,15 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.errors import InvalidArgumentError, MissingExtraError
+from headrace.feed.feeding import Feed
 from headrace.feed.leaves import made_of_arrays
 from headrace.log import LOG
+from headrace.plan.buffering import options_of
+from headrace.plan.dealt import dealing_of
+from headrace.ranks import current
 from headrace.structure import Element
 
-__all__ = ["JaxTransfer", "jax_transfer"]
+__all__ = ["JaxFeed", "JaxTransfer", "jax_transfer"]
 
 _STAGE: Final = "to_jax"
 _REMEDY: Final = 'jax.config.update("jax_enable_x64", True) keeps 64 bits'
@@ -42,8 +50,24 @@ def jax_transfer(device: Any, sharding: Any) -> Any:
     return lambda: JaxTransfer(device if sharding is None else sharding, bits)
 
 
+class JaxFeed(Feed):
+    """A dataset as JAX's arrays."""
+
+    def _new_transfer(self) -> JaxTransfer:
+        """Returns the transfer of one epoch, which knows how many ranks' rows a global array has."""
+        transfer: JaxTransfer = super()._new_transfer()
+        if dealing_of(self._plan) is not None:
+            options = options_of(self._plan)
+            transfer.ranks = current(options.rank, options.world_size).world_size
+        return transfer
+
+
 class JaxTransfer:
-    """Transfers elements with ``jax.device_put``."""
+    """Transfers elements with ``jax.device_put``; to devices of several processes, each process its rows of a global array.
+
+    Attributes:
+        ranks: how many have rows of a batch; None where nothing tells.
+    """
 
     takes_time = True
 
@@ -51,6 +75,8 @@ class JaxTransfer:
         self._place = place
         self._bits = bits
         self._copies_s: deque[float] = deque(maxlen=1000)
+        self.ranks: int | None = None
+        self._is_global = place is not None and not getattr(place, "is_fully_addressable", True)
 
     def begin(self, element: Element) -> Any:
         """Puts the arrays on their devices, and waits until they are there: in the feed's thread, and not in the loop's."""
@@ -62,9 +88,14 @@ class JaxTransfer:
         def put(array: np.ndarray) -> Any:
             if not array.dtype.isnative:
                 array = array.astype(array.dtype.newbyteorder("="))
-            self._bits.check(array, jax.dtypes.canonicalize_dtype(array.dtype))
+            kept = jax.dtypes.canonicalize_dtype(array.dtype)
+            self._bits.check(array, kept)
             try:
-                arrays.append(jax.device_put(array, self._place))
+                arrays.append(
+                    self._global(array.astype(kept, copy=False))
+                    if self._is_global
+                    else jax.device_put(array, self._place)
+                )
             except ValueError as error:
                 raise InvalidArgumentError(f"an array of shape {array.shape}: {error}", stage=_STAGE) from error
             return arrays[-1]
@@ -73,6 +104,18 @@ class JaxTransfer:
         jax.block_until_ready(arrays)
         self._copies_s.append(time.perf_counter() - start)
         return begun
+
+    def _global(self, rows: np.ndarray) -> Any:
+        """Returns the array of all processes, of this one's rows."""
+        import jax
+
+        array = jax.make_array_from_process_local_data(self._place, rows)
+        if self.ranks is not None and rows.ndim and array.shape[0] != len(rows) * self.ranks:
+            raise ValueError(
+                f"the sharding makes {array.shape[0]} rows of the {len(rows)} that each of {self.ranks} ranks has: its first axis must "
+                "be over the processes as the ranks are; where several processes share rows, give them one rank by Options(rank=, world_size=)"
+            )
+        return array
 
     def finish(self, begun: Any) -> Any:
         """Does nothing: nothing is left to be done."""
