@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import runpy
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -102,6 +103,27 @@ def test_an_example_is_a_script() -> None:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert "for 1 dequeues." in found.stdout
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
+def test_a_job_of_four_ranks_that_is_killed_goes_on_with_two_on_the_same_batches() -> None:
+    pytest.importorskip("torch")
+    found = subprocess.run(
+        [sys.executable, EXAMPLES / "elastic_ddp.py"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=110,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert found.returncode == 0, found.stderr
+    killed, *steps, last = found.stdout.splitlines()
+    assert killed == "a rank of 4 was killed in step 9"
+    runs = [re.sub(r"[\da-f]{12}(; | on )", "", step) for step in steps]
+    # Three ranks saved step 9, and one did not: the job goes on from step 6.
+    assert runs == [f"step {step:2}: {'4' if step < 7 else '4, 2' if step < 10 else '2'}" for step in range(1, 13)]
+    assert last == "12 global batches, all the same"
+    assert len({step.split()[2] for step in steps}) == 12
 
 
 # ---- the program of the notebook, as the issue has it

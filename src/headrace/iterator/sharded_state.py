@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 
 from headrace.errors import InvalidArgumentError
 from headrace.iterator.merging import union_of, with_streams
+from headrace.semantics.dealing import only_its_own
 
 __all__ = ["ShardedState"]
 
@@ -66,7 +67,8 @@ class ShardedState:
         What every rank reads whole has one position, under ``"stream_all"``, which all ranks save and load.
 
         Raises:
-            InvalidArgumentError: the dataset has no ``distributed_batch``, so its state is of this rank alone.
+            InvalidArgumentError: the dataset has no ``distributed_batch``, or an operation behind it that holds batches of this rank, so
+                that nobody else can go on from its state.
         """
         state = self._loader.state_dict()
         iterator = state.get("iterator", state)
@@ -75,6 +77,8 @@ class ShardedState:
                 "ShardedState: a dataset without distributed_batch has no streams; its state is of one rank alone, and no other can "
                 "go on from it"
             )
+        if "own" in iterator:
+            raise InvalidArgumentError(f"ShardedState: {only_its_own(iterator['own']['operation'])}")
         return {f"{_PREFIX}{name}": json.dumps(_of_stream(state, name)) for name in iterator["streams"]}
 
     def load_state_dict(self, state_dict: Mapping[str, str]) -> None:

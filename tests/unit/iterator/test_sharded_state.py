@@ -81,6 +81,9 @@ def test_what_is_no_shard_is_refused() -> None:
             sharded.load_state_dict(saved | {"stream_3": saved["stream_3"].replace('"step": 0', '"step": 1')})
         with pytest.raises(InvalidArgumentError, match="it holds a list"):
             sharded.load_state_dict(saved | {"stream_3": json.dumps([1])})
+    holding = hr.Dataset.range(8).distributed_batch(4).window(2)
+    with iter(holding) as iterator, pytest.raises(InvalidArgumentError, match="window"):
+        hr.ShardedState(iterator).state_dict()
     with iter(hr.Dataset.range(3)) as iterator, pytest.raises(InvalidArgumentError, match="distributed_batch"):
         hr.ShardedState(iterator).state_dict()
 
