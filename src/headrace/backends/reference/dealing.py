@@ -141,7 +141,7 @@ class DealtNumbersStream(BatchByBatch):
             return []
         if node.steps is None and not some_are_real:
             return []
-        self.places += len(places)
+        self.places += node.batch  # also of a last one that is uneven
         return places[node.rank :: node.world_size]
 
     def close(self) -> None:

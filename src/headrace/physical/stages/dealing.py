@@ -124,7 +124,7 @@ class DealtNumbersStage(Stage):
 
     def __init__(self, node: DealtNumbers, input_stage: Stage, meter: Meter, state: State | None) -> None:
         self._places: int = state["places"] if state else 0
-        super().__init__(meter, (input_stage,), _NumbersCursor(self._places, node.world_size, input_stage.cursor))
+        super().__init__(meter, (input_stage,), _NumbersCursor(node, self._places, input_stage.cursor))
         self._node = node
         self._ready: list[Block | Failure] = []  # reversed
         self._ended = False
@@ -181,7 +181,8 @@ class DealtNumbersStage(Stage):
         if not mine:
             return None
         before = start + mine[0] - node.rank
-        cursor = _NumbersCursor(self._places + before, node.world_size, pieces.advance(before))
+        end = self._places + places if self._ended else None
+        cursor = _NumbersCursor(node, self._places + before, pieces.advance(before), end)
         if isinstance(item, Failure):
             return Failure(item.error, cursor, cursor.advance(1))
         return Block(item.payload.subset(mine), cursor, item.origin.subset(mine))
@@ -189,19 +190,28 @@ class DealtNumbersStage(Stage):
 
 @frozen
 class _NumbersCursor:
-    """Between two rounds, in each of which every rank has one element."""
+    """Between two rounds, in each of which every rank has one element.
 
+    In an uneven last batch not all have: after its last element there each rank is at the end, where the batch would end if it were whole.
+    """
+
+    node: DealtNumbers
     places: int
-    world_size: int
     input: Cursor
+    end: int | None = None  # where the places end, if that is known
     count: int = 0
 
     def advance(self, count: int) -> _NumbersCursor:
-        return _NumbersCursor(self.places, self.world_size, self.input, self.count + count)
+        return _NumbersCursor(self.node, self.places, self.input, self.end, self.count + count)
 
     def state(self) -> State:
-        passed = self.count * self.world_size
-        return {"places": self.places + passed, "input": self.input.advance(passed).state()}
+        node = self.node
+        passed = self.count * node.world_size
+        places = self.places + passed
+        if self.end is not None and places % node.batch and places + node.rank >= self.end:
+            places += -places % node.batch
+            passed = self.end - self.places
+        return {"places": places, "input": self.input.advance(passed).state()}
 
 
 @lower.register

@@ -1,0 +1,233 @@
+"""The law of ranks for what a job does beside reading: elements of any structure, operations behind, states in odd moments.
+
+Each plan is compared with the same plan as so many ranks as it has streams, one by one and unoptimised.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from tests.laws.plans import Recipe, unordered_recipes
+from tests.laws.test_any_number_of_ranks import (
+    BATCH,
+    Given,
+    Job,
+    executors,
+    expected_of,
+    few_idle_draws,
+    jobs,
+    numbers,
+    shown,
+    steps_of,
+)
+
+import headrace as hr
+from headrace.errors import HeadraceError
+from headrace.structure import flatten
+
+if TYPE_CHECKING:
+    from tests.laws.elements import Named
+
+__all__ = ["few_idle_draws"]  # for this module as well
+
+# So many steps are compared at most.
+MOST: Final = 8
+
+
+def same(*parts: Any) -> Any:
+    return parts if len(parts) > 1 else parts[0]
+
+
+def with_step(step: int, batch: Any) -> dict[str, Any]:
+    return {"batch": batch, "step": np.full(len(flatten(batch)[0][0]), step)}
+
+
+# What may stand behind: whatever fails comes through all of these.
+BEHIND: Final[list[Named]] = [
+    ("map", lambda ds: ds.map(same)),
+    ("parallel map", lambda ds: ds.map(same, num_parallel_calls=2)),
+    ("unordered map", lambda ds: ds.map(same, num_parallel_calls=2, deterministic=False)),
+    ("prefetch", lambda ds: ds.prefetch(2)),
+    ("filter", lambda ds: ds.filter(lambda *_: True)),
+    ("repeat", lambda ds: ds.repeat(2)),
+    ("with_options", lambda ds: ds.with_options(hr.Options(deterministic=False))),
+]
+# What counts batches, and none that failed: where one rank has a failure it is elsewhere than the others.
+COUNTING: Final[list[Named]] = [
+    ("take(3)", lambda ds: ds.take(3)),
+    ("skip(1)", lambda ds: ds.skip(1)),
+    ("enumerate", lambda ds: ds.enumerate().map(with_step)),
+]
+
+
+def nested(*element: Any) -> dict[str, Any]:
+    """Returns what tells an element, in every kind of column."""
+    text = repr(element)
+    return {"text": text, "sizes": (len(text), np.arange(3) + len(text)), "nothing": (), "is_long": len(text) > 9}
+
+
+@dataclasses.dataclass
+class Behind(Job):
+    """A plan of nested elements, with operations behind its global batches; each iterator is of an epoch."""
+
+    behind: tuple[Named, ...] = ()
+    epoch: int = 0
+
+    def dataset(self, rank: int) -> hr.Dataset:
+        whole = self.recipe.build().map(nested)
+        dataset = whole.distributed_batch(BATCH, num_streams=self.streams, steps=self.steps, end=self.end)
+        for _, operation in self.behind:
+            dataset = operation(dataset)
+        options = hr.Options(rank=rank, world_size=self.ranks, seed=self.seed, executor=self.executor)
+        return dataset.with_options(options)
+
+    def iterators(self, stack: contextlib.ExitStack) -> list[hr.DatasetIterator]:
+        iterators = []
+        for rank in range(self.ranks):
+            dataset = self.dataset(rank)
+            for _ in range(self.epoch):
+                iter(dataset).close()
+            iterators.append(stack.enter_context(iter(dataset)))
+        return iterators
+
+
+def rows_of(iterator: hr.DatasetIterator) -> Given:
+    try:
+        leaves = flatten(next(iterator))[0]
+    except StopIteration:
+        return None
+    except HeadraceError as error:
+        return type(error).__name__
+    return [str(row) for row in zip(*map(list, leaves), strict=True)]
+
+
+def given_by(iterators: list[hr.DatasetIterator], steps: int = MOST) -> list[list[Given]]:
+    """Returns what all ranks give in some steps, or until all have ended."""
+    given = []
+    for _ in range(steps):
+        parts = [rows_of(iterator) for iterator in iterators]
+        if parts.count(None) == len(parts):
+            break
+        given.append(parts)
+    return given
+
+
+def loaded(iterators: list[hr.DatasetIterator], state: dict[str, Any], times: int) -> None:
+    """Loads a state into all, more than once with something read in between."""
+    for iterator in iterators:
+        for time in range(times):
+            if time:
+                rows_of(iterator)
+            iterator.load_state_dict(state)
+
+
+@given(
+    jobs,
+    st.lists(st.sampled_from(BEHIND + COUNTING), max_size=2).map(tuple),
+    st.tuples(numbers, executors),
+    st.tuples(numbers, executors),
+    st.tuples(st.integers(0, MOST), st.integers(1, 3), st.integers(0, 1)),
+    st.sampled_from(["drop", "pad"]),
+)
+def test_what_stands_behind_goes_on_with_any_number_of_ranks(
+    job: tuple[Recipe, int],
+    behind: tuple[Named, ...],
+    before: tuple[int, str],
+    after: tuple[int, str],
+    when: tuple[int, int, int],
+    end: str,
+) -> None:
+    recipe, streams = job
+    stop, times, epoch = when
+    assume(streams % before[0] == streams % after[0] == 0)
+    steps = steps_of(recipe, streams, end)
+    with contextlib.ExitStack() as stack:
+
+        def run(ranks: int, executor: str, seed: int | None = 7) -> list[hr.DatasetIterator]:
+            job = Behind(recipe, streams, ranks, steps, executor, seed, end, behind, epoch if seed else 0)
+            return job.iterators(stack)
+
+        finest = given_by(run(streams, "inline"))
+        assume(not any(isinstance(part, str) for parts in finest for part in parts) or not set(behind) & set(COUNTING))
+        first = run(*before)
+        assert [shown(parts) for parts in given_by(first, stop)] == [
+            expected_of(parts, before[0]) for parts in finest[:stop]
+        ]
+        state = json.loads(json.dumps(hr.merge_states([iterator.state_dict() for iterator in first])))
+        second = run(*after, None)
+        loaded(second, state, times)
+        expected = [expected_of(parts, after[0]) for parts in finest[stop:]]
+        assert [shown(parts) for parts in given_by(second, len(expected))] == expected
+
+
+@given(jobs, numbers, numbers, st.lists(st.integers(0, 6), min_size=1, max_size=4), st.sampled_from(["drop", "pad"]))
+def test_ranks_that_are_steps_apart_go_on_from_the_lowest(
+    job: tuple[Recipe, int], before: int, after: int, at: list[int], end: str
+) -> None:
+    recipe, streams = job
+    assume(streams % before == streams % after == 0)
+    steps = steps_of(recipe, streams, end)
+    with contextlib.ExitStack() as stack:
+        finest = given_by(Behind(recipe, streams, streams, steps, "inline", end=end).iterators(stack))
+        first = Behind(recipe, streams, before, steps, "thread", end=end).iterators(stack)
+        for rank, iterator in enumerate(first):
+            given_by([iterator], at[rank % len(at)])
+        state = json.loads(json.dumps(hr.merge_states([iterator.state_dict() for iterator in first], align=True)))
+        lowest = min([*at[:before], len(finest)])
+        assert state["step"] == lowest
+        second = Behind(recipe, streams, after, steps, "thread", None, end=end).iterators(stack)
+        loaded(second, state, 1)
+        expected = [expected_of(parts, after) for parts in finest[lowest:]]
+        assert [shown(parts) for parts in given_by(second, len(expected))] == expected
+
+
+@given(unordered_recipes(), st.sampled_from([1, 2, 4]), st.sampled_from([1, 2, 4]), st.integers(0, 3))
+def test_elements_in_any_order_are_all_there_on_any_number_of_ranks(
+    recipe: Recipe, before: int, after: int, stop: int
+) -> None:
+    steps = steps_of(recipe, 4, "pad")
+    with contextlib.ExitStack() as stack:
+
+        def run(ranks: int, executor: str) -> list[hr.DatasetIterator]:
+            return Behind(recipe, 4, ranks, steps, executor, end="pad").iterators(stack)
+
+        whole = real_rows(given_by(run(1, "inline"), steps))
+        first = run(before, "thread")
+        given = given_by(first, stop)
+        second = run(after, "thread")
+        loaded(second, json.loads(json.dumps(hr.merge_states([iterator.state_dict() for iterator in first]))), 1)
+        assert real_rows(given + given_by(second, steps)) == whole
+
+
+def real_rows(given: list[list[Given]]) -> list[str]:
+    """Returns all rows of all ranks that are not filled in; a plan in which something failed is not looked at."""
+    parts = [part for parts in given for part in parts if part is not None]
+    assume(not any(isinstance(part, str) for part in parts))
+    return sorted(row for part in parts for row in part if row.endswith("np.True_)"))
+
+
+@given(st.integers(0, 60), numbers, executors, st.integers(0, 5))
+def test_an_uneven_end_is_the_end_on_any_number_of_ranks(count: int, ranks: int, executor: str, stop: int) -> None:
+    whole = hr.Dataset.range(count).map(lambda x: x + 1).distributed_batch(BATCH, num_streams=12, end="uneven")
+
+    def run(ranks: int) -> list[hr.DatasetIterator]:
+        options = [hr.Options(rank=rank, world_size=ranks, executor=executor) for rank in range(ranks)]
+        return [stack.enter_context(iter(whole.with_options(one))) for one in options]
+
+    with contextlib.ExitStack() as stack:
+        first = run(ranks)
+        given = given_by(first, stop)
+        states = [iterator.state_dict() for iterator in first]
+        assume(len({state["step"] for state in states}) == 1)  # some end before the others
+        (second,) = run(1)
+        second.load_state_dict(hr.merge_states(states))
+        rows = [
+            row for parts in [*given, *given_by([second])] for part in parts if isinstance(part, list) for row in part
+        ]
+        assert sorted(rows) == sorted(str((np.int64(number),)) for number in range(1, count + 1))
