@@ -24,7 +24,7 @@ RUN_READY := $(VENV)/.ready-to-run
 DEV_READY := $(VENV)/.ready-for-$(subst $(comma),-,$(DEV))
 DOCS_READY := $(VENV)/.ready-for-docs
 BENCH_READY := $(BENCH)/.ready
-# What the examples that train a network need: make wav, make alexnet.
+# What the examples that train a network need: make wav, make alexnet, make elastic.
 EXAMPLES_READY := $(VENV)/.ready-for-examples
 NEEDS := pyproject.toml constraints-dev.txt
 
@@ -36,7 +36,7 @@ unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 CODE := src tests conftest.py $(wildcard benchmarks examples docs/building)
 
-.PHONY: help setup demo wav alexnet test check format lint types layers schemas doctest docs thorough stress exits fuzz conformance bench idioms handoff import-time dist clean
+.PHONY: help setup demo wav alexnet elastic test check format lint types layers schemas doctest docs thorough stress exits fuzz conformance bench idioms handoff import-time dist clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -52,6 +52,10 @@ wav: $(EXAMPLES_READY)  ## a classifier of sounds, its input in two forms, and w
 
 alexnet: $(EXAMPLES_READY)  ## fine-tune AlexNet on images, loaded sequentially and in parallel: build/alexnet.png
 	$(BIN)/python -m examples.alexnet_finetune $(ARGS)
+
+# Other libraries are asked for the same where they are installed: make bench has them.
+elastic: $(EXAMPLES_READY)  ## kill one of 8 processes of a training, go on with 6, 12 and 1, the same batches: build/elastic.html
+	$(BIN)/python -m examples.elastic $(if $(wildcard $(BENCH_READY)),--peers $(BENCH)/bin/python) $(ARGS)
 
 test: $(DEV_READY)  ## all tests, in parallel, warnings as errors
 	$(BIN)/pytest -n $(JOBS) --maxprocesses=8 --dist=worksteal $(ARGS)
