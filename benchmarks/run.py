@@ -30,13 +30,19 @@ from idioms.section import section as idioms_section
 from machine import Machine, describe_machine, versions_of
 from measure import find_work
 from page import around_figures, put_sections, write_page
+from ranks.command import measured as measured_ranks
+from ranks.command import states_of
+from ranks.command import write_record as write_ranks_record
+from ranks.jobs import JOBS
+from ranks.section import section as ranks_section
 from record import write_record
 from rounds import Settings, run_rounds
 from standing import OURS, Standing
 from table import terminal_table
 
 IDIOMS = "idioms"  # many small programs, measured in a way of their own
-WORKS = ("augmented", "csv", IDIOMS, "jpeg", "memory", "overhead", "overlap", "parquet", "tfrecord", "wav")
+RANKS = "ranks"  # what dealing costs, which has no peers
+WORKS = ("augmented", "csv", IDIOMS, "jpeg", "memory", "overhead", "overlap", "parquet", RANKS, "tfrecord", "wav")
 Candidates: TypeAlias = list[tuple[Work[Any], list[Candidate[Any]]]]
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -65,11 +71,11 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def chosen_works(names: str) -> list[Work[Any]]:
-    """The works of these names, without the idioms."""
+    """The works of these names, without those that are measured in ways of their own."""
     wanted = names.split(",")
     if unknown := set(wanted) - set(WORKS):
         sys.exit(f"no such work: {', '.join(sorted(unknown))}. There are {', '.join(WORKS)}.")
-    return [find_work(name) for name in wanted if name != IDIOMS]
+    return [find_work(name) for name in wanted if name not in (IDIOMS, RANKS)]
 
 
 def chosen_candidates(works: Sequence[Work[Any]], only: str | None) -> Candidates:
@@ -133,6 +139,17 @@ def measure_idioms(options: argparse.Namespace, console: Console, machine: Machi
     return has_failed(found)
 
 
+def measure_ranks(
+    options: argparse.Namespace, folder: Path, console: Console, machine: Machine, page: Path | None
+) -> None:
+    """Measure what dealing costs, show it and write its section."""
+    rounds = options.rounds or (2 if options.quick else 5)
+    found, states = measured_ranks(JOBS, rounds, folder, console), states_of(folder, console)
+    write_ranks_record(options.json.with_name("ranks.json"), found, states)
+    if page is not None:
+        put_sections(page, {RANKS: ranks_section(machine, rounds, found, states)})
+
+
 def main() -> None:
     """Measure, show, record; exit with 1 if headrace itself failed."""
     options, console = parse(), Console(width=None if sys.stdout.isatty() else 120)
@@ -147,6 +164,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="headrace-benchmarks-") as temporary:
         settings = chosen_settings(options, options.data or Path(temporary))
         standings = measured(candidates, settings, console)
+        if RANKS in options.works.split(",") and options.only is None:
+            measure_ranks(options, settings.folder, console, machine, page)
     show(standings, console)
     rows = [row for standing in standings for row in standing.rows]
     versions = versions_of(row.candidate.library for row in rows)
