@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 import headrace as hr
 from examples.elastic.worker import Message, Task, work
@@ -74,8 +74,7 @@ class Job:
                     f"no process of {len(self._tasks)} said anything for {SILENCE_S} s"
                 )
             for pipe in ready:
-                assert isinstance(pipe, Connection)  # nothing else was waited for
-                yield from self._received(pipe)
+                yield from self._received(cast("Connection", pipe))
 
     def kill(self, rank: int) -> int:
         """Kills a rank's process as ``kill -9`` does; returns the number of the process."""
