@@ -44,7 +44,7 @@ from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, R
 from headrace.semantics.cache_fillings import Fillings
 from headrace.semantics.held_bytes import owner_of
 from headrace.semantics.meters import Meters
-from headrace.semantics.run_context import Seeds
+from headrace.semantics.run_context import OwnEnd, Seeds
 
 __all__ = ["Run", "may_hang", "physical_plan"]
 
@@ -225,6 +225,11 @@ class Run:
     def first_elements(self) -> int:
         """How many elements to ask for first."""
         return 1 if self._root is None else self._root.first_elements
+
+    @property
+    def own_end(self) -> OwnEnd:
+        """After how many steps a rank has nothing real any more, of a job whose ranks end together."""
+        return self._context.own_end
 
     @property
     def is_spent(self) -> bool:

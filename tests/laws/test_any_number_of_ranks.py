@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
@@ -64,13 +64,16 @@ class Job:
     executor: str
     seed: int | None = 7
     end: str = "drop"
+    group: Callable[[int], int] | None = None
 
     def iterators(self, stack: contextlib.ExitStack) -> list[hr.DatasetIterator]:
         return [stack.enter_context(iter(self.dataset(rank))) for rank in range(self.ranks)]
 
     def dataset(self, rank: int) -> hr.Dataset:
         whole = self.recipe.build().map(described)
-        dealt = whole.distributed_batch(BATCH, num_streams=self.streams, steps=self.steps, end=self.end)
+        dealt = whole.distributed_batch(
+            BATCH, num_streams=self.streams, steps=self.steps, end=self.end, group=self.group
+        )
         options = hr.Options(rank=rank, world_size=self.ranks, seed=self.seed, executor=self.executor)
         return dealt.with_options(options)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace.dataset.mixin import DatasetMixin
 
@@ -25,6 +25,7 @@ class Dealing(DatasetMixin):
         end: str = "drop",
         steps: int | None = None,
         mask: str | None = None,
+        group: Any = None,
         name: str | None = None,
     ) -> Dataset:
         """Combines elements into global batches, and gives each rank its part of every one; stands where ``batch`` stood.
@@ -42,11 +43,19 @@ class Dealing(DatasetMixin):
             steps: after how many steps all ranks end, where only a run could tell how many there are.
             mask: the name under which ``end="pad"`` puts the mask (bool, of the batch's length) into each batch, a dict; by default a batch is
                 the pair of what it was and the mask.
+            group: by whom ranks tell each other, before each step, whether they have its batch, where only a run can tell how many steps there
+                are (filter, pack), so that all of them end after the same one, and no collective of the training loop waits for ever: a
+                process group of ``torch.distributed`` (best one of gloo, which waits for no device), a mesh of JAX's, True for all
+                processes of either, or a function that is given a number and returns the largest that any rank gave. It is
+                asked in the thread that calls ``next``. With ``end="drop"`` a batch that another rank cannot match is dropped, with
+                ``"pad"`` a rank that has ended gives repeated elements until all have. A batch that failed is a step like any other.
             name: what the operation is called in messages and statistics.
 
         Raises:
             InvalidArgumentError: a number does not fit; or an operation means the whole dataset and stands behind one that runs once
-                per stream.
+                per stream. At ``iter``: the number of ranks does not divide that of the streams; ranks could end after different steps,
+                and there is neither ``group`` nor ``steps``; or what follows this is not one element for each batch, with ``group``.
+            FailedPreconditionError: at ``iter``, ``group`` has fewer processes than there are ranks.
 
         Example:
             >>> import headrace as hr
@@ -66,6 +75,7 @@ class Dealing(DatasetMixin):
                 end=end,
                 steps=steps,
                 mask=mask,
+                group=group,
                 name=name,
             )
         )

@@ -110,7 +110,8 @@ class Feeding(DatasetMixin):
 
         Raises:
             MissingExtraError: TensorFlow is not installed.
-            InvalidArgumentError: a component that no tensor of TensorFlow's can hold; it is named. While iterating, as
+            InvalidArgumentError: a component that no tensor of TensorFlow's can hold; it is named; or ranks end together by a ``group``, which
+                ``tf.data`` would ask in threads of its own. While iterating, as
                 TensorFlow's own ``tf.errors.InvalidArgumentError``: an element is not what was told.
             OutOfRangeError: the dataset is empty, and only an element could tell what it holds.
 
@@ -123,8 +124,15 @@ class Feeding(DatasetMixin):
         """
         from headrace.dataset.looking import looked_spec
         from headrace.feed.tensorflow_feed import tensorflow_dataset
+        from headrace.iterator import joint_end_of
 
         dataset, plan = self._of(self._plan), self._plan
+        if joint_end_of(plan) is not None:
+            raise InvalidArgumentError(
+                "with group= ranks tell each other of each step in the thread of the training loop, and tf.data asks in one of its own: give "
+                "distributed_batch steps= in place of group=",
+                stage="to_tensorflow",
+            )
         return tensorflow_dataset(
             lambda: iter(dataset), lambda: looked_spec(plan, trusted=False), output_signature, plan.cardinality()
         )

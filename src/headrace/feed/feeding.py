@@ -7,6 +7,7 @@ to ``buffer_size`` of them; where it takes none, the loop's thread does it all.
 What always holds.
 - The state counts what the loop got, whatever is ready: each element has a bookmark of the position after it.
 - An element's error comes in its place, and the next call goes on after it.
+- Where the ranks of a job end together, they tell each other in the loop's own thread.
 - ``close`` joins the thread and closes the pipeline; being dropped, the end, and an exception close as well.
 """
 
@@ -23,7 +24,7 @@ from typing import Any, Never, Protocol, Self
 from headrace.errors import CancelledError, HeadraceError, OutOfRangeError
 from headrace.feed.stats import FeedStats, StepTimes, own_rank
 from headrace.frozen import frozen
-from headrace.iterator import DatasetIterator
+from headrace.iterator import DatasetIterator, joint_end_of
 from headrace.observe.stalls import Stall
 from headrace.plan.buffering import WithOptions
 from headrace.plan.node import INFINITE_CARDINALITY, Node
@@ -229,7 +230,8 @@ class FeedIterator:
     """Delivers the elements of one epoch to a training loop; made by ``iter(feed)``."""
 
     def __init__(self, plan: Node, transfer: Transfer, buffer_size: int) -> None:
-        self._iterator = DatasetIterator(plan, feeds=int(transfer.takes_time and buffer_size > 0))
+        self._iterator = DatasetIterator(plan, feeds=int(transfer.takes_time and buffer_size > 0), ends_alone=True)
+        self._joint = joint_end_of(plan)
         self._transfer = transfer
         self._buffer_size = buffer_size
         self._reader: _Reader | None = None
@@ -262,8 +264,14 @@ class FeedIterator:
         try:
             item = self._take()
         except HeadraceError:
+            if self._joint is not None:
+                self._joint.goes_on(has_step=False)
             self.close()  # no element's failure: those are items
             raise
+        if self._joint is not None and not self._joint.goes_on(
+            has_step=item is not None, own_steps=self._iterator.own_steps
+        ):
+            item = None
         if item is None:
             self.position.ended = True
             self.close()
@@ -328,6 +336,8 @@ class FeedIterator:
         self._iterator.load_state_dict(state, allow=allow)
         self.position.bookmark, self.position.ended = self._iterator.bookmark(), False
         self._ended = False
+        if self._joint is not None:
+            self._joint.begin()
 
     def stats(self) -> FeedStats:
         """Returns what each step waited, what each copy took, and what the pipeline did."""

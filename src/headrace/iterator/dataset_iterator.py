@@ -25,13 +25,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import Cursor
+from headrace.blocks.cursor import Cursor, SavedCursor
 from headrace.engine import Run
 from headrace.errors import FailedPreconditionError, HeadraceError, InternalError, OutOfRangeError
+from headrace.iterator.joint_end import JointEnd, joint_end_of
 from headrace.iterator.saved_state import Earlier, RunStart
 from headrace.observe.meter import IteratorStats
 from headrace.observe.stalls import Stall
 from headrace.physical.run_policy import USUAL, RunPolicy
+from headrace.physical.stage import Item
 from headrace.plan.buffering import options_of
 from headrace.plan.dealt import dealing_of
 from headrace.plan.node import Node
@@ -107,13 +109,16 @@ class DatasetIterator:
         (0, [1, 2])
     """
 
-    def __init__(self, plan: Node, *, counts: bool = True, feeds: int = 0, policy: RunPolicy = USUAL) -> None:
+    def __init__(
+        self, plan: Node, *, counts: bool = True, feeds: int = 0, ends_alone: bool = False, policy: RunPolicy = USUAL
+    ) -> None:
         """Begins an iterator, for ``iter(dataset)``.
 
         Args:
             plan: what runs.
             counts: False for a look at the elements that is no epoch.
             feeds: how many buffers it fills, which share the budget of bytes.
+            ends_alone: whether its reader tells other ranks where it ends, if ranks end together.
             policy: what the run does where it is free to choose.
         """
         self._built = plan
@@ -122,6 +127,7 @@ class DatasetIterator:
         self._policy = policy
         self._now_s = policy.clock.now_s
         self._start = RunStart.first(plan, self._options, counts=counts)
+        self._joint = None if ends_alone else joint_end_of(plan)
         self._fingerprint: Fingerprint | None = None
         self._phase = NEW
         self._turning = threading.RLock()  # a garbage collection may close it in the very thread that does
@@ -183,11 +189,8 @@ class DatasetIterator:
         run = self._run
         if run is not None:
             run.refuse_own_functions()
-            if run.is_spent:
-                self._end()
-                raise StopIteration
         try:
-            item = self._running().pull(self._pace.size)
+            item = self._next_item() if self._joint is None else self._next_step(self._joint)
         except HeadraceError:
             self._end()  # no element's failure, those are items: nothing can go on from here
             raise
@@ -196,6 +199,33 @@ class DatasetIterator:
             self._wait_s += self._now_s() - start
             raise StopIteration
         return self._raised(item, start) if isinstance(item, Failure) else self._first_of(item, start)
+
+    def _next_item(self, limit: int | None = None) -> Item:
+        if self._run is not None and self._run.is_spent:
+            return None
+        return self._running().pull(limit or self._pace.size)
+
+    def _next_step(self, joint: JointEnd) -> Item:
+        """Returns the next element if all ranks have one, alone, so that no rank takes one that another cannot match."""
+        before = self._cursor
+        if before is not None and self._options.executor == "inline":  # whose one cursor moves
+            before = SavedCursor(before.advance(self._block_length).state())
+        try:
+            item = self._next_item(1)
+        except HeadraceError:
+            joint.goes_on(has_step=False)
+            raise
+        if joint.goes_on(has_step=item is not None, own_steps=self.own_steps):
+            return item
+        if self._options.executor == "inline":
+            self._delivered_before += self._block_length
+            self._rows, self._block_length, self._cursor = iter(()), 0, before
+        return None
+
+    @property
+    def own_steps(self) -> int | None:
+        """After how many steps of this run a rank only gives what is filled in; None where it may have more."""
+        return None if self._run is None else self._run.own_end.steps
 
     def _raised(self, failure: Failure, start: float) -> NoReturn:
         """Raises the error in place of an element, and goes on after it."""
@@ -330,6 +360,8 @@ class DatasetIterator:
         self._start = start
         self._rows, self._block_length, self._cursor, self._delivered_before = iter(()), 0, None, 0
         self._pace = self._policy.pace()
+        if self._joint is not None:
+            self._joint.begin()
         if self._earlier is not None:
             self._earlier.clear()
         with self._turning:

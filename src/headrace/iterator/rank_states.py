@@ -10,8 +10,8 @@ from headrace.blocks.deep_states import in_pieces, whole
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.plan.buffering import Cache
-from headrace.plan.dealing_behind import holding_batches
-from headrace.plan.dealing_ranks import check_run, dealt
+from headrace.plan.dealing_behind import check_steps, holding_batches
+from headrace.plan.dealing_ranks import check_run, dealt, ends_together
 from headrace.plan.distributed_batch import DistributedBatch
 from headrace.plan.node import Node, nodes_of
 from headrace.plan.options import Options
@@ -54,6 +54,8 @@ class RankStates:
         rank = current(options.rank, options.world_size)
         check_run(dealing, rank)
         warn_of_repeated_reading(dealing, rank)
+        if ends_together(dealing, rank):
+            check_steps(plan)
         holding = holding_batches(plan)
         for node in holding:
             if isinstance(node, Cache) and rank.world_size > 1:

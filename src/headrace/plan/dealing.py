@@ -122,6 +122,7 @@ class DealtStreams(UnaryNode):
         each: how many elements a global batch takes of a stream.
         steps: after how many global batches it ends; None is when a stream does.
         fills: whether its inputs never end, as above.
+        endless: whether it never ends either, because other ranks may have real elements still.
     """
 
     op: ClassVar[str] = "streams of the rank"
@@ -131,6 +132,7 @@ class DealtStreams(UnaryNode):
     each: int
     steps: int | None
     fills: bool = False
+    endless: bool = False
 
     @property
     def owned(self) -> range:

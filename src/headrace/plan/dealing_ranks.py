@@ -16,14 +16,14 @@ from headrace.plan.dealing_parts import Part, part_of, stacked
 from headrace.plan.dealt import dealing_of
 from headrace.plan.distributed_batch import DistributedBatch
 from headrace.plan.elementwise import Map
-from headrace.plan.node import UNKNOWN_CARDINALITY, Node
+from headrace.plan.node import Node
 from headrace.plan.rewriting import rewrite
 from headrace.plan.sources import Range
 from headrace.plan.stateful import TakeWhile
 from headrace.ranks import Rank
 from headrace.structure import Element, flatten, unflatten
 
-__all__ = ["check_run", "dealt"]
+__all__ = ["check_run", "dealt", "ends_together"]
 
 
 def dealt(plan: Node, rank: Rank) -> Node:
@@ -41,16 +41,21 @@ def dealt(plan: Node, rank: Rank) -> Node:
     return rewrite(in_order(plan), on_rank)
 
 
+def ends_together(node: DistributedBatch, rank: Rank) -> bool:
+    """Returns whether the ranks must tell each other, step by step, whether there is another."""
+    return node.group is not None and rank.world_size > 1 and node.only_a_run_tells
+
+
 def check_run(node: DistributedBatch, rank: Rank) -> None:
     """Refuses to run a plan as a rank of a job in which one could wait for another for ever.
 
     Raises:
-        InvalidArgumentError: the number of ranks does not divide that of the streams; or ranks may end after different steps.
+        InvalidArgumentError: the number of ranks does not divide that of the streams; or ranks may end after different steps, and cannot
+            tell each other.
     """
     if node.num_streams % rank.world_size:
         raise InvalidArgumentError(_unequal(node, rank.world_size), stage=node.label)
-    may_differ = node.end != "uneven" and not node.is_whole and node.cardinality() == UNKNOWN_CARDINALITY
-    if rank.world_size > 1 and may_differ:
+    if rank.world_size > 1 and node.only_a_run_tells and node.group is None:
         raise InvalidArgumentError(_NO_LENGTH, stage=node.label)
 
 
@@ -71,6 +76,7 @@ def _on_rank(node: DistributedBatch, rank: int, world_size: int) -> Node:
             each=size // streams,
             steps=_steps(node),
             fills=fills,
+            endless=fills and world_size > 1 and node.group is not None and node.only_a_run_tells,
         )
         rows = rows if fills else stacked(rows, part.maps)
     tells = node.end == "pad" or (node.end == "uneven" and not part.is_whole)
@@ -130,7 +136,7 @@ def _numbers(plan: Node, node: DistributedBatch, rank: int, world_size: int) -> 
 
 _NO_LENGTH: Final = (
     "only a run can tell how many elements each stream has, so that one rank may end before the others, which would wait for it: "
-    "give steps=, or repeat() the dataset before it"
+    "give group=, by which the ranks tell each other, or steps=, or repeat() the dataset before it"
 )
 
 

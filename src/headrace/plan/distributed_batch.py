@@ -29,7 +29,8 @@ from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.plan.dealing_parts import lengths_of_streams, part_of
 from headrace.plan.dealt import dealing_of
-from headrace.plan.node import Spec, UnaryNode
+from headrace.plan.node import UNKNOWN_CARDINALITY, Spec, UnaryNode
+from headrace.ranks.telling import is_group
 from headrace.structure import flatten, unflatten
 from headrace.tensor_spec import TensorSpec
 
@@ -48,12 +49,13 @@ class DistributedBatch(UnaryNode):
     op: ClassVar[str] = "distributed_batch"
     deals: ClassVar[bool] = True
     changeable: ClassVar[str | None] = "global_batch_size"
-    tuning: ClassVar[frozenset[str]] = frozenset({"steps"})
+    tuning: ClassVar[frozenset[str]] = frozenset({"steps", "group"})
     global_batch_size: int
     num_streams: int = 0  # 0 stands for the default, until it is known
     end: str = "drop"
     steps: int | None = None
     mask: str | None = None
+    group: Any = None
 
     def __post_init__(self) -> None:
         size = check_int(self.global_batch_size, field="global_batch_size", stage=self.op)
@@ -72,11 +74,29 @@ class DistributedBatch(UnaryNode):
                 f"mask names which elements of a padded batch are real: a text, with end='pad', not {self.mask!r} with end={self.end!r}",
                 stage=self.op,
             )
+        self._check_group()
         if dealing_of(self.input) is not None:
             raise InvalidArgumentError(
                 "there is a distributed_batch before this one: a plan is dealt once", stage=self.op
             )
         part_of(self.input, self.num_streams)  # what cannot be dealt is refused where it is written
+
+    def _check_group(self) -> None:
+        if self.group is None:
+            return
+        if not is_group(self.group):
+            raise InvalidArgumentError(
+                "group must be a group of torch.distributed, which is initialised and has this process, a mesh of JAX's, True for all "
+                f"processes, or a function of a number, not {self.group!r}",
+                stage=self.op,
+            )
+        if self.end == "uneven" or self.steps is not None:
+            reason = (
+                "with steps= all ranks know their end"
+                if self.end != "uneven"
+                else "with end='uneven' each rank ends by itself"
+            )
+            raise InvalidArgumentError(f"{reason}: leave out group=", stage=self.op)
 
     def _checked_streams(self, size: int) -> int:
         streams = check_int(self.num_streams, field="num_streams", stage=self.op)
@@ -94,6 +114,11 @@ class DistributedBatch(UnaryNode):
     def is_whole(self) -> bool:
         """Whether every rank can read all that it deals, so that one position says where all are."""
         return part_of(self.input, self.num_streams).is_whole
+
+    @property
+    def only_a_run_tells(self) -> bool:
+        """Whether ranks may end after different steps, and nobody knows after how many."""
+        return self.end != "uneven" and not self.is_whole and self.cardinality() == UNKNOWN_CARDINALITY
 
     def _cardinality(self) -> int:
         """Returns how many steps every rank has, where it is known without running."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-__all__ = ["jax_place", "place", "torch_distributed"]
+__all__ = ["is_mesh", "jax_place", "place", "torch_distributed"]
 
 
 def place() -> tuple[int, int] | None:
@@ -32,3 +32,9 @@ def jax_place() -> tuple[int, int] | None:
     if getattr(state, "client", None) is None:
         return None
     return int(getattr(state, "process_id", None) or 0), int(getattr(state, "num_processes", None) or 1)
+
+
+def is_mesh(value: object) -> bool:
+    """Returns whether it is a mesh of JAX's devices."""
+    mesh = getattr(sys.modules.get("jax.sharding"), "Mesh", None)
+    return mesh is not None and isinstance(value, mesh)

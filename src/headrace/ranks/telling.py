@@ -8,11 +8,16 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any, Final
 
-from headrace.ranks.frameworks import jax_place, torch_distributed
+from headrace.errors import FailedPreconditionError
+from headrace.ranks.frameworks import is_mesh, jax_place, torch_distributed
 
-__all__ = ["shared_entropy"]
+__all__ = ["Largest", "is_group", "largest_of", "shared_entropy"]
+
+# Given a number by each process, returns to all of them the largest.
+Largest = Callable[[int], int]
 
 # Bytes of a random number that fits int64.
 _ENTROPY_BYTES: Final = 7
@@ -61,3 +66,83 @@ def _by_jax(own: int) -> int:
     # Byte by byte, because JAX keeps 32 bits of a number.
     told = broadcast_one_to_all(np.frombuffer(own.to_bytes(_ENTROPY_BYTES, "little"), np.uint8))
     return int.from_bytes(np.asarray(told).astype(np.uint8).tobytes(), "little")
+
+
+def is_group(group: object) -> bool:
+    """Returns whether processes can be told numbers by that: True for all of them, a group of torch's, a mesh, or a function."""
+    return group is True or is_mesh(group) or callable(group) or _is_of_torch(group)
+
+
+def largest_of(group: Any, world_size: int) -> Largest:
+    """Returns what each process of a group calls with a number, to get the largest that any of them gave.
+
+    Args:
+        group: what ``is_group`` says is one.
+        world_size: how many processes must be in it.
+
+    Raises:
+        FailedPreconditionError: it has fewer, or what it belongs to is not initialised.
+    """
+    distributed = torch_distributed()
+    if group is True and distributed is not None:
+        group = distributed.group.WORLD
+    if group is True or is_mesh(group):
+        place = jax_place()
+        _check_size(1 if place is None else place[1], world_size)
+        _check_mesh(group)
+        return _largest_by_jax
+    if not _is_of_torch(group):
+        largest: Largest = group
+        return largest
+    _check_size(0 if distributed is None else distributed.get_world_size(group), world_size)
+    return _LargestByTorch(group)
+
+
+def _is_of_torch(group: object) -> bool:
+    distributed = torch_distributed()
+    return distributed is not None and isinstance(group, distributed.ProcessGroup)
+
+
+def _check_size(size: int, world_size: int) -> None:
+    if size < world_size:
+        raise FailedPreconditionError(
+            f"group= has {size} processes, and the plan is dealt to {world_size} ranks: initialise torch.distributed or JAX with all of "
+            "them first; or, where only some processes read this plan, say which of how many this one is, by Options(rank=, world_size=)"
+        )
+
+
+def _check_mesh(mesh: Any) -> None:
+    """Refuses a mesh of some processes: JAX's own function asks all."""
+    if mesh is True:
+        return
+    place = jax_place()
+    there = {device.process_index for device in mesh.devices.flat}
+    if place is not None and len(there) < place[1]:
+        raise FailedPreconditionError(
+            f"the mesh of group= has devices of {len(there)} of JAX's {place[1]} processes: give one of all, or group=True"
+        )
+
+
+def _largest_by_jax(number: int) -> int:
+    import numpy as np
+    from jax.experimental.multihost_utils import process_allgather
+
+    return int(np.max(process_allgather(np.int32(number))))
+
+
+class _LargestByTorch:
+    """An all-reduce of one number over a group, on a device that its backend knows."""
+
+    def __init__(self, group: Any) -> None:
+        import torch
+
+        self._group = group
+        kinds = [device.type for device in getattr(group, "_device_types", ())]
+        kind = "cpu" if not kinds or "cpu" in kinds else kinds[0]
+        self._number = torch.zeros(1, dtype=torch.int64, device=kind)
+
+    def __call__(self, number: int) -> int:
+        distributed = torch_distributed()
+        self._number.fill_(number)
+        distributed.all_reduce(self._number, op=distributed.ReduceOp.MAX, group=self._group)
+        return int(self._number.item())

@@ -22,7 +22,7 @@ from headrace.semantics.meters import Meters
 from headrace.semantics.random_streams import Key, derived_seed
 from headrace.semantics.shared_order import warn_of_own_order
 
-__all__ = ["RunContext", "Seeds", "SomeContext"]
+__all__ = ["OwnEnd", "RunContext", "Seeds", "SomeContext"]
 
 _NO_SEED: Final = (
     "the plan is dealt to ranks, and this operation has no seed, so that every rank would draw numbers of its own: give it seed=, or "
@@ -97,6 +97,15 @@ def _unseeded(plan: Node) -> list[Randomness]:
     return [randomness for randomness in found if randomness and randomness.seed is None]
 
 
+class OwnEnd:
+    """After how many steps of its run a rank has no real element any more, and gives what is filled in; None is not known yet.
+
+    It is set before any such step is given.
+    """
+
+    steps: int | None = None
+
+
 @frozen(kw_only=True)
 class RunContext:
     """Where an operation stands in a run: what of it decides which elements come.
@@ -116,6 +125,7 @@ class RunContext:
         fillings: what each cache gives in this run.
         options: of the whole plan, which hold for the plans that functions make too.
         stream: the stream of a dealt plan that this is; None in front of the dealing and behind it.
+        own_end: where a rank ends by itself, in a job whose ranks end together.
     """
 
     seeds: Seeds
@@ -129,6 +139,7 @@ class RunContext:
     fillings: Fillings = dataclasses.field(default_factory=Fillings)
     options: Options = dataclasses.field(default_factory=Options)
     stream: int | None = None
+    own_end: OwnEnd = dataclasses.field(default_factory=OwnEnd)
 
     def for_stream(self, stream: int) -> Self:
         """Returns the context of one stream of a plan that is dealt to ranks: what is random there is its own."""

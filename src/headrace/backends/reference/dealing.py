@@ -12,7 +12,7 @@ from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.plan.dealing import DealtNumbers, DealtStreams, Filling, Share, SharedFiles
 from headrace.semantics.dealing import ended_before, replayed_from, saved_streams
-from headrace.semantics.run_context import RunContext
+from headrace.semantics.run_context import OwnEnd, RunContext
 
 __all__: list[str] = []
 
@@ -151,10 +151,11 @@ class DealtNumbersStream(BatchByBatch):
 class FilledStreamsStream(BatchByBatch):
     """One element of each stream in turn, of streams that are filled; it ends where a global batch would hold nothing else."""
 
-    def __init__(self, node: DealtStreams, inputs: list[FillingStream], state: State | None) -> None:
+    def __init__(self, node: DealtStreams, inputs: list[FillingStream], state: State | None, own_end: OwnEnd) -> None:
         self.node = node
         self.inputs = inputs
-        self.rounds = state["rounds"] if state else 0
+        self.rounds = self.begun = state["rounds"] if state else 0
+        self.own_end = own_end
         self.broken: HeadraceError | None = None
         super().__init__()
 
@@ -184,7 +185,10 @@ class FilledStreamsStream(BatchByBatch):
                 else:
                     some_are_real |= stream.is_real
         if node.steps is None and not some_are_real:
-            return []
+            if not node.endless:
+                return []
+            if self.own_end.steps is None:
+                self.own_end.steps = (self.rounds - self.begun) // node.each
         self.rounds += node.each
         return places
 
@@ -283,4 +287,8 @@ def _dealt_streams(node: DealtStreams, state: State | None, context: RunContext)
             with contextlib.suppress(HeadraceError, StopIteration):  # as when it was delivered
                 stream.next()
     filled = [stream for stream in inputs if isinstance(stream, FillingStream)]
-    return FilledStreamsStream(node, filled, state) if node.fills else DealtStreamsStream(node, inputs, state)
+    return (
+        FilledStreamsStream(node, filled, state, context.own_end)
+        if node.fills
+        else DealtStreamsStream(node, inputs, state)
+    )

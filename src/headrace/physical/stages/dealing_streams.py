@@ -21,6 +21,7 @@ from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.stages.dealing_filling import FillingStage
 from headrace.plan.dealing import DealtStreams
 from headrace.semantics.dealing import ended_before, replayed_from, saved_streams, woven_order
+from headrace.semantics.run_context import OwnEnd
 
 __all__ = ["DealtStreamsStage"]
 
@@ -41,8 +42,11 @@ class DealtStreamsStage(Stage):
         *,
         replays: list[int],
         pace: Callable[..., Pace],
+        own_end: OwnEnd,
     ) -> None:
         self._node = node
+        self._own_end = own_end
+        self._replayed = replays or [0] * len(inputs)
         self._replays = replays  # how many elements of each stream were delivered since the position that it begins at
         self._broken: HeadraceError | None = None
         self._failing = False
@@ -83,11 +87,21 @@ class DealtStreamsStage(Stage):
             return node.steps * node.each - self._rounds
         if not node.fills:
             return sys.maxsize
+        own_end = self._own_rounds()
+        if own_end is None:
+            return sys.maxsize
+        if not node.endless:
+            return own_end - self._rounds
+        self._own_end.steps = (own_end - self._begun) // node.each
+        return sys.maxsize
+
+    def _own_rounds(self) -> int | None:
+        """Returns after how many rounds the last global batch ends that has a real element; None as long as a stream has some."""
         ends = [stage.ended_after for stage in self.inputs if isinstance(stage, FillingStage)]
         if None in ends:
-            return sys.maxsize
-        last = self._begun + max(end for end in ends if end is not None)
-        return last + -last % node.each - self._rounds
+            return None
+        last = max(0, *(end - seen for end, seen in zip(ends, self._replayed, strict=True) if end is not None))
+        return self._begun + last + -last % self._node.each
 
     def _filled(self, wanted: int) -> int:
         """Reads until so many rounds are ready, and a little work ahead of each stream; returns how many are."""
@@ -203,4 +217,5 @@ def _dealt_streams(node: DealtStreams, state: State | None, context: StageContex
         state,
         replays=replays if any(replays) else [],
         pace=context.policy.pace,
+        own_end=context.own_end,
     )
