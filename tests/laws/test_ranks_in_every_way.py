@@ -150,7 +150,7 @@ def test_what_stands_behind_goes_on_with_any_number_of_ranks(
     with contextlib.ExitStack() as stack:
 
         def run(ranks: int, executor: str, seed: int | None = 7) -> list[hr.DatasetIterator]:
-            job = Behind(recipe, streams, ranks, steps, executor, seed, end, behind, epoch if seed else 0)
+            job = Behind(recipe, streams, ranks, steps, executor, seed, end, behind=behind, epoch=epoch if seed else 0)
             return job.iterators(stack)
 
         finest = given_by(run(streams, "inline"))

@@ -28,6 +28,7 @@ __all__ = [
     "step_of",
     "stream_names",
     "together",
+    "told_before",
     "turns_of",
     "woven_order",
 ]
@@ -152,6 +153,20 @@ def ended_before(node: DealtStreams, stream: int, rounds: int) -> HeadraceError 
         f"stream {stream} ended after {rounds} elements, in step {rounds // node.each} of steps={node.steps}: give fewer steps, or "
         "repeat() the dataset before distributed_batch",
         stage="distributed_batch",
+    )
+
+
+def told_before(node: DealtStreams, state: State | None) -> bool:
+    """Returns whether a position lies behind the error of a stream without elements, which is not told again.
+
+    Such a stream was passed further than the failures in it, and has no last element.
+    """
+    if state is None or not node.fills:
+        return False
+    saved = [replayed_from(stream) for stream in saved_streams(node, state).values()]
+    return any(
+        begin is not None and begin["last"] is None and begin["passed"] < state["rounds"] - steps * node.each
+        for begin, steps in saved
     )
 
 

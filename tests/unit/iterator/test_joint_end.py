@@ -199,7 +199,7 @@ def test_what_cannot_end_together_says_what_to_give() -> None:
     plan = hr.Dataset.range(9).filter(bool)
     for arguments in ({"end": "uneven"}, {"steps": 3}):
         with pytest.raises(InvalidArgumentError, match="leave out group="):
-            plan.distributed_batch(4, group=Others(real=1), **arguments)  # type: ignore[arg-type] # of several types
+            plan.distributed_batch(4, group=Others(real=1), **arguments)
     with pytest.raises(InvalidArgumentError, match="group must be a group of torch"):
         plan.distributed_batch(4, group="gloo")
     with pytest.raises(FailedPreconditionError, match="group= has 1 processes, and the plan is dealt to 2 ranks"):
@@ -218,3 +218,24 @@ def state_of_drop() -> dict[str, Any]:
     iterator = iter(dealt(Others(real=2, last=2), rank=1))
     given(iterator)
     return iterator.state_dict()
+
+
+@pytest.mark.parametrize("end", ["pad", "uneven"])
+@pytest.mark.parametrize("empty", [0, 1])
+@executors
+def test_a_stream_without_elements_is_an_error_once_also_in_a_run_that_goes_on(
+    executor: str, end: str, empty: int
+) -> None:
+    def build() -> hr.DatasetIterator:
+        plan = hr.Dataset.range(40).filter(lambda x: bool(empty and x % 2))
+        batches = plan.distributed_batch(4, num_streams=2, end=end)
+        return iter(batches.with_options(hr.Options(rank=0, world_size=1, executor=executor)))
+
+    iterator = build()
+    with pytest.raises(HeadraceError, match="stream 0 has no element at all"):
+        next(iterator)
+    state = iterator.state_dict()
+    assert next(iterator, None) is None
+    again = build()
+    again.load_state_dict(state)
+    assert next(again, None) is None

@@ -11,7 +11,7 @@ from headrace.blocks.cursor import State, input_state
 from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.plan.dealing import DealtNumbers, DealtStreams, Filling, Share, SharedFiles
-from headrace.semantics.dealing import ended_before, replayed_from, saved_streams
+from headrace.semantics.dealing import ended_before, replayed_from, saved_streams, told_before
 from headrace.semantics.run_context import OwnEnd, RunContext
 
 __all__: list[str] = []
@@ -156,7 +156,7 @@ class FilledStreamsStream(BatchByBatch):
         self.inputs = inputs
         self.rounds = self.begun = state["rounds"] if state else 0
         self.own_end = own_end
-        self.broken: HeadraceError | None = None
+        self.is_over = told_before(node, state)
         super().__init__()
 
     def here(self) -> State:
@@ -165,7 +165,7 @@ class FilledStreamsStream(BatchByBatch):
 
     def next_batch(self) -> list[Given | HeadraceError]:
         node = self.node
-        if self.broken is not None or (node.steps is not None and self.rounds >= node.steps * node.each):
+        if self.is_over or (node.steps is not None and self.rounds >= node.steps * node.each):
             return []
         places: list[Given | HeadraceError] = []
         some_are_real = False
@@ -174,9 +174,10 @@ class FilledStreamsStream(BatchByBatch):
                 try:
                     places.append(stream.next())
                 except StopIteration:  # it has no element at all
-                    self.broken = ended_before(node, number, self.rounds)
-                    assert self.broken is not None  # of a stream that is filled
-                    places += [self.broken] * (node.each * len(self.inputs) - len(places))
+                    error = ended_before(node, number, self.rounds)
+                    assert error is not None  # of a stream that is filled
+                    self.is_over = True
+                    places += [error] * (node.each * len(self.inputs) - len(places))
                     self.rounds += node.each
                     return places
                 except HeadraceError as error:

@@ -50,6 +50,11 @@ class FillingStage(Stage):
         """
         return self.given + (self._last is None) if self._ended else None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether its input ended without any element."""
+        return self._ended and self._last is None
+
     def _pull(self, limit: int) -> Item:
         if self._again is not None:
             self._read_again(*self._again)

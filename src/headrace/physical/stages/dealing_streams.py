@@ -20,7 +20,7 @@ from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.stages.dealing_filling import FillingStage
 from headrace.plan.dealing import DealtStreams
-from headrace.semantics.dealing import ended_before, replayed_from, saved_streams, woven_order
+from headrace.semantics.dealing import ended_before, replayed_from, saved_streams, told_before, woven_order
 from headrace.semantics.run_context import OwnEnd
 
 __all__ = ["DealtStreamsStage"]
@@ -53,7 +53,7 @@ class DealtStreamsStage(Stage):
         self._begun = self._rounds = state["rounds"] if state else 0
         self._turn: int = state.get("turn", 0) if state else 0
         self._ahead = [StageLookahead(stage, self._read) for stage in inputs]
-        self._ended = False
+        self._ended = told_before(node, state)
         self._pace = pace(target_s=_WORK_OF_A_STREAM_S, bytes_limit=max(1, _BYTES_OF_ALL // len(inputs)))
         super().__init__(meter, inputs, self._here() if state is None else SavedCursor(state))
 
@@ -97,8 +97,9 @@ class DealtStreamsStage(Stage):
 
     def _own_rounds(self) -> int | None:
         """Returns after how many rounds the last global batch ends that has a real element; None as long as a stream has some."""
-        ends = [stage.ended_after for stage in self.inputs if isinstance(stage, FillingStage)]
-        if None in ends:
+        streams = [stage for stage in self.inputs if isinstance(stage, FillingStage)]
+        ends = [stage.ended_after for stage in streams]
+        if None in ends or any(stage.is_empty for stage in streams):  # whose error comes in its place
             return None
         last = max(0, *(end - seen for end, seen in zip(ends, self._replayed, strict=True) if end is not None))
         return self._begun + last + -last % self._node.each
