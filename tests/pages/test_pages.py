@@ -17,6 +17,7 @@ PAGES = sorted(
     for path in (
         DOCS / "index.md",
         DOCS / "start.md",
+        DOCS / "guide/ranks.md",
         *(page for folder in ("ideas", "howto", "from") for page in DOCS.glob(f"{folder}/*.md")),
     )
 )

@@ -7,7 +7,7 @@ it is loaded, as long as they are of one step.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final, Protocol
 
 from headrace.errors import InvalidArgumentError
@@ -26,7 +26,7 @@ class _Loader(Protocol):
         """Returns where it stands."""
         ...
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any], *, allow: Collection[str] = ()) -> None:
         """Makes it go on from there."""
         ...
 
@@ -40,6 +40,7 @@ class ShardedState:
 
     Args:
         loader: what ``to_torch`` or ``to_jax`` of a dataset with ``distributed_batch`` returned, or an iterator of it.
+        allow: what of the plan may have changed on purpose when a state is loaded, as in ``load_state_dict`` of an iterator.
 
     Example:
         >>> import headrace as hr
@@ -58,8 +59,9 @@ class ShardedState:
         array([16, 18, 12, 14])
     """
 
-    def __init__(self, loader: _Loader) -> None:
+    def __init__(self, loader: _Loader, *, allow: Collection[str] = ()) -> None:
         self._loader = loader
+        self._allow = allow
 
     def state_dict(self) -> dict[str, str]:
         """Returns a text for each stream that this rank reads, by keys such as ``"stream_0"``.
@@ -94,7 +96,7 @@ class ShardedState:
         shards = [shard for key, shard in state_dict.items() if key.startswith(_PREFIX)]
         if not shards:
             raise InvalidArgumentError("ShardedState: this has no streams, so it is no state of a ShardedState")
-        self._loader.load_state_dict(union_of([_read(shard) for shard in shards]))
+        self._loader.load_state_dict(union_of([_read(shard) for shard in shards]), allow=self._allow)
 
 
 def _read(shard: str) -> dict[str, Any]:

@@ -94,3 +94,19 @@ def test_a_shard_is_a_few_hundred_bytes() -> None:
         shards = hr.ShardedState(iterator).state_dict()
     assert len(shards) == 64
     assert max(map(len, shards.values())) < 2_000
+
+
+def test_what_may_change_on_purpose_is_named_where_the_state_is_made() -> None:
+    def of(batch: int) -> hr.DatasetIterator:
+        return iter(hr.Dataset.range(96).filter(lambda x: x % 5 != 0).distributed_batch(batch, num_streams=4, steps=4))
+
+    with of(4) as iterator:
+        expected = [x for batch in iterator for x in batch.tolist()]
+    with of(4) as iterator:
+        batches = [next(iterator), next(iterator)]
+        saved = hr.ShardedState(iterator).state_dict()
+    with of(8) as iterator:
+        with pytest.raises(InvalidArgumentError, match="batch_size"):
+            hr.ShardedState(iterator).load_state_dict(saved)
+        hr.ShardedState(iterator, allow={"batch_size"}).load_state_dict(saved)
+        assert [x for batch in batches for x in batch.tolist()] + next(iterator).tolist() == expected
