@@ -21,6 +21,7 @@ from headrace import __version__
 from headrace.cli.cache.command import app as cache
 from headrace.cli.demo.command import demo
 from headrace.cli.inspect.command import inspect
+from headrace.cli.ranks.command import app as ranks
 from headrace.errors import HeadraceError, InternalError
 
 __all__ = ["main"]
@@ -38,6 +39,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(inspect)
 app.add_typer(cache, name="cache")
+app.add_typer(ranks, name="ranks")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

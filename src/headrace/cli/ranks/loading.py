@@ -1,0 +1,118 @@
+"""The user's plan: a function that is named as MODULE:FUNCTION, called as each process of a job would call it."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import typer
+
+from headrace.dataset import Dataset
+from headrace.errors import FailedPreconditionError, HeadraceError
+
+__all__ = ["built", "function_named"]
+
+_RANK_VARIABLES: Final = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+
+
+def function_named(target: str) -> Callable[[], Any]:
+    """Returns the function that ``module:function`` or ``file.py:function`` names.
+
+    Raises:
+        typer.BadParameter: there is no such module or function.
+    """
+    name, _, function = target.rpartition(":")
+    if not name or not function:
+        raise typer.BadParameter(
+            f"{target!r} names no function: write MODULE:FUNCTION, as in train:input_fn or train.py:input_fn"
+        )
+    module = _module(name)
+    found = getattr(module, function, None)
+    if found is None:
+        near = difflib.get_close_matches(function, [key for key in vars(module) if callable(getattr(module, key))], n=1)
+        hint = f": did you mean {name}:{near[0]}?" if near else ""
+        raise typer.BadParameter(f"{name} has no function {function!r}{hint}")
+    if not callable(found):
+        raise typer.BadParameter(f"{target} is no function, but {_kind(found)}")
+    return found  # type: ignore[no-any-return] # whatever the user wrote
+
+
+def _module(name: str) -> ModuleType:
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # as python -m does
+    try:
+        return _module_in_file(Path(name)) if name.endswith(".py") else importlib.import_module(name)
+    except ModuleNotFoundError as missing:
+        if missing.name is None or not f"{name}.".startswith(f"{missing.name}."):
+            raise _raised(f"importing {name}", missing) from missing
+        raise typer.BadParameter(f"there is no module {missing.name!r} in {folder} or on Python's path") from None
+    except Exception as error:
+        if isinstance(error, typer.TyperException):
+            raise
+        raise _raised(f"importing {name}", error) from error
+
+
+def _module_in_file(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if not path.is_file() or spec is None or spec.loader is None:
+        raise typer.BadParameter(f"there is no file {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)  # where dataclasses that are defined in it look
+    spec.loader.exec_module(module)
+    return module
+
+
+def built(function: Callable[[], Any], target: str, rank: int = 0, ranks: int = 1) -> Dataset:
+    """Returns the dataset that the function makes in a process which is this rank.
+
+    Raises:
+        typer.BadParameter: it returned something else.
+        FailedPreconditionError: it raised.
+    """
+    with _as_rank(rank, ranks):
+        try:
+            dataset = function()
+        except HeadraceError:
+            raise
+        except Exception as error:
+            raise _raised(f"{target}()", error) from error
+    if not isinstance(dataset, Dataset):
+        raise typer.BadParameter(f"{target} must return a headrace Dataset, but returned {_kind(dataset)}")
+    return dataset
+
+
+@contextlib.contextmanager
+def _as_rank(rank: int, ranks: int) -> Iterator[None]:
+    """Sets what launchers tell a process of its rank."""
+    before = {name: os.environ.get(name) for name in _RANK_VARIABLES}
+    os.environ.update(zip(_RANK_VARIABLES, map(str, (rank, ranks, rank, ranks)), strict=True))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _kind(value: object) -> str:
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
+
+
+def _raised(what: str, error: Exception) -> FailedPreconditionError:
+    """Makes the error of the user's code, with the line that raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return FailedPreconditionError(f"{what} raised {type(error).__name__}: {error}{place}")
