@@ -7,13 +7,13 @@ levels are written where they belong, and each subtree below them by itself, wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
-__all__ = ["in_pieces", "whole"]
+__all__ = ["in_pieces", "is_deep", "whole"]
 
 # With what a user's own generators save inside, far from the 1,000 levels that JSON is read and written with anywhere.
 _LEVELS: Final = 100
+_CONTAINERS: Final = (dict, list, tuple)
 # The level of a place, its key there, and the path of what holds it.
 _Path: TypeAlias = "tuple[int, Any, _Path] | None"
 
@@ -25,7 +25,7 @@ def in_pieces(tree: Any) -> tuple[Any, list[Any]]:
         An equal tree without that, and a list of what was cut off: each as the index of the piece that it was cut from, the
         keys that lead to its place there, and itself. Piece 0 is the tree.
     """
-    if not _is_deep(tree):
+    if not is_deep(tree):
         return tree, []
     pieces: list[list[Any]] = [[0, [], tree]]
     for index, piece in enumerate(pieces):  # which grows meanwhile
@@ -33,19 +33,19 @@ def in_pieces(tree: Any) -> tuple[Any, list[Any]]:
     return pieces[0][2], pieces[1:]
 
 
-def _is_deep(tree: Any) -> bool:
-    containers: list[Any] = [[tree]]
+def is_deep(tree: Any) -> bool:
+    """Returns whether it has more levels than are written where they belong."""
+    containers: list[Any] = [tree] if isinstance(tree, _CONTAINERS) else []
     for _ in range(_LEVELS + 1):
         containers = [
-            inside for each in containers for inside in _values(each) if isinstance(inside, (dict, list, tuple))
+            inside
+            for each in containers
+            for inside in (each.values() if isinstance(each, dict) else each)
+            if isinstance(inside, _CONTAINERS)
         ]
         if not containers:
             return False
     return True
-
-
-def _values(container: Any) -> Iterable[Any]:
-    return container.values() if isinstance(container, dict) else container
 
 
 def _cut(tree: Any, index: int, pieces: list[list[Any]]) -> Any:

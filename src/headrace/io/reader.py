@@ -12,7 +12,7 @@ A reader belongs to one thread at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -51,7 +51,7 @@ class RecordPosition:
 
     def to_json(self) -> dict[str, int]:
         """Returns the position as plain data, for a saved state."""
-        return asdict(self)
+        return {"offset": self.offset, "line": self.line, "record": self.record, "ended": self.ended}
 
     @classmethod
     def from_json(cls, state: Mapping[str, Any]) -> Self:

@@ -91,7 +91,7 @@ class RunStart:
                 message = f"the state has version {state['version']}, this headrace reads version {STATE_VERSION}"
                 raise InvalidArgumentError(message)
             changed = identity().check(state["fingerprint"], allowed)
-            state = _plain(state)
+            state = _copied(state)
             check_whole(state)
             seeds = Seeds.restored(built, drawn=state["seeds"], entropy=state["entropy"])
             plan = with_keys_of_run(built, seeds, options)
@@ -129,8 +129,10 @@ class RunStart:
         """
         caches = self.fillings.state(self.plan, self.seeds, (self.epoch,))
         position = self._positioned(cursor, delivered)
-        before = [] if earlier is None else [self._positioned(*earlier)]
-        state = _plain(
+        # One rank that is alone has nobody who stood elsewhere.
+        is_alone = self.ranks is None or self.ranks.rank.world_size == 1
+        before = [] if earlier is None or is_alone else [self._positioned(*earlier)]
+        return _with_checksum(
             {
                 "version": STATE_VERSION,
                 "fingerprint": identity.to_json(),
@@ -142,7 +144,6 @@ class RunStart:
                 **(_of_one(position) if self.ranks is None else self.ranks.written(position, *before)),
             }
         )
-        return {**state, "checksum": checksum(state)}
 
     def _positioned(self, cursor: Cursor | None, delivered: int) -> State | None:
         return cursor.advance(delivered).state() if cursor is not None else self.position
@@ -194,14 +195,21 @@ def check_whole(state: Mapping[str, Any]) -> None:
 
 def checksum(plain: dict[str, Any]) -> str:
     """Returns a digest of a state that came out of JSON."""
-    import hashlib
     import json
 
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
+    return _digest(json.dumps(plain, sort_keys=True))
 
 
-def _plain(state: dict[str, Any]) -> dict[str, Any]:
-    """Returns an equal state of its own, as it comes out of JSON.
+def _digest(text: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _with_checksum(state: dict[str, Any]) -> dict[str, Any]:
+    """Returns an equal state of its own, as it comes out of JSON, and with the checksum of that.
+
+    It is written once: all keys are texts, so that it is written in the same order when it has come out of JSON.
 
     Raises:
         InvalidArgumentError: something in it is no plain data.
@@ -209,11 +217,20 @@ def _plain(state: dict[str, Any]) -> dict[str, Any]:
     import json
 
     try:
-        plain: dict[str, Any] = json.loads(json.dumps(state, default=_written))
+        text = json.dumps(state, sort_keys=True, default=_written)
+        plain: dict[str, Any] = json.loads(text)
     except (TypeError, ValueError) as error:
         message = f"a generator's state_dict() must return what JSON can hold: {error}"
         raise InvalidArgumentError(message) from error
-    return plain
+    return {**plain, "checksum": _digest(text)}
+
+
+def _copied(state: dict[str, Any]) -> dict[str, Any]:
+    """Returns an equal state of its own, of one that is plain data."""
+    import json
+
+    copy: dict[str, Any] = json.loads(json.dumps(state))
+    return copy
 
 
 def _written(value: Any) -> Any:

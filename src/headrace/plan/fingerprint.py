@@ -45,8 +45,11 @@ class Fingerprint:
 
     def to_json(self) -> dict[str, Any]:
         """Returns the fingerprint as plain data; of what may change on purpose with what tells how it does."""
+        return {"digest": self.digest, "nodes": self.plan.recall("fingerprint", self._told)}
+
+    def _told(self) -> list[list[Any]]:
         told = zip(self.nodes, map(facts_of, _counted(self.plan)), strict=True)
-        return {"digest": self.digest, "nodes": [[*node, *([] if facts is None else [facts])] for node, facts in told]}
+        return [[*node, *([] if facts is None else [facts])] for node, facts in told]
 
     def check(self, saved: dict[str, Any], allowed: frozenset[str] = frozenset()) -> list[Changed]:
         """Refuses a state that another plan saved, and returns what differs where that is allowed.

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.cursor import State
-from headrace.blocks.deep_states import in_pieces, whole
+from headrace.blocks.deep_states import in_pieces, is_deep, whole
 from headrace.errors import FailedPreconditionError, HeadraceError, InvalidArgumentError
 from headrace.plan.dealing import DealtStreams
 from headrace.plan.distributed_batch import DistributedBatch
@@ -54,7 +54,8 @@ def apart(position: State | None, names: list[str]) -> tuple[State | None, dict[
         copy[key] = dict(copy[key]) if isinstance(copy[key], dict) else list(copy[key])
         copy = copy[key]
     streams = copy.pop("streams")
-    return rest, {number: _written(state) for number, state in streams.items()}
+    # All at once: of streams one is hardly ever deep, and to look at each would take longer than to write them.
+    return rest, ({number: _written(state) for number, state in streams.items()} if is_deep(streams) else streams)
 
 
 def together(rest: State | None, streams: dict[str, Any]) -> State | None:
