@@ -33,6 +33,7 @@ from tests.laws.elements import (
 )
 from tests.laws.steps_buffering import buffering
 from tests.laws.steps_combining import combining
+from tests.laws.steps_dealing import dealing
 from tests.laws.steps_elementwise import elementwise, maps
 from tests.laws.steps_grouping import grouping
 from tests.laws.steps_mixing import mixing
@@ -142,6 +143,7 @@ STEPS: list[Callable[[], st.SearchStrategy[Named]]] = [
     mixing,
     buffering,
     storing,
+    dealing,
 ]
 
 

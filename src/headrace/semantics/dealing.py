@@ -20,6 +20,7 @@ from headrace.ranks import Rank
 
 __all__ = [
     "ALL",
+    "ENDED_EARLY",
     "apart",
     "ended_before",
     "only_its_own",
@@ -35,6 +36,8 @@ __all__ = [
 
 # The one position of what every rank reads whole.
 ALL: Final = "all"
+# The position of a stream that ended too early, once its error was told.
+ENDED_EARLY: Final[State] = {"ended_early": True}
 
 
 def stream_names(node: DistributedBatch, rank: Rank) -> list[str]:
@@ -128,6 +131,8 @@ def _read(state: State) -> State:
 
 def replayed_from(state: State | None) -> tuple[State | None, int]:
     """Returns from where a stream is to be read, and how many global batches of it were delivered since then."""
+    if state == ENDED_EARLY:
+        return None, 0
     if state is not None and "replay" in state:
         return state["state"], state["replay"]
     return state, 0
@@ -158,17 +163,8 @@ def ended_before(node: DealtStreams, stream: int, rounds: int) -> HeadraceError 
 
 
 def told_before(node: DealtStreams, state: State | None) -> bool:
-    """Returns whether a position lies behind the error of a stream without elements, which is not told again.
-
-    Such a stream was passed further than the failures in it, and has no last element.
-    """
-    if state is None or not node.fills:
-        return False
-    saved = [replayed_from(stream) for stream in saved_streams(node, state).values()]
-    return any(
-        begin is not None and begin["last"] is None and begin["passed"] < state["rounds"] - steps * node.each
-        for begin, steps in saved
-    )
+    """Returns whether a position lies behind the error of a stream that ended too early, which is not told again."""
+    return ENDED_EARLY in saved_streams(node, state).values()
 
 
 def woven_order(streams: int, rounds: int) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import contextlib
+from collections.abc import Sequence
 
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary
@@ -11,7 +12,7 @@ from headrace.blocks.cursor import State, input_state
 from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.plan.dealing import DealtNumbers, DealtStreams, Filling, Share, SharedFiles
-from headrace.semantics.dealing import ended_before, replayed_from, saved_streams, told_before
+from headrace.semantics.dealing import ENDED_EARLY, ended_before, replayed_from, saved_streams, told_before
 from headrace.semantics.run_context import OwnEnd, RunContext
 
 __all__: list[str] = []
@@ -148,6 +149,12 @@ class DealtNumbersStream(BatchByBatch):
         self.input.close()
 
 
+def states_of(node: DealtStreams, inputs: Sequence[Stream], early: int | None) -> dict[str, State]:
+    """Returns where each stream of a rank is; one may have ended too ``early``."""
+    numbered = zip(node.owned, inputs, strict=True)
+    return {str(number): ENDED_EARLY if number == early else stream.state() for number, stream in numbered}
+
+
 class FilledStreamsStream(BatchByBatch):
     """One element of each stream in turn, of streams that are filled; it ends where a global batch would hold nothing else."""
 
@@ -157,11 +164,11 @@ class FilledStreamsStream(BatchByBatch):
         self.rounds = self.begun = state["rounds"] if state else 0
         self.own_end = own_end
         self.is_over = told_before(node, state)
+        self.early: int | None = None  # the stream that ended too early
         super().__init__()
 
     def here(self) -> State:
-        numbered = zip(self.node.owned, self.inputs, strict=True)
-        return {"rounds": self.rounds, "streams": {str(number): stream.state() for number, stream in numbered}}
+        return {"rounds": self.rounds, "streams": states_of(self.node, self.inputs, self.early)}
 
     def next_batch(self) -> list[Given | HeadraceError]:
         node = self.node
@@ -176,7 +183,7 @@ class FilledStreamsStream(BatchByBatch):
                 except StopIteration:  # it has no element at all
                     error = ended_before(node, number, self.rounds)
                     assert error is not None  # of a stream that is filled
-                    self.is_over = True
+                    self.is_over, self.early = True, number
                     places += [error] * (node.each * len(self.inputs) - len(places))
                     self.rounds += node.each
                     return places
@@ -205,8 +212,9 @@ class DealtStreamsStream:
         self.inputs = inputs
         self.rounds = state["rounds"] if state else 0
         self.turn = state.get("turn", 0) if state else 0
-        self.ended = False
+        self.ended = told_before(node, state)
         self.broken: HeadraceError | None = None
+        self.early: int | None = None  # the stream that ended too early
         self.last_round = 0
 
     def next(self) -> Given:
@@ -223,6 +231,7 @@ class DealtStreamsStream:
             self.broken = ended_before(node, node.owned[self.turn], self.rounds)
             self.ended = self.broken is None
             if self.broken is not None:
+                self.early = node.owned[self.turn]
                 self.last_round = self.rounds - self.rounds % node.each + node.each
                 return self.fail(self.broken)
             raise
@@ -245,8 +254,7 @@ class DealtStreamsStream:
             self.rounds, self.turn = self.rounds + 1, 0
 
     def state(self) -> State:
-        numbered = zip(self.node.owned, self.inputs, strict=True)
-        state: State = {"rounds": self.rounds, "streams": {str(number): stream.state() for number, stream in numbered}}
+        state: State = {"rounds": self.rounds, "streams": states_of(self.node, self.inputs, self.early)}
         return {**state, "turn": self.turn} if self.turn else state
 
     def close(self) -> None:

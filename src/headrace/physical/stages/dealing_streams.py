@@ -20,7 +20,7 @@ from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.stages.dealing_filling import FillingStage
 from headrace.plan.dealing import DealtStreams
-from headrace.semantics.dealing import ended_before, replayed_from, saved_streams, told_before, woven_order
+from headrace.semantics.dealing import ENDED_EARLY, ended_before, replayed_from, saved_streams, told_before, woven_order
 from headrace.semantics.run_context import OwnEnd
 
 __all__ = ["DealtStreamsStage"]
@@ -49,6 +49,7 @@ class DealtStreamsStage(Stage):
         self._replayed = replays or [0] * len(inputs)
         self._replays = replays  # how many elements of each stream were delivered since the position that it begins at
         self._broken: HeadraceError | None = None
+        self._early: int | None = None  # the place of the stream that ended too early
         self._failing = False
         self._begun = self._rounds = state["rounds"] if state else 0
         self._turn: int = state.get("turn", 0) if state else 0
@@ -58,7 +59,10 @@ class DealtStreamsStage(Stage):
         super().__init__(meter, inputs, self._here() if state is None else SavedCursor(state))
 
     def _here(self) -> _StreamsCursor:
-        return _StreamsCursor(self._node.owned, self._rounds, self._turn, tuple(ahead.cursor for ahead in self._ahead))
+        cursors = [ahead.cursor for ahead in self._ahead]
+        if self._early is not None:
+            cursors[self._early] = SavedCursor(ENDED_EARLY)
+        return _StreamsCursor(self._node.owned, self._rounds, self._turn, tuple(cursors))
 
     def _pull(self, limit: int) -> Item:
         if self._ended:
@@ -163,6 +167,7 @@ class DealtStreamsStage(Stage):
         """Returns what comes where a stream has ended: where it should not have, its error in all that is left of the batch."""
         if self._broken is None:
             self._broken = ended_before(self._node, self._node.owned[self._turn], self._rounds)
+            self._early = None if self._broken is None else self._turn
         is_whole = self._failing and self._turn == 0 and self._rounds % self._node.each == 0
         if self._broken is None or is_whole:
             self._ended = True
