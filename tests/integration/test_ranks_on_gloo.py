@@ -68,7 +68,7 @@ def alone(dataset: hr.Dataset) -> hr.Dataset:
     return dataset.with_options(hr.Options(rank=0, world_size=1))
 
 
-def parts(batch: list[Any]) -> list[list[Any]]:
+def parts(batch: Any) -> list[Any]:
     """Returns what each rank has of a global batch."""
     return [batch[rank :: gloo_job.RANKS] for rank in range(gloo_job.RANKS)]
 
@@ -98,7 +98,8 @@ def test_ranks_that_have_ended_fill_in_until_all_have(ranks: Ranks) -> None:
     batches = list(alone(gloo_job.filtered(end="pad")))
     steps = of_case(ranks, "pad")
     assert [[rows for rows, _ in step] for step in steps] == [
-        [rows[mask].tolist() for rows, mask in zip(parts(batch), parts(mask), strict=True)] for batch, mask in batches
+        [rows[mask].tolist() for rows, mask in zip(parts(batch), parts(is_real), strict=True)]
+        for batch, is_real in batches
     ]
     assert {length for step in steps for _, length in step} == {gloo_job.BATCH // gloo_job.RANKS}
     assert any(not rows for step in steps for rows, _ in step)  # a rank had nothing left

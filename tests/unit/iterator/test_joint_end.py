@@ -239,3 +239,29 @@ def test_a_stream_without_elements_is_an_error_once_also_in_a_run_that_goes_on(
     again = build()
     again.load_state_dict(state)
     assert next(again, None) is None
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+@executors
+def test_where_all_elements_fail_a_padded_batch_fails_on_all_ranks(executor: str, ranks: int) -> None:
+    def fail(x: Any) -> Any:
+        raise ValueError(x)
+
+    def steps(rank: int) -> int:
+        options = hr.Options(rank=rank, world_size=ranks, executor=executor)
+        plan = hr.Dataset.range(5).map(fail).unique().distributed_batch(4, num_streams=4, end="pad")
+        iterator = iter(plan.with_options(options))
+        with pytest.raises(HeadraceError):
+            next(iterator)
+        state = iterator.state_dict()
+        with pytest.raises(HeadraceError):
+            next(iterator)
+        assert next(iterator, None) is None
+        again = iter(plan.with_options(options))
+        again.load_state_dict(state)
+        with pytest.raises(HeadraceError):
+            next(again)
+        assert next(again, None) is None
+        return int(iterator.state_dict()["step"])
+
+    assert [steps(rank) for rank in range(ranks)] == [2] * ranks

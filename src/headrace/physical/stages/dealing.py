@@ -171,6 +171,12 @@ class DealtNumbersStage(Stage):
                 break
             items.append(item)
             starts.append(starts[-1] + (len(item) if isinstance(item, Block) else 1))
+        # Where all failed, there is no element to fill a batch with: its rest fails as the last one did, on all ranks alike.
+        while self._node.fills and starts[-1] % self._node.batch:
+            last = items[-1]
+            assert isinstance(last, Failure)  # or the input would go on with its element
+            items.append(Failure(last.error, last.after, last.after))
+            starts.append(starts[-1] + 1)
         return items, starts
 
     def _own(self, item: Block | Failure, start: int, places: int, pieces: JoinedCursor) -> Item:
