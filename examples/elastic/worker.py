@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import signal
 import sys
@@ -11,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final, TypeAlias
@@ -22,6 +21,7 @@ from torch import distributed
 import headrace as hr
 from examples.elastic.documents import Files
 from examples.elastic.model import Training
+from examples.elastic.parent_watch import end_with_parent
 from examples.elastic.pipeline import input_of, mix_of, row_hashes
 from examples.elastic.saves import load, save
 
@@ -90,7 +90,7 @@ Message: TypeAlias = Began | Read | Saved | Holds | Failed
 def work(task: Task, pipe: Connection) -> None:
     """The life of a process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the one that started them ends them
-    _end_with_parent()
+    end_with_parent()
     torch.set_num_threads(1)
     try:
         with _together(task):
@@ -99,18 +99,6 @@ def work(task: Task, pipe: Connection) -> None:
         pipe.send(Failed(reason=f"{type(error).__name__}: {error}"))
         pipe.close()
         os._exit(1)  # not through the destructors of a group of which a member is gone: those wait for it
-
-
-def _end_with_parent() -> None:
-    """Sees to it that nobody is left behind if the process that started this one is killed."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-
-        def watch() -> None:
-            wait([parent.sentinel])
-            os._exit(1)
-
-        threading.Thread(target=watch, daemon=True, name="parent-watch").start()
 
 
 @contextlib.contextmanager
