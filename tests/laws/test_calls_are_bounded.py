@@ -289,12 +289,18 @@ def test_an_iterator_that_was_closed_or_resumed_in_the_middle_keeps_the_bound(ca
     assert f.most <= calls
 
 
+@pytest.mark.parametrize("is_among_others", [False, True])
 @pytest.mark.parametrize("concurrency", [Alone, Restless])
-def test_calls_in_the_threads_that_read_count_with_those_in_workers(concurrency: type[Alone | Restless]) -> None:
-    f = Counted(1, meets=False)
+def test_calls_in_the_threads_that_read_count_with_those_in_workers(
+    concurrency: type[Alone | Restless], is_among_others: bool
+) -> None:
+    f, g = Counted(1, meets=False), Counted(1, meets=False)
     one = hr.Dataset.range(ELEMENTS).map(f, num_parallel_calls=hr.AUTOTUNE)
+    if is_among_others:
+        one = one.filter(lambda x: x >= 0).map(g, num_parallel_calls=hr.AUTOTUNE)
     both = hr.Dataset.zip((one.prefetch(3), one.prefetch(3)))
     way = Way(hr.Options(num_workers=1), block_sizes=(1,), overlap=AlwaysAhead, concurrency=concurrency)
     with running(both, way) as iterator:
         assert list(iterator) == [(number, number) for number in range(ELEMENTS)]
     assert f.most == 1
+    assert g.most == int(is_among_others)

@@ -10,9 +10,10 @@ What always holds:
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from headrace.blocks.block import Block, BlockOrFailure
 from headrace.physical.loop_policy import LoopPolicy, Patience
@@ -20,10 +21,14 @@ from headrace.physical.loops.forms import Form, form_of, joined_form
 from headrace.physical.loops.learned import LOOK_S, Learned
 from headrace.physical.loops.one_pass import Link, Part, Pass, Taken, Tally
 from headrace.physical.loops.text import Head, Loop
+from headrace.physical.workers.own_turn import OwnTurn
 from headrace.plan.elementwise import Enumerate, Filter, Map
 from headrace.structure import Element
 
 __all__ = ["Chain"]
+
+# Elements that go link by link at once where each link waits for a turn: what is made waits no longer for them.
+_FEW: Final = 16
 
 
 class Chain:
@@ -81,6 +86,17 @@ class Chain:
         return self.run(block, (), Tally.of(len(self.links)), time.perf_counter(), in_worker=True)[0]
 
     # ------------------------------------------------------------------------------------------------ link by link
+
+    def in_turns(
+        self, block: Block, numbers: Sequence[int], tally: Tally, turns: Sequence[OwnTurn | None]
+    ) -> tuple[list[BlockOrFailure], int]:
+        """Returns what becomes of the first elements of a block, and how many they are: each link waits for a turn of its own."""
+        done = min(len(block), _FEW)
+        pieces: list[BlockOrFailure] = [block.slice(0, done)]
+        for link, turn in enumerate(turns):
+            through = functools.partial(self._through, link, pieces, 0, numbers, tally)
+            pieces = through() if turn is None else turn.call(through)
+        return pieces, done
 
     def _probed(self, block: Block, numbers: Sequence[int], tally: Tally) -> list[BlockOrFailure]:
         """Takes the first elements of a block link by link, with a clock, and looks at what each returns."""

@@ -86,6 +86,10 @@ class Learned:
         self._blocks_to_wait = self._policy.every - 1
         return min(count, self._policy.probed)
 
+    def look_soon(self) -> None:
+        """Has the first elements of the next block go link by link: they take long, and it is to be known which link does."""
+        self._elements_to_wait = self._blocks_to_wait = 0
+
     def learn(self, forms: Sequence[Form | None]) -> None:
         """Takes in the form of the results of each link, None where they have none."""
         self._known, self._loops = tuple([Known(form) for form in forms]), {}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure, joined_block
 from headrace.blocks.cursor import CountedCursor, Cursor
@@ -15,14 +16,24 @@ from headrace.observe.meter import Meter
 from headrace.physical.loops.chain import Chain
 from headrace.physical.loops.one_pass import Tally
 from headrace.physical.stage import Item, Pace, Stage
-from headrace.physical.workers.own_turn import OwnTurn
+from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
+from headrace.physical.workers.own_turn import OwnTurn, call_in_turns
 
-__all__ = ["LoopStage", "Passing"]
+__all__ = ["LoopStage", "Passing", "TunedLinks"]
 
 # While filters let little through, blocks of the input are read for about so long.
 _MOMENT_S: Final = 1e-3
 # Where nothing at all is let through, a report of stalls must still see blocks go by.
 _MOST_READ: Final = 1 << 16
+# To measure each link of an element that takes so long costs nothing beside it.
+_LONG_S: Final = 1e-4
+
+
+class TunedLinks(NamedTuple):
+    """An operation of a chain that may go to workers: who decides that, and which links it is."""
+
+    tuner: ConcurrencyTuner
+    links: range
 
 
 class LoopStage(Stage):
@@ -33,7 +44,8 @@ class LoopStage(Stage):
         meters: of each link, or one for all of them; the last one is this stage's own.
         counts: how many elements each enumerate of the chain has counted.
         input_stage: what is read.
-        turn: what the calls wait for, where no more than so many may run at once.
+        turns: what the calls of each link wait for, None where any number may run at once; none where no link waits.
+        tuned: the links of which it is measured whether workers would be quicker.
     """
 
     def __init__(
@@ -42,9 +54,12 @@ class LoopStage(Stage):
         meters: Sequence[Meter],
         counts: Sequence[int],
         input_stage: Stage,
-        turn: OwnTurn | None = None,
+        turns: Sequence[OwnTurn | None] = (),
+        tuned: Sequence[TunedLinks] = (),
     ) -> None:
-        self._turn = turn
+        self._turns = turns
+        self._distinct_turns = [*dict.fromkeys(turn for turn in turns if turn is not None)]
+        self._tuned = tuned
         self._chain = chain
         self._meters = meters
         self._counts = list(counts)
@@ -123,16 +138,42 @@ class LoopStage(Stage):
         start_s = time.perf_counter()
         tally = Tally.of(len(self._chain.links))
         taken = block.slice(0, most)
-        if self._turn is None:
-            pieces, done = self._chain.run(taken, numbers, tally, start_s)
+        if self._distinct_turns:
+            pieces, done = self._in_turns(taken, numbers, tally, start_s)
         else:
-            pieces, done = self._turn.call(lambda: self._chain.run(taken, numbers, tally, start_s))
+            pieces, done = self._chain.run(taken, numbers, tally, start_s)
         self._rest = None
         if done < len(block):
             self._rest = block.slice(done, len(block)), [number + done for number in numbers]
+        end_s = time.perf_counter()
         if len(self._meters) > 1:
-            self._count(tally, time.perf_counter() - start_s)
+            self._count(tally, end_s - start_s)
+        if self._tuned:
+            self._tell(tally, done, end_s - start_s, end_s)
         return pieces
+
+    def _in_turns(
+        self, block: Block, numbers: Sequence[int], tally: Tally, start_s: float
+    ) -> tuple[list[BlockOrFailure], int]:
+        """Goes through a block while no more calls of any operation run than may."""
+        run = functools.partial(self._chain.run, block, numbers, tally, start_s)
+        if len(self._distinct_turns) == 1 and None not in self._turns:  # a worker may make all of it
+            return self._distinct_turns[0].call(run)
+        made = call_in_turns(self._distinct_turns, run)
+        return made[0] if made else self._chain.in_turns(block, numbers, tally, self._turns)
+
+    def _tell(self, tally: Tally, done: int, seconds: float, end_s: float) -> None:
+        """Tells tuners what their links took of a block."""
+        measured_s = sum(tally.seconds)
+        looped_s = max(0.0, seconds - measured_s)
+        shares = self._chain.learned.shares
+        for tuner, links in self._tuned:
+            own_s = sum(tally.seconds[link] + shares[link] * looped_s for link in links)
+            came = tally.passed[links[0] - 1] if links[0] else done
+            if came:
+                tuner.observe(came, end_s - own_s, end_s, 1)
+        if not measured_s and seconds > _LONG_S * done:
+            self._chain.learned.look_soon()
 
     def _count(self, tally: Tally, seconds: float) -> None:
         """Counts what the links before the last one did; what that did is counted as this stage's own."""
@@ -145,8 +186,8 @@ class LoopStage(Stage):
             self._inside_s += share * seconds
 
     def stop(self) -> None:
-        if self._turn is not None:
-            self._turn.stop()
+        for turn in self._distinct_turns:
+            turn.stop()
         super().stop()
 
 

@@ -7,33 +7,24 @@ block in, the pieces out, in order. So the parallel map does in a worker exactly
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from headrace.arguments import AUTOTUNE
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.cursor import CountedCursor, Cursor, State, input_state
 from headrace.blocks.origin import Indices, Origin
 from headrace.blocks.payload import Indexed, Payload, Zipped
-from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.alone import filtered_alone, mapped_alone
-from headrace.physical.loops.collecting import chained, shared_chain
-from headrace.physical.loops.loop_stage import LoopStage
+from headrace.physical.loops.collecting import may_be_here
 from headrace.physical.lower import is_ordered, lower
 from headrace.physical.stage import Item, Stage
+from headrace.physical.stages.elementwise_parallel import ParallelMaps, applied, chained
 from headrace.physical.stages.elementwise_vectorized import PiecewiseStage, filter_whole, map_whole
 from headrace.physical.stages.skipping import BoundedSkipFailuresStage
-from headrace.physical.workers.batch_memory import BatchMemory
-from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
-from headrace.physical.workers.gates import Gate
-from headrace.physical.workers.own_turn import OwnTurn
-from headrace.physical.workers.parallel_stage import ParallelStage, UndeliveredStage
-from headrace.physical.workers.tuned_stage import TunedStage
+from headrace.physical.workers.parallel_stage import UndeliveredStage
 from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap
 from headrace.plan.node import Node
 from headrace.plan.vectorized import Vectorized
@@ -130,87 +121,23 @@ def _random_map(node: RandomMap, state: State | None, context: StageContext) -> 
     return _map_stage(node, (drawing_map(node, numbered, context),), numbered, state, context)
 
 
-def _applied(maps: Sequence[Map], meter: Meter, context: StageContext) -> Callable[[Block], list[BlockOrFailure]]:
-    """Returns what applies maps in a row to a block, as the serial ones do in their driver."""
-    parts: list[Callable[[Block], list[BlockOrFailure]]] = []
-    for is_vectorized, run in itertools.groupby(maps, lambda node: isinstance(node.function, Vectorized)):
-        if is_vectorized:
-            parts += [functools.partial(map_whole, node) for node in run]
-        else:
-            parts.append(shared_chain(meter, tuple(run), context).make)
-    return parts[0] if len(parts) == 1 else functools.partial(_in_turn, parts)
-
-
-def _in_turn(parts: Sequence[Callable[[Block], list[BlockOrFailure]]], block: Block) -> list[BlockOrFailure]:
-    pieces: list[BlockOrFailure] = [block]
-    for part in parts:
-        pieces = [made for piece in pieces for made in (part(piece) if isinstance(piece, Block) else [piece])]
-    return pieces
-
-
 def _map_stage(
     node: Map | MapChain | RandomMap, maps: tuple[Map, ...], source: Node, state: State | None, context: StageContext
 ) -> Stage:
     gate = context.gate(node)
     vectorized = any(isinstance(one.function, Vectorized) for one in maps)
-    if gate is None and not vectorized:
+    map_index = context.downstream_maps + len(maps) - 1
+    delivered, saved = undelivered(state, range(context.downstream_maps, map_index + 1))
+    if not vectorized and (gate is None or (may_be_here(node, context) and not delivered)):
         return chained(node, state, context)
     meter = context.meter(node)
     ordered = gate is None or is_ordered(node.deterministic, context)
-    map_index = context.downstream_maps + len(maps) - 1
-    delivered, saved = undelivered(state, range(context.downstream_maps, map_index + 1))
     inside = context.upstream_of_maps(len(maps))
     # What is missing is known by its index, so what comes in must come in the same order again.
     upstream = lower(source, saved, inside if ordered else inside.replaying())
     if delivered:
         upstream = UndeliveredStage(upstream, meter, delivered, map_index)
     if gate is None:
-        return PiecewiseStage(_applied(maps, meter, context), upstream, meter)
-    parallel = _ParallelMaps(node, maps, gate, meter, context, map_index if not ordered else None)
-    if node.num_parallel_calls != AUTOTUNE:
-        return parallel.in_workers(upstream)
-    tuner = context.policy.concurrency(gate.calls, (maps[0].function, *node.operations))
-    return TunedStage(
-        upstream,
-        meter,
-        here=parallel.here,
-        beside=functools.partial(parallel.in_workers, tuner=tuner),
-        tuner=tuner,
-        paces=context.task_paces(meter),
-    )
-
-
-@frozen
-class _ParallelMaps:
-    """Maps in a row that may run in workers, and what makes their stages; without ``map_index`` they keep the order."""
-
-    node: Map | MapChain | RandomMap
-    maps: tuple[Map, ...]
-    gate: Gate
-    meter: Meter
-    context: StageContext
-    map_index: int | None
-
-    def in_workers(self, source: Stage, given: int = 0, tuner: ConcurrencyTuner | None = None) -> ParallelStage:
-        """Makes the stage that has workers call them, after so many elements."""
-        context, size = self.context, self.node.stacked if self.map_index is None else None
-        return ParallelStage(
-            _applied(self.maps, self.meter, context),
-            source,
-            self.meter,
-            gate=self.gate,
-            ordered=self.map_index is None,
-            map_index=self.map_index or 0,
-            budget=context.budget,
-            paces=context.task_paces(self.meter),
-            ready_order=context.policy.ready_order,
-            memory=BatchMemory(size, context.budget.share_bytes, given % size) if size else None,
-            tuner=tuner,
-        )
-
-    def here(self, source: Stage) -> Stage:
-        """Makes the stage that calls them in the thread that reads it, as if no workers had been asked for."""
-        turn = OwnTurn(self.gate, self.meter.name)
-        if any(isinstance(one.function, Vectorized) for one in self.maps):
-            return PiecewiseStage(_applied(self.maps, self.meter, self.context), source, self.meter, turn)
-        return LoopStage(shared_chain(self.meter, self.maps, self.context), [self.meter], (), source, turn)
+        return PiecewiseStage(applied(maps, meter, context), upstream, meter)
+    parallel = ParallelMaps.of(node, maps, meter, context, map_index if not ordered else None)
+    return parallel.stage(upstream)

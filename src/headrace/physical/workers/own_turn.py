@@ -6,14 +6,14 @@ So of the operation no more calls run at once than may, however many threads rea
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from headrace.observe.frames import waits
 from headrace.physical.workers.gates import Gate
 from headrace.queues.channel import Channel
 
-__all__ = ["OwnTurn"]
+__all__ = ["OwnTurn", "call_in_turns"]
 
 T = TypeVar("T")
 
@@ -49,11 +49,31 @@ class OwnTurn:
             _wait(self._done)
         return made[0]
 
+    def try_here(self, function: Callable[[], None]) -> bool:
+        """Calls the function if there is a turn for it now; returns whether it did."""
+        return self._gate.run_here(function)
+
     def stop(self) -> None:
         """Ends a wait for a turn; safe from any thread."""
         self._stopped = True
         if (done := self._done) is not None:
             done.close(cancel_pending_enqueues=True)
+
+
+def call_in_turns(turns: Sequence[OwnTurn], function: Callable[[], T]) -> list[T]:
+    """Calls a function here while it has a turn of each operation; returns what it returned, or nothing where one had none.
+
+    It waits for none: who held a turn of one operation and waited for another could wait for ever.
+    """
+    made: list[T] = []
+
+    def call() -> None:
+        made.append(function())
+
+    for turn in turns:
+        call = functools.partial(turn.try_here, call)  # type: ignore[assignment]  # what it returns, nobody looks at
+    call()
+    return made
 
 
 def _work(done: Channel[None], function: Callable[[], T], made: list[T]) -> None:

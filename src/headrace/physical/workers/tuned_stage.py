@@ -30,6 +30,7 @@ class TunedStage(Stage):
         tuner: says which.
         paces: how much a task is.
         inputs_each: of how many elements of its input the operation makes one.
+        given: how many elements others have given before.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class TunedStage(Stage):
         tuner: ConcurrencyTuner,
         paces: TaskPaces,
         inputs_each: int = 1,
+        given: int = 0,
     ) -> None:
         self._source = input_stage
         self._make_here = here
@@ -49,7 +51,7 @@ class TunedStage(Stage):
         self._tuner = tuner
         self._paces = paces
         self._inputs_each = inputs_each
-        self._given = 0  # elements, failures among them
+        self._given = given  # elements, failures among them
         self._beside: ParallelStage | None = None
         self._stopped = False
         current = self._made()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import headrace as hr
 from headrace.blocks.block import Block
 from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.origin import IndexOrigin
@@ -16,12 +17,16 @@ from headrace.blocks.payload import Rows
 from headrace.errors import CancelledError, OutOfRangeError
 from headrace.observe.meter import Meter
 from headrace.physical.budget import Budget
+from headrace.physical.loop_policy import LoopPolicy
+from headrace.physical.loops.chain import Chain
+from headrace.physical.loops.loop_stage import LoopStage
 from headrace.physical.stage import Item, Stage
 from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.own_turn import OwnTurn
 from headrace.physical.workers.parallel_stage import ParallelStage, TaskPaces
 from headrace.physical.workers.tuned_stage import TunedStage
+from headrace.plan.elementwise import Map
 
 LIMIT_S = 60.0
 
@@ -167,6 +172,26 @@ def test_a_call_for_which_no_turn_is_free_waits_for_one() -> None:
     pool.given[0]()
     thread.join(LIMIT_S)
     assert made == ["first", "after the first"]
+
+
+def test_a_loop_that_has_no_turn_of_one_map_goes_link_by_link_and_waits_for_that() -> None:
+    pool, made = Late(), list[Item]()
+    taken, free = Heard(pool), Gate(Late(), 1)
+    taken.submit(lambda: None)  # has the only turn from now on
+    taken.came.clear()
+    maps = [hr.Dataset.range(1).map(lambda x, by=by: x * by).__headrace_plan__() for by in (2, 3, 5)]
+    chain = Chain([node for node in maps if isinstance(node, Map)], LoopPolicy(probed=0))
+    turns = [OwnTurn(taken, "first"), None, OwnTurn(free, "last")]
+    stage = LoopStage(chain, [Meter("map") for _ in maps], (), Numbers(40), turns)
+    thread = threading.Thread(target=lambda: made.append(stage.pull(100)))
+    thread.start()
+    assert taken.came.wait(LIMIT_S)
+    pool.given[0]()
+    thread.join(LIMIT_S)
+    made.append(stage.pull(100))
+    rows = [piece.payload.rows() for piece in made if isinstance(piece, Block)]
+    assert [row for block in rows for row in block] == [number * 30 for number in range(40)]
+    assert len(rows[0]) < 40 - len(rows[0])  # few, as nobody looks at the clock meanwhile
 
 
 def test_what_its_call_raises_reaches_the_caller_and_stop_ends_its_wait() -> None:
