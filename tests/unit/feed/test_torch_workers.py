@@ -50,6 +50,10 @@ PLANS: dict[str, Callable[[int], hr.Dataset]] = {
     "shuffles without a seed": lambda length: hr.Dataset.range(length).shuffle(100).repeat(2).shuffle(3),
     "a generator": lambda length: hr.Dataset.from_generator(lambda: iter(range(length))),
     "a prefetch": lambda length: hr.Dataset.range(length).map(lambda x: x + 1, num_parallel_calls=2).prefetch(2),
+    "numbers dealt to ranks": lambda length: hr.Dataset.range(length).distributed_batch(2),
+    "streams dealt to ranks": lambda length: (
+        hr.Dataset.range(length + 2).filter(lambda x: x % 3 != 2).distributed_batch(2)
+    ),
     "a seed of the whole": lambda length: hr.Dataset.range(length).shuffle(9).with_options(hr.Options(seed=3)),
 }
 
