@@ -20,6 +20,7 @@ from tests.laws.running import OVERLAPS, AlwaysAhead, in_blocks_of, paced
 
 import headrace as hr
 from headrace import engine
+from headrace.errors import ResourceExhaustedError
 from headrace.iterator import DatasetIterator
 from headrace.log import LOG
 from headrace.machine import Share
@@ -160,6 +161,15 @@ def test_a_shuffle_holds_its_buffer_and_one_block(size: int, buffer: int) -> Non
     assert peak_of(hr.Dataset.from_generator(flow.source).shuffle(buffer), flow, size=size) <= buffer + size
 
 
+@given(SIZES, st.sampled_from([1, 4, 16]), st.sampled_from(["drop", "pad", "uneven"]), st.booleans())
+def test_the_streams_of_a_rank_read_a_block_of_global_batches(size: int, streams: int, end: str, whole: bool) -> None:
+    flow = Flow()
+    numbers = hr.Dataset.counter().map(flow.start)
+    dealt = numbers if whole else numbers.filter(lambda _: True)
+    dataset = dealt.distributed_batch(16, num_streams=streams, end=end, steps=100)
+    assert peak_of(dataset, flow, size=size, each=16) <= 16 * size
+
+
 @given(SIZES, st.integers(1, 6))
 def test_batches_read_no_more_than_their_elements(size: int, batch: int) -> None:
     flow = Flow()
@@ -256,6 +266,15 @@ def test_what_must_hold_more_than_the_budget_is_an_error_that_says_by_how_much(
     )
     # It is known when the budget is full; in hand are blocks of each stage, and texts and arrays that are cut.
     assert flow.peak * ELEMENT_BYTES <= 3 * budget
+
+
+def test_what_the_streams_of_a_rank_hold_counts_together_and_is_told_once() -> None:
+    large = hr.Dataset.range(3000).filter(lambda _: True).map(lambda x: np.full(1 << 14, x)).filter(lambda _: True)
+    dataset = large.shuffle(640).distributed_batch(64, num_streams=64, steps=3)
+    with pytest.raises(
+        ResourceExhaustedError, match=r"its buffer of 10 elements .*, 7 more of shuffle 9.18 MB: .* more than"
+    ):
+        list(dataset.with_options(hr.Options(ram_budget=10 << 20, executor="inline")))
 
 
 @given(st.sampled_from(sorted(HOLDERS)), st.sampled_from(sorted(BEFORE)), WAYS, FEW)

@@ -90,6 +90,17 @@ class HeldBytes:
             most = owner.nbytes if isinstance(owner, np.ndarray) else sys.maxsize
             found[id(owner)] = min(found.get(id(owner), 0) + array.nbytes, most)
 
+    def _others(self, holding: Holding) -> str:
+        """Says what all others hold; together those of one operation, of which each stream of a dealt plan has its own."""
+        held: dict[str, list[int]] = {}
+        for other in self._holdings:
+            if other is not holding and other.nbytes:
+                held.setdefault(other.stage, []).append(other.nbytes)
+        return "".join(
+            f", {stage if len(nbytes) == 1 else f'{len(nbytes)} more of {stage}'} {in_words(sum(nbytes))}"
+            for stage, nbytes in held.items()
+        )
+
     def refuse(self, holding: Holding, needs: str) -> None:
         """Says that too much is held.
 
@@ -97,11 +108,7 @@ class HeldBytes:
             ResourceExhaustedError: it is more than there may ever be.
         """
         held = self.held_bytes
-        others = "".join(
-            f", {other.stage} {in_words(other.nbytes)}"
-            for other in self._holdings
-            if other is not holding and other.nbytes
-        )
+        others = self._others(holding)
         if held > self.most_bytes:
             of = "the ram_budget of" if self.most_bytes == self.total_bytes else "what the process may take,"
             over = in_words(held - self.most_bytes)
