@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parse(argv)
     try:
         return run(options)
-    except (hr.errors.HeadraceError, subprocess.SubprocessError) as error:
+    except hr.errors.HeadraceError as error:
         print(f"elastic: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -110,7 +110,11 @@ def _asked(python: str | None) -> list[Answer]:
         return []
     from examples.elastic.peers import answers_of
 
-    return answers_of(python)
+    try:
+        return answers_of(python)
+    except (OSError, subprocess.SubprocessError) as error:  # the page is written all the same
+        print(f"elastic: other libraries could not be asked: {error}", file=sys.stderr)
+        return []
 
 
 def _show(outcome: Outcome, answers: list[Answer], explained: str, path: Path) -> None:

@@ -167,3 +167,18 @@ def test_numbers_that_do_not_fit_are_refused_before_anything_is_made(
     with pytest.raises(SystemExit, match="2"):
         main([*SMALL, *words])
     assert said in capsys.readouterr().err
+
+
+def test_an_interpreter_that_cannot_ask_others_costs_no_page(capsys: pytest.CaptureFixture[str]) -> None:
+    from examples.elastic.__main__ import _asked
+
+    assert _asked("no-such-python") == []
+    assert "elastic: other libraries could not be asked: " in capsys.readouterr().err
+
+
+def test_others_are_asked_by_the_interpreter_that_is_named() -> None:
+    from examples.elastic.__main__ import _asked
+
+    answers = _asked(sys.executable)
+    assert answers[0].name == "headrace"
+    assert answers[0].numbers == ["8 → 6, 6 → 12: nothing lost or doubled, 16 of 16 global batches equal"]
