@@ -100,7 +100,7 @@ def test_a_source_that_has_grown_goes_on_as_if_it_had_been_longer_from_the_start
 
     whole = run(long())
     assume(run(short(), count=count) == whole[:count])
-    assume("DataError" not in whole[:count])  # two failures look alike, whatever of the source failed
+    assume(all(one.startswith("(") for one in whole[:count]))  # failures look alike, whatever of the source failed
     rest = gone_on(short(), long(), count, "grown", executors)
     assert rest is None or rest[: MOST - count] == whole[count:]
 
