@@ -40,6 +40,8 @@ _HOLDS_NOTHING: Final = (
 _READS_AGAIN: Final = (Shuffle, Unique, Unbatch, FlatMap)
 # What keeps no state of its own.
 _TRANSPARENT: Final = (Filter, Batch, IgnoreErrors, Prefetch, WithOptions)
+# What has given all when its input has.
+_GIVES_WHAT_IT_GETS: Final = (Map, RandomMap, Filter, Batch, Enumerate, IgnoreErrors, Prefetch, WithOptions)
 # An unordered operation that delivered elements before others: how the state of what it reads is wrapped.
 _OUT_OF_ORDER: Final = {"map", "delivered", "input"}
 
@@ -68,6 +70,8 @@ def check_position(plan: Node, position: State | None, changed: Sequence[Changed
         node, state = waiting.pop()
         if state is None or not words[id(node)]:
             continue
+        if isinstance(node, Repeat) and "grown" in words[id(node)]:
+            _begin_next_turn(node, state)
         _check_node(node, state, [words[id(child)] for child in node.inputs], own[id(node)])
         waiting += _read_by(node, state)
 
@@ -100,6 +104,16 @@ def _read_by(node: Node, state: Any) -> Iterator[tuple[Node, State | None]]:
     else:
         for child in node.inputs:  # one, or none
             yield child, state if _is_transparent(node) else state["input"]
+
+
+def _begin_next_turn(node: Repeat, state: Any) -> None:
+    """Goes on with the next turn where a shuffle has given all that there was in this one: what is new comes from then on."""
+    reader, at = node.input, state["input"]
+    while at is not None and isinstance(reader, _GIVES_WHAT_IT_GETS):
+        ((reader, at),) = _read_by(reader, at)
+    is_over = at is not None and isinstance(reader, Shuffle) and at["emitted"] == at.get("total")
+    if is_over and (node.count is None or state["turn"] + 1 < node.count):
+        state.update(turn=state["turn"] + 1, empty=True, input=None)
 
 
 def _is_transparent(node: Node) -> bool:
@@ -182,6 +196,7 @@ def _forget_end(node: Shuffle, state: Any) -> None:
             f"the last {min(size, total)} of {total} elements" if total is not None else "all elements that there were"
         )
         raise _refused(
-            _GROWN, f"{node.label} has drawn the order of {seen}: go on to the end of the epoch with what there was"
+            _GROWN,
+            f"{node.label} has drawn the order of {seen}: go on to the end of the epoch, or of this turn of repeat, with what there was",
         )
     state.pop("total", None)

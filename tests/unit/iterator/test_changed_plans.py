@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -265,6 +266,27 @@ def test_a_full_shuffle_of_another_length_is_refused_with_the_reason() -> None:
     assert "drawn the order" in refusal(shuffled(30, 100), stopped(shuffled(20, 100), 1), "grown")
     assert "old buffer_size" in refusal(shuffled(30, 30), stopped(shuffled(20, 20), 1), "grown")
     assert sorted(going_on(shuffled(30, 100), stopped(shuffled(20, 100), 0), "grown")) == list(range(30))
+
+
+def test_a_full_shuffle_takes_what_is_new_into_the_next_turn_of_repeat() -> None:
+    plans = (
+        lambda count: data.range(count).shuffle(100, seed=3).repeat(),
+        lambda count: data.range(count).shuffle(100, seed=3).map(int).repeat(3),
+        lambda count: data.range(count).filter(lambda x: x >= 0).shuffle(100, seed=3).batch(2).unbatch().repeat(3),
+    )
+    for executor, plan in itertools.product(("thread", "inline"), plans[:2]):
+
+        def turns(count: int, plan: Any = plan, executor: str = executor) -> hr.Dataset:
+            dataset: hr.Dataset = plan(count).with_options(hr.Options(executor=executor))
+            return dataset
+
+        with iter(turns(6)) as iterator:
+            iterator.load_state_dict(stopped(turns(4), 4), allow={"grown"})
+            assert sorted(next(iterator) for _ in range(6)) == list(range(6))
+        assert "drawn the order" in refusal(turns(6), stopped(turns(4), 5), "grown")
+    assert "drawn the order" in refusal(plans[2](6), stopped(plans[2](4), 4), "grown")
+    last = stopped(plans[1](4), 12)
+    assert "drawn the order" in refusal(plans[1](6), last, "grown")
 
 
 def test_what_has_left_a_source_behind_does_not_go_back_when_it_grows() -> None:
