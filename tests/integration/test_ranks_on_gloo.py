@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
-import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.integration.processes import in_processes
 
 import headrace as hr
 
@@ -25,36 +21,15 @@ pytestmark = pytest.mark.skipif(
 if distributed.is_available():
     from tests.integration import gloo_job
 
-ROOT: Final = Path(__file__).parents[2]
-TIMEOUT_S: Final = 110
 Ranks = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory: pytest.TempPathFactory) -> Ranks:
     """What each rank of one job saw, by case."""
-    folder = tmp_path_factory.mktemp("gloo")
-    environ = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.integration.gloo_job", str(folder), str(rank)],
-            cwd=ROOT,
-            env={**environ, "OMP_NUM_THREADS": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(gloo_job.RANKS)
-    ]
-    end_s = time.monotonic() + TIMEOUT_S
-    try:
-        said = [process.communicate(timeout=max(0.1, end_s - time.monotonic()))[0] for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-            process.communicate()
-    assert [process.returncode for process in processes] == [0] * gloo_job.RANKS, "\n".join(said)
-    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(gloo_job.RANKS)]
+    folder = str(tmp_path_factory.mktemp("gloo"))
+    program = f"from tests.integration.gloo_job import seen_in; print('told', seen_in({folder!r}))"
+    return [seen for (seen,) in in_processes(program, gloo_job.RANKS)]
 
 
 def of_case(ranks: Ranks, case: str) -> list[list[Any]]:
