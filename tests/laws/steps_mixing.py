@@ -14,12 +14,14 @@ _SEEDS = st.one_of(st.none(), st.integers(0, 5))
 _WEIGHTS = st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0, 3.0]), min_size=3, max_size=3)
 
 
-def _class_of(classes: int, *, wrong: bool) -> Any:
-    def class_of(*element: Any) -> int | np.int64:
+def class_of(classes: int, *, wrong: bool) -> Any:
+    """Returns a function that names one of so many classes, or now and then one that is not there."""
+
+    def number_of(*element: Any) -> int | np.int64:
         number = total(element) % (classes + wrong)
         return number if total(element) % 7 else np.int64(number)
 
-    return class_of
+    return number_of
 
 
 def _varying(weights: list[list[float]]) -> hr.Dataset:
@@ -71,13 +73,13 @@ def mixing() -> st.SearchStrategy[Named]:
         st.tuples(st.booleans(), st.sampled_from([None, [5, 4, 1], [1, 0, 0]]), _SEEDS).map(
             lambda a: (
                 text("rejection_resample", *a),
-                lambda ds: ds.rejection_resample(_class_of(3, wrong=a[0]), [0.4, 0.4, 0.2], a[1], a[2]),
+                lambda ds: ds.rejection_resample(class_of(3, wrong=a[0]), [0.4, 0.4, 0.2], a[1], a[2]),
             )
         ),
         st.sampled_from([40, 70]).map(
             lambda n: (
                 text("rejection_resample of many", n),
-                lambda ds: ds.repeat(9).take(n).rejection_resample(_class_of(2, wrong=False), [0.8, 0.2], None, 1),
+                lambda ds: ds.repeat(9).take(n).rejection_resample(class_of(2, wrong=False), [0.8, 0.2], None, 1),
             )
         ),
     )

@@ -8,7 +8,7 @@ from tests.laws.elements import SHAPES, Named, fail_on, shaped, text
 from tests.laws.plans import Recipe, recipe_of, sources
 from tests.laws.running import REFERENCE, Way, assert_same, elements_of, history, resumed
 from tests.laws.steps_grouping import grouping
-from tests.laws.steps_mixing import mixing
+from tests.laws.steps_mixing import class_of, mixing
 from tests.laws.steps_packing import packing
 from tests.laws.steps_sequencing import sequencing
 from tests.laws.steps_skipping import skipping
@@ -80,3 +80,28 @@ def test_the_states_of_the_reference_are_taken_up_in_long_blocks(
     expected, states = history(recipe.build(), REFERENCE, limit=LIMIT)
     for count, state in list(enumerate(states))[offset::7]:
         assert_same(expected[count:], resumed(recipe.build(), state, blocks_of(sizes), limit=LIMIT - count))
+
+
+@given(
+    st.integers(1, 100),
+    st.tuples(st.booleans(), st.booleans()),
+    st.sampled_from([None, [5, 4, 1], [1, 1, 1], [1, 0, 0]]),
+    st.tuples(SIZES, SIZES),
+    st.integers(0, 6),
+)
+def test_every_step_of_a_resampling_is_resumed_before_and_after_failures(
+    count: int,
+    failing: tuple[bool, bool],
+    initial: list[float] | None,
+    sizes: tuple[tuple[int, ...], tuple[int, ...]],
+    offset: int,
+) -> None:
+    def build() -> hr.Dataset:
+        elements = hr.Dataset.range(count).map(fail_on(3, 7)) if failing[0] else hr.Dataset.range(count)
+        return elements.rejection_resample(class_of(3, wrong=failing[1]), [0.4, 0.4, 0.2], initial, seed=1)
+
+    expected, states = history(build(), blocks_of(sizes[0]), limit=LIMIT)
+    assert_same(elements_of(build(), limit=LIMIT), expected)
+    for done, state in list(enumerate(states))[offset::7]:
+        for way in (blocks_of(sizes[1]), REFERENCE):
+            assert_same(expected[done:], resumed(build(), state, way, limit=LIMIT - done))

@@ -7,30 +7,31 @@ reading, a group of elements at a time: the counts before a group are the state,
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State
-from headrace.blocks.origin import Indices, Origin
+from headrace.blocks.origin import Indices
 from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError
 from headrace.frozen import frozen
-from headrace.observe.frames import counts, holds
 from headrace.observe.meter import Meter
-from headrace.ownership import read_only_rows
 from headrace.physical.context import StageContext
-from headrace.physical.loop_policy import LoopPolicy, Patience
+from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.loops.loop_stage import Passing
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
+from headrace.physical.stages.mixing_resample_reading import Classed, ClassedReading, Place
 from headrace.plan.mixing import RejectionResample
-from headrace.semantics.failures import as_element_error
 from headrace.semantics.mixing import (
     CLASSES_AT_ONCE,
     SMOOTHING,
     TINY,
-    class_of,
     readings,
     resample_keys,
     uniforms,
@@ -40,150 +41,97 @@ from headrace.structure import Element
 
 __all__ = ["ResampleStage"]
 
-# The class of an element, the element, its block's origins and its index among them.
-_Classed = tuple[int, Element, Origin, int]
+UNREAD: Final = -1  # elements of a group that was not read yet
 
 
-@frozen
+@frozen(eq=False)
 class _Group:
-    """Elements of the second reading that are judged by one estimate: their position, and the classes seen before them."""
+    """Elements of the second reading that are judged by one estimate.
+
+    Attributes:
+        cursor: the position before them.
+        counts: the classes seen before them.
+        judged: how many elements were judged before them.
+        length: how many they are.
+        after: the position after them.
+        seen: the classes seen with them.
+        estimates: whether the proportions are estimated: then a position in them is the one before them and an offset, as
+            all are needed for the estimate.
+    """
 
     cursor: Cursor
     counts: list[int]
+    judged: int
+    length: int
+    after: Cursor
+    seen: list[int]
     estimates: bool
 
     def state(self, offset: int) -> State:
-        """Writes down the position ``offset`` elements into it; a group that an estimate needs is read again whole."""
+        """Writes down the position ``offset`` elements into it."""
+        judged = self.judged + offset
+        if offset == self.length:
+            return {"judged": judged, "input": self.after.state(), "offset": 0, "counts": self.seen}
         if self.estimates:
-            return {"input": self.cursor.state(), "offset": offset, "counts": self.counts}
-        return {"input": self.cursor.advance(offset).state(), "offset": 0, "counts": self.counts}
+            return {"judged": judged, "input": self.cursor.state(), "offset": offset, "counts": self.counts}
+        return {"judged": judged, "input": self.cursor.advance(offset).state(), "offset": 0, "counts": self.counts}
 
 
-# A position: the number of draws; a cursor of the first reading, and how many elements later it is in that; how many elements were
-# judged; in the second reading a group, and how far into it; whether all is over. There is one with every element, so it is a tuple.
-_Point = tuple[int, Cursor, int, int, _Group, int, bool]
+@frozen(eq=False)
+class _Point:
+    """A position: the number of draws, the one in the first reading, as some elements after another, the one in the second, and the end."""
+
+    draws: int
+    original: tuple[Cursor, int]
+    group: _Group
+    offset: int
+    ended: bool
+
+
+# An element that was taken: where it lies, its index there, and in the second reading its group and offset in that. There is one with
+# every element, so it is a tuple, and positions are made of them when they are asked for.
+_Taken = tuple[Place, int, _Group | None, int]
 
 
 @frozen
 class _ResampleCursor:
-    """In elements for each of which the position is known, and that after the last one."""
+    """So many elements after a position, after which these were taken."""
 
-    points: Sequence[_Point]
+    began: _Point
+    taken: Sequence[_Taken] = ()
     index: int = 0
 
     def advance(self, count: int) -> _ResampleCursor:
-        return _ResampleCursor(self.points, self.index + count)
+        return _ResampleCursor(self.began, self.taken, self.index + count)
 
     def state(self) -> State:
-        draws, original, read, judged, group, offset, ended = self.points[self.index]
+        began = self.began
+        latest = self.taken[self.index - 1 :: -1] if self.index else ()
+        original, read = next(
+            ((place.cursor, at + 1) for place, at, group, _ in latest if group is None), began.original
+        )
+        judged = ((group, offset + 1) for _, _, group, offset in latest if group is not None)
+        group, offset = next(judged, (began.group, began.offset))
         return {
-            "draws": draws,
+            "draws": began.draws + self.index,
             "original": original.advance(read).state(),
-            "judged": judged,
-            "ended": ended,
+            "ended": began.ended,
             **group.state(offset),
         }
 
 
 @frozen
 class _Origins:
-    """Origins one by one: each is an element's index among others."""
+    """Origins one by one."""
 
-    origins: Sequence[tuple[Origin, int]]
+    taken: Sequence[_Taken]
 
     def subset(self, indices: Indices) -> _Origins:
-        return _Origins([self.origins[index] for index in indices])
+        return _Origins([self.taken[index] for index in indices])
 
     def describe(self, index: int) -> str:
-        origin, inner_index = self.origins[index]
-        return origin.describe(inner_index)
-
-
-class _Reading:
-    """One reading of the input, element by element, each with its class; a failure in place of one that has none."""
-
-    def __init__(self, node: RejectionResample, stage: Stage, read: Callable[[Stage, int], Item]) -> None:
-        self._node = node
-        self.label = node.label
-        self._stage = stage
-        self._read = read
-        self._head: Item = None
-        self._rest: Block | None = None  # of a block of which the first ones took long
-        self._items: list[_Classed | HeadraceError] = []  # of the head
-        self._index = 0
-
-    @property
-    def cursor(self) -> Cursor:
-        """The position of the next element."""
-        base, index = self.position
-        return base.advance(index)
-
-    @property
-    def position(self) -> tuple[Cursor, int]:
-        """The position of the next element, as some elements after another."""
-        if self._head is not None:
-            return self._head.cursor, self._index
-        return (self._stage.cursor if self._rest is None else self._rest.cursor), 0
-
-    def look(self, limit: int, patience: Patience) -> None:
-        """Reads a block, and asks for the classes of its first elements, unless some are there."""
-        if self._head is None:
-            self._head = self._rest or self._read(self._stage, limit)
-            self._index, self._rest, self._items = 0, None, []
-            if isinstance(self._head, Block):
-                block = self._head
-                self._items = self._classified(block, patience)
-                done = len(self._items)
-                if done < len(block):
-                    self._head, self._rest = block.slice(0, done), block.slice(done, len(block))
-
-    def next(self, limit: int, patience: Patience) -> _Classed | HeadraceError | None:
-        """Returns the next element, or its failure; None at the end."""
-        some = self.some(limit, 1, patience)
-        return some[0] if some else None
-
-    def some(self, limit: int, most: int, patience: Patience) -> list[_Classed | HeadraceError]:
-        """Returns the next elements of a block, or their failures, at most so many; none at the end."""
-        self.look(limit, patience)
-        head, start = self._head, self._index
-        self._index += most
-        if self._index >= len(self._items):
-            self._head = None
-        if isinstance(head, Failure):
-            return [head.error]
-        return self._items[start : start + most]
-
-    @holds(lambda at, done: (at["self"].label, at["block"].origin.describe(len(at["found"]) + done)))
-    def _classified(self, block: Block, patience: Patience) -> list[_Classed | HeadraceError]:
-        """Returns the elements of a block with their classes, or their failures; fewer where they take long."""
-        rows, origin = block.payload.rows(), block.origin
-        found: list[_Classed | HeadraceError] = []
-        while len(found) < len(rows):
-            classes, error = _classes(self._node, rows[len(found) :], patience)
-            found += [
-                (one, row, origin, at)
-                for at, (one, row) in enumerate(zip(classes, rows[len(found) :], strict=False), len(found))
-            ]
-            if error is not None:
-                found.append(as_element_error(error, stage=self.label, origin=origin.describe(len(found))))
-            if patience.is_over:
-                break
-        return found
-
-
-@counts("classes")
-def _classes(node: RejectionResample, rows: list[Element], patience: Patience) -> tuple[list[int], Exception | None]:
-    """Returns the classes of elements up to the first that has none, and that error."""
-    class_func, count = node.class_func, len(node.target_dist)
-    classes: list[int] = []
-    try:
-        for some in patience.looks(read_only_rows(rows)):  # what the function does to an element, nobody after it sees
-            for element in some:
-                answer = class_func(*element) if type(element) is tuple else class_func(element)
-                classes.append(answer if type(answer) is int and 0 <= answer < count else class_of(answer, count))
-    except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-        return classes, error
-    return classes, None
+        place, at, *_ = self.taken[index]
+        return place.origin.describe(at)
 
 
 class _Numbers:
@@ -194,23 +142,15 @@ class _Numbers:
     def __init__(self, key: Key) -> None:
         self._key = key
         self._start = 0
-        self._drawn: list[float] = []
+        self._drawn = np.empty(0)
 
-    def at(self, position: int) -> float:
-        """Returns the number at a position, which is mostly one after the last that was asked for."""
-        if not 0 <= position - self._start < len(self._drawn):
-            self._start = position
-            self._drawn = uniforms(self._key, position, self.AT_ONCE).tolist()
-        return self._drawn[position - self._start]
-
-    def span(self, start: int, count: int) -> list[float]:
+    def span(self, start: int, count: int) -> np.ndarray:
         """Returns as many numbers from a position on."""
         first = start - self._start
-        if first >= 0 and first + count <= len(self._drawn):
-            return self._drawn[first : first + count]
-        self._start = start
-        self._drawn = uniforms(self._key, start, max(count, self.AT_ONCE)).tolist()
-        return self._drawn[:count]
+        if not (first >= 0 and first + count <= len(self._drawn)):
+            first, self._start = 0, start
+            self._drawn = uniforms(self._key, start, max(count, self.AT_ONCE))
+        return self._drawn[first : first + count]
 
 
 def acceptance(node: RejectionResample, counts: Sequence[int]) -> tuple[list[float], float]:
@@ -249,118 +189,146 @@ class ResampleStage(Stage):
         self._policy = policy
         self._patience = policy.patience()  # of the pull
         self._passing = Passing()  # what part of elements is not rejected
-        self._original = _Reading(node, original, self._read)
-        self._second = _Reading(node, judged, self._read)
+        self._original = ClassedReading(node, original, self._read)
+        self._second = ClassedReading(node, judged, self._read)
         self._choosing, self._judging = map(_Numbers, resample_keys(key))
         self._estimates = node.initial_dist is None
         self._draws: int = state["draws"] if state else 0
-        self._judged: int = state["judged"] if state else 0
         self._offset: int = state["offset"] if state else 0
         self._ended: bool = state["ended"] if state else False
         self._seen: list[int] = list(state["counts"]) if state else [SMOOTHING] * len(node.target_dist)
-        self._items: list[_Classed | HeadraceError] = []
-        self._chosen: list[int] = []  # offsets in these of what is accepted or fails, the next one last
-        self._is_read = False  # whether there is a group: not before the first element is asked for
-        self._group = _Group(judged.cursor, self._seen, self._estimates)
+        # Those of the group that are accepted or fail, the next one last: the offset, what it was read with, and the index in that.
+        self._chosen: list[tuple[int, Classed, int]] = []
+        # One that nobody has read yet: not before the first element is asked for.
+        before = state["judged"] - self._offset if state else 0
+        self._group = _Group(judged.cursor, self._seen, before, UNREAD, judged.cursor, self._seen, self._estimates)
         self._rates, self._unjudged = acceptance(node, self._seen)
         self._held: Failure | None = None
-        super().__init__(meter, (original, judged), self._cursor())
-
-    def _cursor(self) -> _ResampleCursor:
-        return _ResampleCursor([self._here()])
+        super().__init__(meter, (original, judged), _ResampleCursor(self._here()))
 
     def _here(self) -> _Point:
-        offset, group = self._offset, self._group
-        if self._is_read and offset == len(self._items):
-            offset, group = 0, _Group(self._second.cursor, self._seen, self._estimates)
-        return (self._draws, *self._original.position, self._judged, group, offset, self._ended)
+        return _Point(self._draws, self._original.position, self._group, self._offset, self._ended)
 
     def _pull(self, limit: int) -> Item:
         held, self._held = self._held, None
         if held is not None:
             return held
-        rows: list[Element] = []
-        origins: list[tuple[Origin, int]] = []
-        positions = [self._here()]
+        began = self._here()
+        pairs: list[Element] = []
+        taken: list[_Taken] = []
         self._patience = self._policy.patience()
-        while len(rows) < limit and not (rows and self._patience.is_over):
-            given = self._next(limit)
-            if given is None:
+        while len(pairs) < limit and not self._ended and self._look(limit, is_first=not pairs):
+            error = self._take(pairs, taken, limit - len(pairs))
+            if error is not None:
+                self._held = Failure(error, _ResampleCursor(began, taken, len(taken)), _ResampleCursor(self._here()))
                 break
-            if isinstance(given, HeadraceError):
-                failure = Failure(given, _ResampleCursor(positions[-1:]), self._cursor())
-                if not rows:
-                    return failure
-                self._held = failure
-                break
-            class_index, element, origin, index = given
-            rows.append((class_index, element))
-            origins.append((origin, index))
-            positions.append(self._here())
-        return Block(Rows(rows), _ResampleCursor(positions), _Origins(origins)) if rows else None
+        if pairs:
+            return Block(Rows(pairs, {tuple}), _ResampleCursor(began, taken), _Origins(taken))
+        held, self._held = self._held, None
+        return held
 
-    def _next(self, limit: int) -> _Classed | HeadraceError | None:
-        """Returns the next element of the output, or a failure in its place; None at the end."""
-        while not self._ended:
-            if self._offset == len(self._items) or not self._is_read:
-                self._read_group(limit)
-            self._draws += 1
-            if self._choosing.at(self._draws - 1) < self._unjudged:
-                given = self._original.next(limit, self._patience)
-            else:
-                given = self._accepted(limit)
-            self._ended = given is None
-            return given
-        return None
-
-    def _accepted(self, limit: int) -> _Classed | HeadraceError | None:
-        """Returns the next element of the second reading that is not rejected."""
-        while self._items:
-            if self._chosen:
-                at = self._chosen.pop()
-                self._judge(at + 1)
-                return self._items[at]
-            self._judge(len(self._items))
+    def _look(self, limit: int, *, is_first: bool) -> bool:
+        """Reads what the next draw needs; returns whether there is something, and it is not too late for it."""
+        patience = self._patience
+        if self._group.length in (self._offset, UNREAD):
+            if not is_first and patience.is_over:
+                return False
             self._read_group(limit)
-        return None
+        if self._choosing.span(self._draws, 1)[0] < self._unjudged:
+            if self._original.head is None and not is_first and patience.is_over:
+                return False
+            self._ended = self._original.look(limit, patience) is None
+        else:
+            while not self._chosen and self._group.length:
+                self._offset = self._group.length
+                if not is_first and patience.is_over:
+                    return False
+                self._read_group(limit)
+            self._ended = not self._chosen
+        self._draws += self._ended
+        return not self._ended
 
-    def _judge(self, offset: int) -> None:
-        """Goes on to an offset in the group: the elements before it are judged."""
-        self._judged += offset - self._offset
-        self._offset = offset
+    def _take(self, pairs: list[Element], taken: list[_Taken], most: int) -> HeadraceError | None:
+        """Takes elements of those that were read, as they are drawn; returns the failure of one that has no class."""
+        group, chosen, unjudged = self._group, self._chosen, self._unjudged
+        head, at = self._original.head, self._original.index
+        at_hand = at if head is None else len(head.items)
+        draws = 0
+        error = None
+        for number in self._choosing.span(self._draws, min(most, at_hand - at + len(chosen) + 1)).tolist():
+            if number < unjudged:
+                if head is None or at == at_hand:
+                    break
+                source, index = head, at
+                taken_as: _Taken = (head.place, at, None, 0)
+                at += 1
+            elif (
+                chosen and self._offset < group.length
+            ):  # after the last one of a group others are judged, by another estimate
+                offset, source, index = chosen.pop()
+                taken_as = (source.place, index, group, offset)
+                self._offset = offset + 1
+            else:
+                break
+            draws += 1
+            item = source.items[index]
+            if type(item) is not int:
+                error = item
+                break
+            pairs.append((item, source.rows[index]))
+            taken.append(taken_as)
+        self._draws += draws
+        if head is not None:
+            self._original.pass_to(at)
+        return error  # type: ignore[return-value]  # no class
 
     def _read_group(self, limit: int) -> None:
         """Reads the next group, and computes the rates, which count its classes too."""
-        if self._is_read:
-            self._offset = 0
-        self._is_read = True
+        before = self._group
+        judged = before.judged
+        if before.length != UNREAD:
+            judged, self._offset = judged + before.length, 0
         # Read first, so that the position is that of the block: the one after the block before knows nothing of this one.
         now_s = self._policy.clock.now_s
         wanted = max(self._passing.to_read(limit, is_free=False), CLASSES_AT_ONCE)
         begun_s = now_s()
         self._second.look(wanted, self._patience)
-        self._group = _Group(self._second.cursor, self._seen, self._estimates)
-        most = CLASSES_AT_ONCE if self._estimates else sys.maxsize
-        self._items = []
-        while some := self._second.some(wanted, most - len(self._items), self._patience):
-            self._items += some
-            if len(self._items) == most or not self._estimates:
-                break
+        cursor, seen = self._second.cursor, self._seen
+        parts = self._parts(wanted)
+        length = sum(stop - start for _, start, stop in parts)
         if self._estimates:
-            self._seen = list(self._seen)
-            for item in self._items:
-                if not isinstance(item, HeadraceError):
-                    self._seen[item[0]] += 1
-            self._rates, self._unjudged = acceptance(self._node, self._seen)
-        self._chosen = self._not_rejected()
-        self._passing.observe(len(self._items), now_s() - begun_s, len(self._chosen))
+            for head, start, stop in parts:
+                of_failures = head.classes[start:stop] + 1  # failures are class 0, which nobody counts
+                seen = (np.bincount(of_failures, minlength=len(seen) + 1)[1:] + seen).tolist()
+            self._seen = seen
+            self._rates, self._unjudged = acceptance(self._node, seen)
+        self._group = _Group(cursor, before.seen, judged, length, self._second.cursor, seen, self._estimates)
+        self._chosen = self._not_rejected(parts)
+        self._passing.observe(length, now_s() - begun_s, len(self._chosen))
 
-    def _not_rejected(self) -> list[int]:
-        """Returns the offsets in the group of what is accepted or fails, the next one last."""
-        rates, rest = self._rates, self._items[self._offset :]
-        drawn = self._judging.span(self._judged, len(rest))
-        judged = enumerate(zip(rest, drawn, strict=True), self._offset)
-        return [at for at, (item, number) in judged if type(item) is not tuple or number < rates[item[0]]][::-1]
+    def _parts(self, wanted: int) -> list[tuple[Classed, int, int]]:
+        """Reads the elements of the next group, in one part or several."""
+        left = CLASSES_AT_ONCE if self._estimates else sys.maxsize
+        parts = []
+        while left and (head := self._second.look(wanted, self._patience)) is not None:
+            start = self._second.index
+            stop = min(start + left, len(head.items))
+            self._second.pass_to(stop)
+            parts.append((head, start, stop))
+            left = left - (stop - start) if self._estimates else 0
+        return parts
+
+    def _not_rejected(self, parts: Sequence[tuple[Classed, int, int]]) -> list[tuple[int, Classed, int]]:
+        """Returns those of the group that are accepted or fail, from its offset on, the next one last."""
+        rates = np.array([*self._rates, math.inf])  # a failure, which is class -1, is never rejected
+        offset = 0
+        chosen: list[tuple[int, Classed, int]] = []
+        for head, start, stop in parts:
+            drawn = self._judging.span(self._group.judged + offset, stop - start)
+            accepted = np.flatnonzero(drawn < rates[head.classes[start:stop]]).tolist()
+            chosen += [(offset + at, head, start + at) for at in accepted if offset + at >= self._offset]
+            offset += stop - start
+        return chosen[::-1]
 
 
 @lower.register
