@@ -35,6 +35,12 @@ def few_idle_draws() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def few_elements_are_woven_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has a part of what is ready of all streams be woven, as of thousands of elements."""
+    monkeypatch.setattr("headrace.physical.stages.dealing_streams._WOVEN_AT_ONCE", 9)
+
+
 STREAMS: Final = (1, 2, 3, 4, 6, 12)
 BATCH: Final = 12
 # Of an endless plan so many steps are compared.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from typing import Final
 
 from headrace.blocks.block import Block, Failure
@@ -25,9 +24,14 @@ from headrace.semantics.run_context import OwnEnd
 
 __all__ = ["DealtStreamsStage"]
 
-# How much of a stream is read at once, so that to ask it costs little beside; and how much of all of them together.
-_WORK_OF_A_STREAM_S: Final = 5e-4
-_BYTES_OF_ALL: Final = 4 << 20
+# How much of a stream is read at once, so that to ask it costs little beside; and how much of all of them together, of what
+# the run may hold: rows of packed tokens have tens of kilobytes, and of each stream some are to come at once.
+_WORK_OF_A_STREAM_S: Final = 2e-3
+_BYTES_OF_ALL: Final = 32 << 20
+# What is left of a block when a part is taken is copied, so that neither what is read at once of a stream nor what is woven of all
+# may be many times what is asked for.
+_MOST_OF_A_STREAM: Final = 2048
+_WOVEN_AT_ONCE: Final = 16384
 
 
 class DealtStreamsStage(Stage):
@@ -41,7 +45,7 @@ class DealtStreamsStage(Stage):
         state: State | None,
         *,
         replays: list[int],
-        pace: Callable[..., Pace],
+        pace: Pace,
         own_end: OwnEnd,
     ) -> None:
         self._node = node
@@ -55,7 +59,7 @@ class DealtStreamsStage(Stage):
         self._turn: int = state.get("turn", 0) if state else 0
         self._ahead = [StageLookahead(stage, self._read) for stage in inputs]
         self._ended = told_before(node, state)
-        self._pace = pace(target_s=_WORK_OF_A_STREAM_S, bytes_limit=max(1, _BYTES_OF_ALL // len(inputs)))
+        self._pace = pace
         super().__init__(meter, inputs, self._here() if state is None else SavedCursor(state))
 
     def _here(self) -> _StreamsCursor:
@@ -76,7 +80,8 @@ class DealtStreamsStage(Stage):
             if not left:
                 self._ended = True
                 return None
-            rounds = min(self._filled(wanted), self._left())
+            at_once = max(wanted, _WOVEN_AT_ONCE // len(self._ahead))
+            rounds = min(self._filled(wanted), self._left(), at_once)
             if rounds:
                 return self._woven(rounds)
             if not self._left():
@@ -216,12 +221,15 @@ def _dealt_streams(node: DealtStreams, state: State | None, context: StageContex
         for stream, (begin, _) in zip(node.owned, begins, strict=True)
     ]
     replays = [steps * node.each for _, steps in begins]
+    most_bytes = min(_BYTES_OF_ALL, context.budget.share_bytes)
     return DealtStreamsStage(
         node,
         inputs,
         context.meter(node),
         state,
         replays=replays if any(replays) else [],
-        pace=context.policy.pace,
+        pace=context.policy.pace(
+            limit=_MOST_OF_A_STREAM, target_s=_WORK_OF_A_STREAM_S, bytes_limit=max(1, most_bytes // len(inputs))
+        ),
         own_end=context.own_end,
     )
