@@ -184,6 +184,7 @@ class Run:
             budget=self._budget,
             policy=policy,
             deterministic=options.deterministic is not False,
+            replayed=dealing_of(plan) is not None,  # ranks agree on the place of each element
             epoch=(epoch,),
             max_failures=options.max_failures,
             fillings=fillings or Fillings(),

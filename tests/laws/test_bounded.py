@@ -20,7 +20,6 @@ from tests.laws.running import OVERLAPS, AlwaysAhead, in_blocks_of, paced
 
 import headrace as hr
 from headrace import engine
-from headrace.errors import ResourceExhaustedError
 from headrace.iterator import DatasetIterator
 from headrace.log import LOG
 from headrace.machine import Share
@@ -271,9 +270,7 @@ def test_what_must_hold_more_than_the_budget_is_an_error_that_says_by_how_much(
 def test_what_the_streams_of_a_rank_hold_counts_together_and_is_told_once() -> None:
     large = hr.Dataset.range(3000).filter(lambda _: True).map(lambda x: np.full(1 << 14, x)).filter(lambda _: True)
     dataset = large.shuffle(640).distributed_batch(64, num_streams=64, steps=3)
-    with pytest.raises(
-        ResourceExhaustedError, match=r"its buffer of 10 elements .*, 7 more of shuffle 9.18 MB: .* more than"
-    ):
+    with pytest.raises(hr.errors.ResourceExhaustedError, match=r", \d more of shuffle [\d.]+ MB: [^,]* more than"):
         list(dataset.with_options(hr.Options(ram_budget=10 << 20, executor="inline")))
 
 

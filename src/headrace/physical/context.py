@@ -30,7 +30,7 @@ class StageContext(RunContext):
         policy: how the run does what it may do in any way.
         deterministic: what stages that were not told do about the order of parallel work.
         replayed: True upstream of an operation that reads its input again when it is restored, so that the input must
-            come in the same order again.
+            come in the same order again; and in a plan that is dealt to ranks.
         turns: the repeat whose turns a source gives, as only what makes one of each element lies between.
         learned: what stages that are made of the same operations have learned together, by who they are.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Final
 
 from headrace.errors import InvalidArgumentError
@@ -11,12 +10,11 @@ from headrace.plan.dealt import dealing_of
 from headrace.plan.elementwise import Enumerate, Filter, Map, RandomMap
 from headrace.plan.grouping import Batch
 from headrace.plan.node import Node, nodes_of
-from headrace.plan.rewriting import rewrite
 from headrace.plan.sequencing import Repeat, Skip, Take
 from headrace.plan.skipping import IgnoreErrors
 from headrace.plan.stateful import AssertCardinality, TakeWhile
 
-__all__ = ["check_steps", "holding_batches", "in_order"]
+__all__ = ["check_steps", "holding_batches"]
 
 # What goes from batch to batch: its position is that of the dealing and some numbers, which all ranks have alike.
 _PASSING: Final = (
@@ -46,17 +44,6 @@ def check_steps(plan: Node) -> None:
 def holding_batches(plan: Node) -> list[Node]:
     """Lists the operations behind the dealing that hold batches of a rank, so that only this rank can go on from there."""
     return [node for node in nodes_of(plan) if _is_behind(node) and not isinstance(node, _PASSING)]
-
-
-def in_order(plan: Node) -> Node:
-    """Returns the plan with maps of batches that keep their order: the ranks' batches of a step belong together."""
-
-    def ordered(node: Node) -> Node:
-        if isinstance(node, (Map, RandomMap)) and node.num_parallel_calls is not None and _is_behind(node):
-            return dataclasses.replace(node, deterministic=True)
-        return node
-
-    return rewrite(plan, ordered)
 
 
 def _is_behind(node: Node) -> bool:

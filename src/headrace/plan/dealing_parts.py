@@ -106,7 +106,7 @@ def _dealt_node(node: Node, parts: list[Part], streams: int) -> Part:
     if isinstance(node, (Prefetch, WithOptions)):
         return part
     if isinstance(node, Map) and not node.skips:
-        return dataclasses.replace(part, maps=(*part.maps, _ordered(node)))
+        return dataclasses.replace(part, maps=(*part.maps, node))
     if isinstance(node, (Shuffle, Repeat)):
         return _reordered(node, part, streams)
     if isinstance(node, _PER_STREAM):
@@ -128,11 +128,6 @@ def _reordered(node: Shuffle | Repeat, part: Part, streams: int) -> Part:
     if not part.is_whole and size != WHOLE_DATASET:
         node = dataclasses.replace(node, buffer_size=-(-size // streams))
     return dataclasses.replace(part, core=node.with_inputs((part.core,)))
-
-
-def _ordered(node: Map) -> Map:
-    """Returns a map that keeps its order, for all ranks must agree on which element has which place."""
-    return node if node.num_parallel_calls is None else dataclasses.replace(node, deterministic=True)
 
 
 def _dealt_together(node: Zip | Concatenate, parts: list[Part], streams: int) -> Part:

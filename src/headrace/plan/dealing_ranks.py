@@ -11,7 +11,6 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.plan.combining import Zip
 from headrace.plan.dealing import DealtNumbers, DealtStreams, Filling, Masked, RankBatch
-from headrace.plan.dealing_behind import in_order
 from headrace.plan.dealing_parts import Part, part_of, stacked
 from headrace.plan.dealt import dealing_of
 from headrace.plan.distributed_batch import DistributedBatch
@@ -38,7 +37,7 @@ def dealt(plan: Node, rank: Rank) -> Node:
     def on_rank(node: Node) -> Node:
         return _on_rank(node, rank.rank, rank.world_size) if isinstance(node, DistributedBatch) else node
 
-    return rewrite(in_order(plan), on_rank)
+    return rewrite(plan, on_rank)
 
 
 def ends_together(node: DistributedBatch, rank: Rank) -> bool:
