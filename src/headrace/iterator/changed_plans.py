@@ -187,16 +187,14 @@ def _check_dealing(
 
 
 def _forget_end(node: Shuffle, state: Any) -> None:
-    """Takes from a shuffle's position that it had seen the end, where that was of no consequence yet."""
+    """Refuses a shuffle that has drawn the order of its last elements; of one that has given none takes how many there were."""
     size, count = buffer_slots(node), node.input.cardinality()
-    total = state.get("total")
+    total = state.pop("total", None)
     is_whole = count >= 0 and size >= count
-    if state["emitted"] and (is_whole if total is None else state["emitted"] + size > total):
-        seen = (
-            f"the last {min(size, total)} of {total} elements" if total is not None else "all elements that there were"
-        )
+    if state["emitted"] and (total is not None or is_whole):
+        seen = "all elements that there were" if total is None else f"the last {min(size, total)} of {total} elements"
         raise _refused(
             _GROWN,
             f"{node.label} has drawn the order of {seen}: go on to the end of the epoch, or of this turn of repeat, with what there was",
         )
-    state.pop("total", None)
+    state.pop("computed", None)

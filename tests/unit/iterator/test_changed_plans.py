@@ -289,6 +289,16 @@ def test_a_full_shuffle_takes_what_is_new_into_the_next_turn_of_repeat() -> None
     assert "drawn the order" in refusal(plans[1](6), last, "grown")
 
 
+def test_a_full_shuffle_that_has_given_nothing_yet_orders_what_is_new_as_well() -> None:
+    def mixed(count: int, executor: str) -> hr.Dataset:
+        datasets = [data.range(100, 120), data.range(count).shuffle(100, seed=3)]
+        return data.sample_from_datasets(datasets, [0.999, 0.001], seed=1).with_options(hr.Options(executor=executor))
+
+    for before, after in itertools.product(("thread", "inline"), repeat=2):
+        rest = going_on(mixed(6, after), stopped(mixed(4, before), 1), "grown")
+        assert rest == list(mixed(6, "inline"))[1:]
+
+
 def test_what_has_left_a_source_behind_does_not_go_back_when_it_grows() -> None:
     def one_after_the_other(count: int) -> hr.Dataset:
         return data.range(count).concatenate(data.range(100, 103))
