@@ -31,7 +31,8 @@ class Dealing(DatasetMixin):
         """Combines elements into global batches, and gives each rank its part of every one; stands where ``batch`` stood.
 
         What a global batch holds does not depend on the number of ranks: a job that is stopped on 8 goes on with 6, 12 or 1, and
-        every global batch is the one that it would have been.
+        every global batch is the one that it would have been. So its plan keeps its order, also where ``deterministic=False``
+        allows another. What stands behind it and holds batches (``shuffle``, ``window``) goes on with the same ranks alone.
 
         Args:
             global_batch_size: how many elements all ranks together get in a step; each gets as many as any other.

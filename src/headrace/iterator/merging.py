@@ -35,7 +35,8 @@ def merge_states(states: Sequence[Mapping[str, Any]], *, align: bool = False) ->
 
     Raises:
         InvalidArgumentError: the states are of different plans, epochs or steps; a stream is missing, or said twice; one is
-            damaged; or, with ``align``, a rank was so far ahead that its state does not reach back.
+            damaged; an operation behind ``distributed_batch`` holds batches of its rank (a shuffle, a window); or, with ``align``, a rank was
+            so far ahead that its state does not reach back.
 
     Example:
         >>> import headrace as hr

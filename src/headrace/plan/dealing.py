@@ -1,4 +1,4 @@
-"""The nodes that a plan has where it is dealt to ranks; rules make them, and nobody else.
+"""The nodes that a plan has where it is dealt to ranks; the rewriting for a rank makes them, and nobody else.
 
 What they are for stands in ``distributed_batch``.
 """
@@ -77,10 +77,11 @@ class Filling(UnaryNode):
 
 @frozen(kw_only=True, eq=False)
 class DealtNumbers(UnaryNode):
-    """A rank's elements of what every rank can read whole, by its place: those whose number leaves the rank's when divided.
+    """A rank's elements of what every rank can read whole: those at the places rank, rank + world_size and so on.
 
     Args:
-        batch: how many elements a global batch has; of a last one that is not whole none is given, where ``drops``.
+        batch: how many elements a global batch has.
+        drops: whether a last global batch that is not whole is left out.
         steps: after how many of them it ends; None is not before its input.
         fills: whether its input never ends, because a Filling goes on with its last element; it ends with the last global batch that has a
             real one.

@@ -20,7 +20,8 @@ class Options:
     """Settings of a whole pipeline; None leaves a setting as it is. Where two meet, the later one wins.
 
     Args:
-        deterministic: False lets parallel stages deliver elements in the order in which they are done.
+        deterministic: False lets parallel stages deliver elements in the order in which they are done, but for plans that are dealt to
+            ranks, which keep their order.
         seed: makes every random operation without a seed of its own reproducible.
         num_workers: how many threads the pipeline's one worker pool has at most, whatever its operations ask for. By default as
             many as all ``num_parallel_calls`` add up to; those left to ``hr.AUTOTUNE`` share one for each core that this
