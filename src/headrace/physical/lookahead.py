@@ -79,6 +79,10 @@ class Lookahead:
         return failure
 
 
+def _pulled(stage: Stage, limit: int) -> Item:
+    return stage.pull(limit)  # its own, which counts in a way of its own where it is made of others
+
+
 class StageLookahead(Lookahead):
     """The same over a stage.
 
@@ -87,7 +91,7 @@ class StageLookahead(Lookahead):
         read: reads it; it may count the time that this takes.
     """
 
-    def __init__(self, stage: Stage, read: Callable[[Stage, int], Item] = Stage.pull) -> None:
+    def __init__(self, stage: Stage, read: Callable[[Stage, int], Item] = _pulled) -> None:
         super().__init__()
         self.stage = stage
         self._read = read

@@ -314,3 +314,10 @@ def test_choices_that_give_nothing_are_looked_through_many_at_once(monkeypatch: 
     mixed = hr.Dataset.choose_from_datasets(datasets, choices, stop_on_empty_dataset=False)
     assert list(mixed) == [0, 7]
     assert len(looks) < 100
+
+
+def test_a_choice_may_be_made_by_maps_that_are_left_to_autotune() -> None:
+    ds = hr.Dataset.range(8).map(lambda x: x + 1, num_parallel_calls=hr.AUTOTUNE)
+    choices = ds.map(lambda x: x % 2, num_parallel_calls=hr.AUTOTUNE).map(lambda x: 1 - x)
+    mixed = hr.Dataset.choose_from_datasets([ds, ds.map(lambda x: -x)], choices, stop_on_empty_dataset=False)
+    assert list(mixed) == [1, -1, 2, -2, 3, -3, 4, -4]
