@@ -159,7 +159,7 @@ class Pace:
     one cheap element says little about the next.
     """
 
-    __slots__ = ("_elements", "_nbytes", "_seconds", "bytes_limit", "limit", "size", "target_s")
+    __slots__ = ("_blocks", "_elements", "_nbytes", "_seconds", "bytes_limit", "limit", "size", "target_s")
 
     GROWTH = 4
     # What a block weighs less than the one after it: about four blocks count, so it is quick to follow and slow to be
@@ -172,14 +172,18 @@ class Pace:
         self.limit = max(1, limit)
         self.bytes_limit = bytes_limit  # may be set at any time
         self._elements = self._seconds = self._nbytes = 0.0
+        self._blocks = 0
 
     def observe(self, elements: int, seconds: float, nbytes: int) -> None:
         """Learns from one block."""
         if elements < 1:
             return
-        self._elements = self._elements * self.FADING + elements
-        self._seconds = self._seconds * self.FADING + seconds
-        self._nbytes = self._nbytes * self.FADING + nbytes
+        # The first may only be slow because it is: what is opened, imported or compiled then. The second tells, and the first no more.
+        fading = self.FADING if self._blocks > 1 else 0.0
+        self._blocks += 1
+        self._elements = self._elements * fading + elements
+        self._seconds = self._seconds * fading + seconds
+        self._nbytes = self._nbytes * fading + nbytes
         wanted = min(
             self.target_s * self._elements / max(self._seconds, 1e-9),
             self.bytes_limit * self._elements / max(self._nbytes, 1e-9),

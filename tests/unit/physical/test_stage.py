@@ -34,6 +34,21 @@ def test_a_block_is_about_a_millisecond_of_work() -> None:
     assert settled(Pace(), element_s=0.0) == 1 << 16
 
 
+def test_a_first_block_that_takes_long_says_nothing_once_there_is_a_second() -> None:
+    pace = Pace()
+    pace.observe(1, 20e-3, 0)
+    assert pace.size == 1
+    sizes = []
+    for _ in range(4):
+        pace.observe(pace.size, pace.size * 1e-6, 0)
+        sizes.append(pace.size)
+    assert sizes == [4, 16, 64, 256]
+    pace = Pace()
+    for seconds in (20e-3, 20e-3, 1e-6):
+        pace.observe(1, seconds, 0)
+    assert pace.size == 1
+
+
 def test_a_block_weighs_no_more_than_it_may() -> None:
     assert settled(Pace(bytes_limit=1000), element_s=1e-9, element_nbytes=100) == 10
     assert settled(Pace(bytes_limit=1000), element_s=1e-9, element_nbytes=5000) == 1
