@@ -163,3 +163,11 @@ def test_a_function_is_called_only_while_it_has_a_turn_of_each_operation() -> No
     gates[0].submit(lambda: None)  # has the only turn from now on
     assert call_in_turns(turns, function) == []
     assert gates[1].run_here(lambda: None)
+
+
+@pytest.mark.parametrize("passes", [None, lambda x: x >= 0])
+def test_the_numbers_by_which_datasets_are_chosen_may_be_made_so(passes: Callable[[int], bool] | None) -> None:
+    numbers = hr.Dataset.range(6).map(lambda x: x % 2, num_parallel_calls=A)
+    numbers = numbers if passes is None else numbers.filter(passes)
+    chosen = hr.Dataset.choose_from_datasets([hr.Dataset.range(3), hr.Dataset.range(10, 13)], numbers)
+    assert list(chosen) == [0, 10, 1, 11, 2, 12]
