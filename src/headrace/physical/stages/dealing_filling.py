@@ -44,11 +44,8 @@ class FillingStage(Stage):
 
     @property
     def ended_after(self) -> int | None:
-        """After how many places its input ended, one more where it cannot be filled and this is still to be told.
-
-        None as long as nobody knows.
-        """
-        return self.given + (self._last is None) if self._ended else None
+        """After how many places its input ended; None as long as nobody knows."""
+        return self.given if self._ended else None
 
     @property
     def is_empty(self) -> bool:
