@@ -64,7 +64,7 @@ class Dealing(DatasetMixin):
             >>> list(ds.with_options(hr.Options(rank=1, world_size=2)))
             [array([1, 3]), array([5, 7])]
         """
-        from headrace.plan.distributed_batch import (
+        from headrace.plan.dealing_batch import (
             DistributedBatch,  # it knows every operation, of which a plan has few
         )
 

@@ -15,7 +15,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.plan.buffering import Prefetch, WithOptions
 from headrace.plan.combining import Zip
 from headrace.plan.dealing import DealtNumbers, DealtStreams, Filling, Share
-from headrace.plan.distributed_batch import DistributedBatch
+from headrace.plan.dealing_batch import DistributedBatch
 from headrace.plan.elementwise import Enumerate, Filter, Map, RandomMap
 from headrace.plan.fingerprint import Changed
 from headrace.plan.grouping import Batch, Unbatch

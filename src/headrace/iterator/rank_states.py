@@ -10,9 +10,9 @@ from headrace.blocks.deep_states import in_pieces, whole
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.plan.buffering import Cache
+from headrace.plan.dealing_batch import DistributedBatch
 from headrace.plan.dealing_behind import check_steps, holding_batches
 from headrace.plan.dealing_ranks import check_run, dealt, ends_together
-from headrace.plan.distributed_batch import DistributedBatch
 from headrace.plan.node import Node, nodes_of
 from headrace.plan.options import Options
 from headrace.plan.randomness import randomness_of

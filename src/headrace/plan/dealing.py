@@ -1,6 +1,6 @@
 """The nodes that a plan has where it is dealt to ranks; the rewriting for a rank makes them, and nobody else.
 
-What they are for stands in ``distributed_batch``.
+What they are for stands in ``dealing_batch``.
 """
 
 from __future__ import annotations

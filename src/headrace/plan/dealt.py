@@ -8,7 +8,7 @@ from headrace.plan.facts import fact
 from headrace.plan.node import Node
 
 if TYPE_CHECKING:
-    from headrace.plan.distributed_batch import DistributedBatch
+    from headrace.plan.dealing_batch import DistributedBatch
 
 __all__ = ["dealing_of"]
 

@@ -15,7 +15,7 @@ from headrace.blocks.cursor import State
 from headrace.blocks.deep_states import in_pieces, is_deep, whole
 from headrace.errors import FailedPreconditionError, HeadraceError, InvalidArgumentError
 from headrace.plan.dealing import DealtStreams
-from headrace.plan.distributed_batch import DistributedBatch
+from headrace.plan.dealing_batch import DistributedBatch
 from headrace.ranks import Rank
 
 __all__ = [

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from headrace.log import warn_once
 from headrace.plan.dealing import Share
+from headrace.plan.dealing_batch import DistributedBatch
 from headrace.plan.dealing_parts import part_of
-from headrace.plan.distributed_batch import DistributedBatch
 from headrace.plan.node import Node, nodes_of
 from headrace.plan.querying import QueryRows
 from headrace.plan.sources import FromGenerator

@@ -10,7 +10,7 @@ from headrace.backends.reference.stream import Given, called
 from headrace.blocks.origin import grouped
 from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError
-from headrace.plan.distributed_batch import DistributedBatch
+from headrace.plan.dealing_batch import DistributedBatch
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.semantics.grouping import padded_batch, ragged_batch, stacked
 from headrace.semantics.run_context import RunContext

@@ -19,8 +19,8 @@ from headrace.cli.ranks.finding import as_rank, culprit_of, other_plan
 from headrace.cli.ranks.loading import built, function_named
 from headrace.cli.ranks.running import FAILED, Build, Leg, first_difference, run_job
 from headrace.dataset import Dataset
+from headrace.plan.dealing_batch import DistributedBatch, divisors
 from headrace.plan.dealt import dealing_of
-from headrace.plan.distributed_batch import DistributedBatch, divisors
 
 __all__ = ["app"]
 

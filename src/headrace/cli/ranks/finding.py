@@ -13,8 +13,8 @@ from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.known_as import known_as
 from headrace.plan.buffering import Prefetch, WithOptions, options_of
+from headrace.plan.dealing_batch import DistributedBatch
 from headrace.plan.dealt import dealing_of
-from headrace.plan.distributed_batch import DistributedBatch
 from headrace.plan.elementwise import Map
 from headrace.plan.fingerprint import fingerprint_of
 from headrace.plan.node import Node, nodes_of
