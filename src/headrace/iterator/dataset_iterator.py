@@ -13,7 +13,6 @@ What always holds:
 
 from __future__ import annotations
 
-import enum
 import functools
 import operator
 import sys
@@ -29,6 +28,7 @@ from headrace.blocks.cursor import Cursor, SavedCursor
 from headrace.engine import Run
 from headrace.errors import FailedPreconditionError, HeadraceError, InternalError, OutOfRangeError
 from headrace.iterator.joint_end import JointEnd, joint_end_of
+from headrace.iterator.phases import BEGIN, END, ENDED, LOAD, LOSE, LOST, NEW, NEXT, RUNNING
 from headrace.iterator.saved_state import Earlier, RunStart
 from headrace.observe.meter import IteratorStats
 from headrace.observe.stalls import Stall
@@ -46,47 +46,6 @@ __all__ = ["DatasetIterator"]
 
 # How far back a rank's state reaches, for ranks that were stopped at different steps.
 _STEPS_BACK: Final = 8
-
-
-class _Phase(enum.IntEnum):
-    """Where an iterator is in its life."""
-
-    NEW = enum.auto()  # nothing was asked for yet
-    RUNNING = enum.auto()
-    ENDED = enum.auto()  # at its end, by close(), or by an error of the engine's: no element comes any more
-    LOST = enum.auto()  # the same, and nobody knows where it stands
-
-
-class _Event(enum.IntEnum):
-    """What happens to an iterator."""
-
-    BEGIN = enum.auto()  # its run was made
-    END = enum.auto()
-    LOSE = enum.auto()  # Ctrl-C came, and executor="inline" was within an element
-    LOAD = enum.auto()  # it goes on from a state
-
-
-NEW, RUNNING, ENDED, LOST = _Phase
-BEGIN, END, LOSE, LOAD = _Event
-
-# What is not here does not happen. A phase changes in a line of its own under the lock, for close() comes from any thread, and
-# not in a method, at whose beginning Ctrl-C may come; for the same reason phases are ints, whose hash is C's.
-_NEXT: Final = {
-    (NEW, BEGIN): RUNNING,
-    (ENDED, BEGIN): ENDED,  # closed by another thread just when the run began
-    (NEW, END): ENDED,
-    (RUNNING, END): ENDED,
-    (ENDED, END): ENDED,
-    (LOST, END): LOST,
-    (NEW, LOSE): LOST,
-    (RUNNING, LOSE): LOST,
-    (ENDED, LOSE): LOST,  # closed by another thread while an element was made
-    (LOST, LOSE): LOST,
-    (NEW, LOAD): NEW,
-    (RUNNING, LOAD): NEW,
-    (ENDED, LOAD): NEW,
-    (LOST, LOAD): NEW,
-}
 
 
 def _refused(error: HeadraceError) -> dict[str, Any]:
@@ -161,7 +120,7 @@ class DatasetIterator:
             # The engine itself failed, or Ctrl-C came: who handles it may hold this iterator for long.
             if self._options.executor == "inline":  # its one cursor had begun to move
                 with self._turning:
-                    self._phase = _NEXT[self._phase, LOSE]
+                    self._phase = NEXT[self._phase, LOSE]
             self.close()
             raise
 
@@ -276,7 +235,7 @@ class DatasetIterator:
             self._finalizer = weakref.finalize(self, self._run.close)
             self._finalizer.atexit = False  # the engine closes runs at the interpreter's exit
             with self._turning:
-                self._phase = _NEXT[self._phase, BEGIN]
+                self._phase = NEXT[self._phase, BEGIN]
             self._run.open(start.position)
             self._pace.begin_with(self._run.first_elements)
         return self._run
@@ -365,7 +324,7 @@ class DatasetIterator:
         if self._earlier is not None:
             self._earlier.clear()
         with self._turning:
-            self._phase = _NEXT[self._phase, LOAD]
+            self._phase = NEXT[self._phase, LOAD]
         start.continue_after_epoch()
 
     def _identity(self) -> Fingerprint:
@@ -437,7 +396,7 @@ class DatasetIterator:
 
     def _end(self) -> None:
         with self._turning:
-            self._phase = _NEXT[self._phase, END]
+            self._phase = NEXT[self._phase, END]
         self._shut()
 
     def _shut(self) -> None:
