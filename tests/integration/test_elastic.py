@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from html.parser import HTMLParser
@@ -27,10 +28,12 @@ VOID = {"meta"}  # elements of HTML that have no end
 
 
 @pytest.fixture(name="temporary")
-def _temporary(tmp_path: Path) -> Path:
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    return folder
+def _temporary() -> Iterator[Path]:
+    # Not in pytest's own folder: processes listen on a socket in it, whose path has a hundred letters at most.
+    with tempfile.TemporaryDirectory(prefix="hr-") as short:
+        folder = Path(short) / "t"
+        folder.mkdir()
+        yield folder
 
 
 @contextmanager

@@ -199,6 +199,12 @@ CASES: Final = (
         tfdata=SAME,
     ),
     Case(
+        name="distributed_batch",
+        written="range(n).map(x + 1).distributed_batch(128), one rank alone",
+        ours=lambda hr, n: hr.Dataset.range(n).map(lambda x: x + 1).distributed_batch(128),
+        plain=lambda n: batches((x + 1 for x in range(n - n % 128)), 128),
+    ),
+    Case(
         name="unbatch",
         written="range(n).batch(32).unbatch()",
         ours=lambda hr, n: hr.Dataset.range(n).batch(32).unbatch(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Final
 
-__all__ = ["BEGIN", "END", "ENDED", "LOAD", "LOSE", "LOST", "NEW", "NEXT", "RUNNING"]
+__all__ = ["BEGIN", "END", "ENDED", "LOAD", "LOSE", "LOST", "NEW", "NEXT", "RUNNING", "Phase"]
 
 
 class Phase(enum.IntEnum):

@@ -14,7 +14,7 @@ from tests.laws.running import in_blocks_of
 
 import headrace as hr
 from headrace.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
-from headrace.iterator import dataset_iterator
+from headrace.iterator import phases
 
 data = hr.Dataset
 BOTH = pytest.mark.parametrize("executor", ["thread", "inline"])
@@ -221,13 +221,13 @@ def test_elements_of_a_large_block_are_all_its_own() -> None:
 
 
 def test_only_a_state_brings_an_ended_iterator_back() -> None:
-    over = {dataset_iterator.ENDED, dataset_iterator.LOST}
-    for old in dataset_iterator._Phase:
-        assert dataset_iterator._NEXT[old, dataset_iterator.LOAD] is dataset_iterator.NEW
-        assert dataset_iterator._NEXT[old, dataset_iterator.END] in over
-        assert dataset_iterator._NEXT[old, dataset_iterator.LOSE] is dataset_iterator.LOST
-    kept = {event: new for (old, event), new in dataset_iterator._NEXT.items() if old is dataset_iterator.LOST}
-    assert {event for event, new in kept.items() if new is not dataset_iterator.LOST} == {dataset_iterator.LOAD}
+    over = {phases.ENDED, phases.LOST}
+    for old in phases.Phase:
+        assert phases.NEXT[old, phases.LOAD] is phases.NEW
+        assert phases.NEXT[old, phases.END] in over
+        assert phases.NEXT[old, phases.LOSE] is phases.LOST
+    kept = {event: new for (old, event), new in phases.NEXT.items() if old is phases.LOST}
+    assert {event for event, new in kept.items() if new is not phases.LOST} == {phases.LOAD}
 
 
 @pytest.mark.parametrize("executor", ["thread", "inline"])
