@@ -5,7 +5,6 @@ While the number of calls of a map is left to headrace and it has no workers, it
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Sequence
@@ -144,7 +143,7 @@ def chained(node: Map | MapChain | RandomMap | Filter, state: State | None, cont
     )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@frozen
 class _Links:
     """Neighbouring links that are one stage where others may have workers: those of one operation that may, or of some that may not.
 
