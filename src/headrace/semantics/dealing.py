@@ -14,6 +14,7 @@ import numpy as np
 from headrace.blocks.cursor import State
 from headrace.blocks.deep_states import in_pieces, is_deep, whole
 from headrace.errors import FailedPreconditionError, HeadraceError, InvalidArgumentError
+from headrace.log import LOG
 from headrace.plan.dealing import DealtStreams
 from headrace.plan.dealing_batch import DistributedBatch
 from headrace.ranks import Rank
@@ -147,11 +148,21 @@ def saved_streams(node: DealtStreams, state: State | None) -> dict[int, State | 
 
 
 def ended_before(node: DealtStreams, stream: int, rounds: int) -> HeadraceError | None:
-    """Returns the error of a stream that ended before the number of steps that was promised; None where none was."""
+    """Returns the error of a stream that ended before the number of steps that was promised; None where none was.
+
+    Where a stream has no element at all, the run ends before its first batch, whatever the others have: the log says so.
+    """
     if node.fills:
         return FailedPreconditionError(
             f"stream {stream} has no element at all, so that there is none to fill its part of a batch with: take fewer streams, or end='drop'",
             stage="distributed_batch",
+        )
+    if node.steps is None and rounds == 0:
+        LOG.warning(
+            "distributed_batch: stream %d of %d has no element, so no global batch is whole and none comes: shuffle the dataset before "
+            "what leaves elements out, as what repeats every few elements may all fall into some streams; or give a smaller num_streams=",
+            stream,
+            node.num_streams,
         )
     if node.steps is None or rounds >= node.steps * node.each:
         return None

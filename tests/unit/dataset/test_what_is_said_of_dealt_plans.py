@@ -143,3 +143,12 @@ def test_all_ranks_save_one_fingerprint() -> None:
         for rank in range(size)
     }
     assert len(of) == 1
+
+
+@pytest.mark.parametrize("executor", ["inline", "thread"])
+def test_a_stream_without_elements_by_which_nothing_comes_is_told_in_the_log(
+    executor: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    even = hr.Dataset.range(100).filter(lambda x: x % 2 == 0).repeat().distributed_batch(4)
+    assert list(even.with_options(hr.Options(executor=executor))) == []
+    assert "stream 1 of 4 has no element" in caplog.text
