@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
-
-from headrace.physical.workers import batch_memory
-from headrace.semantics import shuffling
+from tests.laws.small_limits import COMPUTED_ORDERS, FEW_IDLE_DRAWS, FEW_WOVEN, STACKED_BY_WORKERS
 
 
 @pytest.fixture(autouse=True)
@@ -23,10 +21,27 @@ def no_warnings_of_half_read_plans() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def elements_of_any_size_are_stacked_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The elements of generated plans are small; the laws hold for those that are placed in their batch as well."""
-    monkeypatch.setattr(batch_memory, "_FEWEST_BYTES", 0)
+    _set(monkeypatch, STACKED_BY_WORKERS)
 
 
 @pytest.fixture
 def some_orders_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has shuffles of more than a few elements compute their order, as those of millions do."""
-    monkeypatch.setattr(shuffling, "COMPUTED_FROM", 9)
+    _set(monkeypatch, COMPUTED_ORDERS)
+
+
+@pytest.fixture
+def few_idle_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends mixtures that choose nothing after few draws."""
+    _set(monkeypatch, FEW_IDLE_DRAWS)
+
+
+@pytest.fixture
+def few_elements_are_woven_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has a part of what is ready of all streams be woven, as of thousands of elements."""
+    _set(monkeypatch, FEW_WOVEN)
+
+
+def _set(monkeypatch: pytest.MonkeyPatch, limits: Mapping[str, int]) -> None:
+    for name, limit in limits.items():
+        monkeypatch.setattr(name, limit)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.laws.jobs import described
 from tests.laws.plans import STEPS as FAMILIES
 from tests.laws.plans import Recipe, recipe_of
 
@@ -17,24 +17,7 @@ from headrace.errors import HeadraceError, InvalidArgumentError
 
 MOST = 60
 data = hr.Dataset
-
-
-@pytest.fixture(autouse=True, scope="module")
-def few_idle_draws() -> Iterator[None]:
-    """Ends mixtures that choose nothing after few draws."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (
-            "headrace.semantics.mixing",
-            "headrace.physical.stages.mixing",
-            "headrace.backends.reference.mixing",
-        ):
-            patch.setattr(f"{module}.IDLE_LIMIT", 50)
-        yield
-
-
-def described(*element: Any) -> str:
-    """Returns an element in words, as elements that no batch could stack are compared as well."""
-    return repr(element)
+pytestmark = pytest.mark.usefixtures("few_idle_draws")
 
 
 def given_by(iterator: hr.DatasetIterator, count: int) -> list[Any]:

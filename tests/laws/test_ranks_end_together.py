@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.laws.test_any_number_of_ranks import (
+from tests.laws.jobs import (
     MOST,
     Given,
     Job,
     executors,
     expected_of,
-    few_idle_draws,
     given_by_all,
     jobs,
     numbers,
@@ -31,7 +31,7 @@ import headrace as hr
 if TYPE_CHECKING:
     from tests.laws.plans import Recipe
 
-__all__ = ["few_idle_draws"]  # which holds for this module as well
+pytestmark = pytest.mark.usefixtures("few_idle_draws")
 
 WAIT_S: Final = 60.0
 ends = st.sampled_from(["drop", "pad"])

@@ -6,36 +6,37 @@ Each plan is compared with the same plan as so many ranks as it has streams, one
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+import functools
 import json
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.laws.plans import Recipe, unordered_recipes
-from tests.laws.test_any_number_of_ranks import (
+from tests.laws.jobs import (
     BATCH,
     STREAMS,
     Given,
     Job,
     executors,
     expected_of,
-    few_idle_draws,
+    given_by_all,
     jobs,
     numbers,
     shown,
+    step_of,
     steps_of,
 )
+from tests.laws.plans import Recipe, unordered_recipes
 
 import headrace as hr
-from headrace.errors import HeadraceError
 from headrace.structure import flatten
 
 if TYPE_CHECKING:
     from tests.laws.elements import Named
 
-__all__ = ["few_idle_draws"]  # for this module as well
+pytestmark = pytest.mark.usefixtures("few_idle_draws")
 
 # So many steps are compared at most.
 MOST: Final = 8
@@ -73,50 +74,12 @@ def nested(*element: Any) -> dict[str, Any]:
     return {"text": text, "sizes": (len(text), np.arange(3) + len(text)), "nothing": (), "is_long": len(text) > 9}
 
 
-@dataclasses.dataclass
-class Behind(Job):
-    """A plan of nested elements, with operations behind its global batches; each iterator is of an epoch."""
-
-    behind: tuple[Named, ...] = ()
-    epoch: int = 0
-
-    def dataset(self, rank: int) -> hr.Dataset:
-        whole = self.recipe.build().map(nested)
-        dataset = whole.distributed_batch(BATCH, num_streams=self.streams, steps=self.steps, end=self.end)
-        for _, operation in self.behind:
-            dataset = operation(dataset)
-        options = hr.Options(rank=rank, world_size=self.ranks, seed=self.seed, executor=self.executor)
-        return dataset.with_options(options)
-
-    def iterators(self, stack: contextlib.ExitStack) -> list[hr.DatasetIterator]:
-        iterators = []
-        for rank in range(self.ranks):
-            dataset = self.dataset(rank)
-            for _ in range(self.epoch):
-                iter(dataset).close()
-            iterators.append(stack.enter_context(iter(dataset)))
-        return iterators
-
-
-def rows_of(iterator: hr.DatasetIterator) -> Given:
-    try:
-        leaves = flatten(next(iterator))[0]
-    except StopIteration:
-        return None
-    except HeadraceError as error:
-        return type(error).__name__
-    return [str(row) for row in zip(*map(list, leaves), strict=True)]
+nested_job = functools.partial(Job, seen=nested)
 
 
 def given_by(iterators: list[hr.DatasetIterator], steps: int = MOST) -> list[list[Given]]:
     """Returns what all ranks give in some steps, or until all have ended."""
-    given = []
-    for _ in range(steps):
-        parts = [rows_of(iterator) for iterator in iterators]
-        if parts.count(None) == len(parts):
-            break
-        given.append(parts)
-    return given
+    return list(given_by_all(iterators, most=steps, together=False))
 
 
 def fitting(streams: int, ranks: int) -> int:
@@ -129,7 +92,7 @@ def loaded(iterators: list[hr.DatasetIterator], state: dict[str, Any], times: in
     for iterator in iterators:
         for time in range(times):
             if time:
-                rows_of(iterator)
+                step_of(iterator)
             iterator.load_state_dict(state)
 
 
@@ -156,7 +119,9 @@ def test_what_stands_behind_goes_on_with_any_number_of_ranks(
     with contextlib.ExitStack() as stack:
 
         def run(ranks: int, executor: str, seed: int | None = 7) -> list[hr.DatasetIterator]:
-            job = Behind(recipe, streams, ranks, steps, executor, seed, end, behind=behind, epoch=epoch if seed else 0)
+            job = nested_job(
+                recipe, streams, ranks, steps, executor, seed, end, behind=behind, epoch=epoch if seed else 0
+            )
             return job.iterators(stack)
 
         finest = given_by(run(streams, "inline"))
@@ -181,14 +146,14 @@ def test_ranks_that_are_steps_apart_go_on_from_the_lowest(
     before, after = fitting(streams, before), fitting(streams, after)
     steps = steps_of(recipe, streams, end)
     with contextlib.ExitStack() as stack:
-        finest = given_by(Behind(recipe, streams, streams, steps, "inline", end=end).iterators(stack))
-        first = Behind(recipe, streams, before, steps, "thread", end=end).iterators(stack)
+        finest = given_by(nested_job(recipe, streams, streams, steps, "inline", end=end).iterators(stack))
+        first = nested_job(recipe, streams, before, steps, "thread", end=end).iterators(stack)
         for rank, iterator in enumerate(first):
             given_by([iterator], at[rank % len(at)])
         state = json.loads(json.dumps(hr.merge_states([iterator.state_dict() for iterator in first], align=True)))
         lowest = min([*at[:before], len(finest)])
         assert state["step"] == lowest
-        second = Behind(recipe, streams, after, steps, "thread", None, end=end).iterators(stack)
+        second = nested_job(recipe, streams, after, steps, "thread", None, end=end).iterators(stack)
         loaded(second, state, 1)
         expected = [expected_of(parts, after) for parts in finest[lowest:]]
         assert [shown(parts) for parts in given_by(second, len(expected))] == expected
@@ -202,7 +167,7 @@ def test_elements_in_any_order_are_all_there_on_any_number_of_ranks(
     with contextlib.ExitStack() as stack:
 
         def run(ranks: int, executor: str) -> list[hr.DatasetIterator]:
-            return Behind(recipe, 4, ranks, steps, executor, end="pad").iterators(stack)
+            return nested_job(recipe, 4, ranks, steps, executor, end="pad").iterators(stack)
 
         whole = real_rows(given_by(run(1, "inline"), steps))
         first = run(before, "thread")

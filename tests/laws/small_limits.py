@@ -1,0 +1,20 @@
+"""Limits of headrace's own that no generated plan would come to, and how small the laws set them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["COMPUTED_ORDERS", "FEW_IDLE_DRAWS", "FEW_WOVEN", "STACKED_BY_WORKERS"]
+
+# Mixtures that choose nothing end after few draws: each stream of one draws by itself.
+FEW_IDLE_DRAWS: Final = {
+    "headrace.semantics.mixing.IDLE_LIMIT": 50,
+    "headrace.physical.stages.mixing.IDLE_LIMIT": 50,
+    "headrace.backends.reference.mixing.IDLE_LIMIT": 50,
+}
+# A part of what is ready of all streams is woven, as of thousands of elements.
+FEW_WOVEN: Final = {"headrace.physical.stages.dealing_streams._WOVEN_AT_ONCE": 9}
+# Shuffles of more than a few elements compute their order, as those of millions do.
+COMPUTED_ORDERS: Final = {"headrace.semantics.shuffling.COMPUTED_FROM": 9}
+# Elements of any size are placed in their batch by the workers that make them.
+STACKED_BY_WORKERS: Final = {"headrace.physical.workers.batch_memory._FEWEST_BYTES": 0}
