@@ -124,8 +124,8 @@ class Restless(ConcurrencyTuner):
     def observe(self, elements: int, start_s: float, end_s: float, beside: int) -> None:
         """Changes to the other way."""
         self.now = self._most if beside == 1 else 1
-        self._alone_s += 1
-        self._settled = self.now if self._alone_s % 3 else None
+        self._long_ones += 1
+        self._settled = self.now if self._long_ones % 3 else None
 
 
 CONCURRENCIES = (ConcurrencyTuner, Alone, Beside, Restless)

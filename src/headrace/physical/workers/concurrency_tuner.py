@@ -2,8 +2,9 @@
 
 Threads that need Python's lock most of the time only hand it to and fro, and a hand-over costs more than to read a small
 file. No figure of one task tells that from waiting for a disk, where more threads are better: so both ways are measured,
-what an element takes alone and what it takes beside others, and now and then again. It begins in the thread that reads, so
-that an epoch of few cheap elements wakes nobody; what takes long goes to the workers after the first element.
+what an element takes alone and what it takes beside others, and now and then again. It begins in the thread that reads; what
+takes long goes to the workers after the first element. What is cheap is tried there when there was so much of it that the
+experiment is a small part (``TrialBudget``), so that an epoch of few cheap elements wakes nobody.
 
 What is known belongs to what is called, and is kept as long as that: each turn of a repeat and the next epoch go on with it.
 Several threads may use one tuner; what they spoil for each other is an average.
@@ -13,9 +14,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Iterable
 from typing import Final
 
 from headrace.physical.workers.lasting import Lasting
+from headrace.physical.workers.trial_budget import TrialBudget
 
 __all__ = ["ConcurrencyTuner", "tuner_of"]
 
@@ -26,14 +29,14 @@ _SHORT_S: Final = 2e-3
 _GROWTH: Final = 4
 # What takes so long an element loses nothing by a hand-over, and would lose a whole one by being tried alone.
 _SLOW_S: Final = 2e-2
-# What takes so long an element goes to the workers at once; what takes less, once so much work was done alone.
+# What takes so long an element goes to the workers at once; what takes less, once an experiment is little beside the work.
 _LONG_S: Final = 1e-3
-_ALONE_FIRST_S: Final = 32e-3
 # Tasks until the other way is tried again. Each time that nothing has changed it is left alone four times as long.
 _FIRST_INTERVAL: Final = 64
 _LAST_INTERVAL: Final = 4096
-# The latest tasks of each worker tell what an element takes.
+# The latest tasks of each worker tell what an element takes; of an experiment, so many.
 _TOLD_BY: Final = 4
+_TRIED_BY: Final = 2
 # A smaller part of the time is not worth workers, which could hide no more than that.
 _LEAST_SHARE: Final = 0.25
 # How much faster than one thread two must be: they also take twice the processor.
@@ -56,7 +59,8 @@ class ConcurrencyTuner:
         # Of the latest tasks of each way: from when to when, and how many elements.
         self._tasks: dict[int, deque[_Task]] = {way: deque() for way in (1, most)}
         self._most_made = 0  # elements at once in the thread that reads, as long as nothing is settled
-        self._alone_s = 0.0  # work before the other way is tried first
+        self._budget = TrialBudget()
+        self._trial_s = _TRIED_BY * most * _SHORT_S  # what an experiment takes if its tasks take turns
         self._long_ones = 0  # in a row, since it began
         self._confirms_s: float | None = None  # what an element took alone, while that is looked at once more
         self._interval = _FIRST_INTERVAL
@@ -98,8 +102,9 @@ class ConcurrencyTuner:
         if self._settled == beside:
             if len(tasks) > _TOLD_BY * beside:
                 tasks.popleft()
+            self._budget.worked(seconds / beside)
             self._left -= min(1.0, seconds / _MEASURABLE_S)
-            if self._left <= 0:
+            if self._left <= 0 and self._affords():
                 self._look()
         elif self._settled is None and beside == 1 and self._confirms_s is None:
             self._begin(elements, seconds)
@@ -107,10 +112,14 @@ class ConcurrencyTuner:
             self._compare()
 
     def _has_tried(self, way: int) -> bool:
-        """Returns whether what was tried tells: two tasks a worker, which are on their way at once, as the first begin one by one."""
+        """Returns whether what was tried tells: two tasks a worker, which are on their way at once, as the first begin one by one.
+
+        Alone it is one of what takes long, and some of what is cheap, of which the first tasks of a run are short and slow.
+        """
         tasks = self._tasks[way]
-        fewest = 1 if way == 1 else 2 * way
-        return len(tasks) >= fewest and sum(end_s - start_s for start_s, end_s, _ in tasks) >= way * _MEASURABLE_S
+        alone = _TOLD_BY if self._is_cheap() else 1
+        fewest, least_s = (_TRIED_BY * way, way * _MEASURABLE_S) if way > 1 else (alone, alone * _MEASURABLE_S)
+        return len(tasks) >= fewest and sum(end_s - start_s for start_s, end_s, _ in tasks) >= least_s
 
     def _begin(self, elements: int, seconds: float) -> None:
         """Goes over to the workers when that is worth a look."""
@@ -119,11 +128,15 @@ class ConcurrencyTuner:
         self._long_ones = self._long_ones + 1 if seconds > _LONG_S * elements else 0
         # The first may only be slow because it is: what is imported, opened or compiled then.
         is_long = self._long_ones > 1 or seconds > _SLOW_S * elements
-        self._alone_s = _ALONE_FIRST_S if is_long else self._alone_s + seconds
+        self._budget.worked(seconds)
         if is_long:
             self._try(self._most)
-        elif self._alone_s >= _ALONE_FIRST_S:
+        elif self._budget.affords(self._trial_s):
             self._look()
+
+    def _affords(self) -> bool:
+        """Returns whether an experiment is little beside the work, or sure to tell something: what takes long loses little by it."""
+        return not self._is_cheap() or self._budget.affords(self._trial_s)
 
     def _look(self) -> None:
         """Tries the other way, where something can be gained by it."""
@@ -140,6 +153,7 @@ class ConcurrencyTuner:
 
     def _compare(self) -> None:
         """Settles, after an experiment; for workers only when they have won twice, against what an element took before and after."""
+        self._budget.tried(_covered_s(self._tasks[self.now]))
         alone_s, beside_s = self._element_s(1), self._element_s(self._most)
         if self._confirms_s is not None:
             alone_s = min(alone_s, self._confirms_s)
@@ -161,24 +175,33 @@ class ConcurrencyTuner:
         """Returns what an element takes lately, by itself."""
         return max(((end_s - start_s) / elements for start_s, end_s, elements in self._tasks[self.now]), default=0.0)
 
-    def _element_s(self, way: int) -> float:
-        """Returns how long it takes until one element more is there: time in which several tasks run counts once.
+    def _is_cheap(self) -> bool:
+        """Returns whether an element takes less than a millisecond lately, by itself."""
+        return any(end_s - start_s <= _LONG_S * elements for start_s, end_s, elements in self._tasks[self.now])
 
-        A task that needs Python's lock takes no longer beside others, once it has begun: it begins when they have ended.
-        """
-        tasks = sorted(self._tasks[way])
+    def _element_s(self, way: int) -> float:
+        """Returns how long it takes until one element more is there."""
+        tasks = [*self._tasks[way]]
         if way == 1 and len(tasks) > 2:  # without the slowest: other processes had the processor, perhaps
             tasks.remove(max(tasks, key=lambda task: (task[1] - task[0]) / task[2]))
-        covered_s, until_s = 0.0, -math.inf
-        for start_s, end_s, _ in tasks:
-            covered_s += max(0.0, end_s - max(start_s, until_s))
-            until_s = max(until_s, end_s)
-        return covered_s / max(1, sum(elements for _, _, elements in tasks))
+        return _covered_s(tasks) / max(1, sum(elements for _, _, elements in tasks))
 
     def _settle(self, better: int) -> None:
         self._interval = min(4 * self._interval, _LAST_INTERVAL) if better == self._settled else _FIRST_INTERVAL
         self.now = self._settled = better
         self._left = self._interval
+
+
+def _covered_s(tasks: Iterable[_Task]) -> float:
+    """Returns how long any of the tasks ran: time in which several do counts once.
+
+    A task that needs Python's lock takes no longer beside others, once it has begun: it begins when they have ended.
+    """
+    covered_s, until_s = 0.0, -math.inf
+    for start_s, end_s, _ in sorted(tasks):
+        covered_s += max(0.0, end_s - max(start_s, until_s))
+        until_s = max(until_s, end_s)
+    return covered_s
 
 
 _TUNERS: Final = Lasting(ConcurrencyTuner)

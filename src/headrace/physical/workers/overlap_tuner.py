@@ -4,7 +4,8 @@ A thread hides the shorter of two times: what the elements take to be made, and 
 Both are averages, as many a source works for several blocks at once.
 It costs a hand-over for each block; and where both sides need Python's lock it hides nothing and costs more. No figure of
 one way tells what the other would take, so what could be hidden is added up, and once it is worth it both ways are measured
-in whole: seconds an element, from one block to the next. What changes is seen at the next block that is asked for: there is
+in whole: seconds an element, from one block to the next. Cheap elements are measured when there were so many that it is a small
+part of their time (``TrialBudget``), and have a thread only where it hides a good part of what it could. What changes is seen at the next block that is asked for: there is
 no clock that ticks, and a consumer that does not come back waits for nothing.
 
 What was found is kept as long as the operation: the next epoch begins with the better way, and tries the other no sooner than
@@ -17,6 +18,7 @@ from collections import deque
 from typing import Final
 
 from headrace.physical.workers.lasting import Lasting
+from headrace.physical.workers.trial_budget import TrialBudget
 
 __all__ = ["OverlapTuner", "overlap_of"]
 
@@ -42,6 +44,11 @@ _LAST_INTERVAL: Final = 4096
 _PATIENCE_GROWTH: Final = 4
 # A thread was asked for: without it there must be something to gain.
 _WORTH: Final = 1.03
+# Of elements of which less can be hidden many are handed over at once, and mostly there is Python code on both sides, which hides
+# nothing. So a thread must hide such a part of what it could. But a source of blocks that are longer works for several at once.
+_CHEAP_S: Final = 1e-4
+_CHEAP_BLOCK_S: Final = 1e-3
+_HIDDEN: Final = 0.25
 # What a block counts in an average: about six blocks together tell what the next will be.
 _FADING: Final = 0.85
 # Of blocks of which less can be hidden, much is the way there: they say nothing about an element.
@@ -53,10 +60,11 @@ _CHANGED: Final = 2.0
 class _Found:
     """What is known of a prefetch, over all its epochs."""
 
-    __slots__ = ("ahead", "hideable_s", "interval", "left", "patience_s", "useless_at_s")
+    __slots__ = ("ahead", "budget", "hideable_s", "interval", "left", "patience_s", "useless_at_s")
 
     def __init__(self, _: object = None) -> None:
         self.ahead: bool | None = None  # the better way; None before both were tried
+        self.budget = TrialBudget()
         self.hideable_s = 0.0  # while elements are made here: what a thread could have hidden
         self.patience_s = _FIRST_PATIENCE_S  # how much of that there must be before a thread is tried
         self.useless_at_s: float | None = (
@@ -79,8 +87,9 @@ class OverlapTuner:
         self._found = found = found or _Found()
         self.ahead = found.ahead is True
         self._trial: int | None = None  # blocks until it is over; None: this way is settled
+        self._trial_s = 0.0  # how long it took so far
         self._recent: dict[bool, deque[tuple[float, int]]] = {way: deque(maxlen=_TRIED) for way in (False, True)}
-        self._made_s = self._gap_s = 0.0  # of a block, lately
+        self._made_s = self._gap_s = self._elements = 0.0  # of a block, lately
         self._is_measured = False  # what making them here takes, since it is known that a thread could be worth it
         self._lately_hideable_s = self._lately_elements = 0.0
         self._lost_s = 0.0  # while a thread makes them: what hand-overs cost beyond what they hid
@@ -94,20 +103,20 @@ class OverlapTuner:
             gap_s: how long the consumer was away before it; None before the first.
         """
         self._recent[False].append((made_s + (gap_s or 0.0), elements))
-        if self._is_trying():
+        if self._is_trying(made_s + (gap_s or 0.0)):
             return
         found = self._found
         if gap_s is None:
             if made_s >= _LONG_S and found.ahead is None:
                 self._begin_ahead()
             return
-        hideable_s = self._averaged(made_s, gap_s)
+        hideable_s = self._averaged(elements, made_s, gap_s)
         found.hideable_s += hideable_s
         self._lately_hideable_s = _FADING * self._lately_hideable_s + min(made_s, gap_s)
         self._lately_elements = _FADING * self._lately_elements + elements
         if self._has_changed():
             found.patience_s, found.useless_at_s = _FIRST_PATIENCE_S, None
-        if found.hideable_s < found.patience_s:
+        if found.hideable_s < found.patience_s or not self._affords():
             return
         if hideable_s > _SLOW_S:
             self._settle(ahead=True)
@@ -129,15 +138,24 @@ class OverlapTuner:
         if not self.ahead:  # it was made before the thread was told to end
             return
         self._recent[True].append((waited_s + gap_s, elements))
-        hideable_s = self._averaged(made_s, gap_s)
-        if self._is_trying() or self._made_s > _SLOW_S:
+        hideable_s = self._averaged(elements, made_s, gap_s)
+        if self._is_trying(waited_s + gap_s) or self._made_s > _SLOW_S:
             return
         self._lost_s = max(0.0, self._lost_s + _HAND_OVER_S - hideable_s)
         self._found.left -= 1
         if self._lost_s > _MOST_LOST_S:
             self._settle(ahead=False)
-        elif self._found.left <= 0:
+        elif self._found.left <= 0 and self._affords():
             self._try(ahead=False)
+
+    def _is_cheap(self) -> bool:
+        """Returns whether little of an element can be hidden."""
+        return min(self._made_s, self._gap_s) < _CHEAP_S * self._elements
+
+    def _affords(self) -> bool:
+        """Returns whether an experiment is little beside what was done; where much of an element can be hidden it is not asked."""
+        blocks_s = (_SKIPPED + _TRIED) * (self._made_s + self._gap_s)
+        return not self._is_cheap() or self._found.budget.affords(blocks_s)
 
     def _has_changed(self) -> bool:
         """Returns whether far more of an element can be hidden than where a thread was useless; a few short blocks do not tell."""
@@ -146,25 +164,35 @@ class OverlapTuner:
             return False
         return self._lately_hideable_s > _CHANGED * useless_at_s * self._lately_elements
 
-    def _averaged(self, made_s: float, gap_s: float) -> float:
+    def _averaged(self, elements: int, made_s: float, gap_s: float) -> float:
         """Takes a block into the averages; returns what can be hidden of one."""
+        self._elements += (1 - _FADING) * (elements - self._elements)
         self._made_s += (1 - _FADING) * (made_s - self._made_s)
         self._gap_s += (1 - _FADING) * (gap_s - self._gap_s)
         return min(self._made_s, self._gap_s)
 
-    def _is_trying(self) -> bool:
-        """Counts a block of a trial, and settles after the last; returns whether it was one."""
+    def _is_trying(self, seconds: float) -> bool:
+        """Counts a block, and settles after the last of a trial; returns whether it was one of a trial."""
         if self._trial is None:
+            self._found.budget.worked(seconds)
             return False
         self._trial -= 1
+        self._trial_s += seconds
         if self._trial == _TRIED:
             self._recent[self.ahead].clear()
         elif self._trial <= _TRIED // 2:
             here_s, ahead_s = self._element_s(False), self._element_s(True)
             tried_s, other_s = (ahead_s, here_s) if self.ahead else (here_s, ahead_s)
             if not self._trial or tried_s > _HOPELESS * other_s:
-                self._settle(ahead=ahead_s < _WORTH * here_s)
+                self._settle(ahead=self._is_better(here_s, ahead_s))
         return True
+
+    def _is_better(self, here_s: float, ahead_s: float) -> bool:
+        """Returns whether a thread is worth it, by what an element takes both ways."""
+        hideable_s = min(self._made_s, self._gap_s)
+        if self._is_cheap() and hideable_s < _CHEAP_BLOCK_S:
+            return here_s - ahead_s > _HIDDEN * hideable_s / self._elements
+        return ahead_s < _WORTH * here_s
 
     def _element_s(self, ahead: bool) -> float:
         """Returns what an element took lately, from one block to the next, without the longest: a pause, perhaps."""
@@ -172,7 +200,7 @@ class OverlapTuner:
         return sum(seconds for seconds, _ in samples) / sum(elements for _, elements in samples)
 
     def _try(self, *, ahead: bool) -> None:
-        self.ahead, self._trial = ahead, _SKIPPED + _TRIED
+        self.ahead, self._trial, self._trial_s = ahead, _SKIPPED + _TRIED, 0.0
 
     def _begin_ahead(self) -> None:
         self.ahead, self._lost_s = True, 0.0
@@ -180,6 +208,8 @@ class OverlapTuner:
     def _settle(self, *, ahead: bool) -> None:
         was_trying, self._trial = self._trial is not None, None
         found = self._found
+        if was_trying:
+            found.budget.tried(self._trial_s)
         if ahead:
             # After a trial of the other way: nothing has changed.
             is_same = was_trying and not self.ahead

@@ -59,7 +59,9 @@ def test_what_is_cheap_is_made_alone_for_a_while(most: int, alone_s: float, slow
     calls = ConcurrencyTuner(most)
     seen = fed(calls, alone_s, alone_s * most * slower, 20_000, elements=1_000)
     alone = seen.index(most)
-    assert 32e-3 <= alone * 1_000 * alone_s <= 32e-3 + 1_000 * alone_s
+    work_s = alone * 1_000 * alone_s
+    tried_s = 2 * most * 2e-3  # two tasks for each worker
+    assert 20 * tried_s <= work_s <= 20 * (tried_s + 2e-3) + 1_000 * alone_s
     better = most if slower * 1.1 < 1 else 1
     assert seen.count(better) > 0.98 * 20_000 - 12 * most
 
@@ -84,6 +86,19 @@ def test_a_first_element_that_alone_takes_long_says_nothing() -> None:
 
 def test_short_tasks_wake_nobody() -> None:
     assert set(fed(ConcurrencyTuner(4), 1e-6, 1e-6, 100)) == {1}
+
+
+@given(st.integers(2, 8), st.floats(1e-6, 1e-4), st.sampled_from([1, 2, 10]))
+def test_what_experiments_with_cheap_elements_cost_is_a_small_part_of_the_work(
+    most: int, alone_s: float, slower: float
+) -> None:
+    calls = ConcurrencyTuner(most)
+    elements = int(2e-3 / alone_s)
+    seen = fed(calls, alone_s, alone_s * slower, 4_000, elements=elements, in_turns=True)
+    alone = seen.count(1)
+    assert seen[:80] == [1] * 80
+    # What the next one will take is expected to be what one takes that is not slower.
+    assert (4_000 - alone) * slower < 0.06 * alone + 4 * most * slower
 
 
 def test_python_code_of_two_workers_that_takes_turns_gains_nothing_however_short_a_task_is() -> None:
