@@ -19,7 +19,7 @@ from idioms.case import Case
 from idioms.cases import CASES
 from idioms.record import write_record
 from idioms.rounds import Measured, Settings, run_rounds
-from idioms.sides import OURS, PEERS, PLAIN, SIDES, VARIANTS
+from idioms.sides import BESIDE_OURS, OURS, PEERS, PLAIN, SIDES
 from idioms.standing import Standing
 from idioms.table import BOUND_HEADINGS, VARIANT_HEADINGS, bound_rows, failures, headline, terminal_table, variant_rows
 from machine import describe_machine
@@ -70,7 +70,7 @@ def chosen_settings(*, quick: bool, rounds: int | None = None, cpu: bool = False
 def _chosen_sides(options: argparse.Namespace) -> Sequence[str]:
     sides: Iterable[str] = (PLAIN, OURS)
     if not options.no_variants:
-        sides = (*sides, *VARIANTS)
+        sides = (*sides, *BESIDE_OURS)
     if not options.no_peers:
         sides = (*sides, *PEERS)
     return tuple(sides)

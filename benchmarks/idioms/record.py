@@ -36,5 +36,6 @@ def _case(standing: Standing) -> dict[str, Any]:
         "of_bound": standing.of_bound,
         "units": measured.units,
         "rounds_ns": measured.rounds,
+        "beside_ns": measured.beside,
         "failures": measured.failures,
     }

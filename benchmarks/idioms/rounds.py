@@ -1,4 +1,9 @@
-"""Rounds: the sides of a case take turns, each in its library's process, so that what disturbs one round disturbs all."""
+"""Rounds: the sides of a case take turns, each in its library's process, so that what disturbs one round disturbs all.
+
+A program of headrace with something added differs from it by a few parts in a hundred, and an epoch of 50 ms by as much from the
+next. So these have rounds of their own, three times as many, over the same number of units, and the order changes from round
+to round.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +17,10 @@ from statistics import median
 from typing import Any, Final
 
 from idioms.case import Case
-from idioms.sides import process_of
+from idioms.sides import BESIDE_OURS, OURS, process_of
 from idioms.worker import NOT_THERE, Answer, Begin, Forget, Time, serve
 
+TIMES_AS_MANY: Final = 3
 GIVE_UP_AFTER_S: Final = 120.0  # importing TensorFlow takes seconds on a cold disk; what takes this long hangs
 
 
@@ -34,6 +40,7 @@ class Measured:
 
     case: Case
     rounds: dict[str, list[float]] = field(default_factory=dict)  # nanoseconds a unit of each side, one a round
+    beside: dict[str, list[float]] = field(default_factory=dict)  # the same, of headrace's programs among themselves
     units: dict[str, int] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
@@ -43,9 +50,10 @@ class Measured:
 
     def speed_of(self, side: str, beside: str) -> float | None:
         """How fast a side is as a part of another: the median of the ratios within a round."""
-        if self.ns(side) is None or self.ns(beside) is None:
+        rounds = self.beside if side in BESIDE_OURS else self.rounds
+        if not all(rounds.get(one) and one not in self.failures for one in (side, beside)):
             return None
-        return median(other / one for one, other in zip(self.rounds[side], self.rounds[beside], strict=True))
+        return median(other / one for one, other in zip(rounds[side], rounds[beside], strict=True))
 
 
 class Processes:
@@ -111,26 +119,39 @@ def run_rounds(cases: Iterable[Case], settings: Settings, report: Callable[[Meas
 
 def _measure(measured: Measured, settings: Settings, processes: Processes) -> None:
     for side in settings.sides:
-        answer = processes.ask(process_of(side), Begin(side, measured.case.name, settings.budget_s))
+        units = measured.units.get(OURS) if side in BESIDE_OURS else None
+        answer = processes.ask(process_of(side), Begin(side, measured.case.name, settings.budget_s, units))
         if "failed" in answer:
             measured.failures[side] = answer["failed"]
         else:
             measured.units[side] = answer["units"]
-    for number in range(settings.rounds):
-        # There and back: a machine that slows down steadily treats first and last alike.
-        for side in settings.sides if number % 2 == 0 else reversed(settings.sides):
-            if side not in measured.failures:
-                _time(measured, side, processes)
+    libraries = [side for side in settings.sides if side not in BESIDE_OURS]
+    _take_turns(measured, measured.rounds, libraries, settings.rounds, processes)
+    ours = [side for side in settings.sides if side == OURS or side in BESIDE_OURS]
+    if len(ours) > 1:
+        _take_turns(measured, measured.beside, ours, TIMES_AS_MANY * settings.rounds, processes)
     for name in {process_of(side) for side in measured.units}:
         processes.ask(name, Forget())
 
 
-def _time(measured: Measured, side: str, processes: Processes) -> None:
+def _take_turns(
+    measured: Measured, found: dict[str, list[float]], sides: Sequence[str], rounds: int, processes: Processes
+) -> None:
+    for number in range(rounds):
+        # There and back, and each side first in turn: a machine that slows down steadily treats all alike.
+        start = number // 2 % len(sides)
+        turned = [*sides[start:], *sides[:start]]
+        for side in turned if number % 2 == 0 else reversed(turned):
+            if side not in measured.failures:
+                _time(measured, found, side, processes)
+
+
+def _time(measured: Measured, found: dict[str, list[float]], side: str, processes: Processes) -> None:
     answer = processes.ask(process_of(side), Time(side))
     if "failed" in answer:
         measured.failures[side] = answer["failed"]
     else:
-        measured.rounds.setdefault(side, []).append(answer["ns"])
+        found.setdefault(side, []).append(answer["ns"])
 
 
 def is_failure(reason: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Final
 
 from idioms.case import Unit
 from idioms.rounds import Measured
-from idioms.sides import OURS, PLAIN, TFDATA, TORCH, VARIANTS
+from idioms.sides import AGAIN, OURS, PLAIN, TFDATA, TORCH, VARIANTS
 
 TIMES_PLAIN: Final = 2.5
 ENGINE_NS: Final = {
@@ -72,6 +72,11 @@ class Standing:
     def with_variant(self, variant: str) -> float | None:
         """How fast it is with something added, as a part of what it was."""
         return self.measured.speed_of(variant, OURS)
+
+    @property
+    def again(self) -> float | None:
+        """The same of the very same program, measured once more."""
+        return self.measured.speed_of(AGAIN, OURS)
 
     @property
     def worst_variant(self) -> float | None:

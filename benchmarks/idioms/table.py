@@ -24,7 +24,7 @@ BOUND_HEADINGS: Final = (
     "of bound",
     "within",
 )
-VARIANT_HEADINGS: Final = ("", "program", "prefetch(1)", "prefetch(2)", "AUTOTUNE", "within")
+VARIANT_HEADINGS: Final = ("", "program", "again", "prefetch(1)", "prefetch(2)", "AUTOTUNE", "within")
 
 
 def ns_text(ns: float | None) -> str:
@@ -67,7 +67,8 @@ def variant_cells(standing: Standing) -> Cells:
     """A case with what can be added to it, as parts of its speed without."""
     case, worst = standing.measured.case, standing.worst_variant
     found = [ratio_text(standing.with_variant(variant)) for variant in VARIANTS]
-    return (case.name, case.written, *found, "yes" if worst is not None and worst >= NOT_SLOWER else "no")
+    again = ratio_text(standing.again)
+    return (case.name, case.written, again, *found, "yes" if worst is not None and worst >= NOT_SLOWER else "no")
 
 
 def bound_rows(standings: list[Standing]) -> list[Cells]:
@@ -96,7 +97,8 @@ def headline(standings: list[Standing]) -> str:
     said = f"{within} of {len(standings)} programs are within their bound."
     if changed := slowed_most_first(standings):
         kept = sum(1 for one in changed if (one.worst_variant or 0.0) >= NOT_SLOWER)
-        said += f" {kept} of {len(changed)} keep {NOT_SLOWER} of their speed whatever is added."
+        noisy = sum(1 for one in changed if (one.again or 0.0) < NOT_SLOWER)
+        said += f" {kept} of {len(changed)} keep {NOT_SLOWER} of their speed whatever is added; with nothing added, {noisy} seem not to."
     return said
 
 
