@@ -25,7 +25,8 @@ DEV_READY := $(VENV)/.ready-for-$(subst $(comma),-,$(DEV))
 DOCS_READY := $(VENV)/.ready-for-docs
 BENCH_READY := $(BENCH)/.ready
 # What the examples that train a network need: make wav, make alexnet, make elastic.
-EXAMPLES_READY := $(VENV)/.ready-for-examples
+EXAMPLES := image,report,tfrecord,torch
+EXAMPLES_READY := $(VENV)/.ready-for-examples-$(subst $(comma),-,$(EXAMPLES))
 NEEDS := pyproject.toml constraints-dev.txt
 
 # Both names: pip before 25.3 reads the first for the build environment, later ones the second.
@@ -147,8 +148,8 @@ $(DEV_READY): $(NEEDS) | $(BIN)/python
 	@touch $@ $(RUN_READY)
 
 $(EXAMPLES_READY): $(NEEDS) | $(BIN)/python
-	@echo "Installing headrace with [image,report,torch] into $(VENV). This happens once and takes some minutes."
-	@$(PINNED) $(BIN)/python -m pip install --quiet --editable '.[image,report,torch]'
+	@echo "Installing headrace with [$(EXAMPLES)] into $(VENV). This happens once and takes some minutes."
+	@$(PINNED) $(BIN)/python -m pip install --quiet --editable '.[$(EXAMPLES)]'
 	@touch $@ $(RUN_READY)
 
 $(DOCS_READY): $(NEEDS) | $(BIN)/python
@@ -159,7 +160,7 @@ $(DOCS_READY): $(NEEDS) | $(BIN)/python
 # No constraints here: the peers pin what they need in benchmarks/requirements.txt.
 $(BENCH_READY): pyproject.toml benchmarks/requirements.txt | $(BENCH)/bin/python
 	@echo "Installing headrace and its peers into $(BENCH). This happens once and takes some minutes."
-	@PIP_CONSTRAINT= $(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/requirements.txt --editable '.[report,tfrecord]'
+	@PIP_CONSTRAINT= $(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/requirements.txt --editable '.[report]'
 	@touch $@
 
 %/bin/python:

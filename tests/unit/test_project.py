@@ -147,6 +147,17 @@ def test_what_the_callers_environment_says_of_packages_does_not_reach_a_target(t
     assert "/nowhere" not in found.stdout
 
 
+def test_make_installs_what_the_examples_that_it_runs_need() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    installed = set(re.findall(r"^EXAMPLES := ([\w,]+)$", makefile, re.MULTILINE)[0].split(","))
+    signs = {"torch": "import torch", "report": "matplotlib", "image": "hr.image", "tfrecord": "TFRecord"}
+    for name in re.findall(r"-m examples\.(\w+)", makefile):
+        text = "".join(path.read_text() for path in (ROOT / "examples" / name).glob("*.py"))
+        needed = {extra for extra, sign in signs.items() if sign in text}
+        assert needed, name
+        assert needed <= installed
+
+
 def test_every_decision_is_in_the_index() -> None:
     pages = {path.name for path in (ROOT / "docs/decisions").glob("[0-9]*.md")} - {"0000-index.md"}
     listed = set(re.findall(r"\((\d{4}-[\w-]+\.md)\)", (ROOT / "docs/decisions/0000-index.md").read_text()))
