@@ -37,7 +37,7 @@ unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 CODE := src tests conftest.py $(wildcard benchmarks examples docs/building)
 
-.PHONY: help setup demo wav alexnet elastic test check format lint types layers schemas doctest docs thorough stress exits fuzz conformance bench idioms handoff import-time dist clean
+.PHONY: help setup demo wav alexnet elastic test check format lint types layers schemas doctest docs thorough stress exits fuzz ranks conformance bench idioms handoff import-time dist clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -73,6 +73,9 @@ exits: $(DEV_READY)  ## programs that end while threads of theirs are anywhere i
 
 fuzz: $(DEV_READY)  ## damaged files of every format: ten minutes each
 	$(BIN)/python -m tests.fuzz $(ARGS)
+
+ranks: $(DEV_READY)  ## random plans dealt to processes, some killed, that others go on from: ten minutes
+	$(BIN)/python -m tests.ranks $(ARGS)
 
 check: format lint types layers schemas doctest  ## formatting, lint, types, layers, docstring examples
 

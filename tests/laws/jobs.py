@@ -13,6 +13,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from tests.laws.plans import STEPS as FAMILIES
 from tests.laws.plans import Recipe, recipe_of, sources
+from tests.laws.sources_many_files import many_files
 from tests.laws.steps_dealing import dealing
 
 import headrace as hr
@@ -20,7 +21,7 @@ from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.structure import flatten
 
 if TYPE_CHECKING:
-    from tests.laws.elements import Named
+    from tests.laws.elements import Build, Named
 
 STREAMS: Final = (1, 2, 3, 4, 6, 12)
 BATCH: Final = 12
@@ -30,10 +31,19 @@ MOST: Final = 4
 Given = list[str] | str | None
 
 
-def recipes(sizes: st.SearchStrategy[int] | None = None) -> st.SearchStrategy[Recipe]:
+def job_sources(sizes: st.SearchStrategy[int]) -> st.SearchStrategy[tuple[str, Build]]:
+    """Sources of a job, also of as many files as it has streams."""
+    return st.one_of(sources(sizes), many_files(sizes))
+
+
+def job_steps() -> st.SearchStrategy[list[Named]]:
+    """Steps before a plan is dealt, which it is once."""
+    return st.lists(st.one_of(*(family() for family in FAMILIES if family is not dealing)), max_size=4)
+
+
+def recipes() -> st.SearchStrategy[Recipe]:
     """Plans of enough elements for some global batches."""
-    steps = st.one_of(*(family() for family in FAMILIES if family is not dealing))  # a plan is dealt once
-    return st.builds(recipe_of, sources(st.integers(8, 60) if sizes is None else sizes), st.lists(steps, max_size=4))
+    return st.builds(recipe_of, job_sources(st.integers(8, 60)), job_steps())
 
 
 numbers = st.sampled_from(STREAMS)
@@ -62,16 +72,18 @@ class Job:
     seen: Callable[..., Any] = described
     behind: tuple[Named, ...] = ()
     epoch: int = 0
+    optimize: bool | None = None
 
     def iterators(self, stack: contextlib.ExitStack) -> list[hr.DatasetIterator]:
-        """Returns those of all ranks, each of them in the same epoch."""
-        iterators = []
-        for rank in range(self.ranks):
-            dataset = self.dataset(rank)
-            for _ in range(self.epoch):
-                iter(dataset).close()
-            iterators.append(stack.enter_context(iter(dataset)))
-        return iterators
+        """Returns those of all ranks."""
+        return [stack.enter_context(self.iterator(rank)) for rank in range(self.ranks)]
+
+    def iterator(self, rank: int) -> hr.DatasetIterator:
+        """Returns that of a rank, in the epoch that is asked for."""
+        dataset = self.dataset(rank)
+        for _ in range(self.epoch):
+            iter(dataset).close()
+        return iter(dataset)
 
     def dataset(self, rank: int) -> hr.Dataset:
         whole = self.recipe.build().map(self.seen)
@@ -80,7 +92,9 @@ class Job:
         )
         for _, operation in self.behind:
             dataset = operation(dataset)
-        options = hr.Options(rank=rank, world_size=self.ranks, seed=self.seed, executor=self.executor)
+        options = hr.Options(
+            rank=rank, world_size=self.ranks, seed=self.seed, executor=self.executor, optimize=self.optimize
+        )
         return dataset.with_options(options)
 
 
@@ -126,12 +140,19 @@ def shown(parts: list[Given]) -> list[Given]:
     return ["failed" if isinstance(part, str) else part for part in parts]
 
 
-def steps_of(recipe: Recipe, streams: int, end: str = "drop", *, batch: int = BATCH, most: int = MOST) -> int:
+def steps_of(recipe: Recipe, streams: int, end: str = "drop") -> int:
     """Returns how many steps a job of one rank has; a plan that cannot be dealt is not looked at."""
+    steps = steps_alone(Job(recipe, streams, 1, None, "inline", end=end))
+    assume(steps is not None)
+    return steps or 0
+
+
+def steps_alone(job: Job, most: int = MOST) -> int | None:
+    """Returns how many steps a job of one rank has; None where its plan cannot be dealt."""
     with contextlib.ExitStack() as stack:
         try:
-            iterators = Job(recipe, streams, 1, None, "inline", end=end, batch=batch).iterators(stack)
+            iterators = job.iterators(stack)
         except InvalidArgumentError as refused:
             assert refused.stage == "distributed_batch"  # noqa: PT017 - it says what refused it
-            assume(False)
+            return None
         return len(list(given_by_all(iterators, most=most)))
