@@ -40,7 +40,7 @@ from headrace.semantics.sources import ArraysSource, RangeSource
 from headrace.semantics.window_contents import WindowBlock
 from headrace.structure import LEAF, Element, TreeDef, flatten, may_refuse
 
-__all__ = ["side_by_side"]
+__all__ = ["RepeatedCursor", "side_by_side"]
 
 N = TypeVar("N", Map, Filter)
 
@@ -172,15 +172,15 @@ def _skip(node: Skip, making: Making, room: int) -> Pieces | None:
 
 
 @frozen
-class _TurnsCursor:
+class RepeatedCursor:
     """So many elements after the first of turns of one length, which all begin at the same position."""
 
     turn: Cursor
     length: int
     count: int
 
-    def advance(self, count: int) -> _TurnsCursor:
-        return _TurnsCursor(self.turn, self.length, self.count + count)
+    def advance(self, count: int) -> RepeatedCursor:
+        return RepeatedCursor(self.turn, self.length, self.count + count)
 
     def state(self) -> State:
         turn = max(self.count - 1, 0) // self.length
@@ -200,7 +200,7 @@ def _repeat(node: Repeat, making: Making, room: int) -> Pieces | None:
         return None  # each turn has elements of its own
     length = len(block)
     turns: Indices = np.tile(_INDICES[:length], node.count)
-    return [Block(block.payload.subset(turns), _TurnsCursor(block.cursor, length, 0), block.origin.subset(turns))]
+    return [Block(block.payload.subset(turns), RepeatedCursor(block.cursor, length, 0), block.origin.subset(turns))]
 
 
 @makes_at_once(Zip)

@@ -6,7 +6,7 @@ sources in memory. They are made operation by operation over the elements of all
 
 What always holds:
 - No function of the user's is called: where a form cannot be made after all, each of its plans can still be made by itself.
-- All plans of a form give the same number of elements, or are sources with nothing done to them; and at least one.
+- All plans of a form give the same number of elements, or are sources with nothing done to them but to repeat them; and at least one.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ from headrace.blocks.handing_out import handed_out
 from headrace.blocks.joining import join
 from headrace.blocks.origin import GroupedOrigin, Origin
 from headrace.blocks.payload import Payload, Rows
+from headrace.ownership import FIXED
+from headrace.physical.at_once import MOST_ELEMENTS
 from headrace.physical.made import MOST_BYTES
 from headrace.physical.stages.combining import ZipCursor
 from headrace.physical.stages.grouping import stacked_payload
-from headrace.physical.stages.made_at_once import side_by_side
+from headrace.physical.stages.made_at_once import RepeatedCursor, side_by_side
 from headrace.physical.stages.made_together_forms import Form
-from headrace.physical.stages.made_together_sources import SourceForm, is_same, ranges, slices
+from headrace.physical.stages.made_together_sources import is_same, ones, ranges, slices
 from headrace.physical.stages.sequencing import SkippedCursor
 from headrace.physical.stages.windowing import WindowOrigin
 from headrace.plan.combining import Zip
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.plan.node import Node
-from headrace.plan.sequencing import Skip, Take
-from headrace.plan.sources import FromTensorSlices, Range
+from headrace.plan.sequencing import Repeat, Skip, Take
+from headrace.plan.sources import FromTensors, FromTensorSlices, Range
 from headrace.plan.windowing import WindowContents
 from headrace.semantics.grouping import padded_batch, ragged_batch
 from headrace.semantics.window_contents import WindowBlock
@@ -204,6 +206,55 @@ class _Zipped(Form):
         return side_by_side(node.treedef, shown)
 
 
+class _Repeated(Form):
+    """The elements of a dataset again and again; with ``lengths``, any number of times."""
+
+    def __init__(self, node: Repeat, form: Form) -> None:
+        self._each = form.count
+        self._times: list[int] = [node.count or 1]
+        count = self._each * self._times[0]
+        super().__init__(node, (form,), count, RepeatedCursor(form.cursor, self._each, 0))
+        self._lengths = [count]
+
+    @staticmethod
+    def fits(node: Repeat, form: Form) -> bool:
+        """Returns whether what it gives is small."""
+        times = node.count or 0
+        return not form.is_held and 0 < times * form.count <= MOST_ELEMENTS and times * form.nbytes <= MOST_BYTES
+
+    def vary(self) -> None:
+        self.lengths = self._lengths
+
+    def takes(self, plan: Any) -> bool:
+        if type(plan) is not Repeat or plan.name != self.node.name or not self.fits(plan, self.inputs[0]):
+            return False
+        times = plan.count or 0
+        if (self.lengths is None and times != self._times[0]) or not self.inputs[0].takes(plan.input):
+            return False
+        self._times.append(times)
+        self._lengths.append(times * self._each)
+        return True
+
+    def keep(self, plans: int) -> None:
+        del self._times[plans:]
+        del self._lengths[plans:]
+        super().keep(plans)
+
+    @property
+    def nbytes(self) -> int:
+        return self.inputs[0].nbytes * self._times[0]
+
+    def origin(self, index: int) -> Origin:
+        return self.inputs[0].origin(index).subset(np.tile(np.arange(self._each), self._times[index]))
+
+    def _made(self, parts: list[Payload]) -> Payload | None:
+        payload = parts[0]
+        if type(payload) is Rows and not FIXED.issuperset(payload.kinds):
+            return None  # each turn has elements of its own
+        begins = np.repeat(np.arange(0, len(payload), self._each), self._times)
+        return payload.subset(np.add.outer(begins, np.arange(self._each)).ravel())
+
+
 def _cut(payload: Payload, each: int, start: int, stop: int) -> Payload:
     """Returns a part of every run of ``each`` elements."""
     if stop - start == each:
@@ -220,7 +271,7 @@ def form_of(plan: Node, *, may_vary: bool = False) -> Form | None:
         may_vary: whether others may have another number of elements.
     """
     form = _form(plan)
-    if may_vary and isinstance(form, SourceForm):
+    if may_vary and form is not None:
         form.vary()
     return form
 
@@ -263,12 +314,18 @@ def _skipped(node: Skip) -> Form | None:
     return _Cut(node, form, range(node.count, form.count), cursor)
 
 
+def _repeated(node: Repeat) -> Form | None:
+    form = _form(node.input)
+    return _Repeated(node, form) if form is not None and _Repeated.fits(node, form) else None
+
+
 def _zipped(node: Zip) -> Form | None:
     forms = [_form(dataset) for dataset in node.datasets]
     return None if None in forms else _Zipped(node, forms)  # type: ignore[arg-type]  # none is None
 
 
 _FORMS: Final[dict[type[Node], Callable[[Any], Form | None]]] = {
+    FromTensors: ones,
     FromTensorSlices: slices,
     Range: ranges,
     WindowContents: _held,
@@ -277,5 +334,6 @@ _FORMS: Final[dict[type[Node], Callable[[Any], Form | None]]] = {
     RaggedBatch: _combined,
     Take: _taken,
     Skip: _skipped,
+    Repeat: _repeated,
     Zip: _zipped,
 }

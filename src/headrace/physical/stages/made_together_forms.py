@@ -41,6 +41,9 @@ class Form:
         self.count = count
         self.cursor = cursor
 
+    def vary(self) -> None:
+        """Takes plans that give another number of elements, as well, where it can; no other form reads this one."""
+
     def takes(self, plan: Any) -> bool:
         """Takes another plan if it has this form; where it has not, the parts of it that were taken are dropped by ``keep``."""
         raise NotImplementedError

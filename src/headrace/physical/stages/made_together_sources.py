@@ -9,21 +9,22 @@ import numpy as np
 from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.origin import IndexOrigin, Origin
-from headrace.blocks.payload import Payload
+from headrace.blocks.payload import Payload, Rows
+from headrace.ownership import read_only
 from headrace.physical.at_once import MOST_ELEMENTS
 from headrace.physical.made import MOST_BYTES
 from headrace.physical.stages.made_together_forms import Form
-from headrace.plan.sources import FromTensorSlices, Range
+from headrace.plan.sources import FromTensors, FromTensorSlices, Range
 from headrace.semantics.sources import RangeSource
 from headrace.structure import LEAF, TreeDef, unflatten
 
-__all__ = ["SourceForm", "is_same", "ranges", "slices"]
+__all__ = ["SourceForm", "is_same", "ones", "ranges", "slices"]
 
 
 class SourceForm(Form):
     """The elements of sources that are read by index; with ``lengths``, of any number."""
 
-    def __init__(self, node: Range | FromTensorSlices, count: int) -> None:
+    def __init__(self, node: Range | FromTensorSlices | FromTensors, count: int) -> None:
         super().__init__(node, (), count, IndexCursor(0))
         self._plans: list[Any] = [node]
         self._lengths = [count]
@@ -104,6 +105,16 @@ class _Slices(SourceForm):
         return Columns(node.treedef, [np.concatenate(parts) for parts in columns], locked=locked)
 
 
+class _Ones(SourceForm):
+    """Datasets of one element."""
+
+    def _is_alike(self, plan: Any) -> bool:
+        return True
+
+    def _made(self, _: list[Payload]) -> Payload | None:
+        return Rows([read_only(plan.element) for plan in self._plans])
+
+
 def _is_of_texts(node: FromTensorSlices) -> bool:
     return node.treedef is LEAF and node.given is not None and node.given.dtype in (str, bytes)
 
@@ -125,6 +136,11 @@ def ranges(node: Range) -> Form | None:
     """Returns the form of a range that has few numbers."""
     count = 0 if node.stop is None else len(range(node.start, node.stop, node.step))
     return _Ranges(node, count) if 0 < count <= MOST_ELEMENTS else None
+
+
+def ones(node: FromTensors) -> Form | None:
+    """Returns the form of one element."""
+    return _Ones(node, 1)
 
 
 def slices(node: FromTensorSlices) -> Form | None:

@@ -33,8 +33,8 @@ from headrace.physical.lower import is_ordered, lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.nesting_openers import NestingPaces, Opener, Openers
 from headrace.physical.stages.nesting_opening import MakeReader, Opening, OpenSubplan
-from headrace.physical.stages.nesting_runs import DatasetRuns
-from headrace.physical.stages.nesting_turns import NOT_NOW, Turns, TurnsBlock, TurnsCursor, TurnsPosition, Whole
+from headrace.physical.stages.nesting_runs import DatasetRun, DatasetRuns
+from headrace.physical.stages.nesting_turns import Turns, TurnsBlock, TurnsCursor, TurnsPosition, Whole
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.reading_place import LONG_S, ReadingPlace
 from headrace.physical.workers.subplan_reader import PrefetchingReader, SubplanReader
@@ -84,10 +84,16 @@ class InterleaveStage(Stage):
         self._given: int = state["given"] if state else 0
         index: int = state["number"] if state else 0
         self._openers = Openers(
-            functools.partial(self._read, input_stage), lambda: input_stage.cursor, index=index, paces=paces
+            functools.partial(self._read, input_stage),
+            lambda: input_stage.cursor,
+            index=index,
+            paces=paces,
+            is_free=lambda: input_stage.by_index,
         )
         self._slots: list[OpenSubplan | None] = [None] * cycle_length
-        self._runs = DatasetRuns(opening) if cycle_length == 1 and place is None else None
+        # Of the datasets in the slots, which are empty meanwhile, where all of them lie whole.
+        self._left: list[Whole | None] | None = None
+        self._runs = DatasetRuns(opening)
         for slot, saved in enumerate(state["slots"] if state else ()):
             if saved is not None:
                 self._slots[slot] = opening.again(saved)
@@ -104,7 +110,7 @@ class InterleaveStage(Stage):
             return opener
         if self._place is not None and self._may_open_here():
             opened = self._opened_here(opener, self._paces.room)
-            return opened if isinstance(opened, OpenSubplan) else self._opening.kept(opened, None)
+            return opened if isinstance(opened, OpenSubplan) else self._opening.kept(opened)
         return self._opening.later(opener, None)
 
     @property
@@ -143,13 +149,14 @@ class InterleaveStage(Stage):
 
     def _pull(self, limit: int) -> Item:
         start, before = time.perf_counter(), self._openers.index
-        item = self._from_a_run(limit) or self._from_whole_ones(limit) or self._from_slots(limit)
+        item = self._from_whole_ones(limit) or self._from_slots(limit)
         given = len(item) if isinstance(item, Block) else 0
         self._paces.observe(self._openers.index - before, given, time.perf_counter() - start)
         return item
 
     def _from_slots(self, limit: int) -> Item:
         """Returns the next item, of at most one round over the slots."""
+        self._open_left()
         while True:
             self._look_ahead()
             slot = self._slots[self._cycle] or self._filled_slot()
@@ -270,65 +277,68 @@ class InterleaveStage(Stage):
 
     # ---------------------------------------------------------- datasets that lie whole
 
-    def _from_a_run(self, limit: int) -> Block | None:
-        """Returns the elements of the next datasets, where these are made together and nothing is left of the one in the only slot."""
-        if self._runs is None or not self._runs.may_be or self._stopped or self._ahead:
-            return None
-        if (slot := self._slots[0]) is not None:
-            whole = slot.whole()
-            if whole is None or whole.length:
-                return None
-            self._leave(slot)
-        if not self._openers.fill(limit):
-            return None
-        start = time.perf_counter()
-        made, left = self._runs.next(self._openers, self._position([None]), limit, self._paces.block_s)
-        self._inside_s += time.perf_counter() - start
-        self._ahead.extend(left)
-        return made
-
     def _from_whole_ones(self, limit: int) -> Block | None:
         """Takes elements of datasets that lie whole, in one block; None where none of them comes next."""
         if self._stopped or self._ahead or not self._reads_here:
             return None
-        slots: list[Whole | None] = []
-        for slot in self._slots:
-            whole = None if slot is None else slot.whole()
-            if whole is None and slot is not None:
-                return None
-            slots.append(whole)
-        turns = Turns(slots, self._cycle, self._given, self._block_length)
+        slots = self._left or [None if slot is None else slot.whole() for slot in self._slots]
+        if not self._left and slots.count(None) > self._slots.count(None):
+            return None
         taken = TurnsBlock(self._position(tuple(slots)))
-        turns.take(limit, functools.partial(self._next_whole, taken, limit, time.perf_counter()), taken.add)
-        before = {slot.opener.index: slot for slot in self._slots if slot is not None}
-        self._cycle, self._given = turns.cycle, turns.given
-        self._slots = [
-            None if whole is None else self._opening.kept(whole, before.get(whole.opener.index))
-            for whole in turns.slots
-        ]
-        return taken.block() if taken.count else None
+        turns, begun_s = taken.turns, time.perf_counter()
+        while turns.ready < limit and self._opens_another(taken, limit, begun_s):
+            pass
+        # What one slot has more of its last dataset is left of the block, which is cut.
+        count = turns.ready if len(self._slots) == 1 else min(turns.ready, limit)
+        stands = turns.standing(count)
+        self._cycle, self._given = stands.cycle, stands.given
+        self._left, self._slots = taken.left(stands), [None] * len(self._slots)
+        return taken.block(count) if count else None
 
-    def _next_whole(self, taken: TurnsBlock, limit: int, begun_s: float) -> Whole | object | None:
-        """Opens the next dataset, as turns ask for it: None if there is no other, NOT_NOW if it does not lie whole."""
+    def _open_left(self) -> None:
+        """Puts what is left of datasets that lie whole into their slots, each to be read by itself."""
+        if self._left is not None:
+            self._slots = [None if whole is None else self._opening.kept(whole) for whole in self._left]
+            self._left = None
+
+    def _opens_another(self, taken: TurnsBlock, limit: int, begun_s: float) -> bool:
+        """Opens the next datasets, as turns ask for them; returns False where none that lies whole is to be had now."""
         # What is ready waits for nothing that is to be read.
-        is_enough = taken.count and (
+        is_enough = taken.turns.ready and (
             self._stopped or not self._openers.are_at_hand or time.perf_counter() - begun_s > self._paces.block_s
         )
         if is_enough or not self._reads_here:
-            return NOT_NOW
-        left = limit - taken.count
+            return False
+        left = max(1, limit - taken.turns.total)
+        if self._runs.may_be and not self._openers.have_plans and self._openers.fill(left):
+            run = self._made_together(taken.turns, limit)
+            if run is not None:
+                taken.add(run)
+                return True
         opener = self._openers.next(left)
         if opener is None:
-            return None
+            taken.turns.has_ended = True
+            return False
         if isinstance(opener, Failure):
             self._ahead.append(opener)
-            return NOT_NOW
+            return False
         opened = self._opened_here(opener, max(left, self._paces.room))
         if isinstance(opened, Whole):
-            taken.opened.append(opened)
-            return opened
+            taken.turns.add(opened.length)
+            taken.add(opened)
+            return True
         self._ahead.append(opened)
-        return NOT_NOW
+        return False
+
+    def _made_together(self, turns: Turns, limit: int) -> DatasetRun | None:
+        """Opens the next datasets, where those of several elements are made together."""
+        start = time.perf_counter()
+        run = self._runs.next(self._openers, turns, limit, self._paces.block_s)
+        seconds = time.perf_counter() - start
+        self._inside_s += seconds
+        if run is not None and self._place is not None:
+            self._place.took(seconds / run.count)
+        return run
 
     # ---------------------------------------------------------------- positions
 

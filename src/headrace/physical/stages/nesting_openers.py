@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -10,6 +11,7 @@ from headrace.blocks.cursor import Cursor
 from headrace.frozen import frozen
 from headrace.physical.at_once import MOST_ELEMENTS
 from headrace.physical.stage import Item, Pace
+from headrace.plan.node import Node
 from headrace.structure import Element
 
 __all__ = ["NestingPaces", "Opener", "Openers"]
@@ -24,12 +26,14 @@ class Opener:
         element: what the function is called with.
         block: with which it was read.
         at: where it is in that.
+        plan: what the function made of it, or why there is none; None where it was not called yet.
     """
 
     index: int
     element: Element
     block: Block
     at: int
+    plan: Node | Failure | None = None
 
     @property
     def cursor(self) -> Cursor:
@@ -85,6 +89,11 @@ class NestingPaces:
         elif not at_once:
             self._stretch = min(2 * self._stretch, _MOST_STRETCH)
 
+    @property
+    def most_openers(self) -> int:
+        """How many elements to read at most: those whose datasets are a block of work."""
+        return self._openers.size
+
     def openers_for(self, limit: int) -> int:
         """Returns how many elements to read, so that the datasets made of them have about ``limit`` elements."""
         return max(1, min(self._openers.size, limit * self._opened // self._given))
@@ -109,53 +118,81 @@ class Openers:
         cursor: the position of what is read so.
         index: of the dataset that is opened first.
         paces: how many are read at once.
+        is_free: whether reading them waits for nothing, and costs next to nothing.
     """
 
     def __init__(
-        self, read: Callable[[int], Item], cursor: Callable[[], Cursor], *, index: int, paces: NestingPaces
+        self,
+        read: Callable[[int], Item],
+        cursor: Callable[[], Cursor],
+        *,
+        index: int,
+        paces: NestingPaces,
+        is_free: Callable[[], bool],
     ) -> None:
         self._read = read
         self._cursor = cursor
         self._paces = paces
+        self._is_free = is_free
+        self._given_back: deque[Opener] = deque()
         self._block: Block | None = None  # with elements that have opened nothing yet
         self._rows: list[Element] = []
         self._at = 0
         self._has_ended = False
         self._failure: Failure | None = None  # which comes next, in place of an element
-        self.index = index  # of the dataset that is opened next
+        self._index = index  # of the dataset that the next one opens that was not given before
 
     @property
     def cursor(self) -> Cursor:
         """The position before the element that opens the next dataset."""
+        if self._given_back:
+            return self._given_back[0].cursor
         if self._failure is not None:
             return self._failure.cursor
         return self._cursor() if self._block is None else self._block.cursor.advance(self._at)
 
     @property
+    def index(self) -> int:
+        """The index of the dataset that is opened next."""
+        return self._given_back[0].index if self._given_back else self._index
+
+    @property
     def are_at_hand(self) -> bool:
-        """Whether the next one was read already."""
-        return self._block is not None
+        """Whether the next one was read already, or is read without a wait."""
+        return self._block is not None or bool(self._given_back) or self._is_free()
+
+    @property
+    def have_plans(self) -> bool:
+        """Whether the function was called with the next one."""
+        return bool(self._given_back)
+
+    def give_back(self, openers: Sequence[Opener]) -> None:
+        """Takes back those that were given last, with which the function was called; none that were given back before are left."""
+        self._given_back.extend(openers)
 
     @property
     def have_ended(self) -> bool:
         """Whether it is known that there is no other one."""
-        return self._has_ended and self._block is None and self._failure is None
+        return self._has_ended and self._block is None and self._failure is None and not self._given_back
 
     def next(self, limit: int) -> Opener | Failure | None:
         """Returns the next element, a failure in place of one, or None at the end; datasets are wanted for ``limit`` elements."""
+        if self._given_back:
+            return self._given_back.popleft()
         if not self.fill(limit):
             failure, self._failure = self._failure, None
-            self.index += failure is not None
+            self._index += failure is not None
             return failure
         assert self._block is not None  # as there are some
-        opener = Opener(self.index, self._rows[self._at], self._block, self._at)
+        opener = Opener(self._index, self._rows[self._at], self._block, self._at)
         self.pass_over(1)
         return opener
 
     def fill(self, limit: int) -> bool:
         """Reads elements if none are at hand; returns whether some are, and not a failure or the end."""
         if self._block is None and self._failure is None and not self._has_ended:
-            item = self._read(self._paces.openers_for(limit))
+            wanted = self._paces.most_openers if self._is_free() else self._paces.openers_for(limit)
+            item = self._read(wanted)
             if isinstance(item, Block):
                 self._block, self._rows, self._at = item, item.payload.rows(), 0
                 self._paces.read(item)
@@ -170,7 +207,7 @@ class Openers:
 
     def pass_over(self, count: int) -> None:
         """Goes on after so many of those that are at hand."""
-        self.index += count
+        self._index += count
         self._at += count
         if self._at == len(self._rows):
             self._block, self._rows = None, []

@@ -69,17 +69,16 @@ class Opening:
         self.was_at_once = False  # whether the elements of the dataset that was opened last were made at once
         self._is_slow = False  # whether making them was stopped, because it took long
 
-    def later(self, opener: Opener, saved: State | None, made: Node | Failure | None = None) -> OpenSubplan:
+    def later(self, opener: Opener, saved: State | None) -> OpenSubplan:
         """Returns a dataset that is opened when it is read, at its start or where the state says.
 
         Args:
             opener: the element that opens it.
             saved: its state.
-            made: what the function made of the element, where it was called already.
         """
 
         def opened(room: int) -> Opened:
-            found = self._opened(opener, saved, room, made)
+            found = self._opened(opener, saved, room)
             return Made(found) if isinstance(found, list) else found
 
         cursor = None if saved is None else SavedCursor(saved)
@@ -114,15 +113,11 @@ class Opening:
             dataset.reader = self._make_reader(before.opened, None, dataset.opener.origin)
             dataset.reader.go_on_after(before)
 
-    def kept(self, whole: Whole, taken_by: OpenSubplan | None) -> OpenSubplan:
-        """Returns a dataset of which turns took something, to be read on; ``taken_by`` is what it was before them, if it was open."""
-        dataset = taken_by
-        if dataset is None:
-            pieces: Pieces = [whole.block()] if whole.length else []
-            dataset = OpenSubplan(whole.opener, SubplanReader(lambda _: Made(pieces), None, whole.opener.origin))
-            dataset.reader.peek(1)
-        if whole.left < whole.length:
-            dataset.reader.take(whole.length - whole.left)
+    def kept(self, whole: Whole) -> OpenSubplan:
+        """Returns a dataset of which turns take elements, to be read on."""
+        pieces: Pieces = [whole.block()] if whole.length else []
+        dataset = OpenSubplan(whole.opener, SubplanReader(lambda _: Made(pieces), whole.inner, whole.opener.origin))
+        dataset.reader.peek(1)
         return dataset
 
     def again(self, saved: State) -> OpenSubplan:
@@ -134,7 +129,9 @@ class Opening:
         return self.later(Opener(saved["number"], item.payload.rows()[0], item, 0), saved["inner"])
 
     def made(self, opener: Opener) -> Node | Failure:
-        """Calls the function with an element; returns the plan that it made, or why there is none."""
+        """Calls the function with an element, once; returns the plan that it made, or why there is none."""
+        if opener.plan is not None:
+            return opener.plan
         try:
             return made_plan(self.node, opener.element)
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
@@ -144,12 +141,10 @@ class Opening:
         placed = as_element_error(error, stage=self.node.label, origin=opener.origin())
         return Failure(placed, opener.cursor, opener.after)
 
-    def _opened(
-        self, opener: Opener, saved: State | None, room: int, made: Node | Failure | None = None
-    ) -> Stage | Pieces | Failure:
+    def _opened(self, opener: Opener, saved: State | None, room: int) -> Stage | Pieces | Failure:
         node = self.node
         self._is_slow = False
-        plan = self.made(opener) if made is None else made
+        plan = self.made(opener)
         if isinstance(plan, Failure):
             return plan
         try:

@@ -31,23 +31,30 @@ FUNCTIONS: dict[str, Callable[[int], hr.Dataset]] = {
     "batches of ranges of two lengths": lambda x: hr.Dataset.range(2 + x // 5 % 2).batch(2),
     "pairs": lambda x: hr.Dataset.zip((hr.Dataset.range(3), hr.Dataset.from_tensor_slices([x, x, x]))),
     "one many times": lambda x: hr.Dataset.from_tensors(x).repeat(3),
+    "one several times": lambda x: hr.Dataset.from_tensors(x).repeat(x % 4),
+    "ranges several times": lambda x: hr.Dataset.range(2).repeat(x % 3 + 1),
+    "one, an array": lambda x: hr.Dataset.from_tensors(np.full(2, x)),
+    "an array many times": lambda x: hr.Dataset.from_tensors(np.full(2, x)).repeat(3),
+    "batches of one many times": lambda x: hr.Dataset.from_tensors(x).repeat(4).batch(2),
     "a dict many times": lambda x: hr.Dataset.from_tensors({"a": x}).repeat(3),
     "sources and failures": lambda x: hr.Dataset.range(4 // (x % 5)),
     "sources and functions": lambda x: hr.Dataset.range(3) if x % 4 else hr.Dataset.range(3).map(lambda y: y + x),
 }
 
 
+@pytest.mark.parametrize("cycle", [1, 3])
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
-def test_elements_and_states_are_those_of_each_dataset_by_itself(name: str) -> None:
-    dataset = hr.Dataset.range(12).flat_map(FUNCTIONS[name])
+def test_elements_and_states_are_those_of_each_dataset_by_itself(name: str, cycle: int) -> None:
+    dataset = hr.Dataset.range(12).interleave(FUNCTIONS[name], cycle_length=cycle, block_length=cycle - 1 or 1)
     expected, states = history(dataset, AT_ONCE, limit=40)
     assert_same(history(dataset, REFERENCE, limit=40)[0], expected)
     for count, state in enumerate(states):
         assert_same(expected[count:], resumed(dataset, state, (AT_ONCE, REFERENCE)[count % 2], limit=40 - count))
 
 
+@pytest.mark.parametrize("cycle", [1, 4])
 @pytest.mark.parametrize("name", ["ranges of several lengths", "texts", "dicts"])
-def test_many_datasets_come_as_one_block(name: str) -> None:
+def test_many_datasets_come_as_one_block(name: str, cycle: int) -> None:
     seen: list[int] = []
 
     def noted(*element: Any) -> int:
@@ -60,7 +67,8 @@ def test_many_datasets_come_as_one_block(name: str) -> None:
         calls.append(len(seen))
         return FUNCTIONS[name](x)
 
-    assert hr.Dataset.range(1000).flat_map(function).map(noted).reduce(0, lambda count, _: count + 1) == len(seen)
+    dataset = hr.Dataset.range(1000).interleave(function, cycle_length=cycle)
+    assert dataset.map(noted).reduce(0, lambda count, _: count + 1) == len(seen)
     assert len(set(calls)) < 200  # how often elements were looked at between two calls
 
 
