@@ -4,9 +4,10 @@ A thread hides the shorter of two times: what the elements take to be made, and 
 Both are averages, as many a source works for several blocks at once.
 It costs a hand-over for each block; and where both sides need Python's lock it hides nothing and costs more. No figure of
 one way tells what the other would take, so what could be hidden is added up, and once it is worth it both ways are measured
-in whole: seconds an element, from one block to the next. Cheap elements are measured when there were so many that it is a small
-part of their time (``TrialBudget``), and have a thread only where it hides a good part of what it could. What changes is seen at the next block that is asked for: there is
-no clock that ticks, and a consumer that does not come back waits for nothing.
+in whole: seconds an element, from one block to the next. Cheap elements are measured when there were so many that it is a
+small part of their time (``TrialBudget``), and have a thread only where it hid a good part of what it could, twice. What
+changes is seen at the next block that is asked for: there is no clock that ticks, and a consumer that does not come back
+waits for nothing.
 
 What was found is kept as long as the operation: the next epoch begins with the better way, and tries the other no sooner than
 this one would have.
@@ -47,7 +48,7 @@ _WORTH: Final = 1.03
 # Of elements of which less can be hidden many are handed over at once, and mostly there is Python code on both sides, which hides
 # nothing. So a thread must hide such a part of what it could. But a source of blocks that are longer works for several at once.
 _CHEAP_S: Final = 1e-4
-_CHEAP_BLOCK_S: Final = 1e-3
+_LIGHT_BLOCK_S: Final = 1e-3
 _HIDDEN: Final = 0.25
 # What a block counts in an average: about six blocks together tell what the next will be.
 _FADING: Final = 0.85
@@ -60,11 +61,12 @@ _CHANGED: Final = 2.0
 class _Found:
     """What is known of a prefetch, over all its epochs."""
 
-    __slots__ = ("ahead", "budget", "hideable_s", "interval", "left", "patience_s", "useless_at_s")
+    __slots__ = ("ahead", "budget", "has_won", "hideable_s", "interval", "left", "patience_s", "useless_at_s")
 
     def __init__(self, _: object = None) -> None:
         self.ahead: bool | None = None  # the better way; None before both were tried
         self.budget = TrialBudget()
+        self.has_won = False  # whether a thread for cheap elements was better once
         self.hideable_s = 0.0  # while elements are made here: what a thread could have hidden
         self.patience_s = _FIRST_PATIENCE_S  # how much of that there must be before a thread is tried
         self.useless_at_s: float | None = (
@@ -152,6 +154,10 @@ class OverlapTuner:
         """Returns whether little of an element can be hidden."""
         return min(self._made_s, self._gap_s) < _CHEAP_S * self._elements
 
+    def _is_light(self) -> bool:
+        """Returns whether little of an element can be hidden, and of a block no more than it is usually made to take."""
+        return self._is_cheap() and min(self._made_s, self._gap_s) < _LIGHT_BLOCK_S
+
     def _affords(self) -> bool:
         """Returns whether an experiment is little beside what was done; where much of an element can be hidden it is not asked."""
         blocks_s = (_SKIPPED + _TRIED) * (self._made_s + self._gap_s)
@@ -184,14 +190,22 @@ class OverlapTuner:
             here_s, ahead_s = self._element_s(False), self._element_s(True)
             tried_s, other_s = (ahead_s, here_s) if self.ahead else (here_s, ahead_s)
             if not self._trial or tried_s > _HOPELESS * other_s:
-                self._settle(ahead=self._is_better(here_s, ahead_s))
+                self._judge(here_s, ahead_s)
         return True
+
+    def _judge(self, here_s: float, ahead_s: float) -> None:
+        """Settles, by what an element takes both ways; for a thread for cheap elements only when it has won twice."""
+        found, is_better = self._found, self._is_better(here_s, ahead_s)
+        is_first = is_better and found.ahead is not True and self._is_light() and not found.has_won
+        self._settle(ahead=is_better and not is_first)
+        if is_first:  # it may be chance, and the next experiment costs less than to keep a thread for nothing
+            found.patience_s, found.useless_at_s = _FIRST_PATIENCE_S, None
+        found.has_won = is_first
 
     def _is_better(self, here_s: float, ahead_s: float) -> bool:
         """Returns whether a thread is worth it, by what an element takes both ways."""
-        hideable_s = min(self._made_s, self._gap_s)
-        if self._is_cheap() and hideable_s < _CHEAP_BLOCK_S:
-            return here_s - ahead_s > _HIDDEN * hideable_s / self._elements
+        if self._is_light():
+            return here_s - ahead_s > _HIDDEN * min(self._made_s, self._gap_s) / self._elements
         return ahead_s < _WORTH * here_s
 
     def _element_s(self, ahead: bool) -> float:
