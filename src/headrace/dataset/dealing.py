@@ -41,7 +41,8 @@ class Dealing(DatasetMixin):
             end: what becomes of what does not fill a global batch. ``"drop"``: it is dropped. ``"pad"``: it is filled up with repeated
                 elements, of each stream its last, and a mask says which elements are real. ``"uneven"``: ranks get what there is, some
                 fewer elements than others, and some fewer batches.
-            steps: after how many steps all ranks end, where only a run could tell how many there are.
+            steps: after how many steps all ranks end, where only a run could tell how many there are. A stream that has ended before has an
+                error in each of its places, which takes its rank's batch.
             mask: the name under which ``end="pad"`` puts the mask (bool, of the batch's length) into each batch, a dict; by default a batch is
                 the pair of what it was and the mask.
             group: by whom ranks tell each other, before each step, whether they have its batch, where only a run can tell how many steps there

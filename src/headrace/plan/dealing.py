@@ -124,6 +124,7 @@ class DealtStreams(UnaryNode):
         steps: after how many global batches it ends; None is when a stream does.
         fills: whether its inputs never end, as above.
         endless: whether it never ends either, because other ranks may have real elements still.
+        lends: whether a stream that has no element goes on with another's, because what is filled in is left out again.
     """
 
     op: ClassVar[str] = "streams of the rank"
@@ -134,6 +135,7 @@ class DealtStreams(UnaryNode):
     steps: int | None
     fills: bool = False
     endless: bool = False
+    lends: bool = False
 
     @property
     def owned(self) -> range:

@@ -29,7 +29,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.plan.dealing_parts import lengths_of_streams, part_of
 from headrace.plan.dealt import dealing_of
-from headrace.plan.node import UNKNOWN_CARDINALITY, Spec, UnaryNode
+from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Spec, UnaryNode
 from headrace.ranks.telling import is_group
 from headrace.structure import flatten, unflatten
 from headrace.tensor_spec import TensorSpec
@@ -122,16 +122,17 @@ class DistributedBatch(UnaryNode):
 
     def _cardinality(self) -> int:
         """Returns how many steps every rank has, where it is known without running."""
-        if self.steps is not None:
-            return self.steps
         part = part_of(self.input, self.num_streams)
+        if self.steps is not None and (self.end == "pad" or not part.is_whole):
+            return self.steps
         if part.is_whole:
             counts, each = [part.core.cardinality()], self.global_batch_size
         else:
             counts, each = lengths_of_streams(part, self.num_streams), self.global_batch_size // self.num_streams
         if min(counts) < 0:
-            return min(counts)
-        return min(counts) // each if self.end == "drop" else -(-max(counts) // each)
+            return self.steps if self.steps is not None and min(counts) == INFINITE_CARDINALITY else min(counts)
+        count = min(counts) // each if self.end == "drop" else -(-max(counts) // each)
+        return count if self.steps is None else min(self.steps, count)
 
     def _spec(self) -> Spec:
         """Returns the spec of its input with an axis more, whose size depends on the number of ranks."""

@@ -18,7 +18,6 @@ from headrace.plan.elementwise import Map
 from headrace.plan.node import Node
 from headrace.plan.rewriting import rewrite
 from headrace.plan.sources import Range
-from headrace.plan.stateful import TakeWhile
 from headrace.ranks import Rank
 from headrace.structure import Element, flatten, unflatten
 
@@ -76,6 +75,7 @@ def _on_rank(node: DistributedBatch, rank: int, world_size: int) -> Node:
             steps=_steps(node),
             fills=fills,
             endless=fills and world_size > 1 and node.group is not None and node.only_a_run_tells,
+            lends=node.end == "uneven",
         )
         rows = rows if fills else stacked(rows, part.maps)
     tells = node.end == "pad" or (node.end == "uneven" and not part.is_whole)
@@ -90,7 +90,7 @@ def _on_rank(node: DistributedBatch, rank: int, world_size: int) -> Node:
         return batches
     if node.end == "pad":
         return Masked(input=batches, function=_Masking(node.mask), name=node.name)
-    return Masked(input=TakeWhile(input=batches, predicate=_any_real), function=_real_ones, name=node.name)
+    return Masked(input=batches, function=_real_ones, name=node.name)
 
 
 def _rows_of_numbers(node: DistributedBatch, part: Part, rank: int, world_size: int) -> Node:
@@ -171,10 +171,6 @@ class _Masking:
         if self.name in batch:
             raise TypeError(f"elements have a {self.name!r} already: give the mask another name")
         return {**batch, self.name: is_real}
-
-
-def _any_real(_: Element, is_real: np.ndarray) -> bool:
-    return bool(is_real.any())
 
 
 def _real_ones(batch: Element, is_real: np.ndarray) -> Element:

@@ -21,24 +21,20 @@ from headrace.ranks import Rank
 
 __all__ = [
     "ALL",
-    "ENDED_EARLY",
     "apart",
-    "ended_before",
+    "missing",
     "only_its_own",
     "replayed_from",
     "saved_streams",
     "step_of",
     "stream_names",
     "together",
-    "told_before",
     "turns_of",
     "woven_order",
 ]
 
 # The one position of what every rank reads whole.
 ALL: Final = "all"
-# The position of a stream that ended too early, once its error was told.
-ENDED_EARLY: Final[State] = {"ended_early": True}
 
 
 def stream_names(node: DistributedBatch, rank: Rank) -> list[str]:
@@ -132,8 +128,6 @@ def _read(state: State) -> State:
 
 def replayed_from(state: State | None) -> tuple[State | None, int]:
     """Returns from where a stream is to be read, and how many global batches of it were delivered since then."""
-    if state == ENDED_EARLY:
-        return None, 0
     if state is not None and "replay" in state:
         return state["state"], state["replay"]
     return state, 0
@@ -147,14 +141,16 @@ def saved_streams(node: DealtStreams, state: State | None) -> dict[int, State | 
     return {stream: streams.get(str(stream)) for stream in node.owned}
 
 
-def ended_before(node: DealtStreams, stream: int, rounds: int) -> HeadraceError | None:
-    """Returns the error of a stream that ended before the number of steps that was promised; None where none was.
+def missing(node: DealtStreams, stream: int, rounds: int) -> HeadraceError | None:
+    """Returns the error in the place of an element that a stream which has ended should have; None where its end is that of all.
 
-    Where a stream has no element at all, the run ends before its first batch, whatever the others have: the log says so.
+    It stands in each of its places up to the end that all ranks know, so that a rank has as many steps as any other, whatever
+    streams it has.
     """
     if node.fills:
         return FailedPreconditionError(
-            f"stream {stream} has no element at all, so that there is none to fill its part of a batch with: take fewer streams, or end='drop'",
+            f"stream {stream} has no element that could be read, so that there is none to fill its part of a batch with: give a smaller "
+            "num_streams=, or end='drop' or 'uneven'",
             stage="distributed_batch",
         )
     if node.steps is None and rounds == 0:
@@ -167,15 +163,10 @@ def ended_before(node: DealtStreams, stream: int, rounds: int) -> HeadraceError 
     if node.steps is None or rounds >= node.steps * node.each:
         return None
     return FailedPreconditionError(
-        f"stream {stream} ended after {rounds} elements, in step {rounds // node.each} of steps={node.steps}: give fewer steps, or "
+        f"stream {stream} has ended, and has no element for step {rounds // node.each} of steps={node.steps}: give fewer steps, or "
         "repeat() the dataset before distributed_batch",
         stage="distributed_batch",
     )
-
-
-def told_before(node: DealtStreams, state: State | None) -> bool:
-    """Returns whether a position lies behind the error of a stream that ended too early, which is not told again."""
-    return ENDED_EARLY in saved_streams(node, state).values()
 
 
 def woven_order(streams: int, rounds: int) -> np.ndarray:

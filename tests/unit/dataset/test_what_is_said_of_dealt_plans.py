@@ -97,7 +97,7 @@ def test_statistics_count_each_element_once_over_all_streams() -> None:
 def test_a_stream_that_ends_too_early_is_an_error_of_distributed_batch(executor: str, end: str) -> None:
     dataset = hr.Dataset.range(10).filter(lambda x: end == "drop" or x % 4 != 2)
     dealt = dataset.distributed_batch(8, num_streams=4, steps=2, end=end)
-    with pytest.raises(FailedPreconditionError, match=r"^distributed_batch: stream 2 (ended after 2|has no element)"):
+    with pytest.raises(FailedPreconditionError, match=r"^distributed_batch: stream 2 has (ended|no element)"):
         list(dealt.with_options(hr.Options(executor=executor)))
 
 

@@ -12,7 +12,7 @@ from headrace.blocks.cursor import State, input_state
 from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.plan.dealing import DealtNumbers, DealtStreams, Filling, Share, SharedFiles
-from headrace.semantics.dealing import ENDED_EARLY, ended_before, replayed_from, saved_streams, told_before
+from headrace.semantics.dealing import missing, replayed_from, saved_streams
 from headrace.semantics.run_context import OwnEnd, RunContext
 
 __all__: list[str] = []
@@ -153,10 +153,9 @@ class DealtNumbersStream(BatchByBatch):
         self.input.close()
 
 
-def states_of(node: DealtStreams, inputs: Sequence[Stream], early: int | None) -> dict[str, State]:
-    """Returns where each stream of a rank is; one may have ended too ``early``."""
-    numbered = zip(node.owned, inputs, strict=True)
-    return {str(number): ENDED_EARLY if number == early else stream.state() for number, stream in numbered}
+def states_of(node: DealtStreams, inputs: Sequence[Stream]) -> dict[str, State]:
+    """Returns where each stream of a rank is."""
+    return {str(number): stream.state() for number, stream in zip(node.owned, inputs, strict=True)}
 
 
 class FilledStreamsStream(BatchByBatch):
@@ -167,45 +166,50 @@ class FilledStreamsStream(BatchByBatch):
         self.inputs = inputs
         self.rounds = self.begun = state["rounds"] if state else 0
         self.own_end = own_end
-        self.is_over = told_before(node, state)
-        self.early: int | None = None  # the stream that ended too early
         super().__init__()
 
     def here(self) -> State:
-        return {"rounds": self.rounds, "streams": states_of(self.node, self.inputs, self.early)}
+        return {"rounds": self.rounds, "streams": states_of(self.node, self.inputs)}
 
     def next_batch(self) -> list[Given | HeadraceError]:
         node = self.node
-        if self.is_over or (node.steps is not None and self.rounds >= node.steps * node.each):
+        if node.steps is not None and self.rounds >= node.steps * node.each:
             return []
-        places: list[Given | HeadraceError] = []
+        places: list[Given | HeadraceError | None] = []
         some_are_real = False
         for _ in range(node.each):
             for number, stream in zip(node.owned, self.inputs, strict=True):
                 try:
                     places.append(stream.next())
-                except StopIteration:  # it has no element at all
-                    error = ended_before(node, number, self.rounds)
-                    assert error is not None  # of a stream that is filled
-                    self.is_over, self.early = True, number
-                    places += [error] * (node.each * len(self.inputs) - len(places))
-                    self.rounds += node.each
-                    return places
+                except StopIteration:  # it has no element that could be read
+                    places.append(None if node.lends else missing(node, number, self.rounds))
                 except HeadraceError as error:
                     places.append(error)
                     some_are_real = True
                 else:
                     some_are_real |= stream.is_real
-        if node.steps is None and not some_are_real:
+        if not some_are_real and (node.steps is None or node.lends):
             if not node.endless:
                 return []
             if self.own_end.steps is None:
                 self.own_end.steps = (self.rounds - self.begun) // node.each
         self.rounds += node.each
-        return places
+        return lent(places)
 
     def close(self) -> None:
         close_all([stream.close for stream in self.inputs])
+
+
+def lent(places: list[Given | HeadraceError | None]) -> list[Given | HeadraceError]:
+    """Puts another's element, as one that is not real, where a stream has none; a failure where all the others failed."""
+    there = [given for given in places if given is not None]
+    if len(there) == len(places):
+        return there
+    instead = next((given for given in there if not isinstance(given, HeadraceError)), there[0])
+    if not isinstance(instead, HeadraceError):
+        (element, _), origin = instead
+        instead = (element, False), origin
+    return [instead if given is None else given for given in places]
 
 
 class DealtStreamsStream:
@@ -216,41 +220,26 @@ class DealtStreamsStream:
         self.inputs = inputs
         self.rounds = state["rounds"] if state else 0
         self.turn = state.get("turn", 0) if state else 0
-        self.ended = told_before(node, state)
-        self.broken: HeadraceError | None = None
-        self.early: int | None = None  # the stream that ended too early
-        self.last_round = 0
+        self.ended = False
 
     def next(self) -> Given:
         node = self.node
-        if self.broken is not None:
-            return self.fail(self.broken)
-        is_over = node.steps is not None and self.rounds >= node.steps * node.each
-        if self.ended or is_over:
+        if self.ended or (node.steps is not None and self.rounds >= node.steps * node.each):
             raise StopIteration
-        stream = self.inputs[self.turn]
         try:
-            given = stream.next()
+            given = self.inputs[self.turn].next()
         except StopIteration:
-            self.broken = ended_before(node, node.owned[self.turn], self.rounds)
-            self.ended = self.broken is None
-            if self.broken is not None:
-                self.early = node.owned[self.turn]
-                self.last_round = self.rounds - self.rounds % node.each + node.each
-                return self.fail(self.broken)
-            raise
+            error = missing(node, node.owned[self.turn], self.rounds)
+            if error is None:
+                self.ended = True
+                raise
+            self.go_on()
+            raise error from None
         except HeadraceError:
             self.go_on()
             raise
         self.go_on()
         return given
-
-    def fail(self, error: HeadraceError) -> Given:
-        """Fails for all that is left of the batch, and ends then."""
-        if self.rounds == self.last_round:
-            raise StopIteration
-        self.go_on()
-        raise error
 
     def go_on(self) -> None:
         self.turn += 1
@@ -258,7 +247,7 @@ class DealtStreamsStream:
             self.rounds, self.turn = self.rounds + 1, 0
 
     def state(self) -> State:
-        state: State = {"rounds": self.rounds, "streams": states_of(self.node, self.inputs, self.early)}
+        state: State = {"rounds": self.rounds, "streams": states_of(self.node, self.inputs)}
         return {**state, "turn": self.turn} if self.turn else state
 
     def close(self) -> None:

@@ -34,7 +34,8 @@ class FillingStage(Stage):
             meter, (input_stage,), SavedCursor(state) if state else _FillingCursor(None, 0, input_stage.cursor)
         )
         self._tells = node.tells
-        self._last: Block | None = None
+        self.last: Block | None = None  # the last element
+        self._borrowed: Block | None = None
         self._passed = 0  # failures since then
         self._again: tuple[bool, int] | None = (state["last"] is not None, state["passed"]) if state else None
         self._ended = False
@@ -47,10 +48,9 @@ class FillingStage(Stage):
         """After how many places its input ended; None as long as nobody knows."""
         return self.given if self._ended else None
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether its input ended without any element."""
-        return self._ended and self._last is None
+    def borrow(self, element: Block) -> None:
+        """Goes on with an element of another stream, as its input ended without any."""
+        self._borrowed = element
 
     def _pull(self, limit: int) -> Item:
         if self._again is not None:
@@ -60,13 +60,13 @@ class FillingStage(Stage):
         if item is None:
             self._ended = True
             return self._filling(limit)
-        before = _FillingCursor(self._last, self._passed, item.cursor)
+        before = _FillingCursor(self.last, self._passed, item.cursor)
         if isinstance(item, Failure):
             self.given += 1
             self._passed += 1
-            return Failure(item.error, before, _FillingCursor(self._last, self._passed, item.after))
+            return Failure(item.error, before, _FillingCursor(self.last, self._passed, item.after))
         self.given += len(item)
-        self._last, self._passed = item.slice(len(item) - 1, len(item)), 0
+        self.last, self._passed = item.slice(len(item) - 1, len(item)), 0
         return Block(self._told(item.payload, is_real=True), before, item.origin)
 
     def _read_again(self, has_last: bool, passed: int) -> None:
@@ -74,18 +74,17 @@ class FillingStage(Stage):
         for _ in range(has_last + passed):
             item = self._read(self.inputs[0], 1)
             if isinstance(item, Block):
-                self._last = item
+                self.last = item
         self._passed = passed
 
     def _filling(self, limit: int) -> Item:
-        if self._last is None:
+        last = self._borrowed if self.last is None else self.last
+        if last is None:
             return None
         self.filled += limit
         again = np.zeros(limit, np.int64)
-        cursor = _FillingCursor(self._last, self._passed, None)
-        return Block(
-            self._told(self._last.payload.subset(again), is_real=False), cursor, self._last.origin.subset(again)
-        )
+        cursor = _FillingCursor(self.last, self._passed, None)
+        return Block(self._told(last.payload.subset(again), is_real=False), cursor, last.origin.subset(again))
 
     def _told(self, payload: Payload, *, is_real: bool) -> Payload:
         if not self._tells:

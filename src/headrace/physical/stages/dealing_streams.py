@@ -19,7 +19,7 @@ from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.stages.dealing_filling import FillingStage
 from headrace.plan.dealing import DealtStreams
-from headrace.semantics.dealing import ENDED_EARLY, ended_before, replayed_from, saved_streams, told_before, woven_order
+from headrace.semantics.dealing import missing, replayed_from, saved_streams, woven_order
 from headrace.semantics.run_context import OwnEnd
 
 __all__ = ["DealtStreamsStage"]
@@ -52,28 +52,23 @@ class DealtStreamsStage(Stage):
         self._own_end = own_end
         self._replayed = replays or [0] * len(inputs)
         self._replays = replays  # how many elements of each stream were delivered since the position that it begins at
-        self._broken: HeadraceError | None = None
-        self._early: int | None = None  # the place of the stream that ended too early
-        self._failing = False
         self._begun = self._rounds = state["rounds"] if state else 0
         self._turn: int = state.get("turn", 0) if state else 0
         self._ahead = [StageLookahead(stage, self._read) for stage in inputs]
-        self._ended = told_before(node, state)
+        self._ended = False
         self._pace = pace
         super().__init__(meter, inputs, self._here() if state is None else SavedCursor(state))
 
     def _here(self) -> _StreamsCursor:
-        cursors = [ahead.cursor for ahead in self._ahead]
-        if self._early is not None:
-            cursors[self._early] = SavedCursor(ENDED_EARLY)
-        return _StreamsCursor(self._node.owned, self._rounds, self._turn, tuple(cursors))
+        cursors = tuple([ahead.cursor for ahead in self._ahead])
+        return _StreamsCursor(self._node.owned, self._rounds, self._turn, cursors)
 
     def _pull(self, limit: int) -> Item:
         if self._ended:
             return None
         if self._replays:
             self._replay()
-        if self._turn == 0 and self._broken is None:
+        if self._turn == 0:
             wanted = max(1, limit // len(self._ahead))
             left = self._left()
             wanted = min(wanted, left)
@@ -92,23 +87,22 @@ class DealtStreamsStage(Stage):
     def _left(self) -> int:
         """Returns how many rounds there may be."""
         node = self._node
-        if node.steps is not None:
-            return node.steps * node.each - self._rounds
-        if not node.fills:
-            return sys.maxsize
+        most = sys.maxsize if node.steps is None else node.steps * node.each - self._rounds
+        if not node.fills or (node.steps is not None and not node.lends):
+            return most
         own_end = self._own_rounds()
         if own_end is None:
-            return sys.maxsize
+            return most
         if not node.endless:
-            return own_end - self._rounds
+            return min(most, own_end - self._rounds)
         self._own_end.steps = (own_end - self._begun) // node.each
-        return sys.maxsize
+        return most
 
     def _own_rounds(self) -> int | None:
         """Returns after how many rounds the last global batch ends that has a real element; None as long as a stream has some."""
         streams = [stage for stage in self.inputs if isinstance(stage, FillingStage)]
         ends = [stage.ended_after for stage in streams]
-        if None in ends or any(stage.is_empty for stage in streams):  # whose error comes in its place
+        if None in ends:
             return None
         last = max(0, *(end - seen for end, seen in zip(ends, self._replayed, strict=True) if end is not None))
         return self._begun + last + -last % self._node.each
@@ -157,29 +151,39 @@ class DealtStreamsStage(Stage):
     def _next(self) -> Item:
         """Returns the next element or failure: one that comes before a failure in the same round, or before the end."""
         ahead, before = self._ahead[self._turn], self._here()
-        head = None if self._broken is not None else ahead.peek(1)
-        if head is None:
-            return self._at_end(before)
-        if isinstance(head, Failure):
-            error = ahead.drop_failure().error
+        head = ahead.peek(1)
+        if head is None and self._node.lends and self._lent(ahead):
+            head = ahead.peek(1)
+        if isinstance(head, Block):
+            block = ahead.take(1)
             self._pass()
-            return Failure(error, before, self._here())
-        block = ahead.take(1)
-        self._pass()
-        return Block(block.payload, before, block.origin)
-
-    def _at_end(self, before: Cursor) -> Item:
-        """Returns what comes where a stream has ended: where it should not have, its error in all that is left of the batch."""
-        if self._broken is None:
-            self._broken = ended_before(self._node, self._node.owned[self._turn], self._rounds)
-            self._early = None if self._broken is None else self._turn
-        is_whole = self._failing and self._turn == 0 and self._rounds % self._node.each == 0
-        if self._broken is None or is_whole:
+            return Block(block.payload, before, block.origin)
+        error = self._missing() if head is None else ahead.drop_failure().error
+        if error is None:
             self._ended = True
             return None
-        self._failing = True
         self._pass()
-        return Failure(self._broken, before, self._here())
+        return Failure(error, before, self._here())
+
+    def _lent(self, ahead: StageLookahead) -> bool:
+        """Has a stream without elements go on with another's, which is left out again; returns whether there is one."""
+        for other in self._ahead:
+            other.peek(1)
+        stages = [stage for stage in self.inputs if isinstance(stage, FillingStage)]
+        last = next((stage.last for stage in stages if stage.last is not None), None)
+        if last is None:
+            return False
+        assert isinstance(ahead.stage, FillingStage)  # as all are where one lends to another
+        ahead.stage.borrow(last)
+        ahead.ended = False
+        return True
+
+    def _missing(self) -> HeadraceError | None:
+        """Returns the error in the place of an element that an ended stream should have; None where its end is that of all."""
+        # Where there is nobody to lend one, what comes next of the others failed: so does their batch, for that reason.
+        failures = (ahead.head for ahead in self._ahead[self._turn :] if isinstance(ahead.head, Failure))
+        failure = next(failures, None) if self._node.lends else None
+        return missing(self._node, self._node.owned[self._turn], self._rounds) if failure is None else failure.error
 
     def _pass(self) -> None:
         """Goes on to the next stream."""
