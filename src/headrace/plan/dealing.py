@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from headrace.frozen import frozen
+from headrace.plan.dealing_places import PlacesOfStream
 from headrace.plan.elementwise import Map
 from headrace.plan.files import Files
 from headrace.plan.grouping import Batch
@@ -18,16 +19,28 @@ __all__ = ["DealtNumbers", "DealtStreams", "Filling", "Masked", "RankBatch", "Sh
 
 @frozen(kw_only=True, eq=False)
 class Share(UnaryNode):
-    """The part of a stream of what every rank can read whole. Failures have a place, as numbers have."""
+    """The part of a stream of what every rank can read whole. Failures have a place, as numbers have.
+
+    Args:
+        num_streams: among how many streams it is dealt.
+        before: how many elements come before these, of a concatenation.
+        stream: of which stream this is; None where the run says so.
+    """
 
     op: ClassVar[str] = "part of the stream"
     num_streams: int
-    before: int = 0  # how many elements come before these, of a concatenation
+    before: int = 0
+    stream: int | None = None
+
+    def places_of(self, stream: int) -> PlacesOfStream:
+        """Returns which elements are those of a stream."""
+        return PlacesOfStream(self.num_streams, stream, self.before)
 
     def _cardinality(self) -> int:
-        """Returns that of the shortest part."""
+        """Returns that of the stream, or of the shortest."""
         count = self.input.cardinality()
-        return count if count < 0 else count // self.num_streams
+        streams = range(self.num_streams) if self.stream is None else (self.stream,)
+        return count if count < 0 else min(self.places_of(stream).count(count) for stream in streams)
 
     def parameters(self) -> dict[str, Any]:
         """Returns of how many streams."""
@@ -36,14 +49,15 @@ class Share(UnaryNode):
 
 @frozen(kw_only=True, eq=False)
 class SharedFiles(Files):
-    """The files of a stream: every n-th."""
+    """The files of a stream."""
 
     num_streams: int
 
     def of_stream(self, stream: int) -> Files:
         """Returns the files of one stream."""
+        places = PlacesOfStream(self.num_streams, stream)
         return Files(
-            paths=self.paths[stream :: self.num_streams],
+            paths=tuple([self.paths[place] for place in places.among(0, places.count(len(self.paths)))]),
             format=self.format,
             on_error=self.on_error,
             name=self.name,

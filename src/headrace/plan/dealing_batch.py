@@ -1,17 +1,17 @@
 """The plan node of ``distributed_batch``, and how a plan is dealt to ranks.
 
 What a global batch holds must not depend on how many ranks there are, so it is not ranks that a plan is dealt to, but streams,
-whose number is fixed. Stream s has every S-th element from s on, and no operation crosses streams. A global batch takes as
-many elements of each stream, one of each in turn; rank r of N has the streams whose number leaves r when divided by N, and so
-the rows ``[r::N]`` of every global batch.
+whose number is fixed. Each stream has one of every S elements, and no operation crosses streams. A global batch takes as many
+elements of each stream, one of each in turn; rank r of N has the streams whose number leaves r when divided by N, and so the
+rows ``[r::N]`` of every global batch.
 
 A plan is gone through from its sources on, and each part of it is one of two things:
 
 - *whole*: each rank can read all of it in order, or knows the order as numbers. Sources that are read by number, and what only
   moves numbers; functions of one element to one wait until after the dealing, as they need no other element.
 - *per stream*: what keeps fewer or other elements than it reads (filter, mixtures, pack, batches, datasets inside). Below the
-  first such operation the plan is dealt: each stream goes through a plan of its own from there on, with the stream's number in
-  the path of its randomness.
+  first such operation the plan is dealt (``dealing_places``): each stream goes through a plan of its own from there on, with the
+  stream's number in the path of its randomness.
 
 What means the place of an element in the whole (take, skip, enumerate, zip, unique, scan, a cache) is exact where the plan is
 whole, and refused behind what runs per stream.

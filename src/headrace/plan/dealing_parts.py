@@ -229,11 +229,6 @@ def lengths_of_streams(part: Part, streams: int) -> list[int]:
         return [plan.cardinality()]
 
     def of(stream: int) -> Callable[[Node], Node]:
-        def shard(node: Node) -> Node:
-            if not isinstance(node, Share):
-                return node
-            return Shard(input=node.input, num_shards=streams, index=(stream - node.before) % streams)
-
-        return shard
+        return lambda node: dataclasses.replace(node, stream=stream) if isinstance(node, Share) else node
 
     return [rewrite(plan, of(stream)).cardinality() for stream in range(streams)]

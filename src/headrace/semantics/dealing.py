@@ -14,7 +14,6 @@ import numpy as np
 from headrace.blocks.cursor import State
 from headrace.blocks.deep_states import in_pieces, is_deep, whole
 from headrace.errors import FailedPreconditionError, HeadraceError, InvalidArgumentError
-from headrace.log import LOG
 from headrace.plan.dealing import DealtStreams
 from headrace.plan.dealing_batch import DistributedBatch
 from headrace.ranks import Rank
@@ -153,18 +152,27 @@ def missing(node: DealtStreams, stream: int, rounds: int) -> HeadraceError | Non
             "num_streams=, or end='drop' or 'uneven'",
             stage="distributed_batch",
         )
-    if node.steps is None and rounds == 0:
-        LOG.warning(
-            "distributed_batch: stream %d of %d has no element, so no global batch is whole and none comes: shuffle the dataset before "
-            "what leaves elements out, as what repeats every few elements may all fall into some streams; or give a smaller num_streams=",
-            stream,
-            node.num_streams,
-        )
-    if node.steps is None or rounds >= node.steps * node.each:
-        return None
+    if node.steps is None:
+        return _no_batch(node, stream, rounds)
     return FailedPreconditionError(
         f"stream {stream} has ended, and has no element for step {rounds // node.each} of steps={node.steps}: give fewer steps, or "
         "repeat() the dataset before distributed_batch",
+        stage="distributed_batch",
+    )
+
+
+def _no_batch(node: DealtStreams, stream: int, rounds: int) -> HeadraceError | None:
+    """Returns the error in the first step of a job that has none because a stream is short; None where that was passed.
+
+    Of one stream alone it is no error: then the dataset has no batch.
+    """
+    if rounds >= node.each or node.num_streams == 1:
+        return None
+    has = f"{rounds} element{'s' * (rounds > 1)}, of which a global batch takes {node.each}" if rounds else "no element"
+    return FailedPreconditionError(
+        f"stream {stream} of {node.num_streams} has {has}, so that no global batch is whole and none comes: give a smaller num_streams=, "
+        "or end='pad' or 'uneven', or repeat() the dataset before distributed_batch; or shuffle what is read by number before a filter, as "
+        "all that it keeps may lie in few streams",
         stage="distributed_batch",
     )
 

@@ -10,7 +10,7 @@ import pytest
 
 import headrace as hr
 from headrace import log
-from headrace.errors import FailedPreconditionError, InvalidArgumentError
+from headrace.errors import InvalidArgumentError
 
 
 @pytest.fixture(autouse=True)
@@ -92,15 +92,6 @@ def test_statistics_count_each_element_once_over_all_streams() -> None:
     assert counts["distributed_batch"] == 3
 
 
-@pytest.mark.parametrize("executor", ["thread", "inline"])
-@pytest.mark.parametrize("end", ["drop", "pad"])
-def test_a_stream_that_ends_too_early_is_an_error_of_distributed_batch(executor: str, end: str) -> None:
-    dataset = hr.Dataset.range(10).filter(lambda x: end == "drop" or x % 4 != 2)
-    dealt = dataset.distributed_batch(8, num_streams=4, steps=2, end=end)
-    with pytest.raises(FailedPreconditionError, match=r"^distributed_batch: stream 2 has (ended|no element)"):
-        list(dealt.with_options(hr.Options(executor=executor)))
-
-
 def test_a_generator_that_every_rank_reads_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     (message,) = said_of(as_rank(generated().map(plus_one).distributed_batch(8)), caplog)
     assert message.startswith("from_generator 'rows' (")
@@ -143,12 +134,3 @@ def test_all_ranks_save_one_fingerprint() -> None:
         for rank in range(size)
     }
     assert len(of) == 1
-
-
-@pytest.mark.parametrize("executor", ["inline", "thread"])
-def test_a_stream_without_elements_by_which_nothing_comes_is_told_in_the_log(
-    executor: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    even = hr.Dataset.range(100).filter(lambda x: x % 2 == 0).repeat().distributed_batch(4)
-    assert list(even.with_options(hr.Options(executor=executor))) == []
-    assert "stream 1 of 4 has no element" in caplog.text

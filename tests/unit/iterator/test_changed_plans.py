@@ -219,11 +219,11 @@ def test_batches_of_another_size_are_refused_within_one() -> None:
 
 
 def test_another_global_batch_waits_for_ranks_that_read_steps_again() -> None:
-    states = [stopped(dealt(2, rank, 2, steps=16), 12 - rank) for rank in range(2)]
+    states = [stopped(dealt(2, rank, 2, steps=14), 12 - rank) for rank in range(2)]
     merged = hr.merge_states(states, align=True)
     assert any("replay" in stream for stream in merged["streams"].values())
     assert "later state" in refusal(dealt(4, steps=8), merged, "batch_size")
-    assert len(going_on(dealt(2, steps=16), merged)) == 5
+    assert len(going_on(dealt(2, steps=14), merged)) == 3
 
 
 # ----------------------------------------------------------------------- grown

@@ -12,6 +12,7 @@ from headrace.blocks.cursor import State, input_state
 from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.plan.dealing import DealtNumbers, DealtStreams, Filling, Share, SharedFiles
+from headrace.plan.dealing_places import PlacesOfStream
 from headrace.semantics.dealing import missing, replayed_from, saved_streams
 from headrace.semantics.run_context import OwnEnd, RunContext
 
@@ -19,16 +20,16 @@ __all__: list[str] = []
 
 
 class ShareStream(Unary):
-    """Every n-th place; a failure has one."""
+    """The places of a stream; a failure has one."""
 
-    def __init__(self, streams: int, first: int, input_stream: Stream, state: State | None) -> None:
+    def __init__(self, places: PlacesOfStream, input_stream: Stream, state: State | None) -> None:
         super().__init__(input_stream)
-        self.streams, self.first = streams, first
+        self.places = places
         self.seen = state["seen"] if state else 0
 
     def next(self) -> Given:
         while True:
-            is_mine = self.seen % self.streams == self.first
+            is_mine = self.places.at(self.places.count(self.seen)) == self.seen
             try:
                 given = self.input.next()
             except HeadraceError:
@@ -263,7 +264,7 @@ def _filling(node: Filling, state: State | None, context: RunContext) -> Stream:
 def _share(node: Share, state: State | None, context: RunContext) -> Stream:
     assert context.stream is not None  # only streams have a part
     upstream = stream_of(node.input, input_state(state), context.of_all_streams())
-    return ShareStream(node.num_streams, (context.stream - node.before) % node.num_streams, upstream, state)
+    return ShareStream(node.places_of(context.stream), upstream, state)
 
 
 @stream_of.register

@@ -6,7 +6,7 @@ from typing import Final
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, JoinedCursor, State, input_state
-from headrace.blocks.origin import Indices, Origin, subset
+from headrace.blocks.origin import Indices, Origin, as_array
 from headrace.blocks.payload import Payload
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
@@ -16,6 +16,7 @@ from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.dealing_filling import FillingStage
 from headrace.physical.stages.files import files_stage
 from headrace.plan.dealing import DealtNumbers, Share, SharedFiles
+from headrace.plan.dealing_places import PlacesOfStream
 
 __all__ = ["DealtNumbersStage", "ShareStage"]
 
@@ -25,12 +26,13 @@ _DROPPED_AT_ONCE: Final = 1 << 10
 
 
 class ShareStage(Stage):
-    """Every n-th place, from that of a stream on; a failure has one."""
+    """The places of a stream; a failure has one."""
 
-    def __init__(self, streams: int, first: int, input_stage: Stage, meter: Meter, state: State | None) -> None:
+    def __init__(self, places: PlacesOfStream, input_stage: Stage, meter: Meter, state: State | None) -> None:
         self._seen: int = state["seen"] if state else 0
-        super().__init__(meter, (input_stage,), _ShareCursor(self._seen, input_stage.cursor, range(0)))
-        self._streams, self._first = streams, first
+        self._taken = places.count(self._seen)
+        super().__init__(meter, (input_stage,), _ShareCursor(places, self._seen, self._taken, input_stage.cursor, 0))
+        self._places = places
         self.by_index = input_stage.by_index
 
     def _pull(self, limit: int) -> Item:
@@ -38,23 +40,21 @@ class ShareStage(Stage):
             item = self._read(self.inputs[0], self._wanted(limit))
             if item is None:
                 return None
-            first = (self._first - self._seen) % self._streams
-            before = self._seen
-            if isinstance(item, Failure):
-                self._seen += 1
-                if first == 0:
-                    after = _ShareCursor(self._seen, item.after, range(0))
-                    return Failure(item.error, _ShareCursor(before, item.cursor, range(0)), after)
+            seen, taken = self._seen, self._taken
+            length = len(item) if isinstance(item, Block) else 1
+            self._seen += length
+            self._taken = self._places.count(self._seen)
+            if self._taken == taken:
                 continue
-            mine = range(first, len(item), self._streams)
-            self._seen += len(item)
-            if mine:
-                cursor = _ShareCursor(before, item.cursor, mine, len(item))
-                return Block(item.payload.subset(mine), cursor, item.origin.subset(mine))
+            cursor = _ShareCursor(self._places, seen, taken, item.cursor, length)
+            if isinstance(item, Failure):
+                return Failure(item.error, cursor, _ShareCursor(self._places, self._seen, self._taken, item.after, 0))
+            mine = self._places.among(taken, self._taken - taken) - seen
+            return Block(item.payload.subset(mine), cursor, item.origin.subset(mine))
 
     def _wanted(self, limit: int) -> int:
         """Returns how many places to read for so many of its own."""
-        places = limit * self._streams
+        places = limit * self._places.streams
         if self.by_index:
             return places
         return min(places, _NUMBERS_AT_ONCE if self.inputs[0].is_numbers else max(limit, _DROPPED_AT_ONCE))
@@ -65,53 +65,56 @@ class NumberedShareStage(Stage):
 
     is_numbers = True
 
-    def __init__(self, streams: int, first: int, input_stage: Stage, meter: Meter, state: State | None) -> None:
+    def __init__(self, places: PlacesOfStream, input_stage: Stage, meter: Meter, state: State | None) -> None:
         assert input_stage.numbered is not None  # as the caller has looked
         seen: int = state["seen"] if state else 0
-        super().__init__(meter, (input_stage,), _ShareCursor(seen, input_stage.cursor, range(0)))
-        self._own = range(first, input_stage.numbered, streams)
-        self._taken = len(range(first, seen, streams))
+        self._taken = places.count(seen)
+        super().__init__(meter, (input_stage,), _ShareCursor(places, seen, self._taken, input_stage.cursor, 0))
+        self._places = places
         self.by_index = input_stage.by_index
-        self.numbered = len(self._own)
+        self.numbered = places.count(input_stage.numbered)
 
     def _is_spent(self) -> bool:
-        return self._taken == len(self._own)
+        return self._taken == self.numbered
 
     def _pull(self, limit: int) -> Item:
-        numbers = self._own[self._taken : self._taken + min(limit, _NUMBERS_AT_ONCE)]
-        if not numbers:
+        assert self.numbered is not None  # as above
+        count = min(limit, _NUMBERS_AT_ONCE, self.numbered - self._taken)
+        if not count:
             return None
-        payload, origin = self.inputs[0].at(numbers)
+        payload, origin = self.inputs[0].at(self._places.among(self._taken, count))
         cursor = self.cursor_at(self._taken)
-        self._taken += len(numbers)
+        self._taken += count
         return Block(payload, cursor, origin)
 
     def _at(self, numbers: Indices) -> tuple[Payload, Origin]:
-        return self.inputs[0].at(subset(self._own, numbers))
+        return self.inputs[0].at(self._places.of(as_array(numbers)))
 
     def cursor_at(self, number: int) -> Cursor:
         """Returns the position before the element with this number."""
-        own, total = self._own, self.inputs[0].numbered
+        total = self.inputs[0].numbered
         assert total is not None  # as above
-        place = min(own.start + number * own.step, total)
-        return _ShareCursor(place, self.inputs[0].cursor_at(place), range(0, total - place, own.step), total - place)
+        place = min(self._places.at(number), total)
+        return _ShareCursor(self._places, place, number, self.inputs[0].cursor_at(place), total - place)
 
 
 @frozen
 class _ShareCursor:
-    """How many places were seen, and the offsets in the input's block at which the stream's own stand."""
+    """How many places were seen, how many of them were the stream's own, and how many the input's block has."""
 
+    places: PlacesOfStream
     seen: int
+    taken: int
     input: Cursor
-    offsets: range
-    length: int = 0
+    length: int
     count: int = 0
 
     def advance(self, count: int) -> _ShareCursor:
-        return _ShareCursor(self.seen, self.input, self.offsets, self.length, self.count + count)
+        return _ShareCursor(self.places, self.seen, self.taken, self.input, self.length, self.count + count)
 
     def state(self) -> State:
-        offset = self.offsets[self.count] if self.count < len(self.offsets) else self.length
+        """Returns the position before the next place of its own, in the block or behind it."""
+        offset = min(self.places.at(self.taken + self.count) - self.seen, self.length)
         return {"seen": self.seen + offset, "input": self.input.advance(offset).state()}
 
 
@@ -224,9 +227,8 @@ class _NumbersCursor:
 def _share(node: Share, state: State | None, context: StageContext) -> Stage:
     assert context.stream is not None  # only streams have a part
     upstream = lower(node.input, input_state(state), context.of_all_streams())
-    first = (context.stream - node.before) % node.num_streams
     stage = ShareStage if upstream.numbered is None else NumberedShareStage
-    return stage(node.num_streams, first, upstream, context.meter(node), state)
+    return stage(node.places_of(context.stream), upstream, context.meter(node), state)
 
 
 @lower.register
