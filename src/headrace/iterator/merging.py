@@ -144,7 +144,11 @@ def _streams_at(state: Mapping[str, Any], place: _Place, number: int, *, align: 
 
 
 def _replayed(position: Any, steps: int) -> Any:
-    return {"replay": steps, "state": position} if steps else position
+    if not steps:
+        return position
+    if isinstance(position, dict) and "replay" in position:  # the rank itself went on from ranks that were steps apart
+        return {**position, "replay": position["replay"] + steps}
+    return {"replay": steps, "state": position}
 
 
 def _caches_of(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

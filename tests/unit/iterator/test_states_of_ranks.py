@@ -127,6 +127,22 @@ def test_ranks_some_steps_apart_go_on_from_the_lowest() -> None:
     assert batches(after) == whole[1:]
 
 
+def test_ranks_that_went_on_from_others_some_steps_apart_may_be_some_steps_apart_again() -> None:
+    whole = batches(of_ranks(dealt(), 1))
+    ranks = of_ranks(dealt(), 2)
+    batches(ranks, 1)
+    batches(ranks[1:], 2)
+    for number in (4, 2, 1):
+        state = merged(ranks, align=True)
+        ranks = of_ranks(dealt(), number)
+        for iterator in ranks:
+            iterator.load_state_dict(state)
+        if number > 1:
+            batches(ranks, 1)  # few, so that the others go back to where their streams read some again
+            batches(ranks[1:], 2)
+    assert batches(ranks) == whole[3:]
+
+
 def test_ranks_in_different_turns_of_a_repeat_are_told_apart() -> None:
     def build() -> hr.Dataset:
         return dealt(3).repeat(9)
