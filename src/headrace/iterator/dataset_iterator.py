@@ -18,10 +18,9 @@ import operator
 import sys
 import threading
 import weakref
-from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, SavedCursor
@@ -30,6 +29,7 @@ from headrace.errors import FailedPreconditionError, HeadraceError, InternalErro
 from headrace.iterator.joint_end import JointEnd, joint_end_of
 from headrace.iterator.phases import BEGIN, END, ENDED, LOAD, LOSE, LOST, NEW, NEXT, RUNNING
 from headrace.iterator.saved_state import Earlier, RunStart
+from headrace.iterator.steps_back import StepsBack
 from headrace.observe.meter import IteratorStats
 from headrace.observe.stalls import Stall
 from headrace.physical.run_policy import USUAL, RunPolicy
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
     from headrace.plan.fingerprint import Fingerprint
 
 __all__ = ["DatasetIterator"]
-
-# How far back a rank's state reaches, for ranks that were stopped at different steps.
-_STEPS_BACK: Final = 8
 
 
 def _refused(error: HeadraceError) -> dict[str, Any]:
@@ -99,10 +96,9 @@ class DatasetIterator:
         self._cursor: Cursor | None = None  # before the first element of the block, or after the last failure
         self._delivered_before = 0  # elements before the block
         self._pace = policy.pace()
-        # Where it stood before the latest blocks, for ranks that were stopped at different steps.
-        self._earlier: deque[tuple[Cursor | None, int, int]] | None = (
-            deque(maxlen=_STEPS_BACK) if dealing_of(plan) is not None else None
-        )
+        # The one cursor of executor="inline" knows the present alone.
+        is_noted = dealing_of(plan) is not None and self._options.executor != "inline"
+        self._earlier = StepsBack() if is_noted else None
 
     # ------------------------------------------------------------- delivering
 
@@ -218,7 +214,7 @@ class DatasetIterator:
     def _note_earlier(self) -> None:
         """Notes where the block began that has been delivered, in a plan that is dealt to ranks."""
         if self._earlier is not None:
-            self._earlier.append((self._cursor, self._delivered_before, self._block_length))
+            self._earlier.note(self._cursor, self._delivered_before, self._block_length)
 
     def _running(self) -> Run:
         if self._run is None:
@@ -265,9 +261,9 @@ class DatasetIterator:
         """
         delivered = self._block_length - operator.length_hint(self._rows)
         count = self._start.delivered + self._delivered_before + delivered
-        bookmark = functools.partial(
-            self._state_at, self._start, self._cursor, delivered, count, self._some_steps_before(delivered)
-        )
+        back = self._earlier
+        earlier = None if back is None else back.before(self._cursor, self._delivered_before, delivered)
+        bookmark = functools.partial(self._state_at, self._start, self._cursor, delivered, count, earlier)
         if self._options.executor == "inline":  # its one cursor is always where the stream is now
             try:
                 state = bookmark()
@@ -276,17 +272,6 @@ class DatasetIterator:
                 return functools.partial(_refused, error)
             return lambda: state
         return bookmark
-
-    def _some_steps_before(self, delivered: int) -> Earlier | None:
-        """Returns a position some steps before the present one, in a plan that is dealt to ranks."""
-        if self._earlier is None or self._options.executor == "inline":  # whose cursor knows the present alone
-            return None
-        count = max(0, self._delivered_before + delivered - _STEPS_BACK)
-        for cursor, before, length in [*self._earlier, (self._cursor, self._delivered_before, delivered)]:
-            if before + length >= count:
-                steps = max(0, count - before)
-                return cursor, steps
-        return None
 
     def _state_at(
         self, start: RunStart, cursor: Cursor | None, delivered: int, count: int, earlier: Earlier | None

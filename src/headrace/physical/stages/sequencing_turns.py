@@ -46,34 +46,33 @@ class _TurnCursor:
         return {self.key: self.turn, "empty": self.empty, "input": self.input.state()}
 
 
-class _TurnsStage(Stage):
-    """One input after the other, each built when its turn comes.
+@frozen
+class _Turns:
+    """What comes one after the other.
 
-    Args:
+    Attributes:
         count: how many turns there are; None leaves that to the stage.
         build: makes the stage of a turn, where the state says.
         current: that of the first turn, or of the one that the state says.
-        meter: its counters.
-        state: where it stood.
-        clock: that of the run.
     """
+
+    count: int | None
+    build: Callable[[int, State | None], Stage]
+    current: Stage
+
+
+class _TurnsStage(Stage):
+    """One input after the other, each built when its turn comes."""
 
     key: str
 
-    def __init__(
-        self,
-        count: int | None,
-        build: Callable[[int, State | None], Stage],
-        current: Stage,
-        meter: Meter,
-        state: State | None,
-        clock: Clock,
-    ) -> None:
-        self._count = count
+    def __init__(self, turns: _Turns, meter: Meter, state: State | None, clock: Clock) -> None:
+        current = turns.current
+        self._count = turns.count
         self._turn: int = state[self.key] if state else 0
         self._empty: bool = state["empty"] if state else True
         super().__init__(meter, (current,), _TurnCursor(self.key, self._turn, self._empty, current.cursor))
-        self._build = build
+        self._build = turns.build
         self._now_s = clock.now_s
         self._held: Failure | None = None  # comes after what was read before it
         self._turn_s = 0.0  # how long reading this turn took
@@ -156,16 +155,14 @@ class RepeatStage(_TurnsStage):
 
     def __init__(
         self,
-        count: int | None,
-        build: Callable[[int, State | None], Stage],
-        current: Stage,
+        turns: _Turns,
         meter: Meter,
         state: State | None,
         clock: Clock,
         *,
         at_once: Callable[[int], Pieces | Stage | None],
     ) -> None:
-        super().__init__(count, build, current, meter, state, clock)
+        super().__init__(turns, meter, state, clock)
         self._at_once = at_once
 
     def _has_next_turn(self) -> bool:
@@ -202,7 +199,8 @@ def _concatenate(node: Concatenate, state: State | None, context: StageContext) 
         return lower(node.inputs[part], saved, context.for_input(node.inputs, part))
 
     current = build(state["part"], state["input"]) if state else build(0, None)
-    return ConcatenateStage(len(node.inputs), build, current, context.meter(node), state, context.policy.clock)
+    turns = _Turns(len(node.inputs), build, current)
+    return ConcatenateStage(turns, context.meter(node), state, context.policy.clock)
 
 
 @lower.register
@@ -219,9 +217,7 @@ def _repeat(node: Repeat, state: State | None, context: StageContext) -> Stage:
     current = build(state["turn"], state["input"]) if state else build(0, None)
     small = SmallPlans(context)
     return RepeatStage(
-        node.count,
-        build,
-        current,
+        _Turns(node.count, build, current),
         context.meter(node),
         state,
         context.policy.clock,
