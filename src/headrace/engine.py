@@ -32,7 +32,7 @@ from headrace.physical.workers.gates import Gates, bounds_of
 from headrace.plan.buffering import Prefetch, WithOptions
 from headrace.plan.by_number import numbers_first
 from headrace.plan.combining import Zip
-from headrace.plan.dealt import dealing_of
+from headrace.plan.dealt import rank_of_run
 from headrace.plan.depth import make_room
 from headrace.plan.elementwise import Enumerate
 from headrace.plan.grouping import Batch, Unbatch
@@ -51,11 +51,10 @@ __all__ = ["Run", "may_hang", "physical_plan"]
 
 def physical_plan(plan: Node, options: Options, policy: RunPolicy = USUAL) -> Node:
     """Returns the plan as it will run."""
-    if dealing_of(plan) is not None:
+    if (rank := rank_of_run(plan, options)) is not None:
         from headrace.plan.dealing_ranks import dealt  # what few plans need
-        from headrace.ranks import current
 
-        plan = dealt(plan, current(options.rank, options.world_size))
+        plan = dealt(plan, rank)
     plan = numbers_first(plan)
     return plan if options.optimize is False or options.executor == "inline" else optimized(plan, policy.rules)
 
@@ -177,6 +176,7 @@ class Run:
         self._inline = options.executor == "inline"
         self._root: Stage | None = None
         self._budget = _budget(running, options, feeds=feeds, policy=policy)
+        rank = rank_of_run(plan, options)
         self._context = StageContext(
             seeds=seeds,
             meters=self._meters,
@@ -184,11 +184,12 @@ class Run:
             budget=self._budget,
             policy=policy,
             deterministic=options.deterministic is not False,
-            replayed=dealing_of(plan) is not None,  # ranks agree on the place of each element
+            replayed=rank is not None,  # ranks agree on the place of each element
             epoch=(epoch,),
             max_failures=options.max_failures,
             fillings=fillings or Fillings(),
             options=options,
+            rank=None if rank is None else rank.rank,
         )
         _open_runs.add(self)
 

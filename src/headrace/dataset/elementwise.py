@@ -94,7 +94,8 @@ class Elementwise(DatasetMixin):
         """Replaces each element by what a function returns for it and random numbers of its own.
 
         The numbers depend only on the seed, the epoch, and the element's index. So an augmentation is the same with any
-        number of workers, any executor, and after a resume. The next epoch has others.
+        number of workers, any executor, and after a resume. The next epoch has others. In front of ``distributed_batch`` it is
+        also the same on any number of ranks; behind it each rank draws numbers of its own for its batches.
 
         Args:
             map_func: called with a ``numpy.random.Generator`` and the element, a tuple unpacked.

@@ -9,8 +9,10 @@ from headrace.plan.node import Node
 
 if TYPE_CHECKING:
     from headrace.plan.dealing_batch import DistributedBatch
+    from headrace.plan.options import Options
+    from headrace.ranks import Rank
 
-__all__ = ["dealing_of"]
+__all__ = ["dealing_of", "rank_of_run"]
 
 
 @fact
@@ -21,3 +23,12 @@ def _dealing_of(node: Node, inputs: list[Node | None]) -> Node | None:
 def dealing_of(plan: Node) -> DistributedBatch | None:
     """Returns the operation of a plan that deals it to ranks; None where there is none."""
     return cast("DistributedBatch | None", _dealing_of(plan))
+
+
+def rank_of_run(plan: Node, options: Options) -> Rank | None:
+    """Returns which rank runs a plan that is dealt to ranks; None of any other."""
+    if dealing_of(plan) is None:
+        return None
+    from headrace.ranks import current  # what few plans need
+
+    return current(options.rank, options.world_size)

@@ -82,7 +82,7 @@ class _Drawing:
 
 def drawing_map(node: RandomMap, numbered: Enumerate, context: RunContext) -> Map:
     """Makes the map over numbered elements that a random_map is, in this epoch."""
-    drawing = _Drawing(node.function, context.key(node))
+    drawing = _Drawing(node.function, context.key(node, of_rank=True))
     return _DrawingMap(input=numbered, function=drawing, name=node.name)
 
 

@@ -125,6 +125,7 @@ class RunContext:
         fillings: what each cache gives in this run.
         options: of the whole plan, which hold for the plans that functions make too.
         stream: the stream of a dealt plan that this is; None in front of the dealing and behind it.
+        rank: the rank that runs a dealt plan; None in a stream of it, and in all that is the same for all ranks.
         own_end: where a rank ends by itself, in a job whose ranks end together.
     """
 
@@ -139,11 +140,12 @@ class RunContext:
     fillings: Fillings = dataclasses.field(default_factory=Fillings)
     options: Options = dataclasses.field(default_factory=Options)
     stream: int | None = None
+    rank: int | None = None
     own_end: OwnEnd = dataclasses.field(default_factory=OwnEnd)
 
     def for_stream(self, stream: int) -> Self:
         """Returns the context of one stream of a plan that is dealt to ranks: what is random there is its own."""
-        return dataclasses.replace(self, stream=stream)
+        return dataclasses.replace(self, stream=stream, rank=None)
 
     def of_all_streams(self) -> Self:
         """Returns the context of what all streams read alike."""
@@ -175,6 +177,7 @@ class RunContext:
             seeds=self.seeds.filling(node, filled),
             fillings=self.fillings.above(node, filled),
             stream=None,  # streams that read the same cache read the same
+            rank=None,  # and so do ranks
         )
 
     def pin(self, node: Cache, state: State | None) -> Pin:
@@ -207,11 +210,18 @@ class RunContext:
         """Returns the counters of a node."""
         return self.meters.of(node, self.within)
 
-    def key(self, drawing: Node, *, each_epoch: bool = True) -> Key:
-        """Returns the random stream of one operation in this epoch, or in all of them."""
+    def key(self, drawing: Node, *, each_epoch: bool = True, of_rank: bool = False) -> Key:
+        """Returns the random stream of one operation in this epoch, or in all of them.
+
+        Args:
+            drawing: the operation.
+            each_epoch: whether each epoch has another.
+            of_rank: whether each rank has another, for its batches; of none but this is an order, which ranks must have alike.
+        """
         seed = self.seeds.seed_of(drawing)
         path = self.epoch if each_epoch else ()
-        return Key(seed if self.stream is None else derived_seed(seed, self.stream), path)
+        own = self.rank if of_rank and self.rank is not None else self.stream  # a rank's is that of its first stream
+        return Key(seed if own is None else derived_seed(seed, own), path)
 
     def expect_one_order(self, drawing: Node) -> None:
         """Warns where the node draws which elements come, or in what order, and other processes of a shard draw others."""
