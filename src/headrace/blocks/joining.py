@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from headrace.blocks.batch_buffer import BatchBufferView
 from headrace.blocks.columns import Columns, is_alike
 from headrace.blocks.origin import as_array
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
+from headrace.blocks.unmade import Unmade
 from headrace.structure import TreeDef, may_refuse, unflatten
 
 __all__ = ["has_same_order", "has_same_structure", "join", "woven"]
@@ -22,6 +24,8 @@ def join(payloads: Sequence[Payload]) -> Payload:
     first = payloads[0]
     if isinstance(first, Indexed) and all(isinstance(p, Indexed) and p.source is first.source for p in payloads):
         return Indexed(first.source, np.concatenate([as_array(p.indices) for p in payloads]))  # type: ignore[attr-defined]
+    if isinstance(first, Unmade) and (unmade := _joined_unmade(first, payloads)) is not None:
+        return unmade
     if isinstance(first, BatchBufferView) and (whole := _joined_views(first, payloads)) is not None:
         return whole
     if isinstance(first, Zipped) and all(
@@ -55,14 +59,16 @@ def has_same_order(one: TreeDef, two: TreeDef) -> bool:
 
 def _is_columnar(payload: Payload) -> bool:
     """Returns whether the elements are in columns, or come in some that give back what they are."""
-    return isinstance(payload, Columns) or (isinstance(payload, Indexed) and payload.source.is_columnar)
+    return isinstance(payload, (Columns, Unmade)) or (isinstance(payload, Indexed) and payload.source.is_columnar)
 
 
 def _as_columns(payload: Payload) -> Columns:
     """Returns them in columns; what is read by index is read-only, as it is one by one."""
     columns = payload.columns()
     return (
-        columns if columns is payload else Columns(columns.treedef, columns.arrays, locked=[True] * len(columns.arrays))
+        columns
+        if not isinstance(payload, Indexed)
+        else Columns(columns.treedef, columns.arrays, locked=[True] * len(columns.arrays))
     )
 
 
@@ -74,6 +80,16 @@ def _joined_views(first: BatchBufferView, payloads: Sequence[Payload]) -> BatchB
             return None
         stop = payload.stop
     return BatchBufferView(first.buffer, first.start, stop)
+
+
+def _joined_unmade(first: Unmade, payloads: Sequence[Payload]) -> Unmade | None:
+    """Returns all as what is made later, if all are and would be made alike."""
+    parts: list[Any] = []
+    for payload in payloads:
+        if not isinstance(payload, Unmade) or payload.is_made or payload.maker.key != first.maker.key:
+            return None
+        parts += payload.parts
+    return Unmade(first.maker, parts)
 
 
 def _joined_columns(first: Columns, payloads: Sequence[Columns]) -> Columns:

@@ -43,6 +43,8 @@ class Stage:
     first_elements = 1
     # How many elements it holds ready: asking for this many costs neither work nor memory.
     ready_elements = 0
+    # True where its reader sets it, as it can do with elements that are made when somebody looks (``blocks.unmade``).
+    may_wait = False
     # How many elements there are in all, where it gives any of them by its number, wherever it stands, and none of them fails.
     numbered: int | None = None
 

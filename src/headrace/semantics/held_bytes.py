@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import mmap
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -41,6 +42,9 @@ class HeldBytes:
         most_bytes: how much must be held before that is an error: the budget itself where it was stated, else all that the
             process may take.
         present: the ids of the arrays that are there anyway.
+
+    Attributes:
+        held_bytes: how much is held that cannot be less.
     """
 
     def __init__(
@@ -50,11 +54,9 @@ class HeldBytes:
         self.most_bytes: Final = total_bytes if most_bytes is None else most_bytes
         self._present = present
         self._holdings: tuple[Holding, ...] = ()  # another tuple for each change: it is read in all threads
-
-    @property
-    def held_bytes(self) -> int:
-        """How much is held that cannot be less."""
-        return sum(holding.nbytes for holding in self._holdings)
+        # Kept, and not summed when somebody asks: a dealt plan has a holding for each stream, and each asks for every block.
+        self.held_bytes = 0
+        self._lock = threading.Lock()
 
     def holding(self, stage: str, remedy: str) -> Holding:
         """Makes a holding for a stage that must hold elements.
@@ -66,6 +68,12 @@ class HeldBytes:
         holding = Holding(self, stage, remedy)
         self._holdings = (*self._holdings, holding)
         return holding
+
+    def count(self, holding: Holding, nbytes: int) -> None:
+        """Takes in how much a stage holds now."""
+        with self._lock:
+            self.held_bytes += nbytes - holding.nbytes
+            holding.nbytes = nbytes
 
     def let_go(self, holding: Holding) -> None:
         """Forgets a stage that is no more."""
@@ -168,11 +176,11 @@ class Holding:
         """
         budget = self._budget
         self._count = count
-        self.nbytes = int(nbytes * self._scale)
+        budget.count(self, int(nbytes * self._scale))
         if count <= 1 or budget.held_bytes <= budget.total_bytes or nbytes < self._looked_at * _AGAIN_AT:
             return
         self._looked_at = nbytes
-        self.nbytes = budget.exact_bytes(elements())
+        budget.count(self, budget.exact_bytes(elements()))
         self._scale = self.nbytes / max(1, nbytes)
         if budget.held_bytes > budget.total_bytes:
             says = needs or (lambda held: f"the {count:,} elements that it holds so far have {in_words(held)}")
@@ -192,7 +200,7 @@ class Holding:
 
     def release(self) -> None:
         """Holds nothing any more."""
-        self.nbytes = 0
+        self._budget.count(self, 0)
         self._budget.let_go(self)
 
 

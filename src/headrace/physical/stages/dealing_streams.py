@@ -57,6 +57,8 @@ class DealtStreamsStage(Stage):
         self._ahead = [StageLookahead(stage, self._read) for stage in inputs]
         self._ended = False
         self._pace = pace
+        for stage in inputs:
+            stage.may_wait = True  # what is made of all streams at once is not woven
         super().__init__(meter, inputs, self._here() if state is None else SavedCursor(state))
 
     def _here(self) -> _StreamsCursor:

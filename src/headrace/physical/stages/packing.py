@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, PositionsCursor, SavedCursor, State, input_state
 from headrace.blocks.origin import Indices
+from headrace.blocks.payload import Payload
+from headrace.blocks.unmade import Unmade
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
@@ -22,11 +25,12 @@ from headrace.physical.input_history import GroupOrigin, InputHistory, InputRuns
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.packing_bins import BinsMark, open_bins
-from headrace.physical.stages.packing_runs import CutRow, PackedRow, SequenceRun, packed_rows, run_of, run_of_one
+from headrace.physical.stages.packing_rows import RowMaker, RowTokens
+from headrace.physical.stages.packing_runs import CutRow, PackedRow, SequenceRun, run_of, run_of_one
 from headrace.plan.packing import Pack
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.held_bytes import Holding
-from headrace.semantics.packing import PACK_REMEDY, pack_state, sequences_lost
+from headrace.semantics.packing import PACK_REMEDY, SequenceKind, pack_state, sequences_lost
 from headrace.structure import Element
 
 __all__ = ["PackStage"]
@@ -66,8 +70,15 @@ class _RowOrigin:
         return GroupOrigin([(ReadOrigin(runs, np.array(indices)), len(indices))]).describe(0)
 
 
-# A row on its way: the positions before and after it.
-_Made = tuple[PackedRow | CutRow, _PackPosition, _PackPosition]
+class _Made(NamedTuple):
+    """A row on its way: what it holds, and the positions before and after it."""
+
+    kind: SequenceKind
+    limits: Sequence[int]
+    tokens: RowTokens
+    indices: Sequence[int]
+    before: _PackPosition
+    after: _PackPosition
 
 
 class PackStage(Stage):
@@ -82,8 +93,10 @@ class PackStage(Stage):
         self._rows: Sequence[Element] = ()  # of the block that was read last, where they are looked at one by one
         self._run: SequenceRun | None = None  # what is taken now
         self._next = 0  # the index of the next sequence to take
-        self._made = 0
+        self._maker: RowMaker | None = None  # of the kind of the last rows
+        self._worth = _Worth(node.open_rows)
         self._next_at_row = 0  # the same when the last row went out
+        self._ended = False  # the input has
         self._ready: list[Block | Failure] = []  # reversed: the next one is last
         self._lost = False
         super().__init__(meter, (input_stage,), self._position() if state is None else SavedCursor(state))
@@ -106,7 +119,7 @@ class PackStage(Stage):
         failures: list[Block | Failure] = []
         position = self._position()
         while len(rows) < limit and not failures:
-            row = self._next_row(limit)
+            row = self._next_row(limit - len(rows))
             if row is None:
                 break
             if isinstance(row, Failure):
@@ -115,30 +128,37 @@ class PackStage(Stage):
             # What was read on the way to a row is read again from the position before it, unless it failed.
             after = self._position()
             self._next_at_row = self._next
-            rows.append((row, position, after))
+            rows.append(_Made(row.kind, row.limits, row.taken(), row.indices, position, after))
+            self._worth.has_begun = True
             position = after
-        self._made += len(rows)
-        alike = itertools.groupby(rows, key=lambda made: made[0].kind)
+        alike = itertools.groupby(rows, key=lambda made: made.kind)
         return [item for _, part in alike for item in self._laid(list(part))] + failures
 
     def _laid(self, made: list[_Made]) -> Iterator[Block | Failure]:
         """Yields rows of one kind as a block; where that fails, those of them that do not fail, and failures."""
         # By now the runs of the first rows may be forgotten.
-        origin = _RowOrigin([(after.runs, row.indices) for row, _, after in made])
-        positions = [before for _, before, _ in made]
+        origin = _RowOrigin([(row.after.runs, row.indices) for row in made])
+        positions = [*(row.before for row in made), made[-1].after]
         try:
-            columns = packed_rows(self._node, [row for row, _, _ in made])
-            yield Block(columns, PositionsCursor([*positions, made[-1][2]]), origin)
+            payload = self._payload(made[0], [row.tokens for row in made])
+            yield Block(payload, PositionsCursor(positions), origin)
         except Exception as error:  # noqa: BLE001 - an element's own methods may raise anything
             if len(made) > 1:
                 for one in made:
                     yield from self._laid([one])
                 return
             words = origin.describe(0)
-            yield Failure(as_element_error(error, stage=self._node.label, origin=words), *made[0][1:])
+            yield Failure(as_element_error(error, stage=self._node.label, origin=words), *positions)
 
-    def _next_row(self, limit: int) -> PackedRow | CutRow | Failure | None:
-        """Returns the next row that goes out, or a failure on the way to it; None at the end."""
+    def _payload(self, first: _Made, tokens: list[RowTokens]) -> Payload:
+        """Returns rows of the kind of the first; they are made now, unless they may wait until somebody looks."""
+        maker = self._maker
+        if maker is None or maker.kind != first.kind:
+            maker = self._maker = RowMaker(self._node, first.kind, first.limits)
+        return Unmade(maker, tokens) if self.may_wait and maker.may_wait else maker.columns(tokens)
+
+    def _next_row(self, wanted: int) -> PackedRow | CutRow | Failure | None:
+        """Returns the next row of so many that goes out, or a failure on the way to it; None at the end."""
         while True:
             row = self._bins.out()
             if row is not None:
@@ -150,8 +170,9 @@ class PackStage(Stage):
                 if failure is not None:
                     return failure
             else:
-                item = self._read_block(limit)
+                item = None if self._ended else self._read_block(wanted)
                 if item is None:
+                    self._ended = True
                     return self._bins.left()
                 if isinstance(item, Failure):
                     return self._passed(item)
@@ -165,17 +186,19 @@ class PackStage(Stage):
 
     # ------------------------------------------------------------------ sequences
 
-    def _read_block(self, limit: int) -> Item:
-        """Reads on; what comes is taken at once, or one by one where it must."""
-        item = self._read(self.inputs[0], self._wanted(limit))
+    def _read_block(self, rows: int) -> Item:
+        """Reads on for so many rows; what comes is taken at once, or one by one where it must."""
+        self._hold()  # before it is asked how many more there is room for
+        item = self._read(self.inputs[0], self._wanted(rows))
         if item is None:
             return None
         oldest = self._bins.oldest
         self._reads.forget_before(self._next if oldest is None else oldest)
-        self._hold()
         first = self._reads.add(item)
         if isinstance(item, Block):
             self._run = run_of(self._node, item.payload, first)
+            if self._run is not None:
+                self._worth.add(self._run)
             self._rows = item.payload.rows() if self._run is None else ()
         return item
 
@@ -190,6 +213,7 @@ class PackStage(Stage):
             return self._passed(
                 Failure(as_element_error(error, stage=self._node.label, origin=origin), position, position)
             )
+        self._worth.add(self._run)
         return None
 
     def _passed(self, failure: Failure) -> Failure:
@@ -197,10 +221,9 @@ class PackStage(Stage):
         self._next += 1
         return Failure(failure.error, before, self._position())
 
-    def _wanted(self, limit: int) -> int:
+    def _wanted(self, rows: int) -> int:
         """Returns how many sequences to read: enough for so many rows, and a quarter more than no row came of."""
-        a_row = self._next // self._made if self._made else 0
-        wanted = max(limit * a_row, (self._next - self._next_at_row) // 4)
+        wanted = max(self._worth.sequences(rows), (self._next - self._next_at_row) // 4)
         return max(1, min(_READ_AT_ONCE, wanted, self._holding.room(self._bins.count)))
 
     def _hold(self) -> None:
@@ -232,6 +255,31 @@ class PackStage(Stage):
         if not self._lost:
             self._bins.restore(found, saved["rows"], saved["offset"])
         return not self._lost
+
+
+class _Worth:
+    """How many rows the sequences fill that came so far, if they fill them well.
+
+    Before the first row goes out all that may be open are filled.
+    """
+
+    __slots__ = ("_open_rows", "_rows", "_sequences", "has_begun")
+
+    def __init__(self, open_rows: int) -> None:
+        self._open_rows = open_rows
+        self._rows = 0.0
+        self._sequences = 0
+        self.has_begun = False
+
+    def add(self, run: SequenceRun) -> None:
+        """Takes in sequences that came."""
+        self._rows += max(sum(lengths) / limit for lengths, limit in zip(run.lengths, run.limits, strict=True))
+        self._sequences += len(run)
+
+    def sequences(self, rows: int) -> int:
+        """Returns how many more are about enough for so many rows."""
+        missing = rows if self.has_begun else rows + max(self._open_rows - self._rows, 0.0)
+        return int(missing * self._sequences / self._rows) if self._rows else 0
 
 
 @lower.register

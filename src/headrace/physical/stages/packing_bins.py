@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 
 from headrace.frozen import frozen
-from headrace.physical.stages.packing_runs import CutRow, PackedRow, SequenceRun
+from headrace.physical.stages.packing_runs import CutRow, PackedRow, RunIndices, SequenceRun
 from headrace.physical.stages.packing_shelves import BestFit, FirstFit, Shelf
 from headrace.plan.packing import Pack
 from headrace.semantics.packing import BinContents, SequenceKind
@@ -111,18 +111,12 @@ class _Bins:
         self._log: list[PackedRow] = []  # these, and some that went out not long ago
         self._due: PackedRow | None = None
         self._opened = self._closed = 0
+        self.count = 0
+        self.nbytes = 0
 
     @property
     def sequences(self) -> Iterable[tuple[np.ndarray, ...]]:
         return (sequence for row in self._open.values() for sequence in zip(*row.columns, strict=True))
-
-    @property
-    def nbytes(self) -> int:
-        return sum(row.nbytes for row in self._open.values())
-
-    @property
-    def count(self) -> int:
-        return sum(len(row.indices) for row in self._open.values())
 
     @property
     def oldest(self) -> int | None:
@@ -133,13 +127,20 @@ class _Bins:
         if shelf is None:
             shelf = self._shelves[run.kind] = self._shelf()
         while True:
+            first = start
             start, self._due = shelf.take(run, start)
+            self._count_in(run, first, start)
             if self._due is not None or start == len(run):
                 return start
             if len(self._open) == self._limit:
                 self._due = shelf.to_go(self._open.values())
                 return start
             self._new_row(run, shelf)
+
+    def _count_in(self, run: SequenceRun, start: int, stop: int) -> None:
+        count, nbytes = run.weight(start, stop)
+        self.count += count
+        self.nbytes += nbytes
 
     def _new_row(self, run: SequenceRun, shelf: Shelf) -> PackedRow:
         row = PackedRow(run, self._opened)
@@ -151,6 +152,8 @@ class _Bins:
 
     def _taken(self, row: PackedRow) -> PackedRow:
         del self._open[row.opened_at]
+        self.count -= len(row.indices)
+        self.nbytes -= row.nbytes
         self._shelves[row.kind].close(row)
         row.closed_at, self._closed = self._closed, self._closed + 1
         if len(self._log) > 2 * len(self._open) + 64:
@@ -177,6 +180,7 @@ class _Bins:
             for index in indices:
                 room = row.total
                 row.add(sequences[index], 0, sequences[index].needs[0])
+                self._count_in(sequences[index], 0, 1)
                 self._shelves[first.kind].filled(row, room)
 
 
@@ -189,11 +193,11 @@ _Part = tuple[SequenceRun, int, int]
 
 @frozen
 class _QueueMark:
-    parts: Sequence[_Part]
+    parts: Sequence[tuple[RunIndices, int, int]]
     offset: int
 
     def contents(self, read: int) -> BinContents:
-        held = tuple(index for run, start, stop in self.parts for index in run.indices(start, stop))
+        held = tuple(index for run, start, stop in self.parts for index in run.part(start, stop))
         return (held,) if held else (), self.offset
 
 
@@ -263,7 +267,8 @@ class _OneBin:
         return row
 
     def mark(self) -> BinsMark:
-        return _QueueMark(tuple(self._parts), self._offset)
+        # Positions outlive what was read, so they have no tokens.
+        return _QueueMark([(run.indices, start, stop) for run, start, stop in self._parts], self._offset)
 
     def restore(self, sequences: Mapping[int, SequenceRun], held: Sequence[Sequence[int]], offset: int) -> None:
         for index in (index for indices in held for index in indices):

@@ -1,4 +1,4 @@
-"""Sequences to be packed, many at a time, and the rows that are made of them.
+"""Sequences to be packed, many at a time, and the rows that they are put into.
 
 The sequences of a block are mostly of one kind: arrays of one dtype in one structure. That is seen at one look over all of them.
 Where it is not so, or one of them is no sequence, they are looked at one by one. Those that are cut where a row ends are joined when
@@ -19,12 +19,28 @@ from headrace.blocks.columns import Columns
 from headrace.blocks.payload import Indexed, Payload
 from headrace.frozen import frozen
 from headrace.leaf_arrays import common_items
+from headrace.physical.stages.packing_rows import RowTokens
 from headrace.plan.packing import Pack
 from headrace.rows_and_columns import transpose
 from headrace.semantics.packing import SequenceKind, sequence_of
-from headrace.structure import Element, TreeDef, flatten
+from headrace.structure import Element, TreeDef
 
-__all__ = ["CutRow", "PackedRow", "SequenceRun", "packed_rows", "run_of", "run_of_one"]
+__all__ = ["CutRow", "PackedRow", "RunIndices", "SequenceRun", "run_of", "run_of_one"]
+
+
+@frozen
+class RunIndices:
+    """Which of all that were read the sequences of a run are: the index of the first, and how many tokens each has."""
+
+    first: int
+    lengths: Sequence[int]
+
+    def part(self, start: int, stop: int) -> Sequence[int]:
+        """Returns the indices of those sequences in a part of the run that have tokens."""
+        lengths = self.lengths[start:stop]
+        if 0 not in lengths:
+            return range(self.first + start, self.first + stop)
+        return [index for index, length in enumerate(lengths, self.first + start) if length]
 
 
 @frozen
@@ -39,6 +55,7 @@ class SequenceRun:
         lengths: the same, their lengths.
         needs: how much room each sequence needs: an int, or one for each of several components.
         ends: how many tokens the first component has before each sequence, and after the last one.
+        widths: how many bytes a token of each component has.
     """
 
     first: int
@@ -48,18 +65,20 @@ class SequenceRun:
     lengths: Sequence[list[int]]
     needs: Sequence[Any]
     ends: Sequence[int]
-
-    def indices(self, start: int, stop: int) -> Sequence[int]:
-        """Returns the indices among all that were read of those sequences in a part of it that have tokens."""
-        lengths = self.lengths[0][start:stop]
-        if 0 not in lengths:
-            return range(self.first + start, self.first + stop)
-        return [index for index, length in enumerate(lengths, self.first + start) if length]
+    widths: Sequence[int]
 
     @property
-    def widths(self) -> list[int]:
-        """How many bytes a token of each component has."""
-        return [dtype.itemsize * math.prod(shape) for dtype, shape in self.kind[1]]
+    def indices(self) -> RunIndices:
+        """Which sequences they are, without their tokens."""
+        return RunIndices(self.first, self.lengths[0])
+
+    def weight(self, start: int, stop: int) -> tuple[int, int]:
+        """Returns how many sequences of a part of it have tokens, and how many bytes these have."""
+        if len(self.limits) == 1:
+            empty = self.lengths[0][start:stop].count(0)
+            return stop - start - empty, (self.ends[stop] - self.ends[start]) * self.widths[0]
+        count = sum(map(any, self.needs[start:stop]))
+        return count, sum(width * sum(one[start:stop]) for width, one in zip(self.widths, self.lengths, strict=True))
 
     def __len__(self) -> int:
         return len(self.lengths[0])
@@ -112,10 +131,10 @@ class PackedRow:
             return (self.limits[0] - self.total) * self.widths[0]
         return sum(map(operator.mul, self.widths, map(operator.sub, self.limits, self.room)))
 
-    def pieces(self, component: int) -> tuple[Sequence[np.ndarray], Sequence[int]]:
-        """Returns the tokens of a component, in one array or several, and how many of them each sequence has."""
-        column = self.columns[component]
-        return column, list(map(len, column))
+    def taken(self) -> RowTokens:
+        """Returns its tokens, and forgets them: positions that are kept refer to its indices alone."""
+        columns, self.columns = self.columns, []
+        return RowTokens(columns)
 
 
 class CutRow:
@@ -143,7 +162,7 @@ class CutRow:
         begin, end = run.ends[start] + offset, run.ends[stop] - cut
         for mine, flat in zip(self.tokens, run.columns, strict=True):
             mine.append(flat[begin:end])
-        indices, lengths = run.indices(start, stop), run.lengths[0][start:stop]
+        indices, lengths = run.indices.part(start, stop), run.lengths[0][start:stop]
         if len(indices) < len(lengths):
             lengths = list(filter(None, lengths))
         lengths[0] -= offset
@@ -151,9 +170,9 @@ class CutRow:
         self.indices = [*self.indices, *indices] if self.indices else indices
         self.lengths += lengths
 
-    def pieces(self, component: int) -> tuple[Sequence[np.ndarray], Sequence[int]]:
-        """Returns the tokens of a component, in one array or several, and how many of them each sequence has."""
-        return self.tokens[component], self.lengths
+    def taken(self) -> RowTokens:
+        """Returns its tokens."""
+        return RowTokens(self.tokens, self.lengths)
 
 
 def run_of(node: Pack, payload: Payload, first: int) -> SequenceRun | None:
@@ -218,65 +237,6 @@ def _run(
     first: int, kind: SequenceKind, limits: Sequence[int], columns: Sequence[Any], lengths: Sequence[list[int]]
 ) -> SequenceRun:
     needs = lengths[0] if len(lengths) == 1 else list(zip(*lengths, strict=True))
-    return SequenceRun(first, kind, limits, columns, lengths, needs, list(itertools.accumulate(lengths[0], initial=0)))
-
-
-def packed_rows(node: Pack, rows: Sequence[PackedRow | CutRow]) -> Columns:
-    """Makes rows of one kind: tokens, segment ids and positions, each component of all rows in one array."""
-    treedef, kinds = rows[0].kind
-    paddings = node.paddings(treedef)
-    tokens, ids, positions = [], [], []
-    for number, (limit, (dtype, shape)) in enumerate(zip(rows[0].limits, kinds, strict=True)):
-        padding = np.full((limit, *shape), paddings[number], dtype)
-        arrays: list[np.ndarray] = []
-        segments = _Segments(limit)
-        for row in rows:
-            pieces, lengths = row.pieces(number)
-            arrays += pieces
-            if missing := segments.add(lengths):
-                arrays.append(padding[-missing:])
-        tokens.append(np.concatenate(arrays, out=np.empty((len(rows) * limit, *shape), dtype)))
-        ids_of, positions_of = segments.numbered()
-        ids.append(ids_of)
-        positions.append(positions_of)
-    leaves, structure = flatten(
-        node.row(treedef, *([_by_row(array, len(rows)) for array in part] for part in (tokens, ids, positions)))
-    )
-    return Columns(structure, leaves)
-
-
-class _Segments:
-    """Where the segments of rows of one length begin and end."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._numbers: list[int] = []  # of each segment in its row; 0, where it fills the row
-        self._lengths: list[int] = []
-        self._filled: list[tuple[int, int]] = []  # where there is padding
-        self._end = 0
-
-    def add(self, lengths: Sequence[int]) -> int:
-        """Adds a row of segments of these lengths; returns how many tokens it misses."""
-        missing = self._limit - sum(lengths)
-        self._numbers += range(1, len(lengths) + 1)
-        self._lengths += lengths
-        self._end += self._limit
-        if missing:
-            self._numbers.append(0)
-            self._lengths.append(missing)
-            self._filled.append((self._end - missing, self._end))
-        return missing
-
-    def numbered(self) -> tuple[np.ndarray, np.ndarray]:
-        """Returns for each token the number of its segment, and its position in that; 0 where it fills a row."""
-        counts = np.array(self._lengths)
-        ids = np.repeat(np.array(self._numbers, dtype=np.int32), counts)
-        positions = np.arange(self._end, dtype=np.int32)
-        positions -= np.repeat((counts.cumsum() - counts).astype(np.int32), counts)
-        for start, end in self._filled:
-            positions[start:end] = 0
-        return ids, positions
-
-
-def _by_row(array: np.ndarray, rows: int) -> np.ndarray:
-    return array.reshape(rows, len(array) // rows, *array.shape[1:])
+    ends = list(itertools.accumulate(lengths[0], initial=0))
+    widths = [dtype.itemsize * math.prod(shape) for dtype, shape in kind[1]]
+    return SequenceRun(first, kind, limits, columns, lengths, needs, ends, widths)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.laws.running import in_blocks_of
 
 import headrace as hr
+from headrace.blocks.columns import Columns
 from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.physical.stages.packing_rows import RowMaker, RowTokens
 from headrace.testing import check_every_restore_point
 from headrace.testing.restoring import delivered, same
 
@@ -276,3 +281,61 @@ def test_a_failing_function_names_the_sequences_of_its_row_however_many_rows_are
         words.append([str(error) for error in delivered(iterator, 2_000) if isinstance(error, Exception)])
     assert words[0] == words[1]
     assert words[0]
+
+
+def full_rows(count: int, tokens: int) -> hr.Dataset:
+    """Sequences, each of which fills a row, that come from a generator."""
+    return hr.Dataset.from_generator(lambda: (np.full(tokens, number) for number in range(count)))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_positions_that_are_kept_keep_no_tokens(strategy: Any) -> None:
+    tokens = 1 << 17  # a mebibyte of int64
+    bookmarks = []
+    with in_blocks_of([1], full_rows(24, tokens).pack(tokens, strategy, open_rows=1)) as iterator:
+        next(iterator)
+        tracemalloc.start()
+        try:
+            for _ in range(20):
+                next(iterator)
+                bookmarks.append(iterator.bookmark())
+            held, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    # A few rows are in hand, each with its ids and its positions; of twenty sequences there is nothing.
+    assert held < 12 * 8 * tokens
+    assert len({str(bookmark()) for bookmark in bookmarks}) == len(bookmarks)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_no_more_is_read_for_a_row_than_fills_all_that_may_be_open(strategy: Any) -> None:
+    begun = []
+
+    def sequences() -> Iterator[np.ndarray]:
+        for number in range(10_000):
+            begun.append(number)
+            yield np.full(3, number)
+
+    with iter(hr.Dataset.from_generator(sequences).pack(10, strategy, open_rows=4)) as iterator:
+        next(iterator)
+    # A row has room for three and a third: about 17 fill the row that goes out and four beside it. The generator reads one ahead.
+    assert len(begun) <= 19
+
+
+def test_rows_of_streams_are_made_where_they_are_batched() -> None:
+    made: list[int] = []
+    sequences = sequences_of([5, 3, 2, 7, 1, 4, 6] * 60)
+    columns = RowMaker.columns
+
+    def counted(maker: RowMaker, parts: Sequence[RowTokens]) -> Columns:
+        made.append(len(parts))
+        return columns(maker, parts)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RowMaker, "columns", counted)
+        dealt = hr.Dataset.source(sequences).pack(8, open_rows=2).distributed_batch(16, num_streams=8, steps=6)
+        batches = list(dealt)
+    assert len(batches) == 6
+    # Of 16 rows each, or of several batches at once; never of a stream's part.
+    assert made
+    assert all(rows % 16 == 0 for rows in made)
