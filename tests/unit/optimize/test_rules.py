@@ -14,6 +14,7 @@ from tests.laws.running import Way, assert_same, elements_of
 import headrace as hr
 from headrace.optimize.add_final_prefetch import add_final_prefetch
 from headrace.optimize.fuse_parallel_maps import fuse_parallel_maps
+from headrace.optimize.fuse_prefetches import fuse_prefetches
 from headrace.optimize.rules import RULES, optimized
 from headrace.optimize.shuffle_before_map import shuffle_before_map
 from headrace.optimize.stack_in_map import stack_in_map
@@ -164,6 +165,26 @@ def test_maps_that_are_not_batched_one_for_one_in_order_are_not_told() -> None:
     assert_stays(stack_in_map, TEN.map(first, num_parallel_calls=2, on_error="skip").batch(3))
     assert_stays(stack_in_map, TEN.map(first, num_parallel_calls=2).padded_batch(3))
     assert_stays(stack_in_map, TEN.map(first, num_parallel_calls=2).take(7).batch(3))
+
+
+# ------------------------------------------------------------------------- fuse_prefetches
+
+
+def test_prefetches_in_a_row_become_one_with_room_for_what_each_asked_for() -> None:
+    assert_becomes(
+        fuse_prefetches,
+        TEN.prefetch(1).prefetch(0).prefetch(2).batch(2).prefetch(3).prefetch(hr.AUTOTUNE),
+        """
+        prefetch [buffer_size=AUTOTUNE]
+          batch [batch_size=2, drop_remainder=False]
+            prefetch [buffer_size=3]
+              range [start=0, stop=10, step=1, dtype=int64]
+        """,
+    )
+
+
+def test_a_prefetch_with_a_name_keeps_its_statistics() -> None:
+    assert_stays(fuse_prefetches, TEN.prefetch(1, name="of the disk").prefetch(1))
 
 
 # ------------------------------------------------------------------------- add_final_prefetch
