@@ -77,7 +77,7 @@ class Alternating(OverlapTuner):
 class NeverHere(ReadingPlace):
     """Has workers read all datasets of a parallel interleave."""
 
-    def took(self, seconds: float) -> None:
+    def took(self, seconds: float, waited_s: float = 0.0) -> None:
         """Learns nothing."""
 
 
@@ -88,14 +88,14 @@ class AlwaysHere(ReadingPlace):
         super().__init__()
         self.here = True
 
-    def took(self, seconds: float) -> None:
+    def took(self, seconds: float, waited_s: float = 0.0) -> None:
         """Learns nothing."""
 
 
 class HereAndThere(ReadingPlace):
     """Has them read elsewhere after each."""
 
-    def took(self, seconds: float) -> None:
+    def took(self, seconds: float, waited_s: float = 0.0) -> None:
         """Changes to the other way."""
         self.here = not self.here
 

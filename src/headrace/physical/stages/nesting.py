@@ -187,22 +187,22 @@ class InterleaveStage(Stage):
 
     def _peek(self, slot: OpenSubplan, limit: int) -> Item:
         """Returns the slot's next item; the time that its plan took is not this stage's own."""
-        start = time.perf_counter()
+        start, start_cpu_s = time.perf_counter(), 0.0 if self._place is None else time.thread_time()
         item = slot.reader.peek(limit)
         if slot.reader.reads_here:
             seconds = time.perf_counter() - start
             self._inside_s += seconds
-            slot.spent_s += seconds
-            self._look_at_place(slot)
+            if self._place is not None:
+                slot.spent_s += seconds
+                slot.waited_s += seconds - (time.thread_time() - start_cpu_s)
+                self._look_at_place(slot, self._place)
         return item
 
-    def _look_at_place(self, slot: OpenSubplan) -> None:
+    def _look_at_place(self, slot: OpenSubplan, place: ReadingPlace) -> None:
         """Learns from a dataset that is read here; has workers read on where that is better."""
-        if self._place is None:
-            return
         if slot.reader.ended or slot.spent_s > LONG_S:
-            self._place.took(slot.spent_s)
-        if not self._place.here:
+            place.took(slot.spent_s, slot.waited_s)
+        if not place.here:
             self._opening.to_workers(slot)
 
     def _filled_slot(self) -> OpenSubplan | Failure | None:

@@ -37,6 +37,7 @@ class OpenSubplan:
     opener: Opener
     reader: SubplanReader
     spent_s: float = 0.0  # on reading it where its elements are asked for
+    waited_s: float = 0.0  # of that, without the processor
 
     @property
     def cursor(self) -> Cursor:

@@ -196,12 +196,14 @@ class PrefetchingReader(SubplanReader):
 
     @since("start")
     def _make_one(self) -> None:
-        start = time.perf_counter()
+        start, start_cpu_s = time.perf_counter(), time.thread_time()
         # What is ready in the plan is taken at once: a file is parsed by the megabyte, however little was asked for.
         ready = 0 if self._stage is None or isinstance(self._stage, Failure) else self._stage.ready_elements
         item = self._make(max(self._pace.size, ready))
         self._all_made = item is None or isinstance(self._stage, Failure)
-        seconds = time.perf_counter() - start
+        end = time.perf_counter()
+        seconds = end - start
+        self._place.read(start, end, time.thread_time() - start_cpu_s, time.process_time())
         before_s, self._spent_s = self._spent_s, self._spent_s + seconds
         if self._all_made or before_s <= LONG_S < self._spent_s:
             self._place.took(self._spent_s)
