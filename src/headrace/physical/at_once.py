@@ -25,7 +25,7 @@ from headrace.blocks.cursor import IndexCursor, State
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
-from headrace.physical.loop_policy import LoopPolicy, Patience
+from headrace.physical.loop_policy import Patience
 from headrace.physical.lower import lower
 from headrace.physical.made import Pieces
 from headrace.physical.stage import Item, Stage
@@ -102,16 +102,25 @@ class SmallPlans:
         plan = _without_prefetch(plan)
         if type(plan) not in _cases:
             return None
-        making = Making(room, self._context.policy.loops)
+        making = Making(room, self.patience)
         found: Pieces | Stage | None
         try:
             found = making.of(plan, MOST_ELEMENTS)
         except TakesLong as cut:
-            found = lower(_with_begun(plan, cut), None, self._context)
+            found = self.begun(plan, cut)
         if found is None:
             return None
         self.count(making.done)
         return found
+
+    def patience(self) -> Patience:
+        """Returns how long functions may be called from now on."""
+        now_s, until_s, rows_a_look = self._context.policy.loops.patience()
+        return Patience(now_s, until_s, min(rows_a_look, _ROWS_A_LOOK))
+
+    def begun(self, plan: Node, cut: TakesLong) -> Stage:
+        """Returns a stage that begins with what became of a plan's first elements."""
+        return lower(_with_begun(plan, cut), None, self._context)
 
     def count(self, done: Sequence[Done]) -> None:
         """Counts what operations did."""
@@ -139,14 +148,14 @@ class Making:
 
     Args:
         room: on how many elements functions may be called.
-        policy: of the chains of the run.
+        patience: says how long functions may be called from then on.
     """
 
-    __slots__ = ("_inside_s", "_patience", "_policy", "done", "has_called", "room")
+    __slots__ = ("_begin", "_inside_s", "_patience", "done", "has_called", "room")
 
-    def __init__(self, room: int, policy: LoopPolicy) -> None:
+    def __init__(self, room: int, patience: Callable[[], Patience]) -> None:
         self.room = room
-        self._policy = policy
+        self._begin = patience
         self._patience: Patience | None = None
         self.done: list[Done] = []
         self.has_called = False  # functions, so that it is too late for stages
@@ -156,8 +165,7 @@ class Making:
     def patience(self) -> Patience:
         """How long functions may be called, from the first call on."""
         if self._patience is None:
-            now_s, until_s, rows_a_look = self._policy.patience()
-            self._patience = Patience(now_s, until_s, min(rows_a_look, _ROWS_A_LOOK))
+            self._patience = self._begin()
         return self._patience
 
     def of(self, node: Node, room: int) -> Pieces | None:

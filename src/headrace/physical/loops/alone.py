@@ -14,11 +14,12 @@ from headrace.physical.loops.text import GENERIC, Head, Loop, loop_of
 from headrace.plan.elementwise import Filter, Map
 from headrace.structure import Element
 
-__all__ = ["filtered_alone", "mapped_alone"]
+__all__ = ["filtered_alone", "gone_on", "map_loop", "mapped_alone"]
 
 
 @functools.cache
-def _map_loop(*, has_tuples: bool | None) -> Loop:
+def map_loop(*, has_tuples: bool | None) -> Loop:
+    """Returns the loop of one map of which nothing is known."""
     return loop_of(Head(has_tuples), ("map",), (GENERIC,))
 
 
@@ -29,7 +30,7 @@ def mapped_alone(node: Map, block: Block, patience: Patience) -> tuple[list[Bloc
     start_s = time.perf_counter()
     made: list[Element] = []
     rows = block.payload.rows()
-    loop = _map_loop(has_tuples=block.payload.has_tuples)
+    loop = map_loop(has_tuples=block.payload.has_tuples)
     now_s, until_s, chunk = patience
     chunks = -(-len(rows) // chunk)
     error = loop.run(iter(rows), None, -1, chunk, chunks, now_s, until_s, made.append, None, (node.function,), ())[3]
@@ -37,6 +38,16 @@ def mapped_alone(node: Map, block: Block, patience: Patience) -> tuple[list[Bloc
         done = len(made)
         origin = block.origin if done == len(rows) else block.origin.subset(range(done))
         return [Block(Rows(made), block.cursor, origin)], done
+    return gone_on(node, block, made, error, start_s, patience)
+
+
+def gone_on(
+    node: Map, block: Block, made: list[Element], error: Exception | None, start_s: float, patience: Patience
+) -> tuple[list[BlockOrFailure], int]:
+    """Returns what a map makes of a block, and of how many elements, after it made some and failed on the next one, or its time came."""
+    if error is None:
+        done = len(made)
+        return [Block(Rows(made), block.cursor, block.origin.subset(range(done)))], done
     through, taken = _pass(node, block)
     through.take_over(made, error)
     through.run(taken, start_s, patience)

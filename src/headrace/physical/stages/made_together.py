@@ -5,7 +5,8 @@ the form, and those that follow are compared with it: the same operations with t
 sources in memory. They are made operation by operation over the elements of all, as ``made_at_once`` does it for one plan, and what comes out is the same.
 
 What always holds:
-- No function of the user's is called: where a form cannot be made after all, each of its plans can still be made by itself.
+- Functions are called before anything else is made of a form (``made_together_maps``), so where it cannot be made after all, each of its plans
+  can still be made by itself.
 - All plans of a form give the same number of elements, or are sources with nothing done to them but to repeat them; and at least one.
 """
 
@@ -31,10 +32,12 @@ from headrace.physical.stages.combining import ZipCursor
 from headrace.physical.stages.grouping import stacked_payload
 from headrace.physical.stages.made_at_once import RepeatedCursor, side_by_side
 from headrace.physical.stages.made_together_forms import Form
+from headrace.physical.stages.made_together_maps import MappedForm
 from headrace.physical.stages.made_together_sources import is_same, ones, ranges, slices
 from headrace.physical.stages.sequencing import SkippedCursor
 from headrace.physical.stages.windowing import WindowOrigin
 from headrace.plan.combining import Zip
+from headrace.plan.elementwise import Map
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.plan.node import Node
 from headrace.plan.sequencing import Repeat, Skip, Take
@@ -263,15 +266,18 @@ def _cut(payload: Payload, each: int, start: int, stop: int) -> Payload:
     return payload.subset(np.add.outer(begins, np.arange(stop - start)).ravel())
 
 
-def form_of(plan: Node, *, may_vary: bool = False) -> Form | None:
+def form_of(plan: Node, *, may_vary: bool = False, may_call: bool = False) -> Form | None:
     """Returns the form of a plan, with that plan taken; None where such plans are not made together.
 
     Args:
         plan: the first one.
         may_vary: whether others may have another number of elements.
+        may_call: whether functions may be called on their elements.
     """
     form = _form(plan)
-    if may_vary and form is not None:
+    if form is None or (form.calling is not None and not may_call):
+        return None
+    if may_vary:
         form.vary()
     return form
 
@@ -299,15 +305,26 @@ def _combined(node: PaddedBatch | RaggedBatch) -> Form | None:
     return _Combined(node, form) if form is not None and _Batched.fits(node, form.count) else None
 
 
+def _mapped(node: Map) -> Form | None:
+    form = _form(node.input) if MappedForm.fits(node) else None
+    return MappedForm(node, form) if form is not None and form.calling is None else None
+
+
+def _uncalled(plan: Node) -> Form | None:
+    """Returns the form of a plan of which no element is called on that may be left out, or is there several times."""
+    form = _form(plan)
+    return None if form is None or form.calling is not None else form
+
+
 def _taken(node: Take) -> Form | None:
-    form = _form(node.input)
+    form = _uncalled(node.input)
     if form is None or node.count < 1:
         return None
     return _Cut(node, form, range(min(node.count, form.count)), CountedCursor("taken", 0, form.cursor))
 
 
 def _skipped(node: Skip) -> Form | None:
-    form = _form(node.input)
+    form = _uncalled(node.input)
     if form is None or not 0 <= node.count < form.count:
         return None
     cursor = SkippedCursor(node.count, form.cursor.advance(node.count))
@@ -315,12 +332,12 @@ def _skipped(node: Skip) -> Form | None:
 
 
 def _repeated(node: Repeat) -> Form | None:
-    form = _form(node.input)
+    form = _uncalled(node.input)
     return _Repeated(node, form) if form is not None and _Repeated.fits(node, form) else None
 
 
 def _zipped(node: Zip) -> Form | None:
-    forms = [_form(dataset) for dataset in node.datasets]
+    forms = [_uncalled(dataset) for dataset in node.datasets]
     return None if None in forms else _Zipped(node, forms)  # type: ignore[arg-type]  # none is None
 
 
@@ -329,6 +346,7 @@ _FORMS: Final[dict[type[Node], Callable[[Any], Form | None]]] = {
     FromTensorSlices: slices,
     Range: ranges,
     WindowContents: _held,
+    Map: _mapped,
     Batch: _batched,
     PaddedBatch: _combined,
     RaggedBatch: _combined,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.blocks.cursor import Cursor
 from headrace.blocks.handing_out import handed_out
@@ -14,7 +14,13 @@ from headrace.physical.at_once import SmallPlans
 from headrace.physical.made import MOST_BYTES
 from headrace.plan.node import Node
 
-__all__ = ["Form"]
+if TYPE_CHECKING:
+    from headrace.physical.stages.made_together_maps import MappedForm
+
+__all__ = ["Done", "Form"]
+
+# What an operation did: its elements, its seconds, and those of its inputs.
+Done = tuple[Node, int, float, float]
 
 # Of all plans together: a block of elements, which is copied in about the time that it stands for.
 _MOST_BYTES_TOGETHER: Final = 16 * MOST_BYTES
@@ -56,6 +62,11 @@ class Form:
     def total(self, plans: int) -> int:
         """Returns how many elements the first plans give."""
         return plans * self.count if self.lengths is None else sum(self.lengths[:plans])
+
+    @property
+    def calling(self) -> MappedForm | None:
+        """The one that calls functions on elements; no form reads two of them."""
+        return self.inputs[0].calling if self.inputs else None
 
     @property
     def nbytes(self) -> int:

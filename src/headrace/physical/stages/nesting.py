@@ -311,7 +311,7 @@ class InterleaveStage(Stage):
             return False
         left = max(1, limit - taken.turns.total)
         if self._runs.may_be and not self._openers.have_plans and self._openers.fill(left):
-            run = self._made_together(taken.turns, limit)
+            run = self._made_together(taken.turns, limit, max(left, self._paces.room))
             if run is not None:
                 taken.add(run)
                 return True
@@ -330,12 +330,14 @@ class InterleaveStage(Stage):
         self._ahead.append(opened)
         return False
 
-    def _made_together(self, turns: Turns, limit: int) -> DatasetRun | None:
+    def _made_together(self, turns: Turns, limit: int, room: int) -> DatasetRun | None:
         """Opens the next datasets, where those of several elements are made together."""
         start = time.perf_counter()
-        run = self._runs.next(self._openers, turns, limit, self._paces.block_s)
+        run = self._runs.next(self._openers, turns, limit, room, self._paces.block_s)
         seconds = time.perf_counter() - start
         self._inside_s += seconds
+        if run is not None:
+            self._paces.begun(seconds / run.count, at_once=True)
         if run is not None and self._place is not None:
             self._place.took(seconds / run.count)
         return run

@@ -10,7 +10,7 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
 from headrace.frozen import frozen
 from headrace.physical.at_once import MOST_ELEMENTS
-from headrace.physical.stage import Item, Pace
+from headrace.physical.stage import Item, Pace, Stage
 from headrace.plan.node import Node
 from headrace.structure import Element
 
@@ -26,14 +26,14 @@ class Opener:
         element: what the function is called with.
         block: with which it was read.
         at: where it is in that.
-        plan: what the function made of it, or why there is none; None where it was not called yet.
+        plan: what the function made of it, or why there is none, or what that became already; None where it was not called yet.
     """
 
     index: int
     element: Element
     block: Block
     at: int
-    plan: Node | Failure | None = None
+    plan: Node | Stage | Failure | None = None
 
     @property
     def cursor(self) -> Cursor:
@@ -49,9 +49,14 @@ class Opener:
         """Returns where it came from, in words."""
         return self.block.origin.describe(self.at)
 
+    def called(self, plan: Node | Stage | Failure) -> Opener:
+        """Returns the same with what the function made of it."""
+        return Opener(self.index, self.element, self.block, self.at, plan)
+
 
 # What is done without a look at the clock, and what it may take before one element is handed on that others could follow.
 _AT_ONCE_S: Final = 1e-4
+_BEGUN_S: Final = 5e-4  # most of which stages take, and on a busy machine more than on a quiet one
 _BLOCK_S: Final = 1e-3
 _MOST_STRETCH: Final = 64
 
@@ -84,7 +89,7 @@ class NestingPaces:
         ``filter``. So what comes out of stages says too little about how much room there is: while a dataset is begun in next to
         no time, the next one is given twice as much.
         """
-        if seconds > 2 * _AT_ONCE_S:
+        if seconds > _BEGUN_S:
             self._stretch = max(1, self._stretch // 2)
         elif not at_once:
             self._stretch = min(2 * self._stretch, _MOST_STRETCH)

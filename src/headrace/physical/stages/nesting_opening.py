@@ -129,7 +129,7 @@ class Opening:
             raise changed_since(self.node)
         return self.later(Opener(saved["number"], item.payload.rows()[0], item, 0), saved["inner"])
 
-    def made(self, opener: Opener) -> Node | Failure:
+    def made(self, opener: Opener) -> Node | Stage | Failure:
         """Calls the function with an element, once; returns the plan that it made, or why there is none."""
         if opener.plan is not None:
             return opener.plan
@@ -146,7 +146,7 @@ class Opening:
         node = self.node
         self._is_slow = False
         plan = self.made(opener)
-        if isinstance(plan, Failure):
+        if isinstance(plan, (Stage, Failure)):
             return plan
         try:
             found = self.small.elements(plan, room) if saved is None else None

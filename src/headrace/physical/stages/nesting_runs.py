@@ -16,6 +16,7 @@ from headrace.frozen import frozen
 from headrace.observe.frames import within
 from headrace.physical.stages.made_together import form_of
 from headrace.physical.stages.made_together_forms import Form
+from headrace.physical.stages.made_together_maps import MappedForm, OpenersOrigin
 from headrace.physical.stages.nesting_openers import Opener, Openers
 from headrace.physical.stages.nesting_opening import Opening
 from headrace.physical.stages.nesting_turns import Turns, Whole
@@ -25,6 +26,8 @@ __all__ = ["DatasetRun", "DatasetRuns"]
 
 # So many times in a row plans were made that are not made together, before nobody looks for a form any more.
 _MOST_MISSES: Final = 4
+# There is room for a tenth of what is done in a block.
+_ROOMS: Final = 10
 
 
 class DatasetRuns:
@@ -43,41 +46,64 @@ class DatasetRuns:
         """Whether the datasets of elements that are at hand may be made together."""
         return self._misses < _MOST_MISSES
 
-    def next(self, openers: Openers, turns: Turns, limit: int, most_s: float) -> DatasetRun | None:
+    def next(self, openers: Openers, turns: Turns, limit: int, room: int, most_s: float) -> DatasetRun | None:
         """Returns the next datasets, told to the turns; None, and nothing told, where the next one is made by itself.
 
         Args:
             openers: what opens them; those with which the function was called for nothing are given back.
             turns: of which so many elements are wanted.
             limit: so many.
-            most_s: how long the function may be called, again and again.
+            room: on how many elements of one dataset functions may be called.
+            most_s: how long the function may be called, again and again, and then functions on the elements of its datasets.
         """
         block, _, at = openers.at_hand()
         index = openers.index
-        form, plans, other = self._plans(openers, turns, limit, most_s)
-        made = None
+        form, plans, other = self._plans(openers, turns, limit, room, most_s)
+        count, payload = 0, None
         if form is not None:
             form.keep(len(plans))
-            payload = form.elements(len(plans), self._opening.small)
+            count = len(plans) if form.calling is None else self._called(form.calling, (block.origin, at), most_s)
+            left = range(count, len(plans))
+            if count:
+                form.keep(count)
+                payload = form.elements(count, self._opening.small)
             if payload is None:
-                turns.drop(len(plans))
-                openers.give_back(
-                    [Opener(index + n, None, block, at + n, plan) for n, plan in enumerate(plans)],
-                )
-            else:
-                ends = None if form.lengths is None else list(itertools.accumulate(form.lengths))
-                made = DatasetRun(form, block, at, index, len(plans), ends, payload)
+                left = range(len(plans))
+            turns.drop(len(left))
+            openers.give_back([self._begun(Opener(index + n, None, block, at + n, plans[n]), form, n) for n in left])
         if other is not None:
             openers.give_back([other])
-        if made is None or (other is not None and len(plans) == 1):
+        if payload is None or (other is not None and len(plans) == 1):
             self._misses += 1
         elif len(plans) > 1:
             self._misses = 0
-        return made
+        if form is None or payload is None:
+            return None
+        if form.calling is not None:
+            form.calling.let_go()
+        ends = None if form.lengths is None else list(itertools.accumulate(form.lengths))
+        return DatasetRun(form, block, at, index, count, ends, payload)
+
+    def _called(self, calling: MappedForm, openers: OpenersOrigin, most_s: float) -> int:
+        """Calls functions on the elements of datasets; returns how many of these are made together."""
+        small = self._opening.small
+        try:
+            count = calling.call(openers, small.patience(), time.perf_counter() + most_s)
+        except Exception:  # noqa: BLE001 - an element's own methods may raise anything; each by itself finds out which of them
+            return 0
+        small.count(calling.done)
+        return count
+
+    def _begun(self, opener: Opener, form: Form, number: int) -> Opener:
+        """Returns an opener with what its dataset became already, where functions were called on elements of it."""
+        cut = None if form.calling is None else form.calling.begun(number)
+        if cut is None or not isinstance(opener.plan, Node):
+            return opener
+        return opener.called(self._opening.small.begun(opener.plan, cut))
 
     @within(lambda at: at["opener"].origin())
     def _plans(
-        self, openers: Openers, turns: Turns, limit: int, most_s: float
+        self, openers: Openers, turns: Turns, limit: int, room: int, most_s: float
     ) -> tuple[Form | None, list[Node], Opener | None]:
         """Calls the function with elements; returns plans of one form, and the element after them of which it made another one."""
         block, rows, at = openers.at_hand()
@@ -89,14 +115,16 @@ class DatasetRuns:
             plan = self._opening.made(opener)
             openers.pass_over(1)
             if type(plan) is Failure:
-                return form, plans, dataclasses.replace(opener, plan=plan)
+                return form, plans, opener.called(plan)
             if form is None:
-                form = form_of(plan, may_vary=True)  # type: ignore[arg-type]  # no failure
-                if form is None:
-                    return None, plans, dataclasses.replace(opener, plan=plan)
-                most = min(most, form.most_plans)
+                form = form_of(plan, may_vary=True, may_call=True)  # type: ignore[arg-type]  # no failure
+                calls = 0 if form is None or form.calling is None else form.calling.count
+                if form is None or calls > room:
+                    self._misses -= form is not None  # there will be more room
+                    return None, plans, opener.called(plan)
+                most = min(most, form.most_plans, max(1, _ROOMS * room // calls) if calls else most)
             elif not form.takes(plan):
-                return form, plans, dataclasses.replace(opener, plan=plan)
+                return form, plans, opener.called(plan)
             plans.append(plan)  # type: ignore[arg-type]  # no failure
             turns.add(form.count if form.lengths is None else form.lengths[-1])
             if turns.ready >= limit or time.perf_counter() > end_s:

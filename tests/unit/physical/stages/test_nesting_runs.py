@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -37,6 +38,25 @@ FUNCTIONS: dict[str, Callable[[int], hr.Dataset]] = {
     "an array many times": lambda x: hr.Dataset.from_tensors(np.full(2, x)).repeat(3),
     "batches of one many times": lambda x: hr.Dataset.from_tensors(x).repeat(4).batch(2),
     "a dict many times": lambda x: hr.Dataset.from_tensors({"a": x}).repeat(3),
+    "maps, each with a value of its own": lambda x: hr.Dataset.range(3).map(lambda y: x + y),
+    "maps of pairs": lambda x: hr.Dataset.from_tensor_slices((np.arange(2), np.full((2, 2), x))).map(
+        lambda a, b: (b, a)
+    ),
+    "maps of slices, batched": lambda x: hr.Dataset.from_tensor_slices([x, 2, 3, 4]).map(lambda y: y + 1).batch(2),
+    "maps of batches": lambda x: hr.Dataset.range(x, x + 4).batch(2).map(np.sum),
+    "maps that fail": lambda x: hr.Dataset.range(4).map(lambda y: 12 // ((x + y) % 4)).batch(2),
+    "maps that fail, and say what instead": lambda x: hr.Dataset.range(4).map(
+        lambda y: 12 // ((x + y) % 4), on_error=lambda error: x if x % 3 else None
+    ),
+    "maps whose batches fail": lambda x: hr.Dataset.range(4).map(lambda y: np.zeros(y // 2 + x % 2 * y % 2)).batch(2),
+    "maps of two codes": lambda x: hr.Dataset.range(2).map((lambda y: x - y) if x % 3 else (lambda y: x * y)),
+    "maps by a method": lambda x: hr.Dataset.range(3).map(x.__add__),
+    "maps by one function": lambda x: hr.Dataset.from_tensor_slices([x, -x]).map(abs),
+    "maps by partials": lambda x: hr.Dataset.range(3).map(functools.partial(max, x % 3)),
+    "maps that skip": lambda x: hr.Dataset.range(3).map(lambda y: 12 // (x % 3 - y), on_error="skip"),
+    "maps of maps": lambda x: hr.Dataset.range(3).map(lambda y: x + y).map(lambda y: -y),
+    "maps, again": lambda x: hr.Dataset.range(2).map(lambda y: [x, y]).repeat(2),
+    "maps, some left out": lambda x: hr.Dataset.range(4).map(lambda y: {"x": x, "y": y}).skip(1).take(2),
     "sources and failures": lambda x: hr.Dataset.range(4 // (x % 5)),
     "sources and functions": lambda x: hr.Dataset.range(3) if x % 4 else hr.Dataset.range(3).map(lambda y: y + x),
 }
@@ -52,9 +72,8 @@ def test_elements_and_states_are_those_of_each_dataset_by_itself(name: str, cycl
         assert_same(expected[count:], resumed(dataset, state, (AT_ONCE, REFERENCE)[count % 2], limit=40 - count))
 
 
-@pytest.mark.parametrize("cycle", [1, 4])
 @pytest.mark.parametrize("name", ["ranges of several lengths", "texts", "dicts"])
-def test_many_datasets_come_as_one_block(name: str, cycle: int) -> None:
+def test_many_datasets_come_as_one_block(name: str) -> None:
     seen: list[int] = []
 
     def noted(*element: Any) -> int:
@@ -67,7 +86,7 @@ def test_many_datasets_come_as_one_block(name: str, cycle: int) -> None:
         calls.append(len(seen))
         return FUNCTIONS[name](x)
 
-    dataset = hr.Dataset.range(1000).interleave(function, cycle_length=cycle)
+    dataset = hr.Dataset.range(1000).flat_map(function)
     assert dataset.map(noted).reduce(0, lambda count, _: count + 1) == len(seen)
     assert len(set(calls)) < 200  # how often elements were looked at between two calls
 
@@ -94,3 +113,56 @@ def test_an_error_names_the_element_and_the_dataset_that_it_lies_in(name: str) -
     dataset = hr.Dataset.range(6).flat_map(FUNCTIONS[name]).map(fails)
     expected = history(dataset, REFERENCE, limit=20)[0]
     assert_same(expected, history(dataset, AT_ONCE, limit=20)[0])
+
+
+@pytest.mark.parametrize("cycle", [1, 3])
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_function_inside_is_called_once_for_each_element_whatever_fails(cycle: int, size: int, fails: bool) -> None:
+    called: list[tuple[int, int]] = []
+
+    def inner(x: int) -> hr.Dataset:
+        def noted(y: int) -> np.ndarray:
+            called.append((x, y))
+            if fails and x % 5 == 3 and y == 2:
+                raise ValueError("this one")
+            return np.zeros(2 if x % 7 == 4 and y == 1 else 1)
+
+        return hr.Dataset.range(4).map(noted).batch(size)
+
+    dataset = hr.Dataset.range(60).interleave(inner, cycle_length=cycle)
+    history(dataset, AT_ONCE, limit=1000)
+    assert sorted(called) == [(x, y) for x in range(60) for y in range(4)]
+
+
+def test_the_counts_of_a_function_inside_are_those_of_all_calls_that_returned() -> None:
+    def inner(x: int) -> hr.Dataset:
+        def some(y: int) -> int:
+            return 1 // (x % 10 + y - 2)
+
+        return hr.Dataset.range(4).map(some)
+
+    delivered = failed = 0
+    with iter(hr.Dataset.range(200).flat_map(inner)) as iterator:
+        for _ in range(800):
+            try:
+                next(iterator)
+                delivered += 1
+            except hr.errors.DataError:
+                failed += 1
+        assert next(iterator, None) is None
+        counts = {stage.name.split()[0]: stage.elements for stage in iterator.stats().stages}
+    assert (delivered, failed) == (740, 60)
+    assert (counts["range"], counts["map"]) == (800, 740)
+
+
+def test_what_is_made_together_calls_functions_on_no_more_than_a_dataset_until_it_is_known_what_they_take() -> None:
+    called: list[int] = []
+
+    def noted(number: int) -> int:
+        called.append(number)
+        return number
+
+    with iter(hr.Dataset.range(50).flat_map(lambda _: hr.Dataset.range(2).map(noted))) as iterator:
+        next(iterator)
+        assert called == [0]
