@@ -1,4 +1,4 @@
-"""Sources of as many files as a plan has streams at most, so that files are dealt; no element is in two of them."""
+"""Sources of as many files, or row groups of one, as a plan has streams at most, so that files are dealt; no element is in two of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from hypothesis import strategies as st
 from tests.laws.elements import Build, folder, written
 from tests.unit.io.tfrecord.tfrecord_files import file_of
@@ -60,6 +62,26 @@ def _numbered(length: int) -> list[tuple[int, range]]:
     return list(enumerate(_parts(length)))
 
 
+def _row_groups(length: int, *, broken: bool = False) -> str:
+    """One file of as many row groups, or of one for each row; a byte of the second one is another than was written, where it is broken."""
+    sink = io.BytesIO()
+    rows = pa.table({"id": pa.array(range(length), pa.int64())})
+    each = max(1, length // FILES)
+    pq.write_table(rows, sink, row_group_size=each, compression="none", use_dictionary=False, write_page_checksum=True)
+    content = bytearray(sink.getvalue())
+    if broken and length > each:
+        chunk = pq.ParquetFile(pa.BufferReader(bytes(content))).metadata.row_group(1).column(0)
+        content[chunk.data_page_offset + chunk.total_compressed_size - 1] ^= 1
+    return written(bytes(content), ".parquet")
+
+
+def _record_batches(length: int) -> str:
+    sink, rows = io.BytesIO(), pa.table({"id": pa.array(range(length), pa.int64())})
+    with pa.ipc.new_file(sink, rows.schema) as writer:
+        writer.write_table(rows, max_chunksize=max(1, length // FILES))
+    return written(sink.getvalue(), ".arrow")
+
+
 def _listed(length: int) -> hr.Dataset:
     place = folder() / f"many {length}"
     place.mkdir(exist_ok=True)
@@ -93,5 +115,9 @@ SOURCES: Final[dict[str, Callable[[int], hr.Dataset]]] = {
     "many texts, read ahead": lambda n: hr.Dataset.from_tensor_slices(_lines(n)).interleave(
         hr.TextLineDataset, cycle_length=4, num_parallel_calls=2
     ),
+    "many row groups": lambda n: hr.ParquetDataset(_row_groups(n)),
+    "many row groups, one broken": lambda n: hr.ParquetDataset(_row_groups(n, broken=True)),
+    "many row groups, filtered": lambda n: hr.ParquetDataset(_row_groups(n), filters=[("id", "not in", [1, 7, 8, 9])]),
+    "many record batches": lambda n: hr.ArrowDataset(_record_batches(n), on_error="skip"),
     "many listed files": lambda n: _listed(n).flat_map(hr.TextLineDataset),
 }

@@ -6,14 +6,28 @@ Each format has its own in ``io/<format>/format.py``, beside its reader. A descr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from headrace.frozen import frozen
 from headrace.io.reader import Chunk, RecordPosition, RecordReader
 from headrace.tensor_spec import Spec
 
-__all__ = ["FileFormat"]
+__all__ = ["FileFormat", "Piece", "PiecedFormat"]
+
+
+@frozen
+class Piece:
+    """A part of a file that is read without what is before it.
+
+    Attributes:
+        number: which of the file's parts it is, from 0.
+        records: the numbers of its records in the file.
+    """
+
+    number: int
+    records: range
 
 
 class FileFormat(Protocol):
@@ -38,4 +52,21 @@ class FileFormat(Protocol):
 
     def open(self, path: str, position: RecordPosition) -> RecordReader:
         """Returns a reader of one file from a position on."""
+        ...
+
+
+@runtime_checkable
+class PiecedFormat(FileFormat, Protocol):
+    """A format whose files have pieces that are read without what is before them, so that several can share one file."""
+
+    def pieces(self, path: str) -> list[Piece] | None:
+        """Returns the pieces of a file that have records; None where it does not say where they are.
+
+        Raises:
+            HeadraceError: the file cannot be opened.
+        """
+        ...
+
+    def open_piece(self, path: str, piece: Piece, position: RecordPosition) -> RecordReader:
+        """Returns a reader of one piece from a position on; one before it is its beginning."""
         ...

@@ -49,15 +49,17 @@ class Share(UnaryNode):
 
 @frozen(kw_only=True, eq=False)
 class SharedFiles(Files):
-    """The files of a stream."""
+    """The files of a stream, or its pieces of files."""
 
     num_streams: int
 
     def of_stream(self, stream: int) -> Files:
         """Returns the files of one stream."""
         places = PlacesOfStream(self.num_streams, stream)
+        own = places.among(0, places.count(len(self.paths)))
         return Files(
-            paths=tuple([self.paths[place] for place in places.among(0, places.count(len(self.paths)))]),
+            paths=tuple([self.paths[place] for place in own]),
+            pieces=None if self.pieces is None else tuple([self.pieces[place] for place in own]),
             format=self.format,
             on_error=self.on_error,
             name=self.name,
@@ -66,7 +68,8 @@ class SharedFiles(Files):
 
     def parameters(self) -> dict[str, Any]:
         """Returns the files, how they are read, and among how many streams they are shared."""
-        return {**Files.parameters(self), "num_streams": self.num_streams}
+        pieces = {} if self.pieces is None else {"pieces": len(self.pieces)}
+        return {**Files.parameters(self), **pieces, "num_streams": self.num_streams}
 
 
 @frozen(kw_only=True, eq=False)

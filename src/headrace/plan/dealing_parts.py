@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Callable
 from typing import Final
 
-from headrace.errors import InvalidArgumentError
+from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.frozen import frozen
+from headrace.io.file_format import Piece, PiecedFormat
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.plan.combining import Zip
 from headrace.plan.dealing import Share, SharedFiles
@@ -201,16 +202,38 @@ _OF_FEW_FILES: Final = {
 
 
 def _shared_files(node: Files, streams: int) -> SharedFiles:
-    if len(node.paths) < streams:
-        raise _too_few(node.label, len(node.paths), "files", streams, _OF_FEW_FILES[node.format.op in _INDEXED])
+    paths, pieces = node.paths, None
+    if len(paths) < streams:
+        paths, pieces = _pieces_of(node, streams)
     return SharedFiles(
-        paths=node.paths,
+        paths=paths,
+        pieces=pieces,
         format=node.format,
         on_error=node.on_error,
         name=node.name,
         operation=node.operation,
         num_streams=streams,
     )
+
+
+def _pieces_of(node: Files, streams: int) -> tuple[tuple[str, ...], tuple[Piece | None, ...]]:
+    """Returns the pieces of all files, where there are enough: the file of each, and which of it; None is all of a file."""
+    found: list[tuple[str, Piece | None]] = [(path, None) for path in node.paths]
+    way_out = _OF_FEW_FILES[node.format.op in _INDEXED]
+    too_few = _too_few(node.label, len(found), "files", streams, way_out)
+    if isinstance(node.format, PiecedFormat):
+        try:
+            pieces = [(path, node.format.pieces(path)) for path in node.paths]
+        except HeadraceError as error:
+            # It is not dealt whole: on another rank it might be readable, and would be dealt otherwise.
+            raise too_few.with_reason(f"{too_few.reason}. Its row groups cannot be counted: {error}") from error
+        found = [(path, piece) for path, parts in pieces for piece in ([None] if parts is None else parts)]
+        if any(parts is not None for _, parts in pieces):
+            way_out = f"; or write smaller ones, or more files{way_out}"
+            too_few = _too_few(node.label, len(found), "row groups", streams, way_out)
+    if len(found) < streams:
+        raise too_few
+    return tuple(path for path, _ in found), tuple(piece for _, piece in found)
 
 
 def _too_few(label: str, count: int, kind: str, streams: int, way_out: str = "") -> InvalidArgumentError:

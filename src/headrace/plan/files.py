@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
-from headrace.io.file_format import FileFormat
+from headrace.io.file_format import FileFormat, Piece, PiecedFormat
+from headrace.io.reader import RecordPosition, RecordReader
 from headrace.plan.node import Node, Spec
 
 __all__ = ["Files"]
@@ -21,6 +22,7 @@ class Files(Node):
     paths: tuple[str, ...]
     format: FileFormat
     on_error: str = "raise"
+    pieces: tuple[Piece | None, ...] | None = None  # which part of each of the paths is read; None is all of it
 
     def __post_init__(self) -> None:
         if self.on_error not in ("raise", "skip"):
@@ -30,6 +32,14 @@ class Files(Node):
     def skips(self) -> bool:
         """Whether records that cannot be read are skipped."""
         return self.on_error == "skip"
+
+    def open(self, file: int, position: RecordPosition) -> RecordReader:
+        """Returns a reader of one of the files, or of its piece, from a position on."""
+        piece = None if self.pieces is None else self.pieces[file]
+        if piece is None:
+            return self.format.open(self.paths[file], position)
+        assert isinstance(self.format, PiecedFormat)  # or there would be no pieces
+        return self.format.open_piece(self.paths[file], piece, position)
 
     def _spec(self) -> Spec:
         """Returns what the format says."""

@@ -28,7 +28,7 @@ class FilesStream:
 
     def opened(self) -> RecordReader:
         if self.reader is None:
-            self.reader = self.node.format.open(self.node.paths[self.file], self.position)
+            self.reader = self.node.open(self.file, self.position)
         return self.reader
 
     def next(self) -> Given:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
 
 from headrace.errors import DataLossError, InvalidArgumentError
-from headrace.io.columnar.arrow_selection import BoundSelection, bound, check_reaches, says_what_arrow_says
+from headrace.io.columnar.arrow_selection import BoundSelection, bound, check_piece, check_reaches, says_what_arrow_says
 from headrace.io.columnar.arrow_source import native_file
 from headrace.io.columnar.arrow_specs import dtype_of
 from headrace.io.columnar.wanted import RowGroups, Selection
+from headrace.io.file_format import Piece
 from headrace.io.files import version_of
 from headrace.io.reader import Array
 
@@ -89,6 +90,8 @@ class _Mapped:
 class ArrowFileGroups(_Mapped):
     """One open file of the file format: a ``RowGroups``, whose groups are its record batches."""
 
+    says_where: ClassVar[bool] = True
+
     def __init__(self, path: str, source: Any, selection: Selection) -> None:
         super().__init__(path, source)
         self.schema = pa.ipc.open_file(source).schema
@@ -113,8 +116,11 @@ class ArrowFileGroups(_Mapped):
             self._starts = np.cumsum([0, *counts]).tolist()
         return self._starts
 
-    def batches(self, row: int) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
-        """Yields what is wanted of the rows from this one on."""
+    def batches(self, row: int, piece: Piece | None = None) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
+        """Yields what is wanted of the rows from this one on, or of one record batch of them."""
+        if piece is not None:
+            yield from self._piece(row, piece)
+            return
         if row:  # to count the rows, every record batch is opened
             check_reaches(self.path, len(self), row)
         number = bisect.bisect_right(self.starts, row) - 1 if row else 0
@@ -123,6 +129,13 @@ class ArrowFileGroups(_Mapped):
             batch = self._batch(index)
             yield from self._cut(batch, first, row)
             first += batch.num_rows
+
+    def _piece(self, row: int, piece: Piece) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
+        is_there = piece.number < self._reader.num_record_batches
+        batch = self._batch(piece.number) if is_there else None
+        first = piece.records.start
+        check_piece(self.path, piece, range(0) if batch is None else range(first, first + batch.num_rows))
+        yield from self._cut(batch, first, row)
 
     def _batch(self, number: int) -> pa.RecordBatch:
         self._check_unchanged()
@@ -147,13 +160,16 @@ class ArrowFileGroups(_Mapped):
 class ArrowStreamGroups(_Mapped):
     """One open file of the stream format: a ``RowGroups``. Where a record batch begins, only those before it tell."""
 
+    says_where: ClassVar[bool] = False
+
     def __init__(self, path: str, source: Any, selection: Selection) -> None:
         super().__init__(path, source)
         self.schema = pa.ipc.open_stream(source).schema
         self.selection = bound(selection, self.schema, path)
 
-    def batches(self, row: int) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
+    def batches(self, row: int, piece: Piece | None = None) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
         """Yields what is wanted of the rows from this one on."""
+        assert piece is None  # it does not say where one begins
         fields = sorted(self.schema.get_field_index(name) for name in self.selection.read)
         self._source.seek(0)
         first = 0

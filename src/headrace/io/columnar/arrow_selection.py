@@ -14,10 +14,11 @@ from headrace.errors import DataLossError, HeadraceError, InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.io.columnar.arrow_specs import difference, spec_of_type
 from headrace.io.columnar.wanted import Filters, Selection
+from headrace.io.file_format import Piece
 from headrace.io.files import says_which_file
 from headrace.io.reader import Array
 
-__all__ = ["BoundSelection", "bound", "check_reaches", "says_what_arrow_says"]
+__all__ = ["BoundSelection", "bound", "check_piece", "check_reaches", "says_what_arrow_says"]
 
 
 @frozen(eq=False)
@@ -139,6 +140,19 @@ def check_reaches(path: str, rows: int, row: int) -> None:
     """
     if row > rows:
         raise DataLossError(f"{path} has {rows} rows, and reading is to go on at row {row}: the file has changed")
+
+
+def check_piece(path: str, piece: Piece, records: range) -> None:
+    """Refuses to read a piece that is another one than when the file was dealt.
+
+    Raises:
+        DataLossError: the file has these records there.
+    """
+    if records != piece.records:
+        expected = f"rows {piece.records.start} to {piece.records.stop}"
+        raise DataLossError(
+            f"{path} had {expected} in row group {piece.number} when it was dealt: the file has changed"
+        )
 
 
 @contextmanager

@@ -5,13 +5,15 @@ pyarrow is imported when a file is opened, and not before.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from headrace.frozen import frozen
-from headrace.io.columnar.wanted import Selection
+from headrace.io.columnar.wanted import RowGroups, Selection
+from headrace.io.file_format import Piece
 from headrace.io.reader import Chunk, RecordPosition, RecordReader
 from headrace.known_as import known_as
 from headrace.tensor_spec import Spec
@@ -38,6 +40,31 @@ class ColumnarFiles:
             "record_defaults": str(dict(selection.record_defaults)) if selection.record_defaults else None,
         }
 
+    def open(self, path: str, position: RecordPosition) -> RecordReader:
+        from headrace.io.columnar.reader import ColumnarReader
+
+        return ColumnarReader(path, self._open_groups, self.selection, position)
+
+    def open_piece(self, path: str, piece: Piece, position: RecordPosition) -> RecordReader:
+        from headrace.io.columnar.reader import ColumnarReader
+
+        return ColumnarReader(path, self._open_groups, self.selection, position, piece)
+
+    def pieces(self, path: str) -> list[Piece] | None:
+        """Returns the row groups, or record batches, that have rows."""
+        groups = self._open_groups(path, self.selection)
+        try:
+            starts = groups.starts if groups.says_where else None
+        finally:
+            groups.close()
+        if starts is None:
+            return None
+        rows = itertools.starmap(range, itertools.pairwise(starts))
+        return [Piece(number, records) for number, records in enumerate(rows) if records]
+
+    def _open_groups(self, path: str, selection: Selection) -> RowGroups:
+        raise NotImplementedError
+
     def components(self, chunk: Chunk) -> Sequence[np.ndarray] | None:
         return chunk.arrays
 
@@ -51,11 +78,10 @@ class ParquetFiles(ColumnarFiles):
     def op(self) -> str:
         return "ParquetDataset"
 
-    def open(self, path: str, position: RecordPosition) -> RecordReader:
+    def _open_groups(self, path: str, selection: Selection) -> RowGroups:
         from headrace.io.columnar.parquet import ParquetGroups
-        from headrace.io.columnar.reader import ColumnarReader
 
-        return ColumnarReader(path, ParquetGroups, self.selection, position)
+        return ParquetGroups(path, selection)
 
 
 @known_as("ArrowDataset")
@@ -67,8 +93,7 @@ class ArrowFiles(ColumnarFiles):
     def op(self) -> str:
         return "ArrowDataset"
 
-    def open(self, path: str, position: RecordPosition) -> RecordReader:
+    def _open_groups(self, path: str, selection: Selection) -> RowGroups:
         from headrace.io.columnar.arrow_ipc import open_arrow
-        from headrace.io.columnar.reader import ColumnarReader
 
-        return ColumnarReader(path, open_arrow, self.selection, position)
+        return open_arrow(path, selection)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +16,13 @@ import pyarrow.parquet as pq
 
 from headrace.errors import DataLossError
 from headrace.io.arrow_threads import fit_arrows_threads
-from headrace.io.columnar.arrow_selection import BoundSelection, bound, check_reaches, says_what_arrow_says
+from headrace.io.columnar.arrow_selection import BoundSelection, bound, check_piece, check_reaches, says_what_arrow_says
 from headrace.io.columnar.arrow_source import native_file
 from headrace.io.columnar.arrow_specs import NUMBERS, storage_of
 from headrace.io.columnar.parquet_footer import bounds_of
 from headrace.io.columnar.parquet_pruning import may_fit
 from headrace.io.columnar.wanted import Selection
+from headrace.io.file_format import Piece
 from headrace.io.files import version_of
 from headrace.io.reader import Array
 
@@ -52,6 +53,8 @@ class ParquetGroups:
         DataLossError: it is no Parquet file, or not a whole one.
         InvalidArgumentError: its columns are not those that are wanted.
     """
+
+    says_where: ClassVar[bool] = True
 
     def __init__(self, path: str, selection: Selection) -> None:
         self.path = path
@@ -99,11 +102,13 @@ class ParquetGroups:
             )
         return [number for number in everything if may_fit(filters, self.schema, bounds[number])]
 
-    def batches(self, row: int) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
-        """Yields what is wanted of the rows from this one on."""
+    def batches(self, row: int, piece: Piece | None = None) -> Iterator[tuple[pa.RecordBatch, range | Array]]:
+        """Yields what is wanted of the rows from this one on, or of one group of them."""
         check_reaches(self.path, len(self), row)
+        if piece is not None:
+            check_piece(self.path, piece, range(*self.starts[piece.number : piece.number + 2]))
         for number in self._chosen:
-            if self.starts[number + 1] > row:
+            if self.starts[number + 1] > row and (piece is None or piece.number == number):
                 yield from self._batches_of(number, row)
 
     def _batches_of(self, number: int, row: int) -> Iterator[tuple[pa.RecordBatch, range | Array]]:

@@ -14,6 +14,7 @@ from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.io.columnar.arrow_selection import says_what_arrow_says
 from headrace.io.columnar.arrow_values import Values, values_of
 from headrace.io.columnar.wanted import RowGroups, Selection
+from headrace.io.file_format import Piece
 from headrace.io.reader import Array, Chunk, RecordPosition
 
 __all__ = ["ColumnarReader"]
@@ -27,6 +28,7 @@ class ColumnarReader:
         open_groups: opens it.
         selection: which columns and rows are wanted, and what stands for a null.
         position: where to begin.
+        piece: the row group that is read; None is all.
 
     Raises:
         InvalidArgumentError: from ``read``, for a row with a null that nothing stands for, and for a file that has not
@@ -52,11 +54,15 @@ class ColumnarReader:
         open_groups: Callable[[str, Selection], RowGroups],
         selection: Selection,
         position: RecordPosition | None = None,
+        piece: Piece | None = None,
     ) -> None:
         self._path = path
         self._open_groups = open_groups
         self._selection = selection
         self._row = position.record if position is not None else 0
+        self._piece = piece
+        if piece is not None:
+            self._row = max(self._row, piece.records.start)
         self._ended = position.ended if position is not None else False
         self._failed = self._ended
         self._groups: RowGroups | None = None
@@ -93,7 +99,7 @@ class ColumnarReader:
         try:
             if self._groups is None:
                 self._groups = self._open_groups(self._path, self._selection)
-                self._batches = self._groups.batches(self._row)
+                self._batches = self._groups.batches(self._row, self._piece)
             self._values = None  # its memory is for what is decoded now, if nobody else holds it
             batch, self._numbers = next(self._batches, (None, range(0)))
             if batch is None:
@@ -107,7 +113,8 @@ class ColumnarReader:
 
     def _passed_over(self, error: HeadraceError) -> HeadraceError:
         """Returns the error; what follows of the file is after the row group that caused it."""
-        following = None if self._groups is None else self._groups.after(self._row)
+        is_last = self._piece is not None
+        following = None if self._groups is None or is_last else self._groups.after(self._row)
         origin = self._path if self._groups is None else f"{self._path}:{self._row}"
         self._values, self._numbers = None, range(0)
         if following is None or self._groups is None:

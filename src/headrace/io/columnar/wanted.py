@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
+from headrace.io.file_format import Piece
 from headrace.known_as import known_as
 
 __all__ = ["Expected", "Filters", "RowGroups", "Selection", "checked_columns", "checked_filters"]
@@ -52,8 +53,15 @@ class Selection:
 class RowGroups(Protocol):
     """A file of columns that is open: rows in groups, each of which can be read without those before it."""
 
-    def batches(self, row: int) -> Iterator[tuple[Any, Any]]:
-        """Returns what is wanted of the rows from this one on: record batches, and the number of each row in the file."""
+    says_where: ClassVar[bool]  # whether it has starts
+
+    @property
+    def starts(self) -> Sequence[int]:
+        """The row at which each group begins, and the number of all rows."""
+        ...
+
+    def batches(self, row: int, piece: Piece | None = None) -> Iterator[tuple[Any, Any]]:
+        """Returns what is wanted of the rows from this one on, or of one group: record batches, and the number of each row in the file."""
         ...
 
     def after(self, row: int) -> int | None:

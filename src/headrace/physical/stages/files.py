@@ -79,7 +79,7 @@ class FilesStage(Stage):
 
     def _opened(self) -> RecordReader:
         if self._reader is None:
-            self._reader = self._node.format.open(self._node.paths[self._file], self._position)
+            self._reader = self._node.open(self._file, self._position)
         return self._reader
 
     def _next_file(self) -> None:
