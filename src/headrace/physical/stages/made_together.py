@@ -29,7 +29,7 @@ from headrace.ownership import FIXED
 from headrace.physical.at_once import MOST_ELEMENTS
 from headrace.physical.made import MOST_BYTES
 from headrace.physical.stages.combining import ZipCursor
-from headrace.physical.stages.grouping import stacked_payload
+from headrace.physical.stages.grouping import owned_batch, stacked_payload
 from headrace.physical.stages.made_at_once import RepeatedCursor, side_by_side
 from headrace.physical.stages.made_together_forms import Form
 from headrace.physical.stages.made_together_maps import MappedForm
@@ -97,19 +97,20 @@ class _Held(Form):
 
 
 class _Batched(Form):
-    """Batches of one size, none of which is shorter than the others."""
+    """Batches of one size, of which the last one of each plan may be shorter than the others."""
 
     def __init__(self, node: Batch, form: Form) -> None:
         size, count = node.batch_size, form.count
         self._size = min(size, count)
-        self._bounds = tuple(itertools.pairwise(range(0, count + 1, self._size)))
-        bounds = range(0, len(self._bounds) * self._size + 1, self._size)
+        self._rest = 0 if node.drop_remainder or count < size else count % size
+        bounds = [*range(0, count + 1, self._size), *([count] if self._rest else [])]
+        self._bounds = tuple(itertools.pairwise(bounds))
         super().__init__(node, (form,), len(self._bounds), OffsetCursor(form.cursor, bounds))
 
     @staticmethod
     def fits(node: Batch, count: int) -> bool:
-        """Returns whether so many elements make such batches."""
-        return count % node.batch_size == 0 or (count > node.batch_size) is node.drop_remainder
+        """Returns whether so many elements make a batch."""
+        return count >= node.batch_size or not node.drop_remainder
 
     def takes(self, plan: Any) -> bool:
         node: Any = self.node
@@ -125,10 +126,16 @@ class _Batched(Form):
         return GroupedOrigin(self.inputs[0].origin(index), self._bounds)
 
     def _made(self, parts: list[Payload]) -> Payload | None:
-        columns = _cut(parts[0], self.inputs[0].count, 0, self.count * self._size).columns()
+        columns = _cut(parts[0], self.inputs[0].count, 0, self._bounds[-1][1]).columns()
         if may_refuse(columns.treedef):
             return None
-        return stacked_payload(columns, len(columns) // self._size, self._size)
+        if not self._rest:
+            return stacked_payload(columns, len(columns) // self._size, self._size)
+        if not columns.treedef.is_leaf():
+            return None
+        array = owned_batch(columns.arrays[0])
+        begins = range(0, len(array), self.inputs[0].count)
+        return Rows([array[begin + start : begin + stop] for begin in begins for start, stop in self._bounds])
 
 
 class _Combined(_Batched):
@@ -150,11 +157,15 @@ class _Combined(_Batched):
         super().keep(plans)
 
     def _made(self, parts: list[Payload]) -> Payload | None:
-        rows, size = _cut(parts[0], self.inputs[0].count, 0, self.count * self._size).rows(), self._size
-        nodes = itertools.chain.from_iterable(itertools.repeat(node, self.count) for node in self._nodes)
-        starts = range(0, len(rows), size)
+        each = self._bounds[-1][1]
+        rows = _cut(parts[0], self.inputs[0].count, 0, each).rows()
+        begins = range(0, len(rows), each)
         return Rows(
-            [self._combine(node, rows[start : start + size]) for node, start in zip(nodes, starts, strict=True)]
+            [
+                self._combine(node, rows[begin + start : begin + stop])
+                for node, begin in zip(self._nodes, begins, strict=True)
+                for start, stop in self._bounds
+            ]
         )
 
 

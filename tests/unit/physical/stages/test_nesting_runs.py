@@ -57,6 +57,18 @@ FUNCTIONS: dict[str, Callable[[int], hr.Dataset]] = {
     "maps of maps": lambda x: hr.Dataset.range(3).map(lambda y: x + y).map(lambda y: -y),
     "maps, again": lambda x: hr.Dataset.range(2).map(lambda y: [x, y]).repeat(2),
     "maps, some left out": lambda x: hr.Dataset.range(4).map(lambda y: {"x": x, "y": y}).skip(1).take(2),
+    "batches of which the last is short": lambda x: hr.Dataset.range(x, x + 5).batch(2),
+    "padded batches of which the last is short": lambda x: (
+        hr.Dataset.range(5).map(lambda y: np.arange((x + y) % 3)).padded_batch(2)
+    ),
+    "ragged batches, the last dropped": lambda x: (
+        hr.Dataset.range(5).map(lambda y: np.arange((x + y) % 3)).ragged_batch(2, drop_remainder=True)
+    ),
+    "batches of dicts of which the last is short": lambda x: hr.Dataset.from_tensor_slices(
+        {"a": np.arange(3), "b": np.full((3, 2), x)}
+    ).batch(2),
+    "batches of texts of which the last is short": lambda x: hr.Dataset.from_tensor_slices(["a", "b", "c"]).batch(2),
+    "batches of batches, short ones": lambda x: hr.Dataset.range(7).batch(2).batch(2),
     "sources and failures": lambda x: hr.Dataset.range(4 // (x % 5)),
     "sources and functions": lambda x: hr.Dataset.range(3) if x % 4 else hr.Dataset.range(3).map(lambda y: y + x),
 }
