@@ -205,7 +205,7 @@ class Turns:
     def after(self, count: int) -> Standing:
         """Returns where they stand once so many elements were taken, and nothing else was done."""
         if not count:
-            return Standing(self._begun, self._given, self._in_slots, self._slots_in(self._begun, 0))
+            return Standing(self._begun, self._given, self._in_slots, self._slots_in(self._begun - 1, 0))
         found = self._elements()
         visit, at = divmod(int(found.keys[found.order[count - 1]]), found.keys_a_visit)
         cycle, given = visit % len(self._slots), at + 1
@@ -223,7 +223,7 @@ class Turns:
         return Standing(visit % len(self._slots), 0, len(self._lengths), slots)
 
     def _slots_in(self, visit: int, count: int) -> Sequence[tuple[int, int] | None]:
-        """Returns the dataset in each slot as a visit ends, and how many of its elements are among the first ``count``."""
+        """Returns the dataset in each slot as a visit ends, or before the first one, and how many of its elements are among the first ``count``."""
         slots: list[tuple[int, int] | None] = [None] * len(self._slots)
         taken = [0] * len(self._lengths)
         if count:

@@ -87,6 +87,10 @@ def test_elements_come_and_slots_stand_as_where_slots_are_visited_one_after_the_
     assert turns.ready == len(expected)
     if expected:
         assert turns.order(len(expected)).tolist() == [each.element for each in expected]
+    at_first = turns.after(0)
+    assert (at_first.cycle, at_first.given) == (before.cycle, before.given)
+    assert [slot and slot[1] for slot in at_first.slots] == [left if left is None else 0 for left in before.slots]
+    assert at_first.reached == sum(left is not None for left in before.slots)
     for count, each in enumerate(expected, 1):
         stands = turns.after(count)
         assert (stands.cycle, stands.given, stands.reached, stands.slots) == each[1:]
