@@ -16,5 +16,9 @@ FEW_IDLE_DRAWS: Final = {
 FEW_WOVEN: Final = {"headrace.physical.stages.dealing_streams._WOVEN_AT_ONCE": 9}
 # Shuffles of more than a few elements compute their order, as those of millions do.
 COMPUTED_ORDERS: Final = {"headrace.semantics.shuffling.COMPUTED_FROM": 9}
-# Elements of any size are placed in their batch by the workers that make them.
-STACKED_BY_WORKERS: Final = {"headrace.physical.workers.batch_memory._FEWEST_BYTES": 0}
+# Elements of any size are placed in their batch by the workers that make them, or as they come.
+STACKED_BY_WORKERS: Final = {
+    "headrace.physical.workers.batch_memory._FEWEST_BYTES": 0,
+    "headrace.physical.stages.grouping._HEAVY_BYTES": 0,
+    "headrace.physical.stages.grouping._FEW_ELEMENTS": 1,
+}

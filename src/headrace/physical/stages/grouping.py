@@ -20,6 +20,7 @@ from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
+from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.parallel_stage import ParallelStage
@@ -33,6 +34,10 @@ __all__ = ["BatchStage", "ChunkStage", "CombinedBatchStage", "stacked_chunk", "s
 
 # A block of this many batches is cut into them where it lies: a piece more costs about what copying two batches does.
 _LONG_BATCHES: Final = 4
+# Elements of so many bytes are copied to where they will lie in their batch as they come, and their memory is free for the next one: together
+# they are more than a processor's cache holds. Batches of fewer are stacked as quickly when they are whole.
+_HEAVY_BYTES: Final = 1 << 18
+_FEW_ELEMENTS: Final = 4
 # Of as many bytes the system gives each page by itself, unless what was freed is kept.
 _LARGE_BYTES: Final = 1 << 20
 
@@ -43,9 +48,15 @@ class BatchStage(Stage):
     Several batches are stacked as one array where their elements are alike, and cut afterwards: one gather, one
     reshape, and each batch is a view. A failure takes its whole batch with it, as in tf.data: the batches after
     it are the same as without it.
+
+    Args:
+        node: the operation.
+        input_stage: what is read.
+        meter: its own.
+        memory: where large elements are put as they come.
     """
 
-    def __init__(self, node: Batch, input_stage: Stage, meter: Meter) -> None:
+    def __init__(self, node: Batch, input_stage: Stage, meter: Meter, memory: BatchMemory | None = None) -> None:
         super().__init__(meter, (input_stage,), StridedCursor(input_stage.cursor, node.batch_size))
         self._size = node.batch_size
         self._drop_remainder = node.drop_remainder
@@ -53,6 +64,7 @@ class BatchStage(Stage):
         self._drops_failed = node.drop_remainder and node.drops_failed
         self._ready: list[Block | Failure] = []  # reversed: the next one is last
         self._begun: list[Block] = []  # what was read of a batch that is not whole yet
+        self._memory = memory if self._size >= _FEW_ELEMENTS else None
 
     def _pull(self, limit: int) -> Item:
         if not self._ready:
@@ -71,6 +83,7 @@ class BatchStage(Stage):
         Those that are whole do not wait where the input gave less than was asked for: it has no more at hand, or the next batch would have
         to be copied to the side of one that lies in its memory already.
         """
+        self._let_go()  # where each call begins anew, what one leaves over is never written to by another
         wanted = limit * self._size
         blocks, self._begun = self._begun, []
         have = sum(map(len, blocks))
@@ -82,15 +95,27 @@ class BatchStage(Stage):
             if isinstance(item, Failure):
                 failed = self._failed(item, blocks, have)
                 return [*self._whole(blocks, have), *([] if failed is None else [failed])]
-            blocks.append(item)
-            have += len(item)
-            if have >= self._size and len(item) < asked:
+            count = len(item)
+            blocks.append(self._in_place(item, have))
+            del item  # its memory is for the next one
+            have += count
+            if have >= self._size and count < asked:
                 return self._whole_ones(blocks, have)
         made = self._whole(blocks, have)
         rest = have % self._size
         if rest and not self._drop_remainder:
             made += self._stacked(joined_block(blocks).slice(have - rest, have), rest)
         return made
+
+    def _in_place(self, block: Block, have: int) -> Block:
+        """Returns the same elements where they will lie in their batch, if they are large; so many others came before them."""
+        payload = block.payload
+        if self._memory is None or type(payload) is not Rows or payload.nbytes < _HEAVY_BYTES * len(payload):
+            return block
+        if have % self._size + len(payload) > self._size:
+            return block
+        (placed,) = self._memory.place(have, [block])
+        return placed if isinstance(placed, Block) else block
 
     def _whole_ones(self, blocks: list[Block], have: int) -> list[Block | Failure]:
         """Returns the batches that are whole; what was read of the next one waits for the rest of it."""
@@ -143,6 +168,15 @@ class BatchStage(Stage):
     def _stacked(self, block: Block, size: int) -> list[Block | Failure]:
         """Stacks a block whose length is a multiple of ``size`` into batches."""
         return stacked_batches(block, size, of=self._node)
+
+    def _let_go(self) -> None:
+        """Forgets the memory of batches that others have now, or that will not become whole."""
+        if self._memory is not None:
+            self._memory.close()
+
+    def close(self) -> None:
+        self._let_go()
+        super().close()
 
 
 def stacked_batches(block: Block, size: int, *, of: Batch) -> list[Block | Failure]:
@@ -259,15 +293,16 @@ def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
     upstream = lower(node.input, state, context)
     meter = context.meter(node)
     gate = context.gate(node)
+    memory = BatchMemory(node.batch_size, context.budget.share_bytes)
     if gate is None:
-        return BatchStage(node, upstream, meter)
+        return BatchStage(node, upstream, meter, memory)
     if node.num_parallel_calls != AUTOTUNE:
         return _stacked_in_workers(node, upstream, meter, context, gate)
     tuner = context.policy.concurrency(gate.calls, node.operations)
     return TunedStage(
         upstream,
         meter,
-        here=lambda source: BatchStage(node, source, meter),
+        here=lambda source: BatchStage(node, source, meter, memory),
         beside=lambda source, _: _stacked_in_workers(node, source, meter, context, gate, tuner),
         tuner=tuner,
         paces=context.task_paces(meter),

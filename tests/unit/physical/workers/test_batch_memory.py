@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,8 @@ from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.joining import join
 from headrace.blocks.origin import IndexOrigin
 from headrace.blocks.payload import Rows
+from headrace.physical.loop_policy import LoopPolicy
+from headrace.physical.stages import grouping
 from headrace.physical.workers import batch_memory
 from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.testing.restoring import check_every_restore_point
@@ -28,6 +31,8 @@ from headrace.testing.restoring import check_every_restore_point
 @pytest.fixture(autouse=True)
 def _however_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_memory, "_FEWEST_BYTES", 0)
+    monkeypatch.setattr(grouping, "_HEAVY_BYTES", 0)
+    monkeypatch.setattr(grouping, "_FEW_ELEMENTS", 1)
 
 
 def block_of(rows: list[Any], start: int = 0) -> Block:
@@ -50,6 +55,9 @@ MAPS: list[Named] = [
     ("chain", lambda ds: ds.map(halves, num_parallel_calls=2).map(halves, num_parallel_calls=2)),
     ("random", lambda ds: ds.random_map(lambda rng, x: rng.integers(0, 9, 3) + x, seed=1, num_parallel_calls=2)),
     ("vectorized", lambda ds: ds.map(hr.vectorized(lambda x: np.outer(x, np.ones(3))), num_parallel_calls=2)),
+    ("serial", lambda ds: ds.map(varied)),
+    ("failing alone", lambda ds: ds.map(fail_on(3, 5)).map(lambda x: np.full(2, x))),
+    ("generator", lambda ds: ds.map(varied).ignore_errors().prefetch(2)),
     ("nothing", lambda ds: ds.map(lambda x: (), num_parallel_calls=2)),
 ]
 
@@ -143,6 +151,22 @@ def test_a_run_with_a_small_budget_leaves_no_more_than_that_to_be_used_again() -
     for nbytes in (500, 400, 300, 601):
         spare.give(np.empty(nbytes, np.uint8), 600)
     assert [piece.nbytes for piece in spare._pieces] == [300]
+
+
+def test_large_elements_that_one_thread_makes_are_freed_as_they_come() -> None:
+    made: list[weakref.ref[np.ndarray]] = []
+    alive: list[int] = []
+
+    def fresh(x: int) -> np.ndarray:
+        alive.append(sum(array() is not None for array in made))
+        array = np.full(3, x)
+        made.append(weakref.ref(array))
+        return array
+
+    slow = LoopPolicy(probed=1, patience_s=-1.0, rows_a_look=1)  # as of elements that take long: each is a block
+    batches = elements_of(hr.Dataset.range(40).map(fresh).batch(8), Way(hr.Options(), loops=slow))
+    assert_same(elements_of(hr.Dataset.range(40).map(lambda x: np.full(3, x)).batch(8)), batches)
+    assert max(alive) < 4
 
 
 def test_a_batch_may_be_changed_by_whoever_gets_it() -> None:
