@@ -106,6 +106,8 @@ class Buffering(DatasetMixin):
         comes back at once, they are made in the consumer's thread when they are asked for. That is measured as the run goes, and
         the thread comes and goes with it: a training step that begins to take time has one again.
 
+        One directly after another is one with room for both, and one that is repeated reads on from epoch to epoch.
+
         Args:
             buffer_size: how many elements may be ready; 0 changes nothing, ``hr.AUTOTUNE`` and None leave it to headrace.
             name: what the operation is called in messages and statistics.

@@ -11,6 +11,7 @@ from typing import Final
 from headrace.optimize.add_final_prefetch import add_final_prefetch
 from headrace.optimize.fuse_parallel_maps import fuse_parallel_maps
 from headrace.optimize.fuse_prefetches import fuse_prefetches
+from headrace.optimize.prefetch_after_repeat import prefetch_after_repeat
 from headrace.optimize.shuffle_before_map import shuffle_before_map
 from headrace.optimize.stack_in_map import stack_in_map
 from headrace.plan.node import Node
@@ -21,7 +22,8 @@ RULES: Final[tuple[Callable[[Node], Node], ...]] = (
     shuffle_before_map,  # first: maps on both sides of a shuffle become neighbours
     fuse_parallel_maps,  # before the prefetch, which would stand between nothing, but looks for parallel work
     stack_in_map,  # after what fuses maps: it looks at the last one before a batch
-    fuse_prefetches,  # anywhere: no other rule moves one
+    prefetch_after_repeat,  # before what fuses prefetches: there may be another after the repeat
+    fuse_prefetches,
     add_final_prefetch,  # last: it goes to the end of whatever the plan has become
 )
 

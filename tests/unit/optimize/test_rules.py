@@ -15,6 +15,7 @@ import headrace as hr
 from headrace.optimize.add_final_prefetch import add_final_prefetch
 from headrace.optimize.fuse_parallel_maps import fuse_parallel_maps
 from headrace.optimize.fuse_prefetches import fuse_prefetches
+from headrace.optimize.prefetch_after_repeat import prefetch_after_repeat
 from headrace.optimize.rules import RULES, optimized
 from headrace.optimize.shuffle_before_map import shuffle_before_map
 from headrace.optimize.stack_in_map import stack_in_map
@@ -165,6 +166,28 @@ def test_maps_that_are_not_batched_one_for_one_in_order_are_not_told() -> None:
     assert_stays(stack_in_map, TEN.map(first, num_parallel_calls=2, on_error="skip").batch(3))
     assert_stays(stack_in_map, TEN.map(first, num_parallel_calls=2).padded_batch(3))
     assert_stays(stack_in_map, TEN.map(first, num_parallel_calls=2).take(7).batch(3))
+
+
+# ------------------------------------------------------------------------- prefetch_after_repeat
+
+
+def test_a_prefetch_goes_after_all_repeats_that_follow_it() -> None:
+    assert_becomes(
+        prefetch_after_repeat,
+        TEN.prefetch(1).prefetch(2).repeat(3).repeat(2).batch(2),
+        """
+        batch [batch_size=2, drop_remainder=False]
+          prefetch [buffer_size=2]
+            prefetch [buffer_size=1]
+              repeat [count=2]
+                repeat [count=3]
+                  range [start=0, stop=10, step=1, dtype=int64]
+        """,
+    )
+
+
+def test_a_prefetch_that_is_not_repeated_itself_stays() -> None:
+    assert_stays(prefetch_after_repeat, TEN.prefetch(1).map(first).repeat(3).prefetch(2))
 
 
 # ------------------------------------------------------------------------- fuse_prefetches
