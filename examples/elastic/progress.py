@@ -5,8 +5,7 @@ Nothing of it has a thread: it draws when a step ends.
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
@@ -17,37 +16,12 @@ if TYPE_CHECKING:
 LINES: Final = 3  # of a job, where the output is no terminal
 
 
-class Progress(Protocol):
-    """Something that is told how far the run is."""
-
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-    def note(self, line: str) -> None:
-        """Shows something worth a line of its own."""
-        ...
-
-    def job_starts(self, name: str, first: int, until: int) -> None:
-        """Notes that a job begins with step ``first`` and ends before step ``until``."""
-        ...
-
-    def step_ends(self, step: int, loss: float) -> None:
-        """Notes that all ranks have saved a step."""
-        ...
-
-    def job_ends(self) -> None:
-        """Notes that its processes are gone."""
-        ...
-
-
 def progress_on(console: Console) -> Progress:
     """Returns the progress that fits where the output goes."""
-    return LiveProgress(console) if console.is_terminal else PlainProgress(console)
+    return LiveProgress(console) if console.is_terminal else Progress(console)
 
 
-class PlainProgress:
+class Progress:
     """A few lines for each job, for logs and pipes."""
 
     def __init__(self, console: Console) -> None:
@@ -57,33 +31,32 @@ class PlainProgress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Does nothing: there is nothing to end."""
+    def __exit__(self, *reason: object) -> None:
+        """Ends what is drawn."""
 
     def note(self, line: str) -> None:
-        """Prints it."""
-        self._console.print(line, highlight=False, soft_wrap=True)
+        """Shows something worth a line of its own; on a terminal above the bars."""
+        self._console.print(line, highlight=False, soft_wrap=not self._console.is_terminal)
 
     def job_starts(self, name: str, first: int, until: int) -> None:
-        """Remembers which job it is."""
+        """Notes that a job begins with step ``first`` and ends before step ``until``."""
         self._name, self._first, self._until = name, first, until
 
     def step_ends(self, step: int, loss: float) -> None:
-        """Prints a line for the first step and the last, and every now and then."""
+        """Notes that all ranks have saved a step: a line for the first and the last, and every now and then."""
         every, done = -(-(self._until - self._first) // LINES), step + 1 - self._first
         if done == 1 or done % every == 0 or step + 1 == self._until:
             self.note(f"{self._name:<12} step {step + 1:>3}/{self._until}  loss {loss:.3f}")
 
     def job_ends(self) -> None:
-        """Says nothing: what follows says it."""
+        """Notes that its processes are gone."""
 
 
-class LiveProgress:
+class LiveProgress(Progress):
     """A bar for each job, with the loss beside it."""
 
     def __init__(self, console: Console) -> None:
+        super().__init__(console)
         self._bars = Bars(
             TextColumn("{task.description:<12}"),
             BarColumn(bar_width=18),
@@ -98,14 +71,9 @@ class LiveProgress:
         self._bars.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *reason: object) -> None:
+        """Leaves the bars standing."""
         self._bars.stop()
-
-    def note(self, line: str) -> None:
-        """Prints it above the bars."""
-        self._bars.console.print(line, highlight=False)
 
     def job_starts(self, name: str, first: int, until: int) -> None:
         """Adds a bar."""

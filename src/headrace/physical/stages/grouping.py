@@ -319,8 +319,6 @@ def _stacked_in_workers(
         ChunkStage(node, source, meter),
         meter,
         gate=gate,
-        ordered=True,
-        map_index=0,
         budget=context.budget,
         paces=context.task_paces(meter),
         tuner=tuner,

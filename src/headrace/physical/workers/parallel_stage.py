@@ -84,6 +84,8 @@ class ParallelStage(Stage):
     What always holds: at most ``window`` tasks are in flight or wait to be handed on, and what they are known to
     hold is within the stage's share of the budget. Only the driver changes what the stage knows: what a worker has made
     counts from when the driver has taken it out of the channel, and until then its task is running.
+
+    Without ``map_index`` results keep the order of the input; else it is by which index a state knows the map whose results came.
     """
 
     def __init__(
@@ -93,8 +95,7 @@ class ParallelStage(Stage):
         meter: Meter,
         *,
         gate: Gate,
-        ordered: bool,
-        map_index: int,
+        map_index: int | None = None,
         budget: Budget,
         paces: TaskPaces | None = None,
         ready_order: ReadyOrder = FIRST_READY,
@@ -127,7 +128,7 @@ class ParallelStage(Stage):
         self._closed = False
         self.reads_on = True  # False: only what it has read, and what its own input has, is made and given
         self._ready_order = ready_order
-        self._delivery = None if ordered else UnorderedDelivery(input_stage.cursor, map_index)
+        self._delivery = None if map_index is None else UnorderedDelivery(input_stage.cursor, map_index)
 
     def _pull(self, limit: int) -> Item:
         while True:

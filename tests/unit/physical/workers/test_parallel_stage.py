@@ -61,7 +61,9 @@ def stage_of(
         return [block]
 
     gate = Gate(Here(), CALLS)
-    stage = ParallelStage(make, numbers, Meter("map"), gate=gate, ordered=ordered, map_index=0, budget=Budget(1 << 30))
+    stage = ParallelStage(
+        make, numbers, Meter("map"), gate=gate, map_index=None if ordered else 0, budget=Budget(1 << 30)
+    )
     return stage, numbers
 
 
@@ -80,8 +82,7 @@ def test_a_result_that_is_not_told_of_yet_is_no_end(ordered: bool) -> None:
         numbers,
         Meter("map"),
         gate=Gate(Here(), CALLS),
-        ordered=ordered,
-        map_index=0,
+        map_index=None if ordered else 0,
         budget=Budget(1 << 30),
     )
     stage._done = HeardOfLate(capacity=2 * CALLS, name="late")

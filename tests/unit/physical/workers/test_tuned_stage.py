@@ -87,9 +87,7 @@ def tuned(numbers: Numbers, tuner: ConcurrencyTuner, made: list[tuple[str, int]]
         made.append(("beside", given))
         gate = Gate(AtOnce(), 2)
         meter = Meter("map")
-        return ParallelStage(
-            lambda block: [block], source, meter, gate=gate, ordered=True, map_index=0, budget=Budget(1 << 30)
-        )
+        return ParallelStage(lambda block: [block], source, meter, gate=gate, budget=Budget(1 << 30))
 
     return TunedStage(numbers, Meter("map"), here=here, beside=beside, tuner=tuner, paces=TaskPaces())
 
