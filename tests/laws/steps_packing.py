@@ -8,6 +8,9 @@ import numpy as np
 from hypothesis import strategies as st
 from tests.laws.elements import Named, text, total
 
+# The components of sequences up to this number are equally long, those of others perhaps not.
+_EVEN = 12
+
 
 def _sequence(shape: str) -> Any:
     def sequence(*element: Any) -> Any:
@@ -17,6 +20,8 @@ def _sequence(shape: str) -> Any:
             return {"x": tokens, "y": np.full((number % 4, 2), number, dtype=np.float32)}
         if shape == "pair":
             return tokens, -tokens
+        if shape == "uneven later":
+            return {"x": tokens, "y": -tokens[: 2 if number > _EVEN else None]}
         if shape == "unlike":
             return tokens if number % 3 else (tokens.astype(np.float32), number)
         return tokens
@@ -32,9 +37,10 @@ def _sequences(ds: Any, shape: str) -> Any:
 
 def packing() -> st.SearchStrategy[Named]:
     """Everything that packs sequences."""
-    shapes = st.sampled_from(["array", "dict", "pair", "unlike", "batches"])
+    shapes = st.sampled_from(["array", "dict", "pair", "unlike", "uneven later", "batches"])
     strategies = st.sampled_from(["first_fit", "best_fit", "concat_then_split"])
-    return st.tuples(shapes, st.integers(1, 7), strategies, st.integers(1, 3), st.booleans()).map(
+    lengths = st.one_of(st.integers(1, 7), st.integers(8, 40))  # rows of few sequences, and of many
+    return st.tuples(shapes, lengths, strategies, st.integers(1, 3), st.booleans()).map(
         lambda a: (
             text("pack", *a),
             lambda ds: _sequences(ds, a[0]).pack(a[1], a[2], open_rows=a[3], truncate=a[4], padding_value=-1),

@@ -8,13 +8,13 @@ sequence, and no row, with it.
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import Cursor, PositionsCursor, SavedCursor, State, input_state
+from headrace.blocks.cursor import Cursor, SavedCursor, State, input_state
 from headrace.blocks.origin import Indices
 from headrace.blocks.payload import Payload
 from headrace.blocks.unmade import Unmade
@@ -25,60 +25,91 @@ from headrace.physical.input_history import GroupOrigin, InputHistory, InputRuns
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.packing_bins import BinsMark, open_bins
+from headrace.physical.stages.packing_filling import CutRow, PackedRow
 from headrace.physical.stages.packing_rows import RowMaker, RowTokens
-from headrace.physical.stages.packing_runs import CutRow, PackedRow, SequenceRun, run_of, run_of_one
+from headrace.physical.stages.packing_runs import Run, run_of, run_of_one
 from headrace.plan.packing import Pack
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.held_bytes import Holding
-from headrace.semantics.packing import PACK_REMEDY, SequenceKind, pack_state, sequences_lost
-from headrace.structure import Element
+from headrace.semantics.packing import PACK_REMEDY, BinContents, pack_state, sequences_lost
+from headrace.structure import Element, flatten
 
 __all__ = ["PackStage"]
 
 _READ_AT_ONCE = 1024
-# Rows of a block lie in one array, which lives as long as one of them does.
+# Rows of a block lie in one array, which lives as long as one of them does; and which is new memory for each block where it is large.
 _ROWS_AT_ONCE = 64
+_TOKENS_AT_ONCE = 1 << 17
 
 
 @frozen
 class _PackPosition:
-    """Before or after a row, or a failure."""
+    """Before the first row, or before or after a failure."""
 
     read: int
     held: BinsMark
     runs: InputRuns
 
     def advance(self, count: int) -> Cursor:
-        assert count == 0  # the rows of a block have a position each
+        assert count == 0  # rows have positions of their own
         return self
 
     def state(self) -> State:
-        return pack_state(self.read, self.held.contents(self.read), lambda index: position_in(self.runs, index).state())
+        return _state(self.read, self.held.contents(self.read), self.runs)
+
+
+@frozen
+class _AfterRow:
+    """After a row that went out: what was read on the way to the next one is read again from there, unless it failed."""
+
+    row: PackedRow | CutRow
+    log: Sequence[PackedRow]
+    runs: InputRuns
+
+    def advance(self, count: int) -> Cursor:
+        assert count == 0  # as above
+        return self
+
+    def state(self) -> State:
+        return _state(self.row.read, self.row.contents(self.log), self.runs)
+
+
+def _state(read: int, held: BinContents, runs: InputRuns) -> State:
+    return pack_state(read, held, lambda index: position_in(runs, index).state())
+
+
+@frozen
+class _RowsCursor:
+    """In a block of rows: before the first one, or after one of them."""
+
+    before: Cursor
+    rows: Sequence[PackedRow | CutRow]
+    log: Sequence[PackedRow]
+    runs: InputRuns
+    index: int = 0
+
+    def advance(self, count: int) -> _RowsCursor:
+        return _RowsCursor(self.before, self.rows, self.log, self.runs, self.index + count)
+
+    def state(self) -> State:
+        if not self.index:
+            return self.before.state()
+        return _AfterRow(self.rows[self.index - 1], self.log, self.runs).state()
 
 
 @frozen
 class _RowOrigin:
-    """Rows by the indices at which their sequences were read, each with the runs as they were when it went out."""
+    """Rows by the indices at which their sequences were read."""
 
-    rows: Sequence[tuple[InputRuns, Sequence[int]]]
+    runs: InputRuns
+    rows: Sequence[PackedRow | CutRow]
 
     def subset(self, indices: Indices) -> _RowOrigin:
-        return _RowOrigin([self.rows[index] for index in indices])
+        return _RowOrigin(self.runs, [self.rows[index] for index in indices])
 
     def describe(self, index: int) -> str:
-        runs, indices = self.rows[index]
-        return GroupOrigin([(ReadOrigin(runs, np.array(indices)), len(indices))]).describe(0)
-
-
-class _Made(NamedTuple):
-    """A row on its way: what it holds, and the positions before and after it."""
-
-    kind: SequenceKind
-    limits: Sequence[int]
-    tokens: RowTokens
-    indices: Sequence[int]
-    before: _PackPosition
-    after: _PackPosition
+        indices = self.rows[index].indices
+        return GroupOrigin([(ReadOrigin(self.runs, np.array(indices)), len(indices))]).describe(0)
 
 
 class PackStage(Stage):
@@ -89,9 +120,11 @@ class PackStage(Stage):
         self._node = node
         self._saved = state
         self._bins = open_bins(node)
+        longest = max(flatten(node.length)[0])
+        self._rows_at_once = max(1, min(_ROWS_AT_ONCE, _TOKENS_AT_ONCE // longest))
         self._reads = InputHistory(input_stage.cursor)
         self._rows: Sequence[Element] = ()  # of the block that was read last, where they are looked at one by one
-        self._run: SequenceRun | None = None  # what is taken now
+        self._run: Run | None = None  # what is taken now
         self._next = 0  # the index of the next sequence to take
         self._maker: RowMaker | None = None  # of the kind of the last rows
         self._worth = _Worth(node.open_rows)
@@ -99,7 +132,9 @@ class PackStage(Stage):
         self._ended = False  # the input has
         self._ready: list[Block | Failure] = []  # reversed: the next one is last
         self._lost = False
-        super().__init__(meter, (input_stage,), self._position() if state is None else SavedCursor(state))
+        # The position after the last row, or failure.
+        self._after: Cursor = self._position() if state is None else SavedCursor(state)
+        super().__init__(meter, (input_stage,), self._after)
 
     def _position(self) -> _PackPosition:
         return _PackPosition(self._next, self._bins.mark(), self._reads.runs)
@@ -108,92 +143,101 @@ class PackStage(Stage):
         if self._saved is not None and not self._restored(self._saved):
             return Failure(sequences_lost(self._node.label), self.cursor, self.cursor)
         if not self._ready and not self._lost:
-            self._ready = self._collect(min(limit, _ROWS_AT_ONCE))[::-1]
+            self._ready = self._collect(min(limit, self._rows_at_once))[::-1]
         return self._ready.pop() if self._ready else None
 
     # ------------------------------------------------------------------ rows
 
     def _collect(self, limit: int) -> list[Block | Failure]:
         """Makes up to ``limit`` rows, and perhaps a failure after them."""
-        rows: list[_Made] = []
-        failures: list[Block | Failure] = []
-        position = self._position()
-        while len(rows) < limit and not failures:
-            row = self._next_row(limit - len(rows))
-            if row is None:
-                break
-            if isinstance(row, Failure):
-                failures.append(row)
-                break
-            # What was read on the way to a row is read again from the position before it, unless it failed.
-            after = self._position()
-            self._next_at_row = self._next
-            rows.append(_Made(row.kind, row.limits, row.taken(), row.indices, position, after))
-            self._worth.has_begun = True
-            position = after
-        alike = itertools.groupby(rows, key=lambda made: made.kind)
-        return [item for _, part in alike for item in self._laid(list(part))] + failures
+        rows: list[PackedRow | CutRow] = []
+        failure = self._fill(rows, limit)
+        alike = itertools.groupby(rows, key=operator.attrgetter("kind"))
+        items: list[Block | Failure] = []
+        for _, part in alike:
+            made = list(part)
+            items += self._laid(made, [row.taken() for row in made])
+        if failure is not None:
+            items.append(failure)
+            self._after = failure.after
+        return items
 
-    def _laid(self, made: list[_Made]) -> Iterator[Block | Failure]:
-        """Yields rows of one kind as a block; where that fails, those of them that do not fail, and failures."""
-        # By now the runs of the first rows may be forgotten.
-        origin = _RowOrigin([(row.after.runs, row.indices) for row in made])
-        positions = [*(row.before for row in made), made[-1].after]
-        try:
-            payload = self._payload(made[0], [row.tokens for row in made])
-            yield Block(payload, PositionsCursor(positions), origin)
-        except Exception as error:  # noqa: BLE001 - an element's own methods may raise anything
-            if len(made) > 1:
-                for one in made:
-                    yield from self._laid([one])
-                return
-            words = origin.describe(0)
-            yield Failure(as_element_error(error, stage=self._node.label, origin=words), *positions)
-
-    def _payload(self, first: _Made, tokens: list[RowTokens]) -> Payload:
+    def _payload(self, first: PackedRow | CutRow, tokens: list[RowTokens]) -> Payload:
         """Returns rows of the kind of the first; they are made now, unless they may wait until somebody looks."""
         maker = self._maker
         if maker is None or maker.kind != first.kind:
             maker = self._maker = RowMaker(self._node, first.kind, first.limits)
-        return Unmade(maker, tokens) if self.may_wait and maker.may_wait else maker.columns(tokens)
+        return Unmade(maker, tokens) if self.may_wait and maker.may_wait else maker.columns_of_all(tokens)
 
-    def _next_row(self, wanted: int) -> PackedRow | CutRow | Failure | None:
-        """Returns the next row of so many that goes out, or a failure on the way to it; None at the end."""
-        while True:
-            row = self._bins.out()
-            if row is not None:
-                return row
+    def _fill(self, rows: list[PackedRow | CutRow], limit: int) -> Failure | None:
+        """Lets rows go out until there are so many, or a failure on the way to the next one; there are fewer at the end."""
+        self._bins.full(rows, limit)  # a sequence may fill many
+        while len(rows) < limit:
+            failure: Item = None
             if self._run is not None:
-                self._take(self._run)
+                self._take(self._run, rows, limit)
             elif self._next < self._reads.index:
                 failure = self._look_at_one()
-                if failure is not None:
-                    return failure
             else:
-                item = None if self._ended else self._read_block(wanted)
+                if not rows:
+                    self._forget()
+                item = None if self._ended else self._read_block(limit - len(rows))
                 if item is None:
                     self._ended = True
-                    return self._bins.left()
-                if isinstance(item, Failure):
-                    return self._passed(item)
+                    row = self._bins.left(self._next)
+                    if row is None:
+                        break
+                    rows.append(row)
+                elif isinstance(item, Failure):
+                    failure = self._passed(item)
+            if isinstance(failure, Failure):
+                return failure
+        return None
 
-    def _take(self, run: SequenceRun) -> None:
-        """Takes sequences up to where a row has to go out."""
-        taken = self._bins.take(run, self._next - run.first)
+    def _take(self, run: Run, rows: list[PackedRow | CutRow], limit: int) -> None:
+        """Takes sequences of a run, up to where enough rows have gone out."""
+        before = len(rows)
+        taken = self._bins.take(run, self._next - run.first, rows, limit)
         self._next = run.first + taken
+        if len(rows) > before:
+            self._next_at_row = self._next
+            self._worth.has_begun = True
         if taken == len(run):
             self._run = None
+
+    def _forget(self) -> None:
+        """Forgets what no position needs any more; those of a block all refer to the same."""
+        oldest = self._bins.oldest
+        self._reads.forget_before(self._next if oldest is None else oldest)
+        self._bins.forget()
+
+    def _laid(self, rows: list[PackedRow | CutRow], tokens: list[RowTokens]) -> Iterator[Block | Failure]:
+        """Yields rows of one kind as a block; where that fails, those of them that do not fail, and failures."""
+        log, runs = self._bins.log, self._reads.runs
+        before, after = self._after, _AfterRow(rows[-1], log, runs)
+        origin = _RowOrigin(runs, rows)
+        try:
+            payload = self._payload(rows[0], tokens)
+        except Exception as error:  # noqa: BLE001 - an element's own methods may raise anything
+            if len(rows) > 1:
+                for row, its_tokens in zip(rows, tokens, strict=True):
+                    yield from self._laid([row], [its_tokens])
+                return
+            self._after = after
+            yield Failure(as_element_error(error, stage=self._node.label, origin=origin.describe(0)), before, after)
+            return
+        self._after = after
+        yield Block(payload, _RowsCursor(before, rows, log, runs), origin)
 
     # ------------------------------------------------------------------ sequences
 
     def _read_block(self, rows: int) -> Item:
         """Reads on for so many rows; what comes is taken at once, or one by one where it must."""
-        self._hold()  # before it is asked how many more there is room for
-        item = self._read(self.inputs[0], self._wanted(rows))
+        count = self._bins.count
+        self._hold(count)  # before it is asked how many more there is room for
+        item = self._read(self.inputs[0], self._wanted(rows, count))
         if item is None:
             return None
-        oldest = self._bins.oldest
-        self._reads.forget_before(self._next if oldest is None else oldest)
         first = self._reads.add(item)
         if isinstance(item, Block):
             self._run = run_of(self._node, item.payload, first)
@@ -219,17 +263,18 @@ class PackStage(Stage):
     def _passed(self, failure: Failure) -> Failure:
         before = self._position()
         self._next += 1
-        return Failure(failure.error, before, self._position())
+        after = self._position()
+        return Failure(failure.error, before, after)
 
-    def _wanted(self, rows: int) -> int:
+    def _wanted(self, rows: int, count: int) -> int:
         """Returns how many sequences to read: enough for so many rows, and a quarter more than no row came of."""
         wanted = max(self._worth.sequences(rows), (self._next - self._next_at_row) // 4)
-        return max(1, min(_READ_AT_ONCE, wanted, self._holding.room(self._bins.count)))
+        return max(1, min(_READ_AT_ONCE, wanted, self._holding.room(count)))
 
-    def _hold(self) -> None:
-        """Says how much is in the open rows."""
+    def _hold(self, count: int) -> None:
+        """Says how much is in the open rows, which is so many sequences."""
         bins = self._bins
-        self._holding.hold(bins.nbytes, lambda: bins.sequences, count=bins.count)
+        self._holding.hold(bins.nbytes, lambda: bins.sequences, count=count)
 
     def close(self) -> None:
         self._holding.release()
@@ -241,7 +286,7 @@ class PackStage(Stage):
         """Reads again what was held; False where it is not there any more."""
         self._saved = None
         wanted = {index for indices in saved["rows"] for index in indices}
-        found: dict[int, SequenceRun] = {}
+        found: dict[int, Run] = {}
         while self._next < saved["read"] and not self._lost:
             item = self._read(self.inputs[0], min(saved["read"] - self._next, _READ_AT_ONCE))
             if item is None:
@@ -271,9 +316,9 @@ class _Worth:
         self._sequences = 0
         self.has_begun = False
 
-    def add(self, run: SequenceRun) -> None:
+    def add(self, run: Run) -> None:
         """Takes in sequences that came."""
-        self._rows += max(sum(lengths) / limit for lengths, limit in zip(run.lengths, run.limits, strict=True))
+        self._rows += run.rows_worth
         self._sequences += len(run)
 
     def sequences(self, rows: int) -> int:

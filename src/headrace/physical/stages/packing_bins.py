@@ -11,15 +11,16 @@ how much had been read and how many rows had gone out.
 
 from __future__ import annotations
 
-import bisect
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from headrace.frozen import frozen
-from headrace.physical.stages.packing_runs import CutRow, PackedRow, RunIndices, SequenceRun
+from headrace.physical.stages.packing_filling import CutRow, PackedRow, Span, contents_of
+from headrace.physical.stages.packing_rows import Piece
+from headrace.physical.stages.packing_runs import JoinedRun, SequenceRun, widths_of
 from headrace.physical.stages.packing_shelves import BestFit, FirstFit, Shelf
 from headrace.plan.packing import Pack
 from headrace.semantics.packing import BinContents, SequenceKind
@@ -58,23 +59,39 @@ class OpenBins(Protocol):
         """The smallest index of a sequence in them."""
         ...
 
-    def take(self, run: SequenceRun, start: int) -> int:
-        """Takes sequences from ``start`` on, up to where a row has to go out; returns the index in the run of the next one."""
+    @property
+    def log(self) -> Sequence[PackedRow]:
+        """Rows by which positions tell what was open: those that are open, and all that went out since ``forget``."""
         ...
 
-    def out(self) -> PackedRow | CutRow | None:
-        """Returns the row that has to go out now, if there is one; it is open no more."""
+    def forget(self) -> None:
+        """Begins another log: positions that are on their way have the old one."""
         ...
 
-    def left(self) -> PackedRow | CutRow | None:
-        """Returns the next row at the end; it is open no more."""
+    def take(self, run: Any, start: int, rows: list[Any], limit: int) -> int:
+        """Takes sequences from ``start`` on; returns the index in the run of the next one.
+
+        Args:
+            run: the sequences.
+            start: the first that was not taken.
+            rows: gets the rows that have to go out, which are open no more.
+            limit: how many there may be, before the last one is taken.
+        """
+        ...
+
+    def full(self, rows: list[Any], limit: int) -> None:
+        """Lets rows that are full go out before anything more is taken, up to that many in all."""
+        ...
+
+    def left(self, read: int) -> PackedRow | CutRow | None:
+        """Returns the next row at the end, when that many sequences were taken; it is open no more."""
         ...
 
     def mark(self) -> BinsMark:
         """Returns what is in the rows now."""
         ...
 
-    def restore(self, sequences: Mapping[int, SequenceRun], held: Sequence[Sequence[int]], offset: int) -> None:
+    def restore(self, sequences: Mapping[int, Any], held: Sequence[Sequence[int]], offset: int) -> None:
         """Puts the sequences of a state, each a run of one, where they were."""
         ...
 
@@ -95,9 +112,7 @@ class _BinsMark:
     rows: Sequence[PackedRow]
 
     def contents(self, read: int) -> BinContents:
-        held = [row.indices for row in self.rows if row.closed_at is None or row.closed_at >= self.closed]
-        indices = (tuple(one[: bisect.bisect_left(one, read)]) for one in held)
-        return tuple(one for one in indices if one), 0
+        return contents_of(self.rows, self.closed, read)
 
 
 class _Bins:
@@ -108,8 +123,7 @@ class _Bins:
         self._shelf = shelf
         self._shelves: dict[SequenceKind, Shelf] = {}
         self._open: dict[int, PackedRow] = {}  # the oldest first
-        self._log: list[PackedRow] = []  # these, and some that went out not long ago
-        self._due: PackedRow | None = None
+        self.log: list[PackedRow] = []
         self._opened = self._closed = 0
         self.count = 0
         self.nbytes = 0
@@ -120,159 +134,172 @@ class _Bins:
 
     @property
     def oldest(self) -> int | None:
-        return next((row.indices[0] for row in self._open.values()), None)
+        return next((row.spans[0][0] for row in self._open.values()), None)
 
-    def take(self, run: SequenceRun, start: int) -> int:
-        shelf = self._shelves.get(run.kind)
-        if shelf is None:
-            shelf = self._shelves[run.kind] = self._shelf()
-        while True:
-            first = start
-            start, self._due = shelf.take(run, start)
-            self._count_in(run, first, start)
-            if self._due is not None or start == len(run):
-                return start
-            if len(self._open) == self._limit:
-                self._due = shelf.to_go(self._open.values())
-                return start
-            self._new_row(run, shelf)
+    def forget(self) -> None:
+        self.log = list(self._open.values())
+
+    def take(self, run: SequenceRun, start: int, rows: list[Any], limit: int) -> int:
+        shelf = self._shelf_of(run)
+        first = start
+        while len(rows) < limit:
+            start, full = shelf.take(run, start)
+            if full is not None:
+                rows.append(self._closed_one(full, run.first + start))
+            elif start == len(run):
+                break
+            else:
+                if len(self._open) == self._limit:
+                    rows.append(self._closed_one(shelf.to_go(self._open.values()), run.first + start))
+                    if len(rows) == limit:
+                        break
+                self._new_row(run, shelf)
+        self._count_in(run, first, start)
+        return start
 
     def _count_in(self, run: SequenceRun, start: int, stop: int) -> None:
         count, nbytes = run.weight(start, stop)
         self.count += count
         self.nbytes += nbytes
 
+    def _shelf_of(self, run: SequenceRun) -> Shelf:
+        shelf = self._shelves.get(run.kind)
+        if shelf is None:
+            shelf = self._shelves[run.kind] = self._shelf()
+        return shelf
+
     def _new_row(self, run: SequenceRun, shelf: Shelf) -> PackedRow:
-        row = PackedRow(run, self._opened)
-        self._open[self._opened] = row
+        row = self._open[self._opened] = shelf.open(run, self._opened)
         self._opened += 1
-        self._log.append(row)
-        shelf.open(row)
+        self.log.append(row)
         return row
 
-    def _taken(self, row: PackedRow) -> PackedRow:
+    def _closed_one(self, row: PackedRow, read: int) -> PackedRow:
+        """Takes a row out, when so many sequences had been taken."""
         del self._open[row.opened_at]
-        self.count -= len(row.indices)
+        self.count -= len(row.columns[0])
         self.nbytes -= row.nbytes
         self._shelves[row.kind].close(row)
         row.closed_at, self._closed = self._closed, self._closed + 1
-        if len(self._log) > 2 * len(self._open) + 64:
-            self._log = list(
-                self._open.values()
-            )  # another list, because positions that are on their way have the old one
+        row.read = read
         return row
 
-    def out(self) -> PackedRow | None:
-        row, self._due = self._due, None
-        return None if row is None else self._taken(row)
+    def full(self, rows: list[Any], limit: int) -> None:
+        """Does nothing: a row goes out with the sequence that fills it."""
 
-    def left(self) -> PackedRow | None:
+    def left(self, read: int) -> PackedRow | None:
         row = next(iter(self._open.values()), None)
-        return None if row is None else self._taken(row)
+        return None if row is None else self._closed_one(row, read)
 
     def mark(self) -> BinsMark:
-        return _BinsMark(self._closed, self._log)
+        return _BinsMark(self._closed, self.log)
 
     def restore(self, sequences: Mapping[int, SequenceRun], held: Sequence[Sequence[int]], offset: int) -> None:
+        del offset  # whole sequences are in one row
         for indices in held:
             first = sequences[indices[0]]
-            row = self._new_row(first, self._shelves.setdefault(first.kind, self._shelf()))
+            shelf = self._shelf_of(first)
+            row = self._new_row(first, shelf)
             for index in indices:
-                room = row.total
-                row.add(sequences[index], 0, sequences[index].needs[0])
+                shelf.put(row, sequences[index])
                 self._count_in(sequences[index], 0, 1)
-                self._shelves[first.kind].filled(row, room)
 
 
 # ------------------------------------------------------------------------------------------------ cut where a row ends
 
 
-# Sequences of a run: those from one index in it to before another.
-_Part = tuple[SequenceRun, int, int]
-
-
 @frozen
 class _QueueMark:
-    parts: Sequence[tuple[RunIndices, int, int]]
-    offset: int
+    spans: Sequence[Span]
 
     def contents(self, read: int) -> BinContents:
-        held = tuple(index for run, start, stop in self.parts for index in run.part(start, stop))
-        return (held,) if held else (), self.offset
+        del read  # all that was taken is in the spans
+        held = tuple(index for order, begin, end in self.spans for index in order.indices(begin, end))
+        if not held:
+            return (), 0
+        order, begin, _ = self.spans[0]
+        return (held,), begin - int(order.ends[held[0] - order.first])
 
 
 class _OneBin:
-    """One sequence after the other, cut where a row ends. Whole runs are moved, and only the first and the last of a row cut."""
+    """One sequence after the other, cut where a row ends: a queue of tokens, of which whole runs are taken at once."""
+
+    log: Sequence[PackedRow] = ()  # a row that went out tells what was there then
 
     def __init__(self) -> None:
-        self._parts: deque[_Part] = deque()
-        self._total = 0  # tokens that are not out
-        self._offset = 0  # how much of the first sequence is out
-        self._is_due = False  # because the next one is of another kind
+        self._pieces: deque[Piece] = deque()
+        self._total = 0  # tokens in them
 
     @property
     def sequences(self) -> Iterable[tuple[np.ndarray, ...]]:
-        for run, start, stop in self._parts:
-            for begin, end in zip(run.ends[start:stop], run.ends[start + 1 : stop + 1], strict=True):
-                yield tuple(flat[begin:end] for flat in run.columns)
+        for run, begin, end in self._pieces:
+            for index in run.order.indices(begin, end):
+                part = slice(*run.order.ends[index - run.first : index - run.first + 2].tolist())
+                yield tuple(tokens[part] for tokens in run.tokens)
 
     @property
     def nbytes(self) -> int:
-        return (self._total + self._offset) * sum(self._parts[0][0].widths) if self._parts else 0
+        return self._total * sum(widths_of(self._pieces[0][0].kind)) if self._pieces else 0
 
     @property
     def count(self) -> int:
-        return sum(stop - start for _, start, stop in self._parts)
+        return sum(run.order.taken_at(end) - run.order.taken_at(begin + 1) + 1 for run, begin, end in self._pieces)
 
     @property
     def oldest(self) -> int | None:
-        return self._parts[0][0].first + self._parts[0][1] if self._parts else None
-
-    def take(self, run: SequenceRun, start: int) -> int:
-        ends = run.ends
-        # Without tokens there is no segment, and nothing to keep apart.
-        first = bisect.bisect_right(ends, ends[start], start) - 1
-        if first == len(run):
-            return first
-        if self._parts and self._parts[0][0].kind != run.kind:
-            self._is_due = True
-            return first
-        wanted = ends[first] + run.limits[0] - self._total
-        stop = min(bisect.bisect_left(ends, wanted, first + 1), len(run))
-        self._parts.append((run, first, stop))
-        self._total += ends[stop] - ends[first]
-        return stop
-
-    def out(self) -> CutRow | None:
-        is_due, self._is_due = self._is_due, False
-        return self.left() if self._parts and (is_due or self._total >= self._parts[0][0].limits[0]) else None
-
-    def left(self) -> CutRow | None:
-        if not self._parts:
+        if not self._pieces:
             return None
-        run = self._parts[0][0]
-        row = CutRow(run)
-        room = run.limits[0]
-        while room and self._parts:
-            run, start, stop = self._parts.popleft()
-            before = run.ends[start] + self._offset
-            end = bisect.bisect_left(run.ends, min(before + room, run.ends[stop]), start + 1)  # after the last one
-            cut = max(run.ends[end] - before - room, 0)  # what is left of that
-            row.add_part(run, start, end, self._offset, cut)
-            room -= run.ends[end] - cut - before
-            start, self._offset = (end - 1, run.ends[end] - cut - run.ends[end - 1]) if cut else (end, 0)
-            if run.ends[start] < run.ends[stop]:
-                self._parts.appendleft((run, start, stop))
-        self._total -= run.limits[0] - room
-        return row
+        run, begin, _ = self._pieces[0]
+        return run.first + run.order.taken_at(begin + 1) - 1
+
+    def forget(self) -> None:
+        """Does nothing: nothing is in the log."""
+
+    def take(self, run: JoinedRun, start: int, rows: list[Any], limit: int) -> int:
+        ends, length = run.order.ends, run.limits[0]
+        begin, end = int(ends[start]), int(ends[-1])
+        if begin == end:
+            return len(run)  # without tokens there is no segment
+        if self._pieces and self._pieces[0][0].kind != run.kind:
+            start = run.order.taken_at(begin + 1) - 1
+            rows.append(self._cut(run.first + start))
+            if len(rows) == limit:
+                return start
+        start = run.order.taken_at(min(end, begin + (limit - len(rows)) * length - self._total))
+        self._pieces.append((run, begin, int(ends[start])))
+        self._total += int(ends[start]) - begin
+        self.full(rows, limit)
+        return start
+
+    def full(self, rows: list[Any], limit: int) -> None:
+        length = self._pieces[0][0].limits[0] if self._pieces else 0
+        while self._pieces and self._total >= length and len(rows) < limit:
+            rows.append(self._cut(None))
+
+    def left(self, read: int) -> CutRow | None:
+        return self._cut(read) if self._pieces else None
+
+    def _cut(self, read: int | None) -> CutRow:
+        pieces: list[Piece] = []
+        room = self._pieces[0][0].limits[0]
+        while room and self._pieces:
+            run, begin, end = self._pieces.popleft()
+            stop = min(end, begin + room)
+            pieces.append((run, begin, stop))
+            room -= stop - begin
+            if stop < end:
+                self._pieces.appendleft((run, stop, end))
+        self._total -= sum(end - begin for _, begin, end in pieces)
+        return CutRow(pieces, read)
 
     def mark(self) -> BinsMark:
         # Positions outlive what was read, so they have no tokens.
-        return _QueueMark([(run.indices, start, stop) for run, start, stop in self._parts], self._offset)
+        return _QueueMark([(run.order, begin, end) for run, begin, end in self._pieces])
 
-    def restore(self, sequences: Mapping[int, SequenceRun], held: Sequence[Sequence[int]], offset: int) -> None:
+    def restore(self, sequences: Mapping[int, JoinedRun], held: Sequence[Sequence[int]], offset: int) -> None:
         for index in (index for indices in held for index in indices):
-            self._parts.append((sequences[index], 0, 1))
-            self._total += sequences[index].ends[1]
-        self._offset = offset
-        self._total -= offset
+            run = sequences[index]
+            end = int(run.order.ends[-1])
+            self._pieces.append((run, offset, end))
+            self._total += end - offset
+            offset = 0

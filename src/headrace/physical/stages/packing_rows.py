@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from headrace.blocks.columns import Columns
 from headrace.frozen import frozen
+from headrace.physical.stages.packing_runs import JoinedRun
 from headrace.plan.packing import Pack
 from headrace.semantics.packing import SequenceKind
 from headrace.structure import flatten, may_refuse
 
-__all__ = ["RowMaker", "RowTokens"]
+__all__ = ["CutTokens", "Piece", "RowMaker", "RowTokens", "WholeTokens"]
+
+# So many numbers are made once, a quarter of a megabyte.
+_NUMBERS: Final = 1 << 16
+
+# Tokens of a run: those from one to before another.
+Piece = tuple[JoinedRun, int, int]
 
 
 @frozen
-class RowTokens:
-    """What is in a row.
+class WholeTokens:
+    """What is in a row of whole sequences.
 
     Attributes:
-        tokens: for each component its tokens, in one array or several.
-        lengths: how many of them each sequence has; None where each has an array of its own.
+        columns: for each component those of its sequences.
+        missing: for each component for how many more tokens there is room.
     """
 
-    tokens: Sequence[Sequence[np.ndarray]]
-    lengths: Sequence[int] | None = None
+    columns: Sequence[Sequence[np.ndarray]]
+    missing: Sequence[int]
 
-    def pieces(self, component: int) -> tuple[Sequence[np.ndarray], Sequence[int]]:
-        """Returns the tokens of a component, in one array or several, and how many of them each sequence has."""
-        tokens = self.tokens[component]
-        return tokens, list(map(len, tokens)) if self.lengths is None else self.lengths
+
+@frozen
+class CutTokens:
+    """What is in a row of sequences that are cut: its tokens, in pieces."""
+
+    pieces: Sequence[Piece]
+
+
+RowTokens = WholeTokens | CutTokens
 
 
 class RowMaker:
@@ -63,57 +77,161 @@ class RowMaker:
 
     def columns(self, parts: Sequence[RowTokens]) -> Columns:
         """Makes rows: each component of all in one array."""
-        tokens, ids, positions = [], [], []
-        for number, padding in enumerate(self._paddings):
-            arrays: list[np.ndarray] = []
-            segments = _Segments(len(padding))
-            for row in parts:
-                pieces, lengths = row.pieces(number)
-                arrays += pieces
-                if missing := segments.add(lengths):
-                    arrays.append(padding[-missing:])
-            whole = np.empty((len(parts) * len(padding), *padding.shape[1:]), padding.dtype)
-            tokens.append(np.concatenate(arrays, out=whole))
-            ids_of, positions_of = segments.numbered()
-            ids.append(ids_of)
-            positions.append(positions_of)
-        by_row = ([_by_row(array, len(parts)) for array in part] for part in (tokens, ids, positions))
+        return self._made(parts, are_given=False)
+
+    def columns_of_all(self, parts: Sequence[RowTokens]) -> Columns:
+        """Makes the same of rows that nobody else makes any of: their tokens need not be copied."""
+        return self._made(parts, are_given=True)
+
+    def _made(self, parts: Sequence[Any], *, are_given: bool) -> Columns:
+        rows = len(parts)
+        laid = (
+            _laid_cut(parts, self._paddings, are_given=are_given)
+            if isinstance(parts[0], CutTokens)
+            else _laid_whole(parts, self._paddings)
+        )
+        tokens, segments = zip(*laid, strict=True)
+        ids, positions = zip(*_numbered(segments), strict=True)
+        by_row = (
+            [array.reshape(rows, len(array) // rows, *array.shape[1:]) for array in part]
+            for part in (tokens, ids, positions)
+        )
         leaves, structure = flatten(self._node.row(self._treedef, *by_row))
         return Columns(structure, leaves)
 
 
-class _Segments:
-    """Where the segments of rows of one length begin and end."""
+def _together(arrays: Sequence[np.ndarray], rows: int, padding: np.ndarray) -> np.ndarray:
+    """Joins arrays into so many rows of the dtype and the shape of the padding of one."""
+    return np.concatenate(arrays, out=np.empty((rows * len(padding), *padding.shape[1:]), padding.dtype))
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._numbers: list[int] = []  # of each segment in its row; 0, where it fills the row
-        self._lengths: list[int] = []
-        self._filled: list[tuple[int, int]] = []  # where there is padding
-        self._end = 0
 
-    def add(self, lengths: Sequence[int]) -> int:
-        """Adds a row of segments of these lengths; returns how many tokens it misses."""
-        missing = self._limit - sum(lengths)
-        self._numbers += range(1, len(lengths) + 1)
-        self._lengths += lengths
-        self._end += self._limit
+def _laid_whole(rows: Sequence[WholeTokens], paddings: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, _Segments]]:
+    """Yields for each component the tokens of whole sequences, padded, and where its segments are."""
+    for number, padding in enumerate(paddings):
+        arrays: list[np.ndarray] = []
+        ends: list[int] = []  # how many segments there are up to the end of each row
+        padded: list[int] = []
+        for row in rows:
+            arrays += row.columns[number]
+            if missing := row.missing[number]:
+                padded.append(len(arrays))
+                arrays.append(padding[:missing])
+            ends.append(len(arrays))
+        lengths = np.fromiter(map(len, arrays), np.int64, len(arrays))
+        yield _together(arrays, len(rows), padding), _Segments(lengths, np.array([0, *ends]), padded)
+
+
+# A piece, or so much padding as None has tokens.
+_PieceOrPadding = tuple[JoinedRun | None, int, int]
+
+
+def _laid_cut(
+    rows: Sequence[CutTokens], paddings: Sequence[np.ndarray], *, are_given: bool
+) -> Iterator[tuple[np.ndarray, _Segments]]:
+    """Yields for each component the tokens of sequences that are cut, and where its segments are.
+
+    Tokens that nobody else has need not be copied where they are given away.
+    """
+    pieces = _merged(rows, len(paddings[0]))
+    segments = _segments_of(pieces, len(rows), len(paddings[0]))
+    for number, padding in enumerate(paddings):
+        arrays = [(padding if run is None else run.tokens[number])[begin:end] for run, begin, end in pieces]
+        run = pieces[0][0]
+        is_own = are_given and len(pieces) == 1 and run is not None and run.is_own[number]
+        is_alike = arrays[0].dtype == padding.dtype
+        yield arrays[0] if is_own and is_alike else _together(arrays, len(rows), padding), segments
+
+
+def _merged(rows: Sequence[CutTokens], limit: int) -> list[_PieceOrPadding]:
+    """Returns the tokens of rows in few pieces, with padding where a row is not full."""
+    merged: list[_PieceOrPadding] = []
+    for row in rows:
+        missing = limit
+        for run, begin, end in row.pieces:
+            if merged and merged[-1][0] is run and merged[-1][2] == begin:
+                merged[-1] = (run, merged[-1][1], end)
+            else:
+                merged.append((run, begin, end))
+            missing -= end - begin
         if missing:
-            self._numbers.append(0)
-            self._lengths.append(missing)
-            self._filled.append((self._end - missing, self._end))
-        return missing
+            merged.append((None, 0, missing))
+    return merged
+
+
+def _segments_of(pieces: Sequence[_PieceOrPadding], rows: int, limit: int) -> _Segments:
+    """Returns where the segments are of rows that these pieces fill."""
+    bounds = np.arange(0, rows * limit + 1, limit)
+    inside: list[np.ndarray] = []
+    starts: list[int] = []
+    padded: list[int] = []
+    at = 0
+    for run, begin, end in pieces:
+        starts.append(at)
+        if run is None:
+            padded.append(at)
+        else:
+            ends = run.order.ends
+            inside.append(ends[ends.searchsorted(begin, "right") : ends.searchsorted(end, "left")] + (at - begin))
+        at += end - begin
+    where = np.concatenate([bounds, np.array(starts), *inside])
+    where.sort()
+    where = where[np.diff(where, prepend=-1) > 0]  # a row may begin where a sequence does, and one may have no tokens
+    return _Segments(where[1:] - where[:-1], where.searchsorted(bounds), where.searchsorted(padded).tolist())
+
+
+@frozen(eq=False)
+class _Segments:
+    """Where the segments of rows of one length are.
+
+    Attributes:
+        lengths: those of all segments, padding counted as one.
+        bounds: how many segments there are before each row, and after the last one.
+        padded: which of them are padding.
+    """
+
+    lengths: np.ndarray
+    bounds: np.ndarray
+    padded: list[int]
+
+    def are(self, other: _Segments) -> bool:
+        """Returns whether these are the same."""
+        return self is other or (
+            np.array_equal(self.lengths, other.lengths)
+            and np.array_equal(self.bounds, other.bounds)
+            and self.padded == other.padded
+        )
 
     def numbered(self) -> tuple[np.ndarray, np.ndarray]:
-        """Returns for each token the number of its segment, and its position in that; 0 where it fills a row."""
-        counts = np.array(self._lengths)
-        ids = np.repeat(np.array(self._numbers, dtype=np.int32), counts)
-        positions = np.arange(self._end, dtype=np.int32)
-        positions -= np.repeat((counts.cumsum() - counts).astype(np.int32), counts)
-        for start, end in self._filled:
+        """Returns for each token the number of its segment in the row, and its position in that; 0 in padding."""
+        lengths, firsts = self.lengths, self.bounds[:-1]
+        numbers = np.arange(1, len(lengths) + 1, dtype=np.int32)
+        numbers -= firsts.astype(np.int32).repeat(self.bounds[1:] - firsts)
+        numbers[self.padded] = 0
+        ends = lengths.cumsum()
+        starts = ends - lengths
+        positions = starts.astype(np.int32).repeat(lengths)
+        np.subtract(_numbers_up_to(len(positions)), positions, out=positions)
+        for start, end in zip(starts[self.padded].tolist(), ends[self.padded].tolist(), strict=True):
             positions[start:end] = 0
-        return ids, positions
+        return numbers.repeat(lengths), positions
 
 
-def _by_row(array: np.ndarray, rows: int) -> np.ndarray:
-    return array.reshape(rows, len(array) // rows, *array.shape[1:])
+@functools.lru_cache(maxsize=1)
+def _all_numbers() -> np.ndarray:
+    return np.arange(_NUMBERS, dtype=np.int32)
+
+
+def _numbers_up_to(count: int) -> np.ndarray:
+    """Returns so many numbers from 0 on, which stay as they are."""
+    return _all_numbers()[:count] if count <= _NUMBERS else np.arange(count, dtype=np.int32)
+
+
+def _numbered(all_segments: Iterable[_Segments]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yields the ids and the positions of each component, which mostly all have the same segments: those are numbered once."""
+    before: tuple[_Segments, tuple[np.ndarray, np.ndarray]] | None = None
+    for segments in all_segments:
+        if before is not None and segments.are(before[0]):
+            yield before[1][0].copy(), before[1][1].copy()  # an array is its receiver's alone, also within an element
+            continue
+        before = segments, segments.numbered()
+        yield before[1]

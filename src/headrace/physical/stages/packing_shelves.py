@@ -1,13 +1,19 @@
-"""The open rows of one kind of sequence: which of them a sequence is put into."""
+"""The open rows of one kind of sequence: which of them a sequence is put into.
+
+Most sequences go into the row with the most room, as none of the others has enough for them. So sequences are taken in runs: as
+long as that is so, nothing but the room that is left is counted, and the row gets all of them at once.
+"""
 
 from __future__ import annotations
 
+import abc
 import bisect
 import operator
-from collections.abc import Iterable
-from typing import Any, Final, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
-from headrace.physical.stages.packing_runs import PackedRow, SequenceRun
+from headrace.physical.stages.packing_filling import PackedRow
+from headrace.physical.stages.packing_runs import SequenceRun
 
 __all__ = ["BestFit", "FirstFit", "Shelf"]
 
@@ -17,159 +23,277 @@ _GONE_AT_MOST: Final = 16
 _SIZES: Final = 64
 
 
-class Shelf(Protocol):
-    """The open rows of one kind."""
+class Shelf(abc.ABC):
+    """The open rows of one kind.
 
-    def find(self, need: Any, total: int) -> PackedRow | None:
-        """Returns the row for a sequence of these lengths, together ``total``."""
-        ...
+    As long as its sequences are even, all that is counted is one length of each, and the room for that.
+    """
 
-    def open(self, row: PackedRow) -> None:
-        """Adds a row."""
-        ...
-
-    def filled(self, row: PackedRow, before: int) -> None:
-        """Takes in that a row had room for ``before`` tokens, and has less."""
-        ...
-
-    def close(self, row: PackedRow) -> None:
-        """Removes a row."""
-        ...
-
-    def to_go(self, rows: Iterable[PackedRow]) -> PackedRow:
-        """Returns which of all open rows goes out first."""
-        ...
+    def __init__(self) -> None:
+        self._is_even = True
 
     def take(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
         """Puts sequences into rows, from ``start`` on.
 
         Returns the index in the run of the next one, which finds no room, and None; or that after one that filled its row, and the row.
         """
-        ...
+        self._count_as(run)
+        return self._take_even(run, start) if self._is_even else self._take_any(run, start)
+
+    def open(self, like: SequenceRun, opened_at: int) -> PackedRow:
+        """Makes a row for sequences of this kind."""
+        self._count_as(like)
+        row = PackedRow(like, opened_at, is_even=self._is_even)
+        self._add(row)
+        return row
+
+    def put(self, row: PackedRow, run: SequenceRun) -> None:
+        """Puts the only sequence of a run into this row."""
+        self._count_as(run)
+        before = row.total
+        if self._is_even:
+            row.add(run, 0, 1, before - run.needs[0])
+        else:
+            row.add_uneven(run, 0)
+        self._filled(row, before)
+
+    def _count_as(self, run: SequenceRun) -> None:
+        """Counts each component from now on, where the run needs it."""
+        if self._is_even and not run.is_even:
+            self._is_even = False
+            self._become_uneven()
+
+    def _take_any(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
+        """Does what ``take`` says, for any lengths."""
+        for at in range(start, len(run)):
+            need = [lengths[at] for lengths in run.lengths]
+            total = sum(need)
+            if not total:
+                continue  # no token, no segment
+            row = self._find(need, total)
+            if row is None:
+                return at, None
+            before = row.total
+            row.add_uneven(run, at)
+            self._filled(row, before)
+            if not row.total:
+                return at + 1, row
+        return len(run), None
+
+    @abc.abstractmethod
+    def _take_even(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
+        """Does what ``take`` says, for sequences that are even."""
+
+    @abc.abstractmethod
+    def _find(self, need: Sequence[int], total: int) -> PackedRow | None:
+        """Returns the row for a sequence of these lengths, together ``total``."""
+
+    @abc.abstractmethod
+    def _add(self, row: PackedRow) -> None:
+        """Adds a row, which is empty."""
+
+    @abc.abstractmethod
+    def _filled(self, row: PackedRow, before: int) -> None:
+        """Takes in that a row had room for ``before`` tokens, and has less."""
+
+    @abc.abstractmethod
+    def _become_uneven(self) -> None:
+        """Takes in that rows have more room in all components together than in one."""
+
+    @abc.abstractmethod
+    def close(self, row: PackedRow) -> None:
+        """Removes a row."""
+
+    @staticmethod
+    @abc.abstractmethod
+    def to_go(rows: Iterable[PackedRow]) -> PackedRow:
+        """Returns which of all open rows goes out first."""
 
 
-def _taken_one_by_one(shelf: Shelf, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
-    """Does what ``take`` says, for any number of components."""
-    for at in range(start, len(run)):
-        need = run.needs[at]
-        total = need if type(need) is int else sum(need)
-        if not total:
-            continue  # no token, no segment
-        row = shelf.find(need, total)
-        if row is None:
-            return at, None
-        room = row.total
-        row.add(run, at, need)
-        shelf.filled(row, room)
-        if not row.total:
-            return at + 1, row
-    return len(run), None
-
-
-def _has_room(row: PackedRow, need: Any) -> bool:
-    """Returns whether a row with room enough in all components together has it in each; one component has one length."""
-    return type(need) is int or all(map(operator.ge, row.room, need))
-
-
-class FirstFit:
+class FirstFit(Shelf):
     """The open rows of one kind; finds the oldest with room.
 
     A row only loses room until it goes out. So a search begins after the rows that have no room for half as much.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._rows: list[PackedRow] = []  # the oldest first, and some that went out
+        self._rooms: list[int] = []  # of each its total; 0, where it went out
         self._gone = 0  # how many of these went out
         self._begin = [0] * _SIZES  # by the bits of a length: how many rows have no room for any length of so many bits
-
-    def find(self, need: Any, total: int) -> PackedRow | None:
-        """Returns the row for a sequence of these lengths, together ``total``."""
-        begin = self._begin_of(total)
-        return next((row for row in self._rows[begin:] if row.total >= total and _has_room(row, need)), None)
+        self._below = 0  # no row but the last one has more room
 
     def _begin_of(self, total: int) -> int:
         """Returns from where on there may be room for so many tokens."""
-        rows, bits = self._rows, total.bit_length()
+        rooms, bits = self._rooms, total.bit_length()
         begin, least = self._begin[bits], 1 << (bits - 1)
-        while begin < len(rows) and rows[begin].total < least:
+        while begin < len(rooms) and rooms[begin] < least:
             begin += 1
         self._begin[bits] = begin
         return begin
 
-    def take(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
-        if len(run.limits) > 1:
-            return _taken_one_by_one(self, run, start)
-        # The same, written out: the calls for each sequence cost more than all the rest.
-        rows, needs, column = self._rows, run.needs, run.columns[0]
-        for at in range(start, len(needs)):
-            need = needs[at]
-            if not need:
-                continue
-            place = self._begin_of(need)
-            try:
-                while (row := rows[place]).total < need:
-                    place += 1
-            except IndexError:
-                return at, None
-            row.indices.append(run.first + at)
-            row.columns[0].append(column[at])
-            row.total -= need
-            if not row.total:
-                return at + 1, row
-        return len(needs), None
+    def _take_even(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
+        rows, rooms, needs, count = self._rows, self._rooms, run.needs, len(run.needs)
+        last = len(rows) - 1
+        at = start
+        while at < count:
+            begin, room, below = at, rooms[last] if rows else 0, self._below
+            need = place = 0
+            for at in range(begin, count):  # into the last row, as long as no other one has room
+                need = needs[at]
+                if below < need < room:
+                    room -= need
+                    continue
+                place = self._place_of(need, last) if need else -1
+                if place != last or need >= room:
+                    break
+                room -= need
+                below = self._below
+            else:
+                at = count
+            if at > begin:
+                rooms[last] = room
+                rows[last].add(run, begin, at, room)
+                if at == count:
+                    break
+            if need:
+                if place == last and need > room:
+                    return at, None
+                room = rooms[place] = rooms[place] - need
+                rows[place].add(run, at, at + 1, room)
+                if not room:
+                    return at + 1, rows[place]
+            at += 1
+        return count, None
 
-    def open(self, row: PackedRow) -> None:
-        """Adds a row."""
+    def _place_of(self, need: int, last: int) -> int:
+        """Returns the place of the first row with so much room before the last one; else that of the last."""
+        rooms = self._rooms
+        place = self._begin_of(need)
+        while place < last and rooms[place] < need:
+            place += 1
+        if place >= last:
+            self._below = max(rooms[:-1], default=0)
+            return last
+        return place
+
+    def _find(self, need: Sequence[int], total: int) -> PackedRow | None:
+        for place in range(self._begin_of(total), len(self._rows)):
+            if self._rooms[place] >= total and _has_room(self._rows[place], need):
+                return self._rows[place]
+        return None
+
+    def _add(self, row: PackedRow) -> None:
+        self._below = max(self._below, self._rooms[-1]) if self._rooms else 0
         self._rows.append(row)
+        self._rooms.append(row.total)
 
-    def filled(self, row: PackedRow, before: int) -> None:
-        """Takes in that a row had room for ``before`` tokens, and has less."""
+    def _filled(self, row: PackedRow, before: int) -> None:
+        del before
+        self._rooms[self._rows.index(row)] = row.total
+
+    def _become_uneven(self) -> None:
+        for row in self._rows:
+            row.become_uneven()
+        self._rooms = [row.total if room else 0 for row, room in zip(self._rows, self._rooms, strict=True)]
+        self._begin = [0] * _SIZES
 
     def close(self, row: PackedRow) -> None:
-        """Removes a row."""
-        row.total = -1
+        self._rooms[self._rows.index(row)] = 0
         self._gone += 1
         if self._gone > _GONE_AT_MOST:
-            self._rows, self._gone = [row for row in self._rows if row.total >= 0], 0
+            self._rows = [row for row, room in zip(self._rows, self._rooms, strict=True) if room]
+            self._rooms = [room for room in self._rooms if room]
             self._begin = [0] * _SIZES
+            self._gone = 0
 
     @staticmethod
     def to_go(rows: Iterable[PackedRow]) -> PackedRow:
-        """Returns which of all open rows goes out first."""
         return next(iter(rows))
 
 
-class BestFit:
+# In a key, which says how much room a row has and which was opened before it, so much room is one token more.
+_ONE_TOKEN: Final = 1 << 40
+
+
+class BestFit(Shelf):
     """The open rows of one kind; finds the one with the least room that suffices, the oldest of several."""
 
     def __init__(self) -> None:
-        self._by_room: list[tuple[int, int, PackedRow]] = []  # the room in all components, and which was opened first
+        super().__init__()
+        self._keys: list[int] = []  # in order
+        self._rows: dict[int, PackedRow] = {}  # by when they were opened
 
-    def find(self, need: Any, total: int) -> PackedRow | None:
-        """Returns the row for a sequence of these lengths, together ``total``."""
-        rows = self._by_room
-        for place in range(bisect.bisect_left(rows, (total,)), len(rows)):
-            if _has_room(rows[place][2], need):
-                return rows[place][2]
+    def _take_even(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
+        keys, needs, count = self._keys, run.needs, len(run.needs)
+        at = start
+        while at < count:
+            begin, need = at, 0
+            room = keys[-1] // _ONE_TOKEN if keys else 0
+            below = keys[-2] // _ONE_TOKEN if len(keys) > 1 else 0
+            for at in range(begin, count):  # into the row with the most room, as long as no other one has room
+                need = needs[at]
+                if not below < need < room:
+                    break
+                room -= need
+            else:
+                at = count
+            if at > begin:
+                self._take_into(len(keys) - 1, run, begin, at, room)
+            elif need:
+                place = bisect.bisect_left(keys, need * _ONE_TOKEN)
+                if place == len(keys):
+                    return at, None
+                row = self._take_into(place, run, at, at + 1, keys[place] // _ONE_TOKEN - need)
+                at += 1
+                if not row.total:
+                    return at, row
+            else:
+                at += 1
+        return count, None
+
+    def _take_into(self, place: int, run: SequenceRun, start: int, stop: int, room: int) -> PackedRow:
+        """Puts even sequences into the row at this place, which has so much room then."""
+        opened_at = self._keys.pop(place) % _ONE_TOKEN
+        row = self._rows[opened_at]
+        row.add(run, start, stop, room)
+        bisect.insort(self._keys, room * _ONE_TOKEN + opened_at)
+        return row
+
+    def _find(self, need: Sequence[int], total: int) -> PackedRow | None:
+        for place in range(bisect.bisect_left(self._keys, total * _ONE_TOKEN), len(self._keys)):
+            row = self._rows[self._keys[place] % _ONE_TOKEN]
+            if _has_room(row, need):
+                return row
         return None
 
-    def open(self, row: PackedRow) -> None:
-        """Adds a row."""
-        bisect.insort(self._by_room, (row.total, row.opened_at, row))
+    def _add(self, row: PackedRow) -> None:
+        self._rows[row.opened_at] = row
+        bisect.insort(self._keys, _key(row, row.total))
 
-    def filled(self, row: PackedRow, before: int) -> None:
-        """Takes in that a row had room for ``before`` tokens, and has less."""
-        del self._by_room[bisect.bisect_left(self._by_room, (before, row.opened_at))]
-        self.open(row)
+    def _filled(self, row: PackedRow, before: int) -> None:
+        del self._keys[bisect.bisect_left(self._keys, _key(row, before))]
+        bisect.insort(self._keys, _key(row, row.total))
+
+    def _become_uneven(self) -> None:
+        for row in self._rows.values():
+            row.become_uneven()
+        self._keys = sorted(_key(row, row.total) for row in self._rows.values())
 
     def close(self, row: PackedRow) -> None:
-        """Removes a row."""
-        del self._by_room[bisect.bisect_left(self._by_room, (row.total, row.opened_at))]
-
-    def take(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
-        return _taken_one_by_one(self, run, start)
+        del self._keys[bisect.bisect_left(self._keys, _key(row, row.total))], self._rows[row.opened_at]
 
     @staticmethod
     def to_go(rows: Iterable[PackedRow]) -> PackedRow:
-        """Returns which of all open rows goes out first."""
-        return min(rows, key=operator.attrgetter("total"))
+        return min(rows, key=PackedRow.total_room)
+
+
+def _key(row: PackedRow, room: int) -> int:
+    return room * _ONE_TOKEN + row.opened_at
+
+
+def _has_room(row: PackedRow, need: Sequence[Any]) -> bool:
+    """Returns whether a row with room enough in all components together has it in each."""
+    assert row.room is not None  # it is asked of uneven ones alone
+    return all(map(operator.ge, row.room, need))

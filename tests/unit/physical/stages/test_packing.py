@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import optree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -95,6 +96,30 @@ def test_many_sequences_go_where_the_definition_says(seed: int, length: int, str
     lengths = np.random.default_rng(seed).integers(0, length, 300).tolist()
     packed = dataset_of(sequences_of(lengths)).pack(length, strategy, open_rows=open_rows)
     assert rows_of(packed) == oracle(lengths, length, strategy, open_rows)
+
+
+@given(st.integers(0, 2**32), st.integers(50, 300), st.sampled_from(STRATEGIES), st.integers(1, 40))
+def test_many_short_sequences_go_where_the_definition_says(
+    seed: int, length: int, strategy: Any, open_rows: int
+) -> None:
+    random = np.random.default_rng(seed)
+    lengths = random.geometric(0.1, 600).clip(0, length) * (random.random(600) < 0.9)  # most of them short, some empty
+    packed = dataset_of(sequences_of(lengths.tolist())).pack(length, strategy, open_rows=open_rows)
+    assert rows_of(packed) == oracle(lengths.tolist(), length, strategy, open_rows)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES[:2])
+@given(st.integers(0, 2**32), st.integers(1, 6))
+def test_components_that_come_to_differ_in_length_go_where_the_reference_puts_them(
+    strategy: Any, seed: int, open_rows: int
+) -> None:
+    random = np.random.default_rng(seed)
+    pairs = [(tokens, tokens) for tokens in sequences_of(random.integers(0, 9, 80).tolist())]
+    pairs += [(tokens, tokens[: random.integers(9)]) for tokens in sequences_of(random.integers(0, 9, 80).tolist())]
+    packed = dataset_of(pairs).pack(30, strategy, open_rows=open_rows)
+    expected, found = (list(packed.with_options(hr.Options(executor=executor))) for executor in EXECUTORS)
+    assert len(found) == len(expected)
+    assert all(map(same, found, expected))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -215,12 +240,13 @@ def test_strings_can_be_packed(executor: str) -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_every_state_of_packing_goes_on_everywhere(executor: str, strategy: Any) -> None:
+@pytest.mark.parametrize("length", [2, 9])  # of which a sequence fills many, or is a part
+def test_every_state_of_packing_goes_on_everywhere(executor: str, strategy: Any, length: int) -> None:
     dataset = (
         hr.Dataset.range(40)
         .shuffle(9, seed=2)
         .map(lambda n: np.arange(n % 8) if n != 13 else 1 // 0)
-        .pack(9, strategy, open_rows=3)
+        .pack(length, strategy, open_rows=3, truncate=True)
     )
     assert check_every_restore_point(dataset.with_options(hr.Options(executor=executor)), executors=EXECUTORS) > 9
 
@@ -339,3 +365,22 @@ def test_rows_of_streams_are_made_where_they_are_batched() -> None:
     # Of 16 rows each, or of several batches at once; never of a stream's part.
     assert made
     assert all(rows % 16 == 0 for rows in made)
+
+
+class Single:
+    """Refuses the tokens of several rows at once."""
+
+    def __init__(self, tokens: Any) -> None:
+        if np.ndim(tokens) > 1 and len(tokens) > 1:
+            raise ValueError("more than one row")
+        self.tokens = tokens
+
+
+register: Any = optree.register_pytree_node  # whose types know collections alone
+register(Single, lambda one: ((one.tokens,), None), lambda _, parts: Single(*parts), namespace="headrace")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_rows_that_a_class_refuses_together_are_made_one_by_one(strategy: Any) -> None:
+    rows = [one.tokens.tolist() for one, *_ in dataset_of([Single(np.arange(4))] * 30).pack(4, strategy)]
+    assert rows == [[0, 1, 2, 3]] * 30
