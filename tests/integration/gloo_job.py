@@ -18,11 +18,13 @@ from torch.nn.parallel import DistributedDataParallel
 
 import headrace as hr
 from headrace.errors import HeadraceError
+from headrace.plan.dealing_places import PlacesOfStream
 
 RANKS: Final = 4
 BATCH: Final = 8
 ELEMENTS: Final = 240
-FAILS: Final = 42  # an element of rank 2's
+FAILING_RANK: Final = 2
+FAILS: Final = PlacesOfStream(BATCH, FAILING_RANK).at(5)
 TIMEOUT: Final = dt.timedelta(seconds=60)
 
 

@@ -95,7 +95,7 @@ def test_a_batch_that_fails_on_one_rank_is_a_step_of_all(ranks: Ranks) -> None:
         (step, rank) for step, given in enumerate(steps) for rank, rows in enumerate(given) if rows == "DataError"
     ]
     assert len(failed) == 1
-    assert failed[0][1] == gloo_job.FAILS % gloo_job.RANKS
+    assert failed[0][1] == gloo_job.FAILING_RANK
     assert len(steps) > failed[0][0] + 1
 
 
