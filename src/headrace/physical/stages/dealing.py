@@ -197,6 +197,37 @@ class DealtNumbersStage(Stage):
         return Block(item.payload.subset(mine), cursor, item.origin.subset(mine))
 
 
+class NumberedDealtStage(Stage):
+    """The same of what is read by number: no other rank's place is looked at."""
+
+    is_numbers = True
+
+    def __init__(self, node: DealtNumbers, input_stage: Stage, meter: Meter, state: State | None) -> None:
+        assert input_stage.numbered is not None  # as the caller has looked
+        places: int = state["places"] if state else 0
+        super().__init__(meter, (input_stage,), _NumbersCursor(node, places, input_stage.cursor))
+        self._node = node
+        end = input_stage.numbered
+        if node.steps is not None:
+            end = min(end, node.steps * node.batch)
+        self._end = end - end % node.batch if node.drops else end
+        self._own = range(node.rank, self._end, node.world_size)
+        self._taken = places // node.world_size
+        self.by_index = input_stage.by_index
+
+    def _is_spent(self) -> bool:
+        return self._taken >= len(self._own)
+
+    def _pull(self, limit: int) -> Item:
+        numbers = self._own[self._taken : self._taken + min(limit, _NUMBERS_AT_ONCE)]
+        if not numbers:
+            return None
+        payload, origin = self.inputs[0].at(numbers)
+        places = self._taken * self._node.world_size
+        self._taken += len(numbers)
+        return Block(payload, _NumbersCursor(self._node, places, self.inputs[0].cursor_at(places), self._end), origin)
+
+
 @frozen
 class _NumbersCursor:
     """Between two rounds, in each of which every rank has one element.
@@ -239,4 +270,6 @@ def _shared_files(node: SharedFiles, state: State | None, context: StageContext)
 
 @lower.register
 def _dealt_numbers(node: DealtNumbers, state: State | None, context: StageContext) -> Stage:
-    return DealtNumbersStage(node, lower(node.input, input_state(state), context), context.meter(node), state)
+    upstream = lower(node.input, input_state(state), context)
+    stage = DealtNumbersStage if upstream.numbered is None else NumberedDealtStage
+    return stage(node, upstream, context.meter(node), state)

@@ -146,3 +146,13 @@ def test_a_dealt_plan_is_not_looked_up_by_number_and_has_a_length() -> None:
         TypeError, match=r"dataset\[i\] is not possible after distributed_batch: each rank has its own part"
     ):
         dealt[0]
+
+
+@pytest.mark.parametrize("end", ["drop", "uneven"])
+@pytest.mark.parametrize("steps", [None, 3])
+def test_a_rank_asks_for_its_own_places_alone(end: str, steps: int | None) -> None:
+    dealt = data.range(1000).shuffle(1000, seed=1).distributed_batch(64, end=end, steps=steps)
+    with iter(dealt.with_options(hr.Options(rank=3, world_size=16))) as iterator:
+        count = sum(len(batch) for batch in iterator)
+        elements = {stage.name.partition(" (")[0]: stage.elements for stage in iterator.stats().stages}
+    assert elements["shuffle"] == elements["part of the rank"] == count
