@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -110,9 +110,17 @@ def _jpeg(contents: bytes, what: str) -> bytes:
     return data
 
 
+# Mostly they are these, which is seen at once.
+_WHOLE_NUMBERS: Final = frozenset((int, np.int64, np.int32))
+
+
+def _is_whole_number(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
 def _checked(window: Any) -> Window:
     values = list(window) if isinstance(window, Iterable) else []
-    if len(values) != 4 or any(isinstance(value, bool) or not isinstance(value, int | np.integer) for value in values):
+    if len(values) != 4 or not (set(map(type, values)) <= _WHOLE_NUMBERS or all(map(_is_whole_number, values))):
         raise InvalidArgumentError(
             f"crop_window is the first row, the first column, and how many rows and columns, in pixels, and not {window!r}"
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from headrace.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError
 from headrace.frozen import frozen
@@ -16,12 +16,13 @@ from headrace.frozen import frozen
 __all__ = [
     "MAX_PIXELS",
     "ImageHeader",
+    "JpegSegments",
     "checked_size",
     "image_bytes",
     "image_format",
     "image_header",
     "jpeg_of_first_rows",
-    "jpeg_scans",
+    "jpeg_segments",
 ]
 
 # Above what cameras make (150 million), and 0.8 GB as RGB. A few kilobytes can claim four billion.
@@ -126,39 +127,44 @@ _SEQUENTIAL: Final = frozenset({0xC0, 0xC1, 0xC9})
 _FRAMES: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
-def jpeg_scans(contents: bytes) -> int:
-    """Returns the most passes that decoding makes over a JPEG's pixels: 1, or as many as there are marks of a scan."""
-    components = 0
-    for mark, place in _jpeg_segments(contents):
-        if mark == _SCAN and contents[place + 4] == components:
-            return 1
-        if mark in _SEQUENTIAL:
-            components = contents[place + 9]
-    return contents.count(bytes((0xFF, _SCAN)))
+class JpegSegments(NamedTuple):
+    """What the segments of a JPEG say up to its first scan: marks after it may belong to anything.
 
-
-def jpeg_of_first_rows(contents: bytes, rows: int) -> bytes | None:
-    """Returns a JPEG that claims to end after some rows, of which its decoder makes no more; None where its height is not found.
-
-    The data of the other rows stay in it, as stray bytes before the next segment.
+    Attributes:
+        scans: the most passes that decoding makes over its pixels: 1, or as many as there are marks of a scan.
+        height_place: where the height of its frame stands; None where there is none.
     """
-    for mark, place in _jpeg_segments(contents):
-        if mark in _FRAMES:
-            height = place + 5  # after the mark, the segment's length, and the bits of a value
-            return contents[:height] + rows.to_bytes(2, "big") + contents[height + 2 :]
-    return None
+
+    scans: int
+    height_place: int | None
 
 
-def _jpeg_segments(contents: bytes) -> Iterator[tuple[int, int]]:
-    """Yields mark and place of the segments up to the first scan: marks after it may belong to anything."""
+def jpeg_segments(contents: bytes) -> JpegSegments:
+    """Returns what the segments of a JPEG say, which are gone through once."""
+    height_place, components = None, 0
     place, mark, end = 2, 0, len(contents) - 9
     while mark != _SCAN and place < end and contents[place] == 0xFF:
         mark = contents[place + 1]
         if mark == 0xFF:  # a mark may have any number of these before it
             place += 1
             continue
-        yield mark, place
+        if mark in _FRAMES:
+            if height_place is None:
+                height_place = place + 5  # after the mark, the segment's length, and the bits of a value
+            if mark in _SEQUENTIAL:
+                components = contents[place + 9]
+        elif mark == _SCAN and contents[place + 4] == components:
+            return JpegSegments(1, height_place)
         place += 2 + (contents[place + 2] << 8 | contents[place + 3])
+    return JpegSegments(contents.count(bytes((0xFF, _SCAN))), height_place)
+
+
+def jpeg_of_first_rows(contents: bytes, height_place: int, rows: int) -> bytes:
+    """Returns a JPEG that claims to end after some rows, of which its decoder makes no more.
+
+    The data of the other rows stay in it, as stray bytes before the next segment.
+    """
+    return b"".join((contents[:height_place], rows.to_bytes(2, "big"), memoryview(contents)[height_place + 2 :]))
 
 
 # --- PNG -----------------------------------------------------------------------------------------------------------

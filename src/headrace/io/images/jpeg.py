@@ -17,7 +17,7 @@ from headrace.errors import DataLossError, InvalidArgumentError, MissingExtraErr
 from headrace.frozen import frozen
 from headrace.io.freed_memory import keep_freed_memory
 from headrace.io.images.dtype import Pixels
-from headrace.io.images.header import checked_size, jpeg_of_first_rows, jpeg_scans
+from headrace.io.images.header import JpegSegments, checked_size, jpeg_of_first_rows, jpeg_segments
 
 __all__ = ["RATIOS", "JpegSettings", "Window", "decode_jpeg_pixels", "decode_jpeg_window", "jpeg_shape"]
 
@@ -68,7 +68,7 @@ def decode_jpeg_pixels(contents: bytes, settings: JpegSettings) -> Pixels:
         MissingExtraError: simplejpeg is not installed.
     """
     library = _library()
-    height, width, space = _header(library, contents, settings.max_pixels)
+    height, width, space, _ = _header(library, contents, settings.max_pixels)
     ratio = settings.ratio if settings.min_size is None else _sufficient_ratio(height, width, settings.min_size)
     shape = _scaled(height, ratio), _scaled(width, ratio)
     pixels = _decoded(library, contents, _arguments(settings, space, shape, ratio), settings.recover)
@@ -85,7 +85,7 @@ def decode_jpeg_window(contents: bytes, settings: JpegSettings, window: Window) 
         MissingExtraError: …
     """
     library = _library()
-    height, width, space = _header(library, contents, settings.max_pixels)
+    height, width, space, segments = _header(library, contents, settings.max_pixels)
     ratio = settings.ratio
     top, left, rows, columns = window
     whole = _scaled(height, ratio), _scaled(width, ratio)
@@ -95,10 +95,10 @@ def decode_jpeg_window(contents: bytes, settings: JpegSettings, window: Window) 
             f"{whole[0]} × {whole[1]}"
         )
     needed = (top + rows + _ROWS_BELOW) * ratio
-    cut = jpeg_of_first_rows(contents, needed) if needed < height else None
-    if cut is None:
+    if needed >= height or segments.height_place is None:
         pixels = _decoded(library, contents, _arguments(settings, space, whole, ratio), settings.recover)
     else:
+        cut = jpeg_of_first_rows(contents, segments.height_place, needed)
         arguments = _arguments(settings, space, (needed // ratio, whole[1]), ratio)
         pixels = _decoded_rows(library, cut, arguments, settings.recover)
     # A copy, so that the rest is freed: a view would hold it.
@@ -147,12 +147,13 @@ def _library() -> Any:
     return simplejpeg
 
 
-def _header(library: Any, contents: bytes, max_pixels: int) -> tuple[int, int, str]:
+def _header(library: Any, contents: bytes, max_pixels: int) -> tuple[int, int, str, JpegSegments]:
     height, width, space = _size(library, contents)
     checked_size("JPEG", height, width, 1, max_pixels)
-    if jpeg_scans(contents) > _MAX_SCANS:
+    segments = jpeg_segments(contents)
+    if segments.scans > _MAX_SCANS:
         raise ResourceExhaustedError(f"a JPEG of more than {_MAX_SCANS} scans is refused: none needs so many")
-    return height, width, space
+    return height, width, space, segments
 
 
 def _size(library: Any, contents: bytes) -> tuple[int, int, str]:

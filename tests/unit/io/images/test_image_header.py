@@ -9,7 +9,7 @@ import pytest
 
 from headrace.errors import InvalidArgumentError
 from headrace.io.freed_memory import keep_freed_memory
-from headrace.io.images.header import image_header, jpeg_scans
+from headrace.io.images.header import image_header, jpeg_segments
 
 RECORDED = np.load(Path(__file__).with_name("tensorflow_images.npz"))
 
@@ -23,20 +23,20 @@ def file(name: str) -> bytes:
     ("name", "scans"), [("jpeg_444", 1), ("jpeg_gray", 1), ("jpeg_cmyk", 1), ("jpeg_progressive", 10)]
 )
 def test_scans_are_counted_where_there_can_be_several(name: str, scans: int) -> None:
-    assert jpeg_scans(file(name)) == scans
+    assert jpeg_segments(file(name)).scans == scans
 
 
 def test_marks_within_a_thumbnail_are_not_the_pictures_own() -> None:
     whole = file("jpeg_444")
     thumbnail = b"Exif\0\0" + file("jpeg_progressive")
     segment = b"\xff\xe1" + (2 + len(thumbnail)).to_bytes(2, "big") + thumbnail
-    assert jpeg_scans(whole[:2] + segment + whole[2:]) == 1
+    assert jpeg_segments(whole[:2] + segment + whole[2:]).scans == 1
 
 
 def test_a_scan_of_some_components_may_be_followed_by_any_number() -> None:
     whole = file("jpeg_444")
     place = whole.index(b"\xff\xda") + 4
-    assert jpeg_scans(whole[:place] + b"\x01" + whole[place + 1 :] + b"\xff\xda" * 9) == 10
+    assert jpeg_segments(whole[:place] + b"\x01" + whole[place + 1 :] + b"\xff\xda" * 9).scans == 10
 
 
 def test_headers_tell_size_frames_and_channels() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import headrace as hr
 from headrace.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError
 from headrace.io.images import jpeg as jpeg_module
-from headrace.io.images.header import jpeg_of_first_rows
+from headrace.io.images.header import jpeg_segments
 
 simplejpeg = pytest.importorskip("simplejpeg")
 cv2 = pytest.importorskip("cv2")
@@ -98,13 +98,13 @@ def test_marks_with_fill_bytes_before_them_are_found() -> None:
     file = KINDS["420"]
     frame = file.index(b"\xff\xc0")
     filled = file[:frame] + b"\xff\xff" + file[frame:]
-    assert jpeg_of_first_rows(filled, 8) is not None
+    assert jpeg_segments(filled).height_place == frame + 2 + 5
     np.testing.assert_array_equal(hr.io.decode_and_crop_jpeg(filled, (1, 2, 3, 4)), hr.io.decode_jpeg(file)[1:4, 2:6])
 
 
 def test_a_file_whose_frame_is_not_found_is_decoded_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        jpeg_module, "jpeg_of_first_rows", lambda contents, rows: jpeg_of_first_rows(contents[:4], rows)
+        jpeg_module, "jpeg_segments", lambda contents: jpeg_segments(contents)._replace(height_place=None)
     )
     file = KINDS["420"]
     np.testing.assert_array_equal(hr.io.decode_and_crop_jpeg(file, (1, 2, 3, 4)), hr.io.decode_jpeg(file)[1:4, 2:6])
