@@ -64,6 +64,13 @@ CASES: Final = (
         torch=lambda torch, n: mapped(torch, n, lambda index: index + 1, batch_size=128),
     ),
     Case(
+        name="map_prefetch_map",
+        written="range(n).map(x + 1).prefetch(1).map(x * 2).batch(128)",
+        ours=lambda hr, n: hr.Dataset.range(n).map(lambda x: x + 1).prefetch(1).map(lambda x: x * 2).batch(128),
+        plain=lambda n: batches(((x + 1) * 2 for x in range(n)), 128),
+        tfdata=SAME,
+    ),
+    Case(
         name="map_parallel",
         written="range(n).map(x + 1, AUTOTUNE).batch(128).prefetch(AUTOTUNE)",
         ours=lambda hr, n: (

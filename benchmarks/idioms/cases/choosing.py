@@ -120,6 +120,13 @@ CASES: Final = (
         tfdata=SAME,
     ),
     Case(
+        name="repeat_small_prefetch",
+        written="range(10).map(x + 1).prefetch(1).repeat(n / 10).batch(128)",
+        ours=lambda hr, n: hr.Dataset.range(10).map(lambda x: x + 1).prefetch(1).repeat(n // 10).batch(128),
+        plain=lambda n: batches(_repeated(n, 10), 128),
+        tfdata=SAME,
+    ),
+    Case(
         name="repeat_steps",
         written="range(1000).map(x + 1).shuffle(1000).repeat().batch(128).take(n / 128).prefetch(AUTOTUNE)",
         ours=lambda hr, n: (

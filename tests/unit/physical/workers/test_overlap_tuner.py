@@ -111,6 +111,20 @@ def test_what_experiments_with_cheap_elements_cost_is_a_small_part_of_any_time(
     assert world.passed_s < 1.1 * 3_000 * alone_s
 
 
+def test_cheap_elements_have_a_thread_when_it_has_won_twice_and_not_by_chance() -> None:
+    tuner, world = OverlapTuner(), World(made_s=5e-4, gap_s=5e-4)
+    for lost_s in (1e-3, 0.0):
+        world.lost_s = lost_s
+        for ahead in (True, False):  # until an experiment begins, and until it is over
+            while tuner.ahead != ahead:
+                world.run(tuner, 1)
+        assert world.here > 0.9 * world.passed_s / 1e-3
+    world.lost_s, world.here = 1e-3, 0
+    world.run(tuner, 1_000)
+    assert not tuner.ahead
+    assert world.here > 980  # one experiment more
+
+
 def test_a_block_that_takes_long_is_never_tried_here() -> None:
     tuner, world = OverlapTuner(), World(made_s=0.05, gap_s=0.05, lost_s=1.0)
     world.run(tuner, 10_000)
