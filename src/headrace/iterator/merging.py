@@ -138,9 +138,21 @@ def _streams_at(state: Mapping[str, Any], place: _Place, number: int, *, align: 
     if earlier is None or reach > place or reach[0] != place[0]:
         raise InvalidArgumentError(
             f"merge_states: state {number} was saved at {_in_words(own)} and reaches back to {_in_words(reach)}, but another was saved at "
-            f"{_in_words(place)}: take states that were saved nearer to each other"
+            f"{_in_words(place)}: {_way_out(own, reach, place)}"
         )
     return {stream: _replayed(position, place[1] - reach[1]) for stream, position in earlier["streams"].items()}
+
+
+def _way_out(own: _Place, reach: _Place, place: _Place) -> str:
+    """Says what to do where a state does not reach back to another's place."""
+    if reach < place:
+        return "no step is read again across the turns of a repeat: put it before distributed_batch, where steps are counted through all turns"
+    if reach == own:
+        return (
+            "a state that was saved with executor='inline', or right after another was loaded, reaches back to no other step: save after the "
+            "same one, or without the executor"
+        )
+    return "take states that were saved nearer to each other"
 
 
 def _replayed(position: Any, steps: int) -> Any:

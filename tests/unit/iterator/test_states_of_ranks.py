@@ -159,8 +159,38 @@ def test_ranks_in_different_turns_of_a_repeat_are_told_apart() -> None:
     assert batches(after) == whole[2:]
     batches(before[:1], 2)
     batches(before[1:], 9)
-    with pytest.raises(hr.errors.InvalidArgumentError, match="reaches back to step 2 of turn 1 of repeat, but another"):
+    with pytest.raises(
+        hr.errors.InvalidArgumentError,
+        match=r"reaches back to step 2 of turn 1 of repeat, but another .* nearer to each",
+    ):
         merged(before, align=True)
+
+
+def test_what_cannot_be_aligned_says_what_to_do() -> None:
+    before = of_ranks(dealt(3).repeat(9), 2)
+    batches(before, 4)
+    batches(before[1:], 3)
+    with pytest.raises(hr.errors.InvalidArgumentError, match="turns of a repeat: put it before distributed_batch"):
+        merged(before, align=True)
+    before = of_ranks(dealt(), 2, executor="inline")
+    batches(before, 1)
+    batches(before[1:], 1)
+    with pytest.raises(
+        hr.errors.InvalidArgumentError, match=r"back to step 2, but another .* executor='inline', or right"
+    ):
+        merged(before, align=True)
+
+
+def test_a_repeat_before_the_dealing_is_aligned_across_its_turns() -> None:
+    whole = filtered().repeat(9).distributed_batch(8, num_streams=STREAMS, steps=40)
+    expected = batches(of_ranks(whole, 1))
+    before = of_ranks(whole, 2)
+    batches(before, 7)
+    batches(before[1:], 3)  # there are eight steps in a turn, more or less
+    after = of_ranks(whole, 4)
+    for iterator in after:
+        iterator.load_state_dict(merged(before, align=True))
+    assert batches(after) == expected[7:]
 
 
 def test_a_state_reaches_back_over_batches_that_failed() -> None:
