@@ -66,9 +66,7 @@ def _played(seed: int, method: str) -> Played:
             return play(seed, case, processes_of(method), Path(folder))
         except WrongError as wrong:
             fresh = 1 if method == "fresh" else 0
-            print(
-                f"WRONG: python -m tests.ranks --seed {seed} --plans 1 --fresh {fresh}\n{case}\n{wrong}\n", flush=True
-            )
+            print(f"WRONG: python -m tests.ranks --seed {seed} --plans 1 --fresh {fresh}\n{wrong}\n", flush=True)
             return Counter({"wrong": 1})
 
 

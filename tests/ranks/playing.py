@@ -58,6 +58,13 @@ def play(seed: int, case: Case, processes: Any, folder: Path) -> Played:
     if alone is None:
         return Counter({"plans that cannot be dealt": 1})
     case = case.smaller(*alone["size"])
+    try:
+        return _played(seed, case, alone, processes, folder)
+    except WrongError as wrong:
+        raise WrongError(f"{case}\n{wrong}") from wrong
+
+
+def _played(seed: int, case: Case, alone: dict[str, Any], processes: Any, folder: Path) -> Played:
     jobs = _Jobs(seed, case, alone, processes, folder)
     jobs.played["epochs compared with the plan that nobody deals"] += _check_epoch(case, alone)
     for number, turn in enumerate(case.turns):
