@@ -12,8 +12,11 @@ FEW_IDLE_DRAWS: Final = {
     "headrace.physical.stages.mixing.IDLE_LIMIT": 50,
     "headrace.backends.reference.mixing.IDLE_LIMIT": 50,
 }
-# A part of what is ready of all streams is woven, as of thousands of elements.
-FEW_WOVEN: Final = {"headrace.physical.stages.dealing_streams._WOVEN_AT_ONCE": 9}
+# A part of what is ready of all streams is woven, as of thousands of elements; and of what all read, few blocks are held for the last.
+FEW_WOVEN: Final = {
+    "headrace.physical.stages.dealing_streams._WOVEN_AT_ONCE": 9,
+    "headrace.physical.stages.dealing_shared._MOST_BYTES": 150,
+}
 # Shuffles of more than a few elements compute their order, as those of millions do.
 COMPUTED_ORDERS: Final = {"headrace.semantics.shuffling.COMPUTED_FROM": 9}
 # Elements of any size are placed in their batch by the workers that make them, or as they come.

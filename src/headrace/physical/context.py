@@ -32,6 +32,7 @@ class StageContext(RunContext):
         replayed: True upstream of an operation that reads its input again when it is restored, so that the input must
             come in the same order again; and in a plan that is dealt to ranks.
         turns: the repeat whose turns a source gives, as only what makes one of each element lies between.
+        streams: how many streams of a dealt plan run together, each with stages of its own.
         learned: what stages that are made of the same operations have learned together, by who they are.
     """
 
@@ -41,6 +42,7 @@ class StageContext(RunContext):
     deterministic: bool = True
     replayed: bool = False
     turns: Repeat | None = None
+    streams: int = 1
     learned: dict[object, Any] = dataclasses.field(default_factory=dict)
 
     def for_cache(self, node: Cache, filled: Filled) -> Self:

@@ -1,7 +1,7 @@
 """What is said where a plan that is dealt to ranks reads something from its beginning more than once.
 
 What has neither numbers nor files cannot be read in part: a generator, a query to a database. Each rank reads all of it and keeps
-what is its own; where what follows runs once per stream, it does so for each of its streams.
+what is its own; where what follows runs once per stream, streams that are far apart do so by themselves.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ def _read_whole(plan: Node) -> list[tuple[Node, bool]]:
 def _message(source: Node, ranks: int, times: int) -> str:
     who = f"each of {ranks} ranks reads" if ranks > 1 else "the rank reads"
     often = (
-        f"{times} times, once for each of its streams (what follows it runs once per stream)" if times > 1 else "once"
+        f"once, and again for each of its {times} streams that falls far behind the others (what follows it runs once per stream)"
+        if times > 1
+        else "once"
     )
     fewer = ", or fewer streams (num_streams=)" if times > 1 else ""
     return (

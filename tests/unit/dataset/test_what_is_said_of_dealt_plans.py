@@ -100,8 +100,14 @@ def test_a_generator_that_every_rank_reads_is_told_once(caplog: pytest.LogCaptur
 
 def test_how_often_streams_read_a_generator_is_told(caplog: pytest.LogCaptureFixture) -> None:
     dataset = generated().filter(lambda _: True).distributed_batch(8, steps=2)
-    assert "the rank reads all of it 8 times, once for each of its streams" in said_of(dataset, caplog)[0]
-    assert "each of 2 ranks reads all of it 4 times, once for each" in said_of(as_rank(dataset), caplog)[1]
+    assert (
+        "the rank reads all of it once, and again for each of its 8 streams that falls far behind"
+        in said_of(dataset, caplog)[0]
+    )
+    assert (
+        "each of 2 ranks reads all of it once, and again for each of its 4 streams"
+        in said_of(as_rank(dataset), caplog)[1]
+    )
 
 
 def test_a_rank_alone_that_reads_a_generator_once_is_told_nothing(caplog: pytest.LogCaptureFixture) -> None:

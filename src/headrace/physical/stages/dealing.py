@@ -14,6 +14,7 @@ from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.dealing_filling import FillingStage
+from headrace.physical.stages.dealing_shared import shared_input
 from headrace.physical.stages.files import files_stage
 from headrace.plan.dealing import DealtNumbers, Share, SharedFiles
 from headrace.plan.dealing_places import PlacesOfStream
@@ -257,7 +258,7 @@ class _NumbersCursor:
 @lower.register
 def _share(node: Share, state: State | None, context: StageContext) -> Stage:
     assert context.stream is not None  # only streams have a part
-    upstream = lower(node.input, input_state(state), context.of_all_streams())
+    upstream = shared_input(node, state, context)
     stage = ShareStage if upstream.numbered is None else NumberedShareStage
     return stage(node.places_of(context.stream), upstream, context.meter(node), state)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import time
 from typing import Final
@@ -223,7 +224,7 @@ def _dealt_streams(node: DealtStreams, state: State | None, context: StageContex
     saved = saved_streams(node, state)
     begins = [replayed_from(saved[stream]) for stream in node.owned]
     inputs = [
-        lower(node.input, begin, context.for_stream(stream))
+        lower(node.input, begin, dataclasses.replace(context.for_stream(stream), streams=len(node.owned)))
         for stream, (begin, _) in zip(node.owned, begins, strict=True)
     ]
     replays = [steps * node.each for _, steps in begins]
