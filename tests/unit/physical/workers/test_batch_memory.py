@@ -169,6 +169,18 @@ def test_large_elements_that_one_thread_makes_are_freed_as_they_come() -> None:
     assert max(alive) < 4
 
 
+def test_what_comes_after_a_failure_lies_in_its_batch_as_well() -> None:
+    slow = LoopPolicy(probed=1, patience_s=-1.0, rows_a_look=1)
+    dataset = hr.Dataset.range(24).map(fail_on(3, 100)).map(lambda x: np.full(2, x)).batch(8)
+    batches = [batch for batch in elements_of(dataset, Way(hr.Options(), loops=slow)) if isinstance(batch, np.ndarray)]
+    assert len(batches) == 2
+    for batch in batches:
+        owner: Any = batch
+        while isinstance(owner, np.ndarray):
+            owner = owner.base
+        assert isinstance(owner, batch_memory._Lease)
+
+
 def test_a_batch_may_be_changed_by_whoever_gets_it() -> None:
     dataset = hr.Dataset.range(20).map(lambda x: np.full(600, x), num_parallel_calls=2).batch(5)
     for number, batch in enumerate(dataset):
