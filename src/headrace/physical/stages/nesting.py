@@ -288,8 +288,9 @@ class InterleaveStage(Stage):
         turns, begun_s = taken.turns, time.perf_counter()
         while turns.ready < limit and self._opens_another(taken, limit, begun_s):
             pass
-        # What one slot has more of its last dataset is left of the block, which is cut.
-        count = turns.ready if len(self._slots) == 1 else min(turns.ready, limit)
+        # More than was asked for, which waits: what one slot has of its last dataset; and a round, as to look at all slots costs as much.
+        round_length = len(self._slots) * self._block_length
+        count = turns.ready if len(self._slots) == 1 else min(turns.ready, max(limit, round_length))
         stands = turns.standing(count)
         self._cycle, self._given = stands.cycle, stands.given
         self._left, self._slots = taken.left(stands), [None] * len(self._slots)
