@@ -120,7 +120,8 @@ class SlotBuffer:
         self._arrays = [_grown(array, max(size, self._reserved(array), 2 * len(array))) for array in self._arrays]
 
     def _reserved(self, array: np.ndarray) -> int:
-        nbytes = self._expected * array.itemsize * math.prod(array.shape[1:])
+        # What has no bytes has a shape all the same, which must be one that NumPy takes.
+        nbytes = self._expected * array.itemsize * max(1, math.prod(array.shape[1:]))
         return self._expected if nbytes * len(self._arrays) <= _MOST_RESERVED_BYTES else 0
 
     def _change_form(self, payload: Payload) -> None:

@@ -112,3 +112,10 @@ def test_numbers_stay_numbers() -> None:
     slots.put(np.array([1]), Indexed(SOURCE, np.array([77])))
     assert isinstance(slots.get(np.array([1, 3])), Indexed)
     assert slots.get(np.array([1, 3])).rows() == [77, 3]
+
+
+def test_elements_without_bytes_are_held_however_many_are_expected() -> None:
+    buffer = SlotBuffer(1 << 62)
+    for slot in range(2):
+        buffer.put(np.array([slot]), Columns(LEAF, [np.zeros((1, 0), np.int64)]))
+    assert [row.shape for row in buffer.get(np.arange(2)).rows()] == [(0,), (0,)]
