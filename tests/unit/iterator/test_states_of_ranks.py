@@ -226,3 +226,15 @@ def test_every_rank_counts_its_own_epochs() -> None:
     resumed.load_state_dict(merged(before))
     assert resumed.state_dict()["epoch"] == 3
     np.testing.assert_equal([iterator.state_dict()["epoch"] for iterator in of_ranks(dataset, 4)], [4, 1, 1, 1])
+
+
+def test_a_stream_of_a_shard_read_by_number_stands_where_it_was_on_any_executor() -> None:
+    def build(executor: str) -> hr.DatasetIterator:
+        tail = hr.Dataset.range(4).filter(lambda x: x > 2)
+        dataset = hr.Dataset.range(69).shard(3, 2).concatenate(tail).distributed_batch(4, num_streams=4)
+        return iter(dataset.with_options(hr.Options(executor=executor, rank=0, world_size=1)))
+
+    first, second = build("thread"), build("inline")
+    batches([first], 2)
+    second.load_state_dict(first.state_dict())
+    assert batches([second], 2) == batches([first], 2)

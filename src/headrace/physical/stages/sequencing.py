@@ -131,10 +131,12 @@ class ShardStage(Stage):
 
     def cursor_at(self, number: int) -> Cursor:
         """Returns the position before the element with this number."""
-        place = number * self._node.num_shards
         assert self._own is not None  # as above
-        place = min(place, self.inputs[0].numbered or 0)
-        return _ShardCursor(place, self.inputs[0].cursor_at(place), range(0))
+        total = self.inputs[0].numbered or 0
+        place = min(number * self._node.num_shards, total)
+        left = total - place  # who asks goes on from here by any number of elements
+        offsets = range(self._node.index, left, self._node.num_shards)
+        return _ShardCursor(place, self.inputs[0].cursor_at(place), offsets, left)
 
     def _pull(self, limit: int) -> Item:
         while True:
