@@ -168,6 +168,11 @@ class ElementFile:
         except (DataLossError, FailedPreconditionError) as error:
             raise error.with_reason(f"{self.path}: {error.reason}") from error
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process opens the file by itself, and knows the classes of its elements by one of each.
+        shapes = [unflatten(segment.treedef, range(segment.treedef.num_leaves)) for segment in self.segments]
+        return _opened_again, (self.path, self.digest, self._hold, shapes)
+
     def __len__(self) -> int:
         return self.starts[-1]
 
@@ -349,6 +354,13 @@ class ElementFile:
         if len(part) != where["nbytes"] or zlib.crc32(part) != where["crc32"]:
             raise self._broken(f"the elements at byte {where['at']} are not as they were written")
         return part
+
+
+def _opened_again(path: Path, digest: str, hold: Hold | None, _: object) -> ElementFile:
+    file = ElementFile(path, hold=hold)
+    if file.digest != digest:
+        raise DataLossError(f"{path} is not the file any more that it was: it was written again")
+    return file
 
 
 def _mapped(path: Path) -> memoryview:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -204,3 +205,24 @@ def test_a_file_that_is_cut_while_it_is_read_is_told_and_does_not_end_the_proces
     ):
         with pytest.raises(DataLossError, match=r"it had \d+ bytes when it was opened, and has 200"):
             read()
+
+
+@given(elements_of)
+def test_another_process_opens_the_file_by_itself(elements: list[Any]) -> None:
+    file = ElementFile(written(elements))
+    again = pickle.loads(pickle.dumps(file))
+    assert same(again.rows(range(len(elements))), elements)
+    assert (again.digest, len(again)) == (file.digest, len(file))
+
+
+def test_what_is_sent_to_another_process_is_no_copy_of_the_file() -> None:
+    file = ElementFile(written([np.arange(100_000) + number for number in range(8)]))
+    assert len(pickle.dumps(file)) < 10_000
+
+
+def test_a_file_that_was_written_again_meanwhile_is_not_the_one_that_was_sent() -> None:
+    place = written([1, 2, 3])
+    sent = pickle.dumps(ElementFile(place))
+    written([4, 5, 6]).replace(place)
+    with pytest.raises(DataLossError, match="not the file any more that it was"):
+        pickle.loads(sent)
