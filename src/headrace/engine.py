@@ -13,7 +13,7 @@ from typing import Final
 from headrace import exiting
 from headrace.arguments import AUTOTUNE
 from headrace.backends.thread import WorkerPool
-from headrace.blocks.cursor import State
+from headrace.blocks.cursor import Cursor, State
 from headrace.errors import CancelledError, FailedPreconditionError, HeadraceError
 from headrace.log import LOG
 from headrace.machine import current_share
@@ -229,6 +229,12 @@ class Run:
         return 1 if self._root is None else self._root.first_elements
 
     @property
+    def cursor(self) -> Cursor:
+        """The position before the element that comes next, while nobody pulls."""
+        assert self._root is not None  # it was opened
+        return self._root.cursor
+
+    @property
     def own_end(self) -> OwnEnd:
         """After how many steps a rank has nothing real any more, of a job whose ranks end together."""
         return self._context.own_end
@@ -302,6 +308,10 @@ class Run:
         if self._puller != threading.get_ident():
             with self._pulling:
                 self._give_back()
+
+    def drop(self) -> None:
+        """Closes it, where a garbage collection found that nobody reads it."""
+        self.close()
 
     def stop(self) -> None:
         """Ends every wait and begins no new work; waits for nothing itself."""

@@ -9,6 +9,7 @@
     +-- NotFoundError            (FileNotFoundError)  a file or saved thing that is not there
     +-- DataLossError            (OSError)            truncated, corrupt, or changed while it was read
     +-- DataError                (RuntimeError)       a user's function failed on one element
+    +-- WorkerError              (RuntimeError)       a process that worked for the pipeline died
     |   the run came to an end
     +-- OutOfRangeError          (EOFError)           nothing more will come
     +-- CancelledError           (RuntimeError)       somebody closed or stopped it
@@ -40,6 +41,7 @@ __all__ = [
     "NotFoundError",
     "OutOfRangeError",
     "ResourceExhaustedError",
+    "WorkerError",
 ]
 
 
@@ -175,6 +177,10 @@ class DataLossError(HeadraceError, OSError):
 
 class DataError(HeadraceError, RuntimeError):
     """A user's function failed on one element; its own exception is the cause."""
+
+
+class WorkerError(HeadraceError, RuntimeError):
+    """A process that worked for the pipeline died, and could not be replaced or died of the same element again."""
 
 
 class OutOfRangeError(HeadraceError, EOFError):

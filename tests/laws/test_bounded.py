@@ -20,6 +20,7 @@ from tests.laws.running import OVERLAPS, AlwaysAhead, in_blocks_of, paced
 
 import headrace as hr
 from headrace import engine
+from headrace.engine import Run
 from headrace.iterator import DatasetIterator
 from headrace.log import LOG
 from headrace.machine import Share
@@ -73,7 +74,7 @@ def stages_of(stage: Stage) -> Iterator[Stage]:
 def at_rest(iterator: hr.DatasetIterator) -> None:
     """Comes back when what reads ahead last waits for room, or has ended."""
     run = iterator._run
-    assert run is not None
+    assert isinstance(run, Run)
     assert run._root is not None
     ahead = [stage for stage in stages_of(run._root) if isinstance(stage, PrefetchStage)]
     if not ahead or (driver := ahead[0]._driver) is None:

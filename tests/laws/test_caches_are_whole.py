@@ -18,6 +18,7 @@ from tests.laws.test_bounded import stages_of
 
 import headrace as hr
 from headrace.backends.thread import WorkerPool
+from headrace.engine import Run
 from headrace.errors import HeadraceError
 from headrace.physical.workers.prefetch import PrefetchStage
 from headrace.testing.restoring import delivered, same
@@ -51,7 +52,7 @@ WAITING: dict[str, Callable[[Slow], hr.Dataset]] = {
 def until_somebody_waits_for_it(iterator: hr.DatasetIterator) -> None:
     """Comes back when a thread waits for what a prefetch makes, or soon: the law holds either way."""
     run = iterator._run
-    assert run is not None
+    assert isinstance(run, Run)
     assert run._root is not None
     ahead = [stage for stage in stages_of(run._root) if isinstance(stage, PrefetchStage)]
     end_s = time.monotonic() + 0.05

@@ -40,6 +40,7 @@ from headrace.plan.node import Node
 from headrace.structure import Element
 
 if TYPE_CHECKING:
+    from headrace.backends.subprocess import RemoteRun
     from headrace.plan.fingerprint import Fingerprint
 
 __all__ = ["DatasetIterator"]
@@ -82,12 +83,17 @@ class DatasetIterator:
         self._feeds = feeds
         self._policy = policy
         self._now_s = policy.clock.now_s
+        self._is_beside = self._options.executor == "subprocess"
+        if self._is_beside:
+            from headrace.backends.subprocess import prepare  # what few programs use
+
+            prepare(plan)
         self._start = RunStart.first(plan, self._options, counts=counts)
         self._joint = None if ends_alone else joint_end_of(plan)
         self._fingerprint: Fingerprint | None = None
         self._phase = NEW
         self._turning = threading.RLock()  # a garbage collection may close it in the very thread that does
-        self._run: Run | None = None
+        self._run: Run | RemoteRun | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
         self._began_s = self._now_s()
         self._wait_s = 0.0
@@ -216,25 +222,31 @@ class DatasetIterator:
         if self._earlier is not None:
             self._earlier.note(self._cursor, self._delivered_before, self._block_length)
 
-    def _running(self) -> Run:
+    def _running(self) -> Run | RemoteRun:
         if self._run is None:
             start = self._start
-            self._run = Run(
-                start.plan,
-                self._options,
-                seeds=start.seeds,
-                epoch=start.epoch,
-                fillings=start.fillings,
-                feeds=self._feeds,
-                policy=self._policy,
-            )
-            self._finalizer = weakref.finalize(self, self._run.close)
+            self._run = self._made_run(start)
+            self._finalizer = weakref.finalize(self, self._run.drop)
             self._finalizer.atexit = False  # the engine closes runs at the interpreter's exit
             with self._turning:
                 self._phase = NEXT[self._phase, BEGIN]
             self._run.open(start.position)
             self._pace.begin_with(self._run.first_elements)
         return self._run
+
+    def _made_run(self, start: RunStart) -> Run | RemoteRun:
+        common: dict[str, Any] = {
+            "seeds": start.seeds,
+            "epoch": start.epoch,
+            "fillings": start.fillings,
+            "feeds": self._feeds,
+            "policy": self._policy,
+        }
+        if not self._is_beside:
+            return Run(start.plan, self._options, **common)
+        from headrace.backends.subprocess import RemoteRun
+
+        return RemoteRun(self._built, self._options, **common, most=None if self._joint is None else 1)
 
     # ------------------------------------------------------------------ state
 
@@ -263,7 +275,10 @@ class DatasetIterator:
         count = self._start.delivered + self._delivered_before + delivered
         back = self._earlier
         earlier = None if back is None else back.before(self._cursor, self._delivered_before, delivered)
-        bookmark = functools.partial(self._state_at, self._start, self._cursor, delivered, count, earlier)
+        cursor = self._cursor
+        if self._is_beside and cursor is not None:  # who ends the run has to know which positions will be asked for
+            cursor, delivered = cursor.advance(delivered), 0
+        bookmark = functools.partial(self._state_at, self._start, cursor, delivered, count, earlier)
         if self._options.executor == "inline":  # its one cursor is always where the stream is now
             try:
                 state = bookmark()

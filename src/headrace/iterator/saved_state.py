@@ -63,7 +63,8 @@ class RunStart:
         if seeds is None:
             seeds = Seeds.of(built, seed=options.seed, entropy=int.from_bytes(os.urandom(7), "big"))
         plan = with_keys_of_run(built, seeds, options)
-        return cls(plan=plan, epoch=claim_epoch(built, _numbers(ranks)) if counts else 0, seeds=seeds, ranks=ranks)
+        epoch = claim_epoch(built, _numbers(ranks)) if counts else 0
+        return cls(plan=plan, epoch=epoch, seeds=seeds, fillings=_fillings(plan, options), ranks=ranks)
 
     @classmethod
     def saved(
@@ -105,7 +106,7 @@ class RunStart:
                 plan=plan,
                 epoch=state["epoch"],
                 seeds=seeds,
-                fillings=Fillings.restored(plan, state.get("caches")),
+                fillings=_fillings(plan, options, is_restored=True, saved=state.get("caches")),
                 position=position,
                 delivered=state["delivered"],
                 ranks=ranks,
@@ -165,6 +166,15 @@ def _rank_states(built: Node, options: Options) -> RankStates | None:
     from headrace.iterator.rank_states import RankStates  # what few plans need
 
     return RankStates.of(built, dealing, options)
+
+
+def _fillings(plan: Node, options: Options, *, is_restored: bool = False, saved: State | None = None) -> Fillings:
+    """Returns what the plan's caches give: what a state says, or what the run decides."""
+    if options.executor == "subprocess":
+        from headrace.backends.subprocess import RemoteFillings
+
+        return RemoteFillings(saved, is_restored=is_restored)
+    return Fillings.restored(plan, saved) if is_restored else Fillings()
 
 
 def _numbers(ranks: RankStates | None) -> RankNumbers | None:

@@ -74,6 +74,10 @@ class Vigil:
         self.waiting_since_s: float | None = None  # of the consumer; written by it
         self._warned_of_s: float | None = None
 
+    def now_s(self) -> float:
+        """Returns the time on its clock."""
+        return self._clock.now_s()
+
     def due_s(self) -> float:
         """Returns when to look next: a wait that begins just now is due at the end of its patience, and not before."""
         assert self.patience_s is not None  # or nobody would ask

@@ -10,7 +10,7 @@ from headrace.errors import InvalidArgumentError
 
 __all__ = ["EXECUTORS", "STALL_WARNING_S", "Options"]
 
-EXECUTORS = ("thread", "inline")
+EXECUTORS = ("thread", "subprocess", "inline")
 # What is slow answers sooner, and a person at a screen has not given up yet.
 STALL_WARNING_S: Final = 30.0
 
@@ -26,7 +26,9 @@ class Options:
         num_workers: how many threads the pipeline's one worker pool has at most, whatever its operations ask for. By default as
             many as all ``num_parallel_calls`` add up to; those left to ``hr.AUTOTUNE`` share one for each core that this
             process may use: by its affinity mask and its container's quota, divided by the number of the job's processes on the machine.
-        executor: ``"thread"``, or ``"inline"``, the reference: element by element in the caller's thread.
+        executor: ``"thread"``; ``"subprocess"``, all of it in one process beside this one, with which it shares the memory of what it gives,
+            so that its functions and the training loop do not wait for each other's Python lock; or ``"inline"``, the reference: element
+            by element in the caller's thread.
         ram_budget: how many bytes the run may hold, beside a block in the hands of each stage. What must be held comes first: the
             buffer of a ``shuffle``, open groups of ``group_by_window`` and rows of ``pack``, a ``cache`` in memory, what
             ``unique`` has seen. What reads ahead (``prefetch``, parallel stages, a feed) shares what that leaves. An element that
@@ -43,6 +45,7 @@ class Options:
             wait: each function that runs, its element, and the line where it is (the guide shows one under *When nothing comes*).
             30 by default; 0 is never.
 
+        max_restarts: how often a process that died is replaced in one run; its elements are made again. 3 by default.
         rank: which of the processes of a job this one is, from 0 on, for ``distributed_batch``; by default what ``hr.ranks.current()``
             finds out.
         world_size: how many processes the job has.
@@ -66,23 +69,24 @@ class Options:
     optimize: bool | None = None
     max_failures: int | None = None
     stall_warning_s: float | None = None
+    max_restarts: int | None = None
     rank: int | None = None
     world_size: int | None = None
 
     def __post_init__(self) -> None:
         for field in ("deterministic", "optimize"):
             self._check(field, bool)
-        for field in ("seed", "num_workers", "ram_budget", "max_failures", "rank", "world_size"):
+        for field in ("seed", "num_workers", "ram_budget", "max_failures", "max_restarts", "rank", "world_size"):
             self._check(field, int)
         for field in ("num_workers", "ram_budget", "world_size"):
             value = getattr(self, field)
             if value is not None and value < 1:
                 message = f"Options.{field} must be at least 1, not {value}"
                 raise InvalidArgumentError(message)
-        if self.max_failures is not None and self.max_failures < 0:
-            raise InvalidArgumentError(f"Options.max_failures must be at least 0, not {self.max_failures}")
-        if self.rank is not None and self.rank < 0:
-            raise InvalidArgumentError(f"Options.rank must be at least 0, not {self.rank}")
+        for field in ("max_failures", "max_restarts", "rank"):
+            value = getattr(self, field)
+            if value is not None and value < 0:
+                raise InvalidArgumentError(f"Options.{field} must be at least 0, not {value}")
         self._check_seconds()
         self._check("executor", str)
         if self.executor is not None and self.executor not in EXECUTORS:

@@ -1,0 +1,96 @@
+"""The process of one plan: it has the plan, and runs it as often as it is asked."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import threading
+from typing import Final
+
+from headrace.errors import WorkerError
+from headrace.plan.node import Node
+from headrace.processes.connection import Connection
+from headrace.processes.host import Gone, Host
+from headrace.processes.orders import RunOrder
+from headrace.processes.parcels import to_bytes
+from headrace.processes.segment import refuse_this_system
+from headrace.processes.shipping import Shipment, shipped
+
+__all__ = ["PlanProcess", "prepare", "process_of"]
+
+# How often it may die before it has begun.
+_MOST_DEATHS: Final = 3
+# Of plans and runs: no two have the same.
+_numbers: Final = itertools.count()
+
+
+def _new_host() -> Host:
+    return Host()
+
+
+class PlanProcess:
+    """The process of one plan, which is started when it is needed, and again when it has died."""
+
+    def __init__(self, plan: Node) -> None:
+        self._shipment: Final[Shipment] = shipped(plan)
+        self._key = next(_numbers)
+        self._lock = threading.Lock()
+        self._host: Host | None = None
+
+    def host(self) -> Host:
+        """Returns a process that has the plan."""
+        with self._lock:
+            if self._host is None or not self._host.is_alive:
+                self._host = host = _new_host()
+                shipment = self._shipment
+                descriptors = () if shipment.descriptor is None else (shipment.descriptor,)
+                self._has_plan = host.tell("plan", self._key, shipment.body, shipment.parts, descriptors=descriptors)
+            return self._host
+
+    def begin(self, order: RunOrder) -> tuple[Host, int, Connection, tuple[int, int, int]]:
+        """Begins a run in the process.
+
+        Returns:
+            The process, the run's number, where it gives its elements; how many workers it has and how many bytes, and a part of them.
+
+        Raises:
+            WorkerError: the process dies each time before it has begun.
+        """
+        run, body = next(_numbers), to_bytes(order)
+        deaths = 0
+        while True:
+            host = self.host()
+            mine, its = socket.socketpair()
+            connection = Connection(mine)
+            with its:
+                begun = host.tell("run", self._key, run, body, descriptors=(its.fileno(),))
+            host.watch(connection)
+            try:
+                self._has_plan.wait()
+                return host, run, connection, begun.wait()
+            except BaseException as error:
+                connection.close()
+                if not isinstance(error, Gone):
+                    raise
+                deaths += not host.ended_by_itself
+                if deaths == _MOST_DEATHS:
+                    raise WorkerError(
+                        f"the process that should run the pipeline {host.how_it_ended()} before it began, {deaths} times"
+                    ) from None
+
+
+def prepare(plan: Node) -> None:
+    """Starts the process of a plan, so that it is there when elements are asked for.
+
+    Raises:
+        InvalidArgumentError: something in the plan cannot be sent to it.
+        MissingExtraError: there are no such processes on this system.
+    """
+    refuse_this_system()
+    process_of(plan).host()
+
+
+def process_of(plan: Node) -> PlanProcess:
+    """Returns the process of a plan, which is the same for all its runs."""
+    found: PlanProcess = plan.recall("process", lambda: PlanProcess(plan))
+    return found

@@ -1,0 +1,360 @@
+"""One run of a plan in another process, read here."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import pickle
+import threading
+import weakref
+from typing import Any, Final
+
+from headrace.backends.subprocess.fillings import RemoteFillings
+from headrace.backends.subprocess.plan_process import process_of
+from headrace.backends.subprocess.positions import Mark, RemoteCursor, Session
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.columns import Columns
+from headrace.blocks.cursor import State
+from headrace.blocks.deep_states import in_pieces, whole
+from headrace.blocks.origin import WordedOrigin
+from headrace.blocks.payload import Payload, Rows
+from headrace.errors import FailedPreconditionError, HeadraceError, WorkerError
+from headrace.log import LOG
+from headrace.observe.meter import StageStats
+from headrace.observe.stalls import Stall, Vigil
+from headrace.observe.watch import WATCH
+from headrace.physical.run_policy import USUAL, RunPolicy
+from headrace.physical.stage import Item
+from headrace.plan.buffering import WithOptions
+from headrace.plan.dealt import dealing_of
+from headrace.plan.node import Node
+from headrace.plan.options import STALL_WARNING_S, Options
+from headrace.processes.errors_sent import received_error
+from headrace.processes.host import FORKED, Gone
+from headrace.processes.orders import Given, Kind, Known, RunOrder, Taken
+from headrace.processes.parcels import unpacked
+from headrace.semantics.run_context import OwnEnd, Seeds
+from headrace.structure import flatten
+
+__all__ = ["RemoteRun"]
+
+# How often a process may die in one run before that is the run's error.
+_MOST_RESTARTS: Final = 3
+# How long a process may take to end a run before it is killed with it, and to tell what holds it up.
+_CLOSING_S: Final = 2.0
+_TELLING_S: Final = 1.0
+_NOTHING_KNOWN: Final = Known(None, None, 0)
+_NO_ORIGIN: Final = WordedOrigin(())
+
+
+class _RemoteVigil(Vigil):
+    """Watches over a run that another process makes: what holds it up is asked there."""
+
+    def __init__(self, run: RemoteRun, patience_s: float | None) -> None:
+        super().__init__(None, tuple, patience_s)
+        self._asked = weakref.WeakMethod(run.stalls)  # or the process would live until the garbage collector came by
+
+    def stalls(self) -> tuple[Stall, ...]:
+        asked = self._asked()
+        return () if asked is None else asked()
+
+
+class RemoteRun:
+    """One run of a plan, in a process beside this one; to its iterator it is as ``engine.Run`` is.
+
+    Args:
+        plan: what runs, as it was built.
+        options: how.
+        seeds: of its random operations.
+        epoch: the index of the epoch.
+        fillings: what its caches give, which is asked for there from now on.
+        feeds: how many buffers its reader fills.
+        policy: what it does where it is free to choose.
+        most: how many elements come at once; None is as many as go well.
+    """
+
+    def __init__(
+        self,
+        plan: Node,
+        options: Options,
+        *,
+        seeds: Seeds,
+        epoch: int,
+        fillings: RemoteFillings,
+        feeds: int = 0,
+        policy: RunPolicy = USUAL,
+        most: int | None = None,
+    ) -> None:
+        self._beside = process_of(plan)
+        self._label = _read_by_options(plan).label
+        self._order = RunOrder(
+            _as_there(plan, options),
+            seeds,
+            epoch,
+            feeds,
+            policy,
+            _NOTHING_KNOWN,
+            is_resumed=False,
+            skipped=0,
+            most=most,
+        )
+        self._is_ordered = options.deterministic is not False
+        self._most_restarts = _MOST_RESTARTS if options.max_restarts is None else options.max_restarts
+        self._fillings = fillings
+        self._session: Session | None = None
+        self._known = _NOTHING_KNOWN
+        self._places = 0  # elements and failures that have come
+        self._died_at: int | None = None
+        self.is_closed = False
+        self._turning = threading.Lock()
+        self._last_stages: tuple[StageStats, ...] = ()
+        patience_s = STALL_WARNING_S if options.stall_warning_s is None else options.stall_warning_s
+        self._vigil = _RemoteVigil(self, patience_s or None)
+        self.cursors: Final[weakref.WeakSet[RemoteCursor]] = weakref.WeakSet()
+        self.first_elements: Final = 1
+        self.own_end: Final = OwnEnd()
+        self.is_spent = False
+        self.restarts = 0
+        self.workers = self.ram_budget_bytes = 0
+        self.share_bytes = 1
+
+    # --------------------------------------------------------------- running
+
+    def open(self, state: State | None) -> None:
+        """Begins it at a state or at the start."""
+        self._known = Known(None if state is None else in_pieces(state), self._fillings.saved, 0)
+        self._begin(is_resumed=self._fillings.is_restored)
+        if self._vigil.patience_s is not None:
+            WATCH.add(self._vigil)
+
+    def _begin(self, *, is_resumed: bool) -> None:
+        self._order = self._order._replace(
+            start=self._known, is_resumed=is_resumed, skipped=self._places - self._known.places
+        )
+        host, number, connection, told = self._beside.begin(self._order)
+        self.workers, self.ram_budget_bytes, self.share_bytes = told
+        session = Session(host, number, connection)
+        with self._turning:
+            self._session = session
+            is_closed = self.is_closed
+        self._fillings.follow(self)
+        if is_closed:  # by another thread, which saw no process yet
+            connection.shut()
+
+    def pull(self, limit: int) -> Item:
+        """Returns what comes next; None at the end, and when the run was closed meanwhile."""
+        self._vigil.waiting_since_s = self._vigil.now_s()
+        try:
+            while not (self.is_closed or self.is_spent):
+                session = self._session
+                assert session is not None  # it was opened
+                if not session.is_ours:
+                    raise FailedPreconditionError(FORKED)
+                given = self._received(session)
+                if given is not None:
+                    return self._item(session, given)
+                if not self.is_closed:
+                    self._begin_again(session)
+            return None
+        finally:
+            self._vigil.waiting_since_s = None
+
+    def _received(self, session: Session) -> Given | None:
+        """Returns what comes next from a process; None when it has ended."""
+        self._tell_taken(session, 0)
+        received = session.connection.receive()
+        if received is None:
+            return None
+        message, descriptors = received
+        session.leases.add(descriptors)
+        given: Given = pickle.loads(message)
+        self._tell_taken(session, 1)
+        return given
+
+    @staticmethod
+    def _tell_taken(session: Session, items: int) -> None:
+        """Tells the process what it may make, and what memory it has back."""
+        places = session.leases.gone()
+        numbers = []
+        while session.gone:
+            numbers.append(session.gone.popleft())
+        if items or places or numbers:
+            try:
+                session.connection.send(pickle.dumps(Taken(items, places, numbers)))
+            except OSError:  # it has ended, which is heard next
+                return
+
+    def _item(self, session: Session, given: Given) -> Item:
+        before, places = self._known, self._places
+        mark = Mark(self, session, given.number, before, places)
+        self.own_end.steps = given.own_end if given.own_end is not None else self.own_end.steps
+        if given.kind is Kind.END:
+            self.is_spent = True
+            return None
+        assert given.parcel is not None  # of all but the end
+        value = unpacked(given.parcel, session.leases)
+        if given.kind is Kind.ERROR:
+            self.is_spent = True
+            raise received_error(value, f"process {session.host.pid}")
+        self._places += given.length
+        self._known = given.known or self._known
+        self.is_spent = given.is_last
+        if given.kind is Kind.FAILURE:
+            error = received_error(value, f"process {session.host.pid}")
+            assert isinstance(error, HeadraceError)  # of an element
+            return Failure(error, RemoteCursor(mark, 0), RemoteCursor(mark, 1))
+        return Block(_payload(given.kind, value), RemoteCursor(mark, 0), _NO_ORIGIN)
+
+    def _begin_again(self, session: Session) -> None:
+        """Goes on in another process, as the one that ran the plan has died.
+
+        Raises:
+            WorkerError: it has died too often, or twice at the same element.
+        """
+        session.connection.close()
+        how = session.host.how_it_ended()
+        where = f"after element {self._places} of this run"
+        if self._died_at == self._places:
+            raise WorkerError(f"the process that runs the pipeline {how} twice {where}", stage=self._label)
+        self._died_at = self._places
+        self.restarts += 1
+        if self.restarts > self._most_restarts:
+            raise WorkerError(
+                f"the process that runs the pipeline {how} {where}, and was started again {self._most_restarts} times "
+                "before, as often as Options(max_restarts=) allows",
+                stage=self._label,
+            )
+        LOG.warning("the process that runs the pipeline (pid %d) %s %s: another goes on", session.host.pid, how, where)
+        self._begin(is_resumed=self._order.is_resumed or self._known.places > 0)
+
+    def refuse_own_functions(self) -> None:
+        """Functions of the plan run elsewhere, and cannot have this iterator."""
+
+    # ------------------------------------------------------------- positions
+
+    def state_at(self, mark: Mark, count: int) -> State:
+        """Returns a position: of the process, or made again where that has ended."""
+        try:
+            return self.asked_state(mark, count)
+        except Gone:
+            return self._made_again(mark, count)
+
+    def asked_state(self, mark: Mark, count: int) -> State:
+        """Returns a position.
+
+        Raises:
+            Gone: the process has ended, or has ended the run.
+        """
+        session = mark.session
+        told = session.host.ask("position", session.number, mark.number, count, patience_s=_CLOSING_S)
+        if told is None:
+            raise Gone("the run was closed")
+        state: State = whole(*told)
+        return state
+
+    def _made_again(self, mark: Mark, count: int) -> State:
+        """Returns a position by reading up to it once more, from one that is known."""
+        if not self._is_ordered:
+            raise FailedPreconditionError(
+                "the process that ran the pipeline has died, and which elements it had given cannot be found out with "
+                "deterministic=False: use a state that was saved earlier"
+            )
+        known = mark.known
+        order = self._order._replace(start=known, skipped=mark.places - known.places + count)
+        host, number, connection, _ = self._beside.begin(order)
+        try:
+            told = host.ask("position", number, 0, 0)
+            state: State = whole(*told)
+            return state
+        finally:
+            connection.close()
+
+    def caches(self) -> State | None:
+        """Returns what its caches give."""
+        session = self._session
+        if session is None:
+            return self._known.caches
+        try:
+            found: State | None = session.host.ask("caches", session.number, patience_s=_CLOSING_S)
+        except Gone:
+            return self._known.caches
+        return found
+
+    # --------------------------------------------------------------- looking
+
+    def stages(self) -> tuple[StageStats, ...]:
+        """Returns what each stage did so far, sources first; where the process died, since then."""
+        session = self._session
+        if session is not None and not self.is_closed:
+            with contextlib.suppress(Gone):
+                self._last_stages = session.host.ask("stages", session.number, patience_s=_TELLING_S)
+        return self._last_stages
+
+    def stalls(self) -> tuple[Stall, ...]:
+        """Returns what the threads of this run hold at this moment, in their process."""
+        session = self._session
+        if session is None or self.is_closed:
+            return ()
+        try:
+            found: tuple[Stall, ...] = session.host.ask("stalls", session.number, patience_s=_TELLING_S)
+        except Gone as gone:
+            return (Stall(self._label, None, _TELLING_S, f"process {session.host.pid}", f"  {gone.reason}\n"),)
+        return found
+
+    # ---------------------------------------------------------------- ending
+
+    def drop(self) -> None:
+        """Ends it, and waits for nothing: a garbage collection may call it in the middle of anything."""
+        self.is_closed = True
+        WATCH.remove(self._vigil)
+        session = self._session
+        if session is not None and session.is_ours:
+            session.connection.shut()  # which the process hears
+
+    def close(self) -> None:
+        """Ends it: its threads are joined in their process, its files closed. May be called again."""
+        with self._turning:
+            session, was_closed, self.is_closed = self._session, self.is_closed, True
+        WATCH.remove(self._vigil)
+        if session is not None and session.is_ours:
+            if not was_closed:
+                self._settle(session)
+            session.connection.shut()
+
+    def _settle(self, session: Session) -> None:
+        """Asks for what may be asked for later, and ends the run; a process that does not answer is killed."""
+        host = session.host
+        try:
+            self._last_stages = host.ask("stages", session.number, patience_s=_CLOSING_S)
+            for cursor in list(self.cursors):
+                if cursor.is_of(session):
+                    cursor.settle()
+            self._fillings.saved = self.caches()
+            session.connection.shut()
+            host.ask("close", session.number, patience_s=_CLOSING_S)
+        except Gone:
+            host.kill()
+
+
+def _as_there(plan: Node, options: Options) -> Options:
+    """Returns the options with which the plan runs in the other process."""
+    from headrace.ranks import current
+
+    there = dataclasses.replace(options, executor="thread", stall_warning_s=0)
+    if dealing_of(plan) is None:
+        return there
+    rank = current(options.rank, options.world_size)
+    return dataclasses.replace(there, rank=rank.rank, world_size=rank.world_size)
+
+
+def _read_by_options(plan: Node) -> Node:
+    while isinstance(plan, WithOptions):
+        plan = plan.input
+    return plan
+
+
+def _payload(kind: Kind, value: Any) -> Payload:
+    if kind is Kind.ROWS:
+        return Rows(value)
+    shape, arrays, matrix, locked = value
+    return Columns(flatten(shape)[1], arrays, matrix, locked or ())

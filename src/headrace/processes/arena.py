@@ -1,0 +1,89 @@
+"""Where a process puts what another one is to read: places in few large segments, given back in any order.
+
+A ring would wait for its oldest batch, which its reader may keep for ever; here a batch that is kept keeps its own place alone.
+"""
+
+from __future__ import annotations
+
+import bisect
+import os
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from headrace.processes.segment import Segment
+
+__all__ = ["Arena", "Place"]
+
+_ALIGNED: Final = 64
+_SMALLEST: Final = 16 << 20
+_PAGE: Final = 4096
+
+
+class Place(NamedTuple):
+    """A part of a segment.
+
+    Attributes:
+        segment: the number of the segment.
+        start: its first byte.
+        nbytes: how many are taken.
+    """
+
+    segment: int
+    start: int
+    nbytes: int
+
+
+class Arena:
+    """The segments of one writer."""
+
+    def __init__(self) -> None:
+        self._segments: list[Segment] = []
+        # Of each segment the parts that are free, in order: where they begin and where they end.
+        self._free: list[list[tuple[int, int]]] = []
+        self._fresh: list[int] = []
+
+    def take(self, nbytes: int) -> Place:
+        """Returns a place for so many bytes.
+
+        Raises:
+            ResourceExhaustedError: the system has no more memory.
+        """
+        wanted = max(_ALIGNED, -(-nbytes // _ALIGNED) * _ALIGNED)
+        for number, free in enumerate(self._free):
+            for index, (start, stop) in enumerate(free):
+                if stop - start >= wanted:
+                    free[index : index + 1] = [(start + wanted, stop)] if stop - start > wanted else []
+                    return Place(number, start, wanted)
+        size = max(_SMALLEST, -(-wanted // _PAGE) * _PAGE)
+        segment, descriptor = Segment.made(size)
+        self._fresh.append(descriptor)
+        self._segments.append(segment)
+        self._free.append([(wanted, size)] if size > wanted else [])
+        return Place(len(self._segments) - 1, 0, wanted)
+
+    def give(self, place: Place) -> None:
+        """Takes a place back."""
+        free = self._free[place.segment]
+        start, stop = place.start, place.start + place.nbytes
+        index = bisect.bisect(free, (start, stop))
+        if index < len(free) and free[index][0] == stop:
+            stop = free.pop(index)[1]
+        if index and free[index - 1][1] == start:
+            index -= 1
+            start = free.pop(index)[0]
+        free.insert(index, (start, stop))
+
+    def bytes_at(self, place: Place) -> np.ndarray:
+        """Returns the bytes of a place (uint8), to be written."""
+        return self._segments[place.segment].bytes[place.start : place.start + place.nbytes]
+
+    def fresh(self) -> list[int]:
+        """Returns the descriptors of the segments that were made since it was asked last; the caller sends and closes them."""
+        fresh, self._fresh = self._fresh, []
+        return fresh
+
+    def close(self) -> None:
+        """Closes the descriptors that nobody was sent."""
+        for descriptor in self.fresh():
+            os.close(descriptor)

@@ -1,0 +1,92 @@
+"""Messages between two processes: texts of bytes, with descriptors beside them, over a pair of sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+__all__ = ["Connection"]
+
+_HEAD: Final = struct.Struct("!QI")
+_MOST_DESCRIPTORS: Final = 64
+_AT_ONCE: Final = 1 << 20
+
+
+class _End(socket.socket):
+    """A socket that is closed when nobody has it any more, in a cycle as well; a copy of this process then closes its own alone."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class Connection:
+    """One end of a pair of sockets. One thread at a time may send, and one may receive.
+
+    Args:
+        end: the socket, which it takes over.
+    """
+
+    def __init__(self, end: socket.socket) -> None:
+        self._socket = _End(fileno=end.detach())
+
+    def fileno(self) -> int:
+        """Returns the descriptor, for who waits on several."""
+        return self._socket.fileno()
+
+    def send(self, message: bytes | bytearray | memoryview, descriptors: Sequence[int] = ()) -> None:
+        """Sends a message.
+
+        Raises:
+            OSError: the other end is gone.
+        """
+        size = memoryview(message).nbytes
+        head = _HEAD.pack(size, len(descriptors))
+        if size <= _AT_ONCE:
+            head, message = head + bytes(message), b""
+        sent = socket.send_fds(self._socket, [head], list(descriptors)) if descriptors else self._socket.send(head)
+        if sent < len(head):
+            self._socket.sendall(memoryview(head)[sent:])
+        if message:
+            self._socket.sendall(message)
+
+    def receive(self) -> tuple[bytearray, list[int]] | None:
+        """Returns the next message and the descriptors that came with it; None when the other end is gone."""
+        descriptors: list[int] = []
+        head = b""
+        try:
+            while len(head) < _HEAD.size:
+                part, found, _, _ = socket.recv_fds(self._socket, _HEAD.size - len(head), _MOST_DESCRIPTORS)
+                descriptors += found
+                if not part:
+                    return self._nothing(descriptors)
+                head += part
+            size, _ = _HEAD.unpack(head)
+            message = bytearray(size)
+            view, filled = memoryview(message), 0
+            while filled < size:
+                count = self._socket.recv_into(view[filled:])
+                if not count:
+                    return self._nothing(descriptors)
+                filled += count
+        except ConnectionError:
+            return self._nothing(descriptors)
+        return message, descriptors
+
+    @staticmethod
+    def _nothing(descriptors: list[int]) -> None:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+    def shut(self) -> None:
+        """Ends every wait on it, at both ends; from any thread."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Closes this end, which no other thread may be using."""
+        self.shut()
+        self._socket.close()

@@ -1,0 +1,280 @@
+"""A process beside this one: how it is started, asked, heard when it dies, and ended.
+
+What always holds:
+- It is a fresh interpreter and no copy of this one: no lock, thread or handle of the trainer's is in it, and nobody's ``__main__`` runs there.
+- Its end is heard at once, by a thread that waits for that and for its answers; whoever waits for an answer then gets an error.
+- It ends when this process ends, in whatever way: the pair of sockets between the two is closed then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import pickle
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from headrace.coordination.latch import Latch
+from headrace.errors import FailedPreconditionError, HeadraceError, InternalError
+from headrace.processes.connection import Connection
+from headrace.processes.errors_sent import received_error
+
+__all__ = ["FORKED", "Gone", "Host"]
+
+FORKED: Final = "this process is a copy, made by fork, of the one whose pipeline this is: make an iterator of its own"
+
+# How long a process may take to end by itself before it is killed.
+_PATIENCE_S: Final = 5.0
+_WARNING: Final = 30  # logging's own, which need not be imported to begin
+
+
+class Gone(HeadraceError, RuntimeError):  # noqa: N818 - it is news, which its hearers act on
+    """The process has ended before it answered."""
+
+
+class _Answer:
+    """What a process says to one question."""
+
+    def __init__(self) -> None:
+        self.is_there = Latch("an answer of the process beside this one")
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+    def set(self, value: Any, error: BaseException | None = None) -> None:
+        self.value, self.error = value, error
+        self.is_there.set()
+
+    def wait(self, patience_s: float | None = None) -> Any:
+        """Returns it when it has come.
+
+        Raises:
+            Gone: the process ended before, or does not answer in time.
+            BaseException: what was raised there.
+        """
+        if not self.is_there.wait(patience_s):
+            raise Gone("the process beside the trainer does not answer")
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+class _Line:
+    """What leads to the process, and the thread that listens to it: it knows no host, so that one that is dropped ends."""
+
+    def __init__(self, connection: Connection, process: subprocess.Popen[bytes]) -> None:
+        self.connection: Final = connection
+        self.process: Final = process
+        self.owner: Final = os.getpid()
+        self.answers: Final[dict[int, _Answer]] = {}
+        self.ended: Final = Latch("the end of the process beside this one")
+        self.watched: Final[weakref.WeakSet[Connection]] = weakref.WeakSet()
+        self.listener: Final = threading.Thread(target=self._listen, name="headrace-beside", daemon=True)
+
+    def _listen(self) -> None:
+        try:
+            with _waiting(self.process.pid, self.connection) as has_message:
+                while has_message():
+                    received = self.connection.receive()
+                    if received is None:
+                        break
+                    self._hear(received[0])
+        finally:
+            self._see_it_end()
+
+    def _hear(self, message: bytearray) -> None:
+        number, succeeded, value = pickle.loads(message)
+        if number is None:
+            _log(value)
+            return
+        answer = self.answers.pop(number, None)
+        if answer is not None and succeeded:
+            answer.set(value)
+        elif answer is not None:
+            answer.set(None, received_error(value, f"process {self.process.pid}"))
+
+    def _see_it_end(self) -> None:
+        """Waits for its end, and tells all who wait for it."""
+        try:
+            self.process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.ended.set()
+        for connection in list(self.watched):
+            connection.shut()
+        self.drop_questions()
+
+    def drop_questions(self) -> None:
+        """Answers every question with the end of the process."""
+        for number in list(self.answers):
+            answer = self.answers.pop(number, None)
+            if answer is not None:
+                answer.set(None, Gone(f"the process beside the trainer {self.how_it_ended()}"))
+
+    def how_it_ended(self) -> str:
+        code = self.process.returncode
+        if code is None:
+            return "was lost"
+        if code >= 0:
+            return f"ended with exit status {code}"
+        known = [one.name for one in signal.Signals if one == -code]
+        name = known[0] if known else f"signal {-code}"
+        return f"was killed by {name}" + (", as when the system has no memory left" if name == "SIGKILL" else "")
+
+
+class Host:
+    """A process of headrace's own.
+
+    Args:
+        variables: what its environment has beside that of this process.
+    """
+
+    def __init__(self, variables: Mapping[str, str] | None = None) -> None:
+        self._asking = threading.Lock()
+        self._numbers = itertools.count()
+        mine, its = socket.socketpair()
+        with its:
+            process = _started(its.fileno(), variables or {})
+        self._line = _Line(Connection(mine), process)
+        self._finalizer = weakref.finalize(self, _let_go, self._line)
+        self._line.listener.start()
+        self.tell("begin", sys.path, os.getcwd(), _level())  # noqa: PTH109 - a text is sent
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._line.process.pid
+
+    @property
+    def owner(self) -> int:
+        """The id of the process that started it."""
+        return self._line.owner
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it is there and of this very process."""
+        return not self._line.ended.is_set and self._line.owner == os.getpid()
+
+    def how_it_ended(self) -> str:
+        """Says how it ended."""
+        self._line.ended.wait(_PATIENCE_S)
+        return self._line.how_it_ended()
+
+    @property
+    def ended_by_itself(self) -> bool:
+        """Whether it ended because nobody needed it any more."""
+        self._line.ended.wait(_PATIENCE_S)
+        return self._line.process.returncode == 0
+
+    def tell(self, word: str, *values: Any, descriptors: Iterable[int] = ()) -> _Answer:
+        """Sends a message, and returns the answer that will come.
+
+        Raises:
+            FailedPreconditionError: this process is a fork of the one that started it.
+        """
+        line = self._line
+        if line.owner != os.getpid():
+            message = (
+                "this process is a copy, made by fork, of the one whose pipeline this is: make an iterator of its own"
+            )
+            raise FailedPreconditionError(message)
+        answer = _Answer()
+        body = pickle.dumps((word, values), pickle.HIGHEST_PROTOCOL)
+        with self._asking:
+            number = next(self._numbers)
+            line.answers[number] = answer
+            with contextlib.suppress(OSError):  # it is gone, which the listener hears
+                line.connection.send(number.to_bytes(8, "big") + body, tuple(descriptors))
+        if line.ended.is_set:  # perhaps before the question stood among the others
+            line.drop_questions()
+        return answer
+
+    def ask(self, word: str, *values: Any, descriptors: Iterable[int] = (), patience_s: float | None = None) -> Any:
+        """Sends a message, and returns its answer when that has come; raises as an answer does."""
+        return self.tell(word, *values, descriptors=descriptors).wait(patience_s)
+
+    def watch(self, connection: Connection) -> None:
+        """Ends every wait on a connection when the process ends, though a process that it started may still hold its other end."""
+        self._line.watched.add(connection)
+        if self._line.ended.is_set:
+            connection.shut()
+
+    def end(self) -> None:
+        """Ends the process, and waits for that; may be called again."""
+        line = self._line
+        if line.owner == os.getpid():
+            line.connection.shut()  # at which it ends
+            if threading.current_thread() is not line.listener:
+                line.listener.join()
+
+    def kill(self) -> None:
+        """Kills it."""
+        if self.is_alive:
+            self._line.process.kill()
+
+
+@contextlib.contextmanager
+def _waiting(pid: int, connection: Connection) -> Any:
+    """Gives a function that waits for a message of the process, and returns False when it has ended without one.
+
+    The connection alone does not tell: a process that the user's function started may have its other end.
+    """
+    open_process: Callable[[int], int] | None = getattr(os, "pidfd_open", None)
+    if open_process is None:
+        yield lambda: True
+        return
+    try:
+        process = open_process(pid)
+    except OSError:  # a system that refuses it
+        yield lambda: True
+        return
+    poll = select.poll()
+    poll.register(process, select.POLLIN)
+    poll.register(connection.fileno(), select.POLLIN)
+    try:
+        yield lambda: any(descriptor != process for descriptor, _ in poll.poll())
+    finally:
+        os.close(process)
+
+
+def _started(descriptor: int, variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    if not sys.executable:
+        raise InternalError("Python does not know its own program (sys.executable), so no process can be started")
+    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001 - as multiprocessing does
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    return subprocess.Popen(
+        [sys.executable, *flags, "-P", "-m", "headrace.worker", str(descriptor)],
+        stdin=subprocess.DEVNULL,
+        pass_fds=(descriptor,),
+        env={**os.environ, **variables, "PYTHONPATH": path},
+    )
+
+
+def _let_go(line: _Line) -> None:
+    """Ends the process of a host that nobody holds any more; its listener sees to the rest."""
+    if line.owner == os.getpid():
+        line.connection.shut()
+    else:
+        line.process.returncode = 0  # of the process that was forked; nobody waits for it here
+
+
+def _log(record: Mapping[str, Any]) -> None:
+    import logging
+
+    logger = logging.getLogger(record["name"])
+    if logger.isEnabledFor(record["levelno"]):
+        logger.handle(logging.makeLogRecord(dict(record)))
+
+
+def _level() -> int:
+    """Returns from which level on headrace's log is kept."""
+    logging = sys.modules.get("logging")
+    return _WARNING if logging is None else logging.getLogger("headrace").getEffectiveLevel()

@@ -1,0 +1,54 @@
+"""The reader's side of shared memory: arrays on it, whose places go back to the writer when nobody holds them any more."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from headrace.processes.arena import Place
+from headrace.processes.segment import Segment
+
+__all__ = ["Leases"]
+
+
+class _Lease:
+    """A place in use: the arrays on it keep it."""
+
+    __slots__ = ("__array_interface__", "_back", "_bytes", "_place")
+
+    def __init__(self, part: np.ndarray, place: Place, back: deque[Place]) -> None:
+        self._bytes = part
+        self._place = place
+        self._back = back
+        self.__array_interface__: dict[str, Any] = part.__array_interface__
+
+    def __del__(self) -> None:
+        # One atomic operation: a garbage collection may come in the middle of anything, in any thread.
+        self._back.append(self._place)
+
+
+class Leases:
+    """What one reader holds of one writer's segments."""
+
+    def __init__(self) -> None:
+        self._segments: list[Segment] = []
+        self._back: deque[Place] = deque()
+
+    def add(self, descriptors: list[int]) -> None:
+        """Maps the segments of which descriptors came, in their order."""
+        self._segments += map(Segment.received, descriptors)
+
+    def bytes_at(self, place: Place, nbytes: int) -> np.ndarray:
+        """Returns the first bytes of a place (uint8); it goes back when the last array on it is gone."""
+        part = self._segments[place.segment].bytes[place.start : place.start + nbytes]
+        return np.asarray(_Lease(part, place, self._back))
+
+    def gone(self) -> list[Place]:
+        """Returns the places that nobody has held since it was asked last."""
+        back = self._back
+        gone: list[Place] = []
+        while back:
+            gone.append(back.popleft())
+        return gone

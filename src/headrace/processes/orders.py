@@ -1,0 +1,104 @@
+"""What a trainer and the process beside it say to each other of one run."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, Final, NamedTuple
+
+from headrace.blocks.cursor import State
+from headrace.physical.run_policy import RunPolicy
+from headrace.plan.options import Options
+from headrace.processes.arena import Place
+from headrace.processes.parcels import Parcel
+from headrace.semantics.run_context import Seeds
+
+__all__ = ["AHEAD", "Given", "Kind", "Known", "RunOrder", "Taken"]
+
+# How many blocks may be on their way: one is ready while the trainer has another.
+AHEAD: Final = 2
+
+
+class Known(NamedTuple):
+    """A position that the trainer knows, from which a run can go on without the process that gave it.
+
+    Attributes:
+        position: of the stages, in pieces, as ``deep_states`` cuts it; None at the first element.
+        caches: what its caches give; None where there are none, and where nobody has asked.
+        places: how many elements and failures stood before it in this run.
+    """
+
+    position: tuple[Any, list[Any]] | None
+    caches: State | None
+    places: int
+
+
+class RunOrder(NamedTuple):
+    """What is to run.
+
+    Attributes:
+        options: of the run.
+        seeds: of its random operations.
+        epoch: the index of the epoch.
+        feeds: how many buffers its reader fills.
+        policy: what it does where it is free to choose.
+        start: where it begins; the first element where it says nothing.
+        is_resumed: whether its caches give what the state says.
+        skipped: how many elements and failures are made again and given to nobody.
+        most: how many elements come at once; None is as many as are made in a few milliseconds.
+    """
+
+    options: Options
+    seeds: Seeds
+    epoch: int
+    feeds: int
+    policy: RunPolicy
+    start: Known
+    is_resumed: bool
+    skipped: int
+    most: int | None
+
+
+class Kind(enum.IntEnum):
+    """What was given."""
+
+    ROWS = enum.auto()
+    COLUMNS = enum.auto()
+    FAILURE = enum.auto()
+    END = enum.auto()
+    ERROR = enum.auto()
+
+
+class Given(NamedTuple):
+    """What a run gives next.
+
+    Attributes:
+        kind: what it is.
+        number: of this item in the run.
+        length: how many elements it has.
+        parcel: the elements, or the error.
+        known: the position behind it, where that is told.
+        own_end: after how many steps a rank has nothing real any more.
+        is_last: whether only the end follows.
+    """
+
+    kind: Kind
+    number: int
+    length: int
+    parcel: Parcel | None
+    known: Known | None
+    own_end: int | None
+    is_last: bool
+
+
+class Taken(NamedTuple):
+    """What the reader has done meanwhile.
+
+    Attributes:
+        items: how many items it took.
+        places: of shared memory that it has given back.
+        numbers: of items whose positions nobody will ask for any more.
+    """
+
+    items: int
+    places: list[Place]
+    numbers: list[int]

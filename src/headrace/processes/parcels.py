@@ -1,0 +1,133 @@
+"""What goes from one process to another: large arrays by shared memory, written once and read where they lie; the rest beside them.
+
+What comes out is what went in: types, dtypes, which arrays may be written to, and classes of ``__main__``, which cloudpickle knows again.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from headrace.processes.arena import Arena, Place
+from headrace.processes.leases import Leases
+
+__all__ = ["Parcel", "packed", "to_bytes", "unpacked"]
+
+# Smaller ones travel beside the message: a place and what leads to it would cost more than they do.
+_SMALL_BYTES: Final = 4096
+# A longer message goes into shared memory as a whole, for a socket moves it piece by piece.
+_LONG_BYTES: Final = 64 << 10
+
+
+class Parcel(NamedTuple):
+    """Something on its way.
+
+    Attributes:
+        body: pickled, or where it lies and how long it is.
+        parts: where its arrays lie: the place, how many bytes, and whether nobody may write to them.
+    """
+
+    body: bytes | tuple[Place, int]
+    parts: tuple[tuple[Place, int, bool], ...] = ()
+
+
+class _Pickler(pickle.Pickler):
+    """Copies arrays that do not lie in one piece into one, which can be shared, and keeps what nobody may write to so."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if type(obj) is not np.ndarray:
+            return NotImplemented
+        flags = obj.flags
+        if obj.dtype.hasobject:
+            return NotImplemented if flags.writeable else (_locked, (obj.copy(),))
+        if flags.c_contiguous or flags.f_contiguous or (flags.writeable and obj.nbytes < _SMALL_BYTES):
+            return NotImplemented
+        whole = np.ascontiguousarray(obj)
+        whole.flags.writeable = flags.writeable
+        return whole.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+
+
+def _locked(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
+
+
+def to_bytes(value: Any) -> bytes:
+    """Returns anything pickled, functions and classes of ``__main__`` by value.
+
+    Raises:
+        Exception: whatever a class says that cannot be pickled.
+    """
+    try:
+        return _pickled(value, None)
+    except Exception:  # noqa: BLE001 - as below
+        return _pickled_by_value(value, None)
+
+
+_Keep = Callable[[pickle.PickleBuffer], bool] | None
+
+
+def _pickled(value: Any, keep: _Keep) -> bytes:
+    written = io.BytesIO()
+    _Pickler(written, pickle.HIGHEST_PROTOCOL, buffer_callback=keep).dump(value)
+    return written.getvalue()
+
+
+def _pickled_by_value(value: Any, keep: _Keep) -> bytes:
+    import cloudpickle
+
+    by_value: bytes = cloudpickle.dumps(value, pickle.HIGHEST_PROTOCOL, buffer_callback=keep)
+    return by_value
+
+
+def packed(value: Any, arena: Arena) -> Parcel:
+    """Puts something into shared memory, as far as it is large.
+
+    Raises:
+        ResourceExhaustedError: the system has no more memory.
+        Exception: whatever a class says that cannot be pickled.
+    """
+    found: list[memoryview] = []
+
+    def keep(buffer: pickle.PickleBuffer) -> bool:
+        raw = buffer.raw()
+        if raw.nbytes < _SMALL_BYTES:
+            return True
+        found.append(raw)
+        return False
+
+    try:
+        body = _pickled(value, keep)
+    except Exception:  # noqa: BLE001 - cloudpickle, which is slower, can do more, or says why not
+        found.clear()
+        body = _pickled_by_value(value, keep)
+    parts = tuple((_placed(raw, arena), raw.nbytes, raw.readonly) for raw in found)
+    if len(body) <= _LONG_BYTES:
+        return Parcel(body, parts)
+    return Parcel((_placed(memoryview(body), arena), len(body)), parts)
+
+
+def _placed(raw: memoryview, arena: Arena) -> Place:
+    place = arena.take(raw.nbytes)
+    arena.bytes_at(place)[: raw.nbytes] = np.frombuffer(raw, np.uint8)
+    return place
+
+
+def unpacked(parcel: Parcel, leases: Leases) -> Any:
+    """Returns what was sent; its arrays lie where they were written.
+
+    Raises:
+        Exception: whatever a class says that cannot be made again.
+    """
+    body = parcel.body if isinstance(parcel.body, bytes) else leases.bytes_at(*parcel.body).data
+    buffers = []
+    for place, nbytes, is_locked in parcel.parts:
+        array = leases.bytes_at(place, nbytes)
+        if is_locked:
+            array.flags.writeable = False
+        buffers.append(array)
+    return pickle.loads(body, buffers=buffers)

@@ -1,0 +1,162 @@
+"""What a process beside the trainer is asked: to hold a plan, to run it, where a run stands, and to end it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import select
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from headrace.caching.memory import MemoryCache
+from headrace.plan.buffering import Cache
+from headrace.plan.node import Node, nodes_of
+from headrace.processes.connection import Connection
+from headrace.processes.orders import RunOrder
+from headrace.processes.segment import Segment
+from headrace.processes.shipping import unshipped
+from headrace.worker.served_run import ServedRun
+
+__all__ = ["Desk"]
+
+Answer = Callable[..., None]
+# How long a process stays that nobody needs: the next epoch mostly begins at once.
+_IDLE_S: Final = 1.0
+
+
+class Desk:
+    """Hears questions.
+
+    Args:
+        answer: tells a question's number and its answer, or the error instead.
+        level: from which on its log is told.
+    """
+
+    def __init__(self, answer: Answer, level: int) -> None:
+        self._answer = answer
+        self._plans: dict[int, Node] = {}
+        self._runs: dict[int, ServedRun] = {}
+        self._left: set[int] = set()  # runs that are ended because nobody reads them
+        self._counting = threading.Lock()
+        self._idle: threading.Timer | None = None
+        logging.getLogger().addHandler(_Telling(answer))
+        logging.getLogger().setLevel(level)
+
+    def hear(self, number: int, word: str, values: Sequence[Any], descriptors: Sequence[int]) -> None:
+        """Answers a question, at once or, where that may take long, by a thread."""
+        if word == "close" or (word == "position" and not values[1]):
+            _in_thread(self._try, number, word, values, descriptors)
+            return
+        self._try(number, word, values, descriptors)
+
+    def wait(self, connection: Connection) -> None:
+        """Waits for a question; ends the runs meanwhile whose readers are gone."""
+        while True:
+            poll = select.poll()
+            poll.register(connection.fileno(), select.POLLIN)
+            runs = {
+                served.connection.fileno(): run for run, served in list(self._runs.items()) if run not in self._left
+            }
+            for descriptor in runs:
+                poll.register(descriptor, 0)  # its end alone
+            found = [descriptor for descriptor, _ in poll.poll()]
+            for descriptor in found:
+                if descriptor in runs:
+                    self._left.add(runs[descriptor])
+                    _in_thread(self._close, runs[descriptor])
+            if connection.fileno() in found:
+                return
+
+    def _try(self, number: int, word: str, values: Sequence[Any], descriptors: Sequence[int]) -> None:
+        try:
+            value = getattr(self, f"_{word}")(*values, *descriptors)
+        except BaseException as error:  # noqa: BLE001 - who asked is to have it, whatever it is
+            self._answer(number, None, error)
+        else:
+            self._answer(number, value)
+
+    def _plan(self, key: int, body: bytes, parts: tuple[tuple[int, int, bool], ...], *descriptors: int) -> None:
+        memory = None
+        for descriptor in descriptors:
+            memory = Segment.received(descriptor, is_shared=False)
+        self._plans[key] = unshipped(body, parts, memory)
+
+    def _run(self, key: int, run: int, order: bytes, descriptor: int) -> tuple[int, int, int]:
+        with self._counting:
+            if self._idle is not None:
+                self._idle.cancel()
+            connection = Connection(socket.socket(fileno=descriptor))
+            decoded: RunOrder = pickle.loads(order)
+            self._runs[run] = served = ServedRun(self._plans[key], decoded, connection)
+        return served.run.workers, served.run.ram_budget_bytes, served.run.share_bytes
+
+    def _position(self, run: int, number: int, count: int) -> Any:
+        served = self._runs.get(run)
+        return None if served is None else served.position(number, count)
+
+    def _caches(self, run: int) -> Any:
+        return self._runs[run].caches()
+
+    def _stages(self, run: int) -> Any:
+        return self._runs[run].run.stages()
+
+    def _stalls(self, run: int) -> Any:
+        return self._runs[run].run.stalls()
+
+    def _close(self, run: int) -> None:
+        served = self._runs.get(run)
+        if served is None:
+            return
+        served.close()
+        with self._counting:
+            self._runs.pop(run, None)
+            self._left.discard(run)
+            if not self._runs and not self._keeps_epochs():
+                self._idle = threading.Timer(_IDLE_S, self._leave)
+                self._idle.name, self._idle.daemon = "headrace-idle", True
+                self._idle.start()
+
+    def _keeps_epochs(self) -> bool:
+        """Returns whether a cache in memory holds an epoch, which would be lost with the process."""
+        caches = [node for plan in self._plans.values() for node in nodes_of(plan) if isinstance(node, Cache)]
+        return any(isinstance(cache.store, MemoryCache) and cache.store.cached is not None for cache in caches)
+
+    def _leave(self) -> None:
+        with self._counting:
+            if not self._runs:
+                os._exit(0)
+
+    def close(self) -> None:
+        """Ends all runs."""
+        for run in list(self._runs.values()):
+            run.close()
+
+
+def _in_thread(function: Callable[..., object], *args: object) -> None:
+    threading.Thread(target=function, args=args, name="headrace-desk", daemon=True).start()
+
+
+class _Telling(logging.Handler):
+    """Has the trainer's own handlers write down what is logged here."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__()
+        self._tell = answer
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Sends a record, in words."""
+        told = {
+            key: value
+            for key, value in vars(record).items()
+            if isinstance(value, str | int | float) and key not in ("msg", "args")
+        }
+        told["msg"] = record.getMessage()
+        if record.exc_info and record.exc_info[0] is not None:
+            told["exc_text"] = logging.Formatter().formatException(record.exc_info)
+        try:
+            self._tell(None, told)
+        except OSError:  # the trainer is gone
+            return

@@ -1,0 +1,249 @@
+"""One run in the process beside the trainer: a thread that makes its elements, and writes them where the trainer reads them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import select
+import threading
+import time
+from typing import Any, Final
+
+from headrace.blocks.block import Block, BlockOrFailure, Failure
+from headrace.blocks.columns import Columns
+from headrace.blocks.cursor import Cursor
+from headrace.blocks.deep_states import in_pieces, whole
+from headrace.blocks.payload import Indexed, Payload
+from headrace.coordination.latch import Latch
+from headrace.engine import Run
+from headrace.errors import CancelledError, DataLossError, HeadraceError, InvalidArgumentError, said
+from headrace.plan.node import Node
+from headrace.processes.arena import Arena
+from headrace.processes.connection import Connection
+from headrace.processes.errors_sent import sent_error
+from headrace.processes.orders import AHEAD, Given, Kind, Known, RunOrder, Taken
+from headrace.processes.parcels import Parcel, packed
+from headrace.semantics.cache_fillings import Fillings
+from headrace.semantics.cache_keys import with_keys_of_run
+from headrace.structure import unflatten
+
+__all__ = ["ServedRun"]
+
+# A hand-over takes about a tenth of a millisecond of both.
+_BLOCK_S: Final = 0.004
+# To tell positions may take this part of the time.
+_TELLING: Final = 0.02
+
+
+class _NoReaderError(Exception):
+    """Nobody reads any more."""
+
+
+class ServedRun:
+    """One run.
+
+    Args:
+        built: the plan.
+        order: how it runs, and from where.
+        connection: to its reader, which it takes over.
+
+    Attributes:
+        run: the run of the engine.
+        connection: to its reader.
+    """
+
+    def __init__(self, built: Node, order: RunOrder, connection: Connection) -> None:
+        self._order = order
+        self.connection: Final = connection
+        self._plan = with_keys_of_run(built, order.seeds, order.options)
+        caches = order.start.caches
+        self._fillings = Fillings.restored(self._plan, caches) if order.is_resumed else Fillings()
+        self.run: Final = Run(
+            self._plan,
+            order.options,
+            seeds=order.seeds,
+            epoch=order.epoch,
+            fillings=self._fillings,
+            feeds=order.feeds + 1,
+            policy=order.policy,
+        )
+        self._arena = Arena()
+        self._items: dict[int, BlockOrFailure] = {}  # whose positions may still be asked for
+        self._on_the_way = 0
+        self._told_s = self._telling_s = 0.0
+        self._begun = Latch("the beginning of the run")
+        self._start: Cursor | None = None
+        self._refused: BaseException | None = None
+        self._closing = threading.Lock()
+        self._thread = threading.Thread(target=self._serve, name="headrace-giving", daemon=True)
+        self._thread.start()
+
+    # -------------------------------------------------------------- giving
+
+    def _serve(self) -> None:
+        try:
+            self._begin()
+            self._begun.set()
+            self._give_all()
+        except _NoReaderError:
+            pass
+        except BaseException as error:  # noqa: BLE001 - the reader is to have it, whatever it is
+            self._refused = error
+            self._send_error(Kind.ERROR, 0, error)
+        finally:
+            self._begun.set()
+            self._arena.close()
+
+    def _begin(self) -> None:
+        start = self._order.start.position
+        self.run.open(None if start is None else whole(*start))
+        if not self._skip(self._order.skipped):
+            raise DataLossError("the input has fewer elements than it had when it was read first")
+        self._start = self.run.cursor
+
+    def _give_all(self) -> None:
+        order = self._order
+        pace = order.policy.pace(target_s=_BLOCK_S)
+        pace.begin_with(self.run.first_elements)
+        number, places = 0, order.start.places + order.skipped
+        while self._may_give():
+            pace.bytes_limit = max(1, self.run.share_bytes // (AHEAD + 1))
+            began_s = time.perf_counter()
+            item = self.run.pull(order.most or pace.size)
+            if isinstance(item, Block):
+                pace.observe(len(item), time.perf_counter() - began_s, item.payload.nbytes)
+            number += 1
+            places += len(item) if isinstance(item, Block) else 1
+            if item is None:
+                self._send(Given(Kind.END, number, 0, None, None, self.run.own_end.steps, is_last=True))
+                return
+            self._items[number] = item
+            self._give(item, number, places)
+            del item  # what is on its way must not live on here
+
+    def _skip(self, places: int) -> bool:
+        """Makes elements again that the reader has; returns whether there were as many."""
+        while places:
+            item = self.run.pull(places)
+            if item is None:
+                return False
+            places -= len(item) if isinstance(item, Block) else 1
+        return True
+
+    def _may_give(self) -> bool:
+        """Hears what the reader has taken, and waits until one more item may be on its way; returns False when it is gone."""
+        while True:
+            must_wait = self._on_the_way >= AHEAD
+            if not must_wait and not _has_message(self.connection):
+                return True
+            received = self.connection.receive()
+            if received is None:
+                return False
+            taken: Taken = pickle.loads(received[0])
+            self._on_the_way -= taken.items
+            for place in taken.places:
+                self._arena.give(place)
+            for number in taken.numbers:
+                self._items.pop(number, None)
+
+    def _give(self, item: BlockOrFailure, number: int, places: int) -> None:
+        known = self._known_after(item, places)
+        if isinstance(item, Failure):
+            self._send_error(Kind.FAILURE, number, item.error, known)
+            return
+        kind, value = _written(item.payload)
+        try:
+            parcel = packed(value, self._arena)
+        except HeadraceError:
+            raise
+        except Exception as error:
+            message = (
+                f"an element cannot be sent to the trainer's process: {type(error).__name__}: {said(error)}. "
+                "Give arrays, numbers and texts, or leave out executor=, which runs the pipeline in threads"
+            )
+            raise InvalidArgumentError(message, origin=item.origin.describe(0)) from error
+        self._send(Given(kind, number, len(item), parcel, known, self.run.own_end.steps, self.run.is_spent))
+
+    def _send_error(self, kind: Kind, number: int, error: BaseException, known: Known | None = None) -> None:
+        parcel = Parcel(pickle.dumps(sent_error(error)))
+        with contextlib.suppress(_NoReaderError):
+            self._send(Given(kind, number, 1, parcel, known, None, is_last=False))
+
+    def _send(self, given: Given) -> None:
+        descriptors = self._arena.fresh()
+        self._on_the_way += 1
+        try:
+            self.connection.send(pickle.dumps(given, pickle.HIGHEST_PROTOCOL), descriptors)
+        except OSError as error:
+            raise _NoReaderError from error
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    # ----------------------------------------------------------- positions
+
+    def _known_after(self, item: BlockOrFailure, places: int) -> Known | None:
+        """Returns the position behind an item, unless that was told so lately that to write it down takes too much of the time."""
+        now_s = time.perf_counter()
+        if self._order.options.deterministic is not False and (now_s - self._told_s) * _TELLING < self._telling_s:
+            return None
+        try:
+            position = item.after.state()
+            known = Known(in_pieces(position), self.caches(), places)
+        except HeadraceError:  # a generator's state_dict fails, which a caller is told who asks for the state
+            return None
+        self._told_s = time.perf_counter()
+        self._telling_s = self._told_s - now_s
+        return known
+
+    def position(self, number: int, count: int) -> tuple[Any, list[Any]]:
+        """Returns the position ``count`` elements after the beginning of an item."""
+        if not number:
+            return self._first_position()
+        item = self._items[number]
+        cursor = item.cursor if isinstance(item, Block) or not count else item.after
+        return in_pieces((cursor.advance(count) if isinstance(item, Block) else cursor).state())
+
+    def _first_position(self) -> tuple[Any, list[Any]]:
+        """Returns the position before the first item, once the run has come there."""
+        self._begun.wait()
+        if self._start is None:
+            raise self._refused or CancelledError("the run was closed")
+        return in_pieces(self._start.state())
+
+    def caches(self) -> Any:
+        """Returns what the plan's caches give."""
+        return self._fillings.state(self._plan, self._order.seeds, (self._order.epoch,))
+
+    # -------------------------------------------------------------- ending
+
+    def close(self) -> None:
+        """Ends the run; may be called again, and waits then for the end."""
+        self.run.stop()
+        self.connection.shut()
+        with self._closing:
+            try:
+                self.run.close()
+            finally:
+                self._thread.join()
+                self.connection.close()
+
+
+def _written(payload: Payload) -> tuple[Kind, Any]:
+    """Returns elements as what is sent of them: arrays, where the reader makes the same elements of them, else one by one."""
+    if isinstance(payload, Indexed) and payload.source.is_columnar:
+        payload = payload.columns()
+    if not isinstance(payload, Columns):
+        return Kind.ROWS, payload.rows()
+    if payload.matrix is not None:
+        shape = unflatten(payload.treedef, range(payload.treedef.num_leaves))
+        return Kind.COLUMNS, (shape, None, payload.matrix, None)
+    shape = unflatten(payload.treedef, range(len(payload.arrays)))
+    return Kind.COLUMNS, (shape, list(payload.arrays), None, list(payload.locked))
+
+
+def _has_message(connection: Connection) -> bool:
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))

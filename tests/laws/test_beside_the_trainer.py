@@ -1,0 +1,124 @@
+"""Every law holds for a pipeline in a process beside the trainer, and for one whose process is killed at any moment."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from tests.laws.plans import Recipe, recipes, unordered_recipes
+from tests.laws.running import (
+    LIMIT,
+    REFERENCE,
+    Way,
+    assert_same,
+    elements_of,
+    history,
+    resumed,
+    running,
+    through_json,
+    unordered_ways,
+    ways,
+)
+
+import headrace as hr
+from headrace.backends.subprocess import plan_process
+from headrace.processes.host import Host
+
+
+class Hosts:
+    """One process for all plans, as a fresh interpreter for each would take the tests an hour."""
+
+    def __init__(self) -> None:
+        self.now: Host | None = None
+
+    def host(self) -> Host:
+        if self.now is None or not self.now.is_alive:
+            self.now = Host()
+        return self.now
+
+    def end(self) -> None:
+        if self.now is not None:
+            self.now.end()
+
+
+HOSTS = Hosts()
+
+
+@pytest.fixture(autouse=True)
+def one_process_for_all_plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(plan_process, "_new_host", HOSTS.host)
+    yield
+    HOSTS.end()
+
+
+def beside(way: Way) -> Way:
+    """The same in a process beside this one."""
+    return dataclasses.replace(way, options=way.options.merged(hr.Options(executor="subprocess", max_restarts=1_000)))
+
+
+def is_in_files(recipe: Recipe) -> bool:
+    """Whether another process can read what the plan reads: a file system in memory is this process's own."""
+    return "in memory" not in str(recipe)
+
+
+@given(recipe=recipes(), way=ways())
+def test_the_elements_are_those_of_the_reference(recipe: Recipe, way: Way) -> None:
+    assume(is_in_files(recipe))
+    assert_same(elements_of(recipe.build()), elements_of(recipe.build(), beside(way)))
+
+
+@given(recipe=unordered_recipes(), way=unordered_ways())
+def test_in_any_order_the_elements_are_those_of_the_reference(recipe: Recipe, way: Way) -> None:
+    assume(is_in_files(recipe))
+    expected = elements_of(recipe.build(), limit=1_000)
+    assert_same(expected, elements_of(recipe.build(), beside(way), limit=1_000), in_order=False)
+
+
+@given(recipe=recipes(max_steps=4), way=ways(), other=ways(), is_beside=st.sampled_from(["first", "second", "both"]))
+def test_it_goes_on_from_any_state_there_and_here(recipe: Recipe, way: Way, other: Way, is_beside: str) -> None:
+    assume(is_in_files(recipe))
+    first = way if is_beside == "second" else beside(way)
+    second = other if is_beside == "first" else beside(other)
+    expected, states = history(recipe.build(), first, limit=5)
+    for count, state in enumerate(states):
+        assert_same(expected[count:], resumed(recipe.build(), state, second, limit=5 - count))
+
+
+# Each death costs the start of an interpreter.
+@settings(max_examples=(settings().max_examples + 5) // 6)
+@given(recipe=recipes(), way=ways(), other=ways(), dice=st.randoms(use_true_random=False))
+def test_what_a_killed_process_had_made_comes_once_and_in_its_place(
+    recipe: Recipe, way: Way, other: Way, dice: random.Random
+) -> None:
+    assume(is_in_files(recipe))
+    came: list[Any] = []
+    states: list[tuple[int, Any]] = []
+    with running(recipe.build(), beside(way)) as iterator:
+        while len(came) < LIMIT:
+            # It has given at least one element before it dies again: twice at one place is an error.
+            may_die = HOSTS.now is not None and len(states) < 2 and len(came) > (states[-1][0] if states else 0)
+            if may_die and HOSTS.now is not None and dice.random() < 0.2:
+                HOSTS.now.kill()
+                states.append((len(came), through_json(iterator.state_dict())))
+            try:
+                came.append(next(iterator))
+            except StopIteration:
+                break
+            except hr.errors.HeadraceError as error:
+                came.append(error)
+    assert_same(elements_of(recipe.build()), came)
+    for count, state in states:
+        assert_same(came[count:], resumed(recipe.build(), state, other, limit=LIMIT - count))
+
+
+@given(recipe=recipes(max_steps=3))
+def test_epochs_are_those_of_threads(recipe: Recipe) -> None:
+    assume(is_in_files(recipe))
+    one, two = recipe.build(), recipe.build()
+    for _ in range(2):
+        assert_same(elements_of(one, REFERENCE), elements_of(two, beside(Way(hr.Options(seed=7)))))

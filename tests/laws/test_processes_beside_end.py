@@ -1,0 +1,227 @@
+"""Law 5 for a pipeline in a process beside the trainer: whatever happens to either of them, nothing is left and nothing hangs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import headrace as hr
+
+ROOT = Path(__file__).parents[2]
+LIMIT_S = 60.0
+
+PROGRAM = """
+import os, signal, sys, threading, time
+import numpy as np
+import headrace as hr
+
+BESIDE = hr.Options(executor="subprocess")
+
+def process_of(x):
+    return os.getpid()
+
+def waits(x):
+    if x == 3:
+        print("waits in", os.getpid(), flush=True)
+        threading.Event().wait()
+    return x
+"""
+
+
+@contextlib.contextmanager
+def program(body: str) -> Iterator[subprocess.Popen[str]]:
+    """A program that prints, run in an interpreter of its own."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM + textwrap.dedent(body)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def assert_it_ends(pid: int) -> None:
+    """Waits for the end of a process that is nobody's child here; fails if it does not come."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        assert select.select([handle], [], [], LIMIT_S)[0], f"process {pid} is left"
+    finally:
+        os.close(handle)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        pytest.param("for pid in hr.Dataset.range(9).map(process_of).with_options(BESIDE): print(pid)", 0, id="end"),
+        pytest.param(
+            "ds = hr.Dataset.range(9).map(process_of).with_options(BESIDE)\nfor pid in ds:\n    print(pid)\n    break",
+            0,
+            id="break",
+        ),
+        pytest.param(
+            "it = iter(hr.Dataset.range(10**9).map(process_of).with_options(BESIDE))\nprint(next(it))", 0, id="held"
+        ),
+        pytest.param(
+            "it = iter(hr.Dataset.range(10**9).map(process_of).with_options(BESIDE))\nprint(next(it))\nsys.exit(3)",
+            3,
+            id="sys.exit",
+        ),
+        pytest.param(
+            "it = iter(hr.Dataset.range(10**9).map(process_of).with_options(BESIDE))\nprint(next(it))\n1 / 0",
+            1,
+            id="an exception",
+        ),
+        pytest.param(
+            """
+            it = iter(hr.Dataset.range(9).map(process_of).prefetch(2).with_options(BESIDE))
+            print(next(it), flush=True)
+            os.kill(os.getpid(), signal.SIGTERM)
+            """,
+            -signal.SIGTERM,
+            id="SIGTERM",
+        ),
+        pytest.param(
+            """
+            it = iter(hr.Dataset.range(10**9).map(process_of).prefetch(2).with_options(BESIDE))
+            print(next(it), flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+            """,
+            -signal.SIGKILL,
+            id="SIGKILL",
+        ),
+        pytest.param(
+            """
+            its = [iter(hr.Dataset.range(10**9).map(process_of).with_options(BESIDE)) for _ in range(2)]
+            print(next(its[0]))
+            threading.Thread(target=lambda: [x for x in its[1]], daemon=True).start()
+            """,
+            0,
+            id="read by a daemon thread",
+        ),
+    ],
+)
+def test_the_process_ends_with_the_trainer_however_that_ends(body: str, status: int) -> None:
+    with program(body) as process:
+        output, _ = process.communicate(timeout=LIMIT_S)
+        assert process.returncode == status
+        assert_it_ends(int(output.split()[0]))
+
+
+def test_a_function_that_never_returns_keeps_neither_of_them() -> None:
+    body = """
+    it = iter(hr.Dataset.range(9).map(waits).with_options(BESIDE))
+    print(next(it), flush=True)
+    """
+    with program(body) as process:
+        output, errors = process.communicate(timeout=LIMIT_S)
+        assert (process.returncode, errors) == (0, "")
+        for line in output.splitlines():
+            if line.startswith("waits in"):
+                assert_it_ends(int(line.split()[-1]))
+
+
+def test_ctrl_c_ends_the_run_and_the_state_is_that_of_what_was_delivered() -> None:
+    body = """
+    ds = hr.Dataset.range(9).map(waits).with_options(BESIDE)
+    it = iter(ds)
+    came = []
+    try:
+        for x in it:
+            came.append(int(x))
+    except KeyboardInterrupt:
+        state = it.state_dict()
+        print(came == list(range(state["delivered"])), len(came) <= 3)
+    """
+    with program(body) as process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline().split()[-1])
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=LIMIT_S)
+        assert (process.returncode, output, errors) == (0, "True True\n", "")
+        assert_it_ends(pid)
+
+
+def test_a_fork_of_the_trainer_is_told_that_the_run_is_not_its_own_and_does_the_run_no_harm() -> None:
+    body = """
+    it = iter(hr.Dataset.range(2000).map(lambda x: x).with_options(BESIDE))
+    came = [next(it)]
+    pid = os.fork()
+    if not pid:
+        try:
+            for _ in it:
+                pass
+        except hr.errors.FailedPreconditionError as error:
+            print("told" if "fork" in str(error) else error, flush=True)
+        it.close()
+        del it
+        sys.exit()
+    os.waitpid(pid, 0)
+    print([int(x) for x in came + list(it)] == list(range(2000)))
+    """
+    with program(body) as process:
+        output, errors = process.communicate(timeout=LIMIT_S)
+        assert (output, errors) == ("told\nTrue\n", "")
+
+
+def test_what_a_function_started_does_not_hide_the_death_of_the_process(tmp_path: Path) -> None:
+    body = f"""
+    once = {str(tmp_path / "once")!r}
+    def forks_and_dies(x):
+        if x == 5 and not os.path.exists(once):
+            open(once, "w").close()
+            child = os.fork()
+            if child:
+                print(child, flush=True)
+                os.kill(os.getpid(), signal.SIGKILL)
+            threading.Event().wait()  # with all that the process had open
+        return x
+    ds = hr.Dataset.range(9).map(forks_and_dies).with_options(BESIDE)
+    print([int(x) for x in ds] == list(range(9)), flush=True)
+    """
+    with program(body) as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        came = process.stdout.readline()
+        os.kill(child, signal.SIGKILL)
+        assert came == "True\n"
+        assert "was killed by SIGKILL" in process.communicate(timeout=LIMIT_S)[1]
+
+
+def test_a_process_that_nobody_needs_ends_and_the_next_epoch_has_another() -> None:
+    dataset = hr.Dataset.range(3).map(lambda x: (x, os.getpid())).with_options(hr.Options(executor="subprocess"))
+    first = {pid for _, pid in dataset}
+    second = {pid for _, pid in dataset}
+    assert first == second  # at once: the same process
+    assert_it_ends(int(next(iter(first))))
+    third = list(dataset)
+    assert [int(x) for x, _ in third] == [0, 1, 2]
+    assert {pid for _, pid in third}.isdisjoint(first)
+    assert_it_ends(int(third[0][1]))
+
+
+def test_an_epoch_that_is_kept_in_memory_stays_with_its_process_and_goes_with_the_dataset() -> None:
+    dataset = (
+        hr.Dataset.range(3).map(lambda x: (x, os.getpid())).cache().with_options(hr.Options(executor="subprocess"))
+    )
+    (pid,) = {int(pid) for _, pid in dataset}
+    assert {int(pid) for _, pid in dataset} == {pid}
+    assert Path(f"/proc/{pid}").exists()
+    del dataset
+    assert_it_ends(pid)

@@ -1,0 +1,218 @@
+"""What a user sees of a pipeline in a process beside this one."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace.backends.subprocess import plan_process
+from headrace.iterator import DatasetIterator
+from headrace.processes.host import Host
+
+HOST: list[Host] = []
+
+
+@pytest.fixture(autouse=True)
+def one_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An interpreter takes a third of a second to start: it is kept for the next run of a test, and ended with the test."""
+
+    def shared() -> Host:
+        if not HOST or not HOST[-1].is_alive:
+            HOST.append(Host())
+        return HOST[-1]
+
+    monkeypatch.setattr(plan_process, "_new_host", shared)
+    yield
+    while HOST:
+        HOST.pop().end()
+
+
+def beside(dataset: hr.Dataset, **options: Any) -> hr.Dataset:
+    return dataset.with_options(hr.Options(executor="subprocess", **options))
+
+
+def with_process(x: int) -> tuple[int, int]:
+    return x, os.getpid()
+
+
+def test_functions_run_in_another_process_that_is_one_for_all_of_them() -> None:
+    pids = {int(pid) for _, pid in beside(hr.Dataset.range(20).map(with_process, num_parallel_calls=2))}
+    assert len(pids) == 1
+    assert os.getpid() not in pids
+
+
+def test_batches_are_views_of_memory_that_may_be_kept_and_written_to() -> None:
+    dataset = beside(hr.Dataset.range(64).map(lambda x: np.full(1000, x)).batch(8))
+    kept = list(dataset)
+    assert [batch[0, 0] for batch in kept] == [0, 8, 16, 24, 32, 40, 48, 56]
+    assert not any(batch.flags.owndata for batch in kept)
+    kept[0][:] = -1
+    assert kept[1][0, 0] == 8
+
+
+def test_memory_that_is_let_go_is_used_again() -> None:
+    dataset = beside(hr.Dataset.range(300).map(lambda x: np.full((256, 1024), x, np.float32)))
+    places = {array.__array_interface__["data"][0] for array in dataset}
+    assert len(places) < 100  # of 300
+
+
+def test_a_small_or_empty_array_is_its_own() -> None:
+    arrays = list(beside(hr.Dataset.from_tensors((np.zeros(3), np.zeros((0, 2)), "text", b"bytes", 1.5))))
+    assert [np.shape(leaf) for leaf in arrays[0]] == [(3,), (0, 2), (), (), ()]
+
+
+def fails(x: int) -> int:
+    if x == 2:
+        raise KeyError("label")
+    return x
+
+
+def test_an_error_names_its_element_and_tells_the_traceback_of_its_process() -> None:
+    iterator = iter(beside(hr.Dataset.range(4).map(fails)))
+    assert [next(iterator), next(iterator)] == [0, 1]
+    with pytest.raises(hr.errors.DataError, match=r"map 'fails' \(.*\), element 2: KeyError") as caught:
+        next(iterator)
+    cause = caught.value.__cause__
+    assert isinstance(cause, KeyError)
+    assert 'raise KeyError("label")' in "".join(cause.__notes__)
+    assert list(iterator) == [3]
+
+
+class NotImportableError(Exception):
+    def __reduce__(self) -> Any:
+        raise TypeError("no")
+
+
+def fails_badly(x: int) -> int:
+    raise NotImportableError("own words")
+
+
+def test_an_exception_that_cannot_be_pickled_is_told_in_words() -> None:
+    with pytest.raises(hr.errors.DataError, match="NotImportableError: own words"):
+        next(iter(beside(hr.Dataset.range(4).map(fails_badly))))
+
+
+def test_an_element_that_cannot_be_sent_is_an_error_that_says_so() -> None:
+    with pytest.raises(hr.errors.InvalidArgumentError, match=r"cannot be sent to the trainer's process.*lock"):
+        list(beside(hr.Dataset.range(1).map(lambda x: threading.Lock())))
+
+
+def dies_once(path: str) -> Any:
+    def function(x: int) -> int:
+        if x == 5 and not Path(path).exists():
+            Path(path).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return x
+
+    return function
+
+
+def test_a_process_that_dies_is_replaced_and_the_log_says_how_it_died(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    dataset = beside(hr.Dataset.range(9).map(dies_once(str(tmp_path / "died"))))
+    with caplog.at_level(logging.WARNING, "headrace"):
+        assert list(dataset) == list(range(9))
+    (record,) = caplog.records
+    assert "was killed by SIGKILL" in record.getMessage()
+    assert "another goes on" in record.getMessage()
+
+
+def exits(x: int) -> int:
+    if x == 3:
+        os._exit(7)
+    return x
+
+
+def test_an_element_that_ends_its_process_each_time_is_an_error_that_says_where() -> None:
+    iterator = iter(beside(hr.Dataset.range(9).map(exits)))
+    came: list[int] = []
+    with pytest.raises(
+        hr.errors.WorkerError, match=r"ended with exit status 7 .*after element 3 of this run"
+    ) as caught:
+        came.extend(iterator)
+    assert came == [0, 1, 2]
+    assert "map 'exits'" in str(caught.value)
+
+
+def test_no_restart_is_allowed_where_none_is_wanted(tmp_path: Path) -> None:
+    with pytest.raises(hr.errors.WorkerError, match="as often as Options\\(max_restarts=\\) allows"):
+        list(beside(hr.Dataset.range(9).map(dies_once(str(tmp_path / "died"))), max_restarts=0))
+
+
+def test_statistics_are_those_of_its_stages_and_stay_when_it_has_ended() -> None:
+    iterator = iter(beside(hr.Dataset.range(9).map(fails, on_error="skip").batch(2)))
+    assert [batch.tolist() for batch in iterator] == [[0, 1], [3, 4], [5, 6], [7, 8]]
+    stats = iterator.stats()
+    assert stats.elements == 4
+    assert [stage.name.split()[0] for stage in stats.stages] == ["range", "map", "batch"]
+    assert stats.stages[1].failed == 1
+    assert stats.ram_budget_bytes > 0
+
+
+def waits_for(path: str) -> Any:
+    def stuck(x: int) -> int:
+        with open(path, "rb") as pipe:  # noqa: PTH123 - it waits until somebody opens the other end
+            pipe.read()
+        return x
+
+    return stuck
+
+
+def test_what_holds_it_up_is_told_from_the_other_process(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    iterator = iter(beside(hr.Dataset.range(1).map(waits_for(str(pipe)))))
+    came: list[Any] = []
+    reader = threading.Thread(target=lambda: came.extend(iterator))
+    reader.start()
+    stalls: tuple[Any, ...] = ()
+    while not any("stuck" in stall.stage for stall in stalls):
+        stalls = iterator.stalls()
+    assert "pipe.read()" in stalls[0].stack or "open(" in stalls[0].stack
+    pipe.open("wb").close()
+    reader.join()
+    assert came == [0]
+
+
+def test_the_rank_of_a_job_is_that_of_the_trainer() -> None:
+    dataset = hr.Dataset.range(8).distributed_batch(4, num_streams=2, steps=2)
+    for rank in range(2):
+        options = hr.Options(rank=rank, world_size=2, seed=1)
+        here = [batch.tolist() for batch in dataset.with_options(options)]
+        assert [batch.tolist() for batch in beside(dataset, rank=rank, world_size=2, seed=1)] == here
+
+
+def test_its_log_is_ours(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "headrace"):
+        list(beside(hr.Dataset.range(3).map(fails, on_error="skip")))
+    assert any("element 2" in record.getMessage() for record in caplog.records)
+
+
+def test_a_state_is_taken_after_the_end_after_close_and_in_another_executor() -> None:
+    dataset = hr.Dataset.range(9).shuffle(4, seed=3, reshuffle_each_iteration=False).map(lambda x: x + 1)
+    iterator = iter(beside(dataset))
+    first = [next(iterator) for _ in range(4)]
+    bookmark = iterator.bookmark()
+    state = iterator.state_dict()
+    iterator.close()
+    assert bookmark() == state
+    assert iterator.state_dict() == state
+    again = iter(dataset)
+    again.load_state_dict(state)
+    assert first + list(again) == list(dataset)
+
+
+def test_windows_is_told_that_it_has_no_such_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.processes.segment.sys.platform", "win32")
+    with pytest.raises(hr.errors.MissingExtraError, match="need Linux or macOS"):
+        DatasetIterator(beside(hr.Dataset.range(3)).__headrace_plan__())

@@ -1,0 +1,96 @@
+"""Places in shared memory: no two that are taken overlap, and what was given back is taken again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.errors import ResourceExhaustedError
+from headrace.processes.arena import Arena, Place
+from headrace.processes.leases import Leases
+from headrace.processes.segment import Segment
+
+
+@given(st.lists(st.tuples(st.integers(0, 9 << 20), st.integers(0, 5)), max_size=40))
+def test_no_two_places_that_are_taken_overlap_and_each_holds_what_was_asked_for(
+    steps: list[tuple[int, int]],
+) -> None:
+    arena = Arena()
+    taken: list[Place] = []
+    for nbytes, given_back in steps:
+        place = arena.take(nbytes)
+        assert place.nbytes >= nbytes
+        assert len(arena.bytes_at(place)) == place.nbytes
+        for other in taken:
+            apart = place.start + place.nbytes <= other.start or other.start + other.nbytes <= place.start
+            assert place.segment != other.segment or apart
+        taken.append(place)
+        if given_back < len(taken):
+            arena.give(taken.pop(given_back))
+    arena.close()
+
+
+@given(st.permutations(range(6)))
+def test_places_given_back_in_any_order_are_one_free_part_again(order: list[int]) -> None:
+    arena = Arena()
+    places = [arena.take(2 << 20) for _ in range(6)]
+    assert {place.segment for place in places} == {0}
+    for index in order:
+        arena.give(places[index])
+    assert arena.take(12 << 20).segment == 0
+    arena.close()
+
+
+def test_a_batch_that_is_kept_keeps_its_own_place_alone() -> None:
+    arena = Arena()
+    kept = arena.take(1 << 20)
+    for _ in range(100):  # a hundred times what one segment has
+        place = arena.take(12 << 20)
+        assert place.segment == kept.segment
+        arena.give(place)
+    arena.close()
+
+
+def test_a_place_goes_back_when_the_last_array_on_it_is_gone() -> None:
+    arena, leases = Arena(), Leases()
+    place = arena.take(100)
+    arena.bytes_at(place)[:4] = [1, 2, 3, 4]
+    leases.add([os.dup(descriptor) for descriptor in arena.fresh()])
+    whole = leases.bytes_at(place, 4)
+    part = whole.view(np.uint16)[1:]
+    assert whole.tolist() == [1, 2, 3, 4]
+    del whole
+    assert leases.gone() == []
+    del part
+    assert leases.gone() == [place]
+    assert leases.gone() == []
+
+
+def descriptors() -> int:
+    """How many are open; where the system does not tell, always the same."""
+    listed = Path("/proc/self/fd")
+    return len(list(listed.iterdir())) if listed.is_dir() else 0
+
+
+def test_memory_that_the_system_refuses_is_an_error_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(descriptor: int, offset: int, length: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse, raising=False)
+    before = descriptors()
+    with pytest.raises(ResourceExhaustedError, match="gives no 64 MiB of shared memory"):
+        Segment.made(64 << 20)
+    assert descriptors() == before
+
+
+def test_what_one_writes_to_memory_that_is_not_shared_stays_its_own() -> None:
+    shared, descriptor = Segment.made(4096)
+    shared.bytes[0] = 7
+    own = Segment.received(descriptor, is_shared=False)
+    own.bytes[0] = 8
+    assert shared.bytes[0] == 7
