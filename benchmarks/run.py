@@ -42,7 +42,20 @@ from table import terminal_table
 
 IDIOMS = "idioms"  # many small programs, measured in a way of their own
 RANKS = "ranks"  # what dealing costs, which has no peers
-WORKS = ("augmented", "csv", IDIOMS, "jpeg", "memory", "overhead", "overlap", "parquet", RANKS, "tfrecord", "wav")
+WORKS = (
+    "augmented",
+    "csv",
+    IDIOMS,
+    "jpeg",
+    "memory",
+    "overhead",
+    "overlap",
+    "parquet",
+    RANKS,
+    "tfrecord",
+    "trainer",
+    "wav",
+)
 Candidates: TypeAlias = list[tuple[Work[Any], list[Candidate[Any]]]]
 ROOT = Path(__file__).resolve().parent.parent
 
