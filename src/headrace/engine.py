@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from headrace import exiting
 from headrace.arguments import AUTOTUNE
@@ -45,6 +45,9 @@ from headrace.semantics.cache_fillings import Fillings
 from headrace.semantics.held_bytes import owner_of
 from headrace.semantics.meters import Meters
 from headrace.semantics.run_context import OwnEnd, Seeds
+
+if TYPE_CHECKING:
+    from headrace.backends.process import ProcessCalls
 
 __all__ = ["Run", "may_hang", "physical_plan"]
 
@@ -177,10 +180,13 @@ class Run:
         self._root: Stage | None = None
         self._budget = _budget(running, options, feeds=feeds, policy=policy)
         rank = rank_of_run(plan, options)
+        gates = self._made_gates(options)
+        self._elsewhere = _elsewhere(running, options, self.workers)
         self._context = StageContext(
             seeds=seeds,
             meters=self._meters,
-            gates=self._made_gates(options),
+            gates=gates,
+            elsewhere=self._elsewhere,
             budget=self._budget,
             policy=policy,
             deterministic=options.deterministic is not False,
@@ -321,6 +327,8 @@ class Run:
             self._root.stop()
         if self._pool is not None:
             self._pool.stop()
+        if self._elsewhere is not None:
+            self._elsewhere.stop()
 
     @property
     def ram_budget_bytes(self) -> int:
@@ -346,6 +354,8 @@ class Run:
         if self._pool is not None:
             self._pool.stop()
             self._pool.join()
+        if self._elsewhere is not None:
+            self._elsewhere.close()
 
     def _give_back(self) -> None:
         if self._root is None or self._phase is CLOSED:
@@ -384,6 +394,17 @@ _NEVER_HANGS: Final = (
 def may_hang(plan: Node) -> bool:
     """Returns whether anything of the plan can take for ever, so that it is worth a look."""
     return not all(isinstance(node, _NEVER_HANGS) for node in nodes_of(plan))
+
+
+def _elsewhere(plan: Node, options: Options, workers: int) -> ProcessCalls | None:
+    wanted = options.executor == "process" or any(
+        getattr(node, "executor", None) == "process" for node in nodes_of(plan)
+    )
+    if not wanted:
+        return None
+    from headrace.backends.process import process_calls_of  # what few programs use
+
+    return process_calls_of(plan, options, workers)
 
 
 def _uses_threads(plan: Node) -> bool:

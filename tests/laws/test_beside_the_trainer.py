@@ -1,4 +1,4 @@
-"""Every law holds for a pipeline in a process beside the trainer, and for one whose process is killed at any moment."""
+"""Every law holds for a pipeline in a process beside the trainer, for maps in processes, and for those that are killed at any moment."""
 
 from __future__ import annotations
 
@@ -56,9 +56,12 @@ def one_process_for_all_plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     HOSTS.end()
 
 
-def beside(way: Way) -> Way:
-    """The same in a process beside this one."""
-    return dataclasses.replace(way, options=way.options.merged(hr.Options(executor="subprocess", max_restarts=1_000)))
+def elsewhere(way: Way, executor: str = "subprocess") -> Way:
+    """The same in processes."""
+    return dataclasses.replace(way, options=way.options.merged(hr.Options(executor=executor, max_restarts=1_000)))
+
+
+executors = st.sampled_from(["subprocess", "process"])
 
 
 def is_in_files(recipe: Recipe) -> bool:
@@ -66,27 +69,36 @@ def is_in_files(recipe: Recipe) -> bool:
     return "in memory" not in str(recipe)
 
 
-@given(recipe=recipes(), way=ways())
-def test_the_elements_are_those_of_the_reference(recipe: Recipe, way: Way) -> None:
+@given(recipe=recipes(), way=ways(), executor=executors)
+def test_the_elements_are_those_of_the_reference(recipe: Recipe, way: Way, executor: str) -> None:
     assume(is_in_files(recipe))
-    assert_same(elements_of(recipe.build()), elements_of(recipe.build(), beside(way)))
+    assert_same(elements_of(recipe.build()), elements_of(recipe.build(), elsewhere(way, executor)))
 
 
-@given(recipe=unordered_recipes(), way=unordered_ways())
-def test_in_any_order_the_elements_are_those_of_the_reference(recipe: Recipe, way: Way) -> None:
+@given(recipe=unordered_recipes(), way=unordered_ways(), executor=executors)
+def test_in_any_order_the_elements_are_those_of_the_reference(recipe: Recipe, way: Way, executor: str) -> None:
     assume(is_in_files(recipe))
     expected = elements_of(recipe.build(), limit=1_000)
-    assert_same(expected, elements_of(recipe.build(), beside(way), limit=1_000), in_order=False)
+    assert_same(expected, elements_of(recipe.build(), elsewhere(way, executor), limit=1_000), in_order=False)
 
 
-@given(recipe=recipes(max_steps=4), way=ways(), other=ways(), is_beside=st.sampled_from(["first", "second", "both"]))
-def test_it_goes_on_from_any_state_there_and_here(recipe: Recipe, way: Way, other: Way, is_beside: str) -> None:
+@given(
+    recipe=recipes(max_steps=4),
+    way=ways(),
+    other=ways(),
+    first=executors,
+    second=executors,
+    here=st.sampled_from([0, 1, 2]),
+)
+def test_it_goes_on_from_any_state_there_and_here(
+    recipe: Recipe, way: Way, other: Way, first: str, second: str, here: int
+) -> None:
     assume(is_in_files(recipe))
-    first = way if is_beside == "second" else beside(way)
-    second = other if is_beside == "first" else beside(other)
-    expected, states = history(recipe.build(), first, limit=5)
+    one = way if here == 1 else elsewhere(way, first)
+    two = other if here == 2 else elsewhere(other, second)
+    expected, states = history(recipe.build(), one, limit=5)
     for count, state in enumerate(states):
-        assert_same(expected[count:], resumed(recipe.build(), state, second, limit=5 - count))
+        assert_same(expected[count:], resumed(recipe.build(), state, two, limit=5 - count))
 
 
 # Each death costs the start of an interpreter.
@@ -98,7 +110,7 @@ def test_what_a_killed_process_had_made_comes_once_and_in_its_place(
     assume(is_in_files(recipe))
     came: list[Any] = []
     states: list[tuple[int, Any]] = []
-    with running(recipe.build(), beside(way)) as iterator:
+    with running(recipe.build(), elsewhere(way)) as iterator:
         while len(came) < LIMIT:
             # It has given at least one element before it dies again: twice at one place is an error.
             may_die = HOSTS.now is not None and len(states) < 2 and len(came) > (states[-1][0] if states else 0)
@@ -121,4 +133,4 @@ def test_epochs_are_those_of_threads(recipe: Recipe) -> None:
     assume(is_in_files(recipe))
     one, two = recipe.build(), recipe.build()
     for _ in range(2):
-        assert_same(elements_of(one, REFERENCE), elements_of(two, beside(Way(hr.Options(seed=7)))))
+        assert_same(elements_of(one, REFERENCE), elements_of(two, elsewhere(Way(hr.Options(seed=7)))))

@@ -33,6 +33,7 @@ class Elementwise(DatasetMixin):
         *,
         on_error: str | Callable[[HeadraceError], Any] = "raise",
         output_buffer_size: int | None = None,
+        executor: str | None = None,
     ) -> Dataset:
         """Replaces each element by what a function returns for it.
 
@@ -53,10 +54,13 @@ class Elementwise(DatasetMixin):
                 bounds how many); a function is called with the error and returns an element instead.
             output_buffer_size: how many elements may be ready after the map, as in TensorFlow 1: the same as a
                 ``prefetch`` of that size.
+            executor: ``"process"`` calls it in processes, each of which has a Python lock of its own: for a function that is Python alone.
+                It is sent to them once, with the variables that it uses as they are then. ``"thread"`` keeps it in threads where
+                ``Options(executor="process")`` says otherwise.
 
         Raises:
-            InvalidArgumentError: ``num_parallel_calls`` is neither positive nor ``hr.AUTOTUNE``, or ``on_error`` is
-                something else.
+            InvalidArgumentError: ``num_parallel_calls`` is neither positive nor ``hr.AUTOTUNE``, or ``on_error`` or ``executor`` is
+                something else; or the function cannot be sent to a process.
             ValueError: ``synchronous`` with ``num_parallel_calls``.
             DataError: while iterating, in place of each element on which the function failed.
 
@@ -77,6 +81,7 @@ class Elementwise(DatasetMixin):
             num_parallel_calls=num_parallel_calls,
             deterministic=deterministic,
             on_error=on_error,
+            executor=executor,
             name=name,
         )
         if output_buffer_size is None:
@@ -90,6 +95,8 @@ class Elementwise(DatasetMixin):
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
+        *,
+        executor: str | None = None,
     ) -> Dataset:
         """Replaces each element by what a function returns for it and random numbers of its own.
 
@@ -103,9 +110,10 @@ class Elementwise(DatasetMixin):
             num_parallel_calls: as in ``map``.
             deterministic: as in ``map``.
             name: what the operation is called in messages and statistics.
+            executor: as in ``map``.
 
         Raises:
-            InvalidArgumentError: ``num_parallel_calls`` is neither positive nor ``hr.AUTOTUNE``.
+            InvalidArgumentError: ``num_parallel_calls`` is neither positive nor ``hr.AUTOTUNE``, or ``executor`` is something else.
             DataError: while iterating, in place of each element on which the function failed.
 
         Example:
@@ -124,6 +132,7 @@ class Elementwise(DatasetMixin):
                 randomness=Randomness.of(seed, stage="random_map"),
                 num_parallel_calls=num_parallel_calls,
                 deterministic=deterministic,
+                executor=executor,
                 name=name,
             )
         )

@@ -29,5 +29,6 @@ def _same_settings(one: Map, other: Map) -> bool:
         one.num_parallel_calls is not None
         and one.on_error == other.on_error == "raise"  # a failure is judged after the map that it is of
         and one.num_parallel_calls == other.num_parallel_calls
+        and one.executor == other.executor
         and (one.deterministic is False) == (other.deterministic is False)
     )

@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, Self
 
+from headrace.blocks.block import Block, BlockOrFailure
 from headrace.caching.store import Filled
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.budget import Budget
+from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.workers.gates import Gate, Gates
 from headrace.physical.workers.parallel_stage import TaskPaces
 from headrace.plan.buffering import Cache
+from headrace.plan.elementwise import Map, MapChain, RandomMap
 from headrace.plan.node import Node, parallel_calls_of
 from headrace.plan.sequencing import Repeat
 from headrace.semantics.run_context import RunContext
 
-__all__ = ["StageContext"]
+__all__ = ["Elsewhere", "StageContext"]
+
+
+class Elsewhere(Protocol):
+    """Processes that call functions."""
+
+    def wanted_for(self, node: Map | MapChain | RandomMap) -> bool:
+        """Returns whether an operation's functions are to be called there."""
+        ...
+
+    def calling(self, maps: Sequence[Map], loops: LoopPolicy) -> Callable[[Block], list[BlockOrFailure]]:
+        """Returns what has them call maps in a row on a block, and waits for that."""
+        ...
 
 
 @frozen(kw_only=True)
@@ -33,6 +49,7 @@ class StageContext(RunContext):
             come in the same order again; and in a plan that is dealt to ranks.
         turns: the repeat whose turns a source gives, as only what makes one of each element lies between.
         streams: how many streams of a dealt plan run together, each with stages of its own.
+        elsewhere: calls functions in processes; None where none are wanted.
         learned: what stages that are made of the same operations have learned together, by who they are.
     """
 
@@ -43,6 +60,7 @@ class StageContext(RunContext):
     replayed: bool = False
     turns: Repeat | None = None
     streams: int = 1
+    elsewhere: Elsewhere | None = None
     learned: dict[object, Any] = dataclasses.field(default_factory=dict)
 
     def for_cache(self, node: Cache, filled: Filled) -> Self:

@@ -18,8 +18,19 @@ from headrace.tensor_spec import TensorSpec
 __all__ = ["Enumerate", "Filter", "Map", "MapChain", "RandomMap"]
 
 
-def _stacking(stacked: int | None) -> dict[str, Any]:
-    return {} if stacked is None else {"stacked": stacked}
+def _settings(executor: str | None, stacked: int | None) -> dict[str, Any]:
+    """Returns what few maps have."""
+    found = {"executor": executor, "stacked": stacked}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _check_executor(executor: str | None, calls: int | None, *, stage: str) -> None:
+    if executor not in (None, "thread", "process"):
+        raise InvalidArgumentError(f"executor must be 'thread', 'process' or None, not {executor!r}", stage=stage)
+    if executor == "process" and calls is None:
+        raise InvalidArgumentError(
+            "executor='process' needs num_parallel_calls: how many processes call the function", stage=stage
+        )
 
 
 @frozen(kw_only=True, eq=False)
@@ -27,16 +38,18 @@ class Map(UnaryNode):
     """Each element replaced by what a function makes of it."""
 
     op: ClassVar[str] = "map"
-    tuning: ClassVar[frozenset[str]] = frozenset({"num_parallel_calls", "deterministic", "stacked"})
+    tuning: ClassVar[frozenset[str]] = frozenset({"num_parallel_calls", "deterministic", "stacked", "executor"})
     function: Callable[..., Any]
     num_parallel_calls: int | None = None
     deterministic: bool | None = None
     on_error: str | Callable[[HeadraceError], Any] = "raise"
+    executor: str | None = None
     stacked: int | None = None  # how many a batch after it stacks, where its workers may do so; the optimizer says it
 
     def __post_init__(self) -> None:
         check_function(self.function, stage=self.op)
         check_parallel_calls(self.num_parallel_calls, stage=self.op)
+        _check_executor(self.executor, self.num_parallel_calls, stage=self.op)
         if not callable(self.on_error) and self.on_error not in ("raise", "skip"):
             message = f"on_error must be 'raise', 'skip' or a function of the error, not {self.on_error!r}"
             raise InvalidArgumentError(message, stage=self.op)
@@ -66,7 +79,7 @@ class Map(UnaryNode):
             "num_parallel_calls": self.num_parallel_calls,
             "deterministic": self.deterministic,
             "on_error": None if self.on_error == "raise" else "skip" if self.skips else "a function",
-            **_stacking(self.stacked),
+            **_settings(self.executor, self.stacked),
         }
 
 
@@ -75,16 +88,18 @@ class RandomMap(UnaryNode):
     """Each element replaced by what a function makes of it and of random numbers of its own."""
 
     op: ClassVar[str] = "random_map"
-    tuning: ClassVar[frozenset[str]] = frozenset({"num_parallel_calls", "deterministic", "stacked"})
+    tuning: ClassVar[frozenset[str]] = frozenset({"num_parallel_calls", "deterministic", "stacked", "executor"})
     function: Callable[..., Any]
     randomness: Randomness
     num_parallel_calls: int | None = None
     deterministic: bool | None = None
+    executor: str | None = None
     stacked: int | None = None  # as a map's
 
     def __post_init__(self) -> None:
         check_function(self.function, stage=self.op)
         check_parallel_calls(self.num_parallel_calls, stage=self.op)
+        _check_executor(self.executor, self.num_parallel_calls, stage=self.op)
 
     def _spec(self) -> Spec:
         """Returns None: only the function could tell."""
@@ -101,7 +116,7 @@ class RandomMap(UnaryNode):
             "seed": self.randomness.seed,
             "num_parallel_calls": self.num_parallel_calls,
             "deterministic": self.deterministic,
-            **_stacking(self.stacked),
+            **_settings(self.executor, self.stacked),
         }
 
 
@@ -117,6 +132,10 @@ class MapChain(UnaryNode):
     @property
     def num_parallel_calls(self) -> int | None:
         return self.maps[0].num_parallel_calls
+
+    @property
+    def executor(self) -> str | None:
+        return self.maps[0].executor
 
     @property
     def operations(self) -> tuple[object, ...]:
@@ -136,7 +155,7 @@ class MapChain(UnaryNode):
 
     def parameters(self) -> dict[str, Any]:
         calls = {"num_parallel_calls": self.num_parallel_calls, "deterministic": self.deterministic}
-        return calls | _stacking(self.stacked)
+        return calls | _settings(self.executor, self.stacked)
 
     @property
     def label(self) -> str:

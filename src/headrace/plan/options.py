@@ -10,7 +10,7 @@ from headrace.errors import InvalidArgumentError
 
 __all__ = ["EXECUTORS", "STALL_WARNING_S", "Options"]
 
-EXECUTORS = ("thread", "subprocess", "inline")
+EXECUTORS = ("thread", "process", "subprocess", "inline")
 # What is slow answers sooner, and a person at a screen has not given up yet.
 STALL_WARNING_S: Final = 30.0
 
@@ -26,7 +26,8 @@ class Options:
         num_workers: how many threads the pipeline's one worker pool has at most, whatever its operations ask for. By default as
             many as all ``num_parallel_calls`` add up to; those left to ``hr.AUTOTUNE`` share one for each core that this
             process may use: by its affinity mask and its container's quota, divided by the number of the job's processes on the machine.
-        executor: ``"thread"``; ``"subprocess"``, all of it in one process beside this one, with which it shares the memory of what it gives,
+        executor: ``"thread"``; ``"process"``, in which every ``map`` and ``random_map`` with ``num_parallel_calls`` calls its function in
+            processes; ``"subprocess"``, all of it in one process beside this one, with which it shares the memory of what it gives,
             so that its functions and the training loop do not wait for each other's Python lock; or ``"inline"``, the reference: element
             by element in the caller's thread.
         ram_budget: how many bytes the run may hold, beside a block in the hands of each stage. What must be held comes first: the
@@ -45,7 +46,7 @@ class Options:
             wait: each function that runs, its element, and the line where it is (the guide shows one under *When nothing comes*).
             30 by default; 0 is never.
 
-        max_restarts: how often a process that died is replaced in one run; its elements are made again. 3 by default.
+        max_restarts: how often a process that died is replaced in one run; its elements are made again. 10 by default.
         rank: which of the processes of a job this one is, from 0 on, for ``distributed_batch``; by default what ``hr.ranks.current()``
             finds out.
         world_size: how many processes the job has.

@@ -12,10 +12,12 @@ from headrace.processes.arena import Place
 from headrace.processes.parcels import Parcel
 from headrace.semantics.run_context import Seeds
 
-__all__ = ["AHEAD", "Given", "Kind", "Known", "RunOrder", "Taken"]
+__all__ = ["AHEAD", "NO_ORIGIN", "Answer", "Call", "Given", "Kind", "Known", "RunOrder", "Taken"]
 
 # How many blocks may be on their way: one is ready while the trainer has another.
 AHEAD: Final = 2
+# Stands in an error for what its hearer knows better.
+NO_ORIGIN: Final = "\0origin"
 
 
 class Known(NamedTuple):
@@ -61,8 +63,7 @@ class RunOrder(NamedTuple):
 class Kind(enum.IntEnum):
     """What was given."""
 
-    ROWS = enum.auto()
-    COLUMNS = enum.auto()
+    ELEMENTS = enum.auto()
     FAILURE = enum.auto()
     END = enum.auto()
     ERROR = enum.auto()
@@ -88,6 +89,36 @@ class Given(NamedTuple):
     known: Known | None
     own_end: int | None
     is_last: bool
+
+
+class Call(NamedTuple):
+    """What a process is to call functions on.
+
+    Attributes:
+        key: of the functions.
+        functions: them, pickled, where they are told for the first time.
+        parcel: the elements.
+        places: of shared memory that this side has given back.
+    """
+
+    key: int
+    functions: bytes | None
+    parcel: Parcel
+    places: list[Place]
+
+
+class Answer(NamedTuple):
+    """What became of the elements.
+
+    Attributes:
+        parcel: for each piece the elements, or of a failure the index of its map and the error; None where the functions cannot be had.
+        error: why not.
+        places: of shared memory that this side has given back.
+    """
+
+    parcel: Parcel | None
+    error: Any
+    places: list[Place]
 
 
 class Taken(NamedTuple):

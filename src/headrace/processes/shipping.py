@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +15,7 @@ from headrace.frozen import frozen
 from headrace.plan.node import Node, nodes_of
 from headrace.processes.segment import Segment
 
-__all__ = ["Shipment", "shipped", "unshipped"]
+__all__ = ["Shipment", "shipped", "to_ship", "unshipped"]
 
 _ALIGNED: Final = 64
 # Below, an array travels with the plan.
@@ -64,7 +64,7 @@ def shipped(plan: Node) -> Shipment:
     try:
         body = cloudpickle.dumps(plan, pickle.HIGHEST_PROTOCOL, buffer_callback=keep)
     except Exception as error:
-        raise _named(plan, error) from error
+        raise _named(nodes_of(plan), error) from error
     starts, end = [], 0
     for raw in found:
         starts.append(end)
@@ -91,12 +91,27 @@ def unshipped(body: bytes, parts: tuple[tuple[int, int, bool], ...], memory: Seg
     return plan
 
 
+def to_ship(value: Any, nodes: Iterable[Node]) -> bytes:
+    """Pickles something that is made of operations, whose functions are named where they cannot be.
+
+    Raises:
+        InvalidArgumentError: something in it cannot be pickled; the operation and the variable are named.
+    """
+    import cloudpickle
+
+    try:
+        body: bytes = cloudpickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        raise _named(nodes, error) from error
+    return body
+
+
 # --- what cannot be sent -----------------------------------------------------------------------------------------------
 
 
-def _named(plan: Node, error: Exception) -> InvalidArgumentError:
+def _named(nodes: Iterable[Node], error: Exception) -> InvalidArgumentError:
     """Returns the error that names the operation, and the variable of its function."""
-    for node in nodes_of(plan):
+    for node in nodes:
         for function in node.functions():
             if _fails(function):
                 name, value = _culprit(function)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import os
 import pickle
@@ -32,7 +33,7 @@ def main() -> None:
     def answer(number: int | None, value: Any, error: BaseException | None = None) -> None:
         told = (number, True, value) if error is None else (number, False, sent_error(error))
         body = pickle.dumps(told, pickle.HIGHEST_PROTOCOL)
-        with sending:
+        with sending, contextlib.suppress(OSError):  # the trainer is gone, which is heard below
             connection.send(body)
 
     while True:

@@ -41,6 +41,7 @@ class Desk:
         self._runs: dict[int, ServedRun] = {}
         self._left: set[int] = set()  # runs that are ended because nobody reads them
         self._counting = threading.Lock()
+        self._works = 0  # runs, and threads that call functions
         self._idle: threading.Timer | None = None
         logging.getLogger().addHandler(_Telling(answer))
         logging.getLogger().setLevel(level)
@@ -85,13 +86,28 @@ class Desk:
         self._plans[key] = unshipped(body, parts, memory)
 
     def _run(self, key: int, run: int, order: bytes, descriptor: int) -> tuple[int, int, int]:
-        with self._counting:
-            if self._idle is not None:
-                self._idle.cancel()
-            connection = Connection(socket.socket(fileno=descriptor))
+        self._begin_work()
+        connection = Connection(socket.socket(fileno=descriptor))
+        try:
             decoded: RunOrder = pickle.loads(order)
             self._runs[run] = served = ServedRun(self._plans[key], decoded, connection)
+        except BaseException:
+            self._end_work()
+            raise
         return served.run.workers, served.run.ram_budget_bytes, served.run.share_bytes
+
+    def _serve(self, descriptor: int) -> None:
+        self._begin_work()
+        _in_thread(self._serve_until_it_is_left, Connection(socket.socket(fileno=descriptor)))
+
+    def _serve_until_it_is_left(self, connection: Connection) -> None:
+        from headrace.worker.served_calls import serve_calls
+
+        try:
+            serve_calls(connection)
+        finally:
+            connection.close()
+            self._end_work()
 
     def _position(self, run: int, number: int, count: int) -> Any:
         served = self._runs.get(run)
@@ -111,22 +127,32 @@ class Desk:
         if served is None:
             return
         served.close()
-        with self._counting:
-            self._runs.pop(run, None)
+        if self._runs.pop(run, None) is not None:  # and no other thread has closed it meanwhile
             self._left.discard(run)
-            if not self._runs and not self._keeps_epochs():
-                self._idle = threading.Timer(_IDLE_S, self._leave)
-                self._idle.name, self._idle.daemon = "headrace-idle", True
-                self._idle.start()
+            self._end_work()
 
     def _keeps_epochs(self) -> bool:
         """Returns whether a cache in memory holds an epoch, which would be lost with the process."""
         caches = [node for plan in self._plans.values() for node in nodes_of(plan) if isinstance(node, Cache)]
         return any(isinstance(cache.store, MemoryCache) and cache.store.cached is not None for cache in caches)
 
+    def _begin_work(self) -> None:
+        with self._counting:
+            self._works += 1
+            if self._idle is not None:
+                self._idle.cancel()
+
+    def _end_work(self) -> None:
+        with self._counting:
+            self._works -= 1
+            if not self._works and not self._keeps_epochs():
+                self._idle = threading.Timer(_IDLE_S, self._leave)
+                self._idle.name, self._idle.daemon = "headrace-idle", True
+                self._idle.start()
+
     def _leave(self) -> None:
         with self._counting:
-            if not self._runs:
+            if not self._works:
                 os._exit(0)
 
     def close(self) -> None:
@@ -156,7 +182,4 @@ class _Telling(logging.Handler):
         told["msg"] = record.getMessage()
         if record.exc_info and record.exc_info[0] is not None:
             told["exc_text"] = logging.Formatter().formatException(record.exc_info)
-        try:
-            self._tell(None, told)
-        except OSError:  # the trainer is gone
-            return
+        self._tell(None, told)

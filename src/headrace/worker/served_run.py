@@ -11,22 +11,20 @@ import time
 from typing import Any, Final
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
-from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import Cursor
 from headrace.blocks.deep_states import in_pieces, whole
-from headrace.blocks.payload import Indexed, Payload
 from headrace.coordination.latch import Latch
 from headrace.engine import Run
 from headrace.errors import CancelledError, DataLossError, HeadraceError, InvalidArgumentError, said
 from headrace.plan.node import Node
 from headrace.processes.arena import Arena
 from headrace.processes.connection import Connection
+from headrace.processes.elements_sent import sent_elements
 from headrace.processes.errors_sent import sent_error
 from headrace.processes.orders import AHEAD, Given, Kind, Known, RunOrder, Taken
 from headrace.processes.parcels import Parcel, packed
 from headrace.semantics.cache_fillings import Fillings
 from headrace.semantics.cache_keys import with_keys_of_run
-from headrace.structure import unflatten
 
 __all__ = ["ServedRun"]
 
@@ -152,9 +150,8 @@ class ServedRun:
         if isinstance(item, Failure):
             self._send_error(Kind.FAILURE, number, item.error, known)
             return
-        kind, value = _written(item.payload)
         try:
-            parcel = packed(value, self._arena)
+            parcel = packed(sent_elements(item.payload), self._arena)
         except HeadraceError:
             raise
         except Exception as error:
@@ -163,7 +160,7 @@ class ServedRun:
                 "Give arrays, numbers and texts, or leave out executor=, which runs the pipeline in threads"
             )
             raise InvalidArgumentError(message, origin=item.origin.describe(0)) from error
-        self._send(Given(kind, number, len(item), parcel, known, self.run.own_end.steps, self.run.is_spent))
+        self._send(Given(Kind.ELEMENTS, number, len(item), parcel, known, self.run.own_end.steps, self.run.is_spent))
 
     def _send_error(self, kind: Kind, number: int, error: BaseException, known: Known | None = None) -> None:
         parcel = Parcel(pickle.dumps(sent_error(error)))
@@ -228,19 +225,6 @@ class ServedRun:
             finally:
                 self._thread.join()
                 self.connection.close()
-
-
-def _written(payload: Payload) -> tuple[Kind, Any]:
-    """Returns elements as what is sent of them: arrays, where the reader makes the same elements of them, else one by one."""
-    if isinstance(payload, Indexed) and payload.source.is_columnar:
-        payload = payload.columns()
-    if not isinstance(payload, Columns):
-        return Kind.ROWS, payload.rows()
-    if payload.matrix is not None:
-        shape = unflatten(payload.treedef, range(payload.treedef.num_leaves))
-        return Kind.COLUMNS, (shape, None, payload.matrix, None)
-    shape = unflatten(payload.treedef, range(len(payload.arrays)))
-    return Kind.COLUMNS, (shape, list(payload.arrays), None, list(payload.locked))
 
 
 def _has_message(connection: Connection) -> bool:

@@ -8,6 +8,7 @@ import threading
 from typing import Final
 
 from headrace.errors import WorkerError
+from headrace.plan.buffering import WithOptions
 from headrace.plan.node import Node
 from headrace.processes.connection import Connection
 from headrace.processes.host import Gone, Host
@@ -16,7 +17,7 @@ from headrace.processes.parcels import to_bytes
 from headrace.processes.segment import refuse_this_system
 from headrace.processes.shipping import Shipment, shipped
 
-__all__ = ["PlanProcess", "prepare", "process_of"]
+__all__ = ["PlanProcess", "prepare", "process_of", "without_options"]
 
 # How often it may die before it has begun.
 _MOST_DEATHS: Final = 3
@@ -91,6 +92,14 @@ def prepare(plan: Node) -> None:
 
 
 def process_of(plan: Node) -> PlanProcess:
-    """Returns the process of a plan, which is the same for all its runs."""
+    """Returns the process of a plan, which is the same for all its runs, with whatever options: it has the plan's caches in memory."""
+    plan = without_options(plan)
     found: PlanProcess = plan.recall("process", lambda: PlanProcess(plan))
     return found
+
+
+def without_options(plan: Node) -> Node:
+    """Returns the plan that options were given to."""
+    while isinstance(plan, WithOptions):
+        plan = plan.input
+    return plan

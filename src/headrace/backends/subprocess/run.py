@@ -7,17 +7,15 @@ import dataclasses
 import pickle
 import threading
 import weakref
-from typing import Any, Final
+from typing import Final
 
 from headrace.backends.subprocess.fillings import RemoteFillings
-from headrace.backends.subprocess.plan_process import process_of
+from headrace.backends.subprocess.plan_process import process_of, without_options
 from headrace.backends.subprocess.positions import Mark, RemoteCursor, Session
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import State
 from headrace.blocks.deep_states import in_pieces, whole
 from headrace.blocks.origin import WordedOrigin
-from headrace.blocks.payload import Payload, Rows
 from headrace.errors import FailedPreconditionError, HeadraceError, WorkerError
 from headrace.log import LOG
 from headrace.observe.meter import StageStats
@@ -25,21 +23,20 @@ from headrace.observe.stalls import Stall, Vigil
 from headrace.observe.watch import WATCH
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item
-from headrace.plan.buffering import WithOptions
 from headrace.plan.dealt import dealing_of
 from headrace.plan.node import Node
 from headrace.plan.options import STALL_WARNING_S, Options
+from headrace.processes.elements_sent import received_elements
 from headrace.processes.errors_sent import received_error
 from headrace.processes.host import FORKED, Gone
 from headrace.processes.orders import Given, Kind, Known, RunOrder, Taken
 from headrace.processes.parcels import unpacked
 from headrace.semantics.run_context import OwnEnd, Seeds
-from headrace.structure import flatten
 
 __all__ = ["RemoteRun"]
 
 # How often a process may die in one run before that is the run's error.
-_MOST_RESTARTS: Final = 3
+_MOST_RESTARTS: Final = 10
 # How long a process may take to end a run before it is killed with it, and to tell what holds it up.
 _CLOSING_S: Final = 2.0
 _TELLING_S: Final = 1.0
@@ -86,7 +83,7 @@ class RemoteRun:
         most: int | None = None,
     ) -> None:
         self._beside = process_of(plan)
-        self._label = _read_by_options(plan).label
+        self._label = without_options(plan).label
         self._order = RunOrder(
             _as_there(plan, options),
             seeds,
@@ -203,7 +200,7 @@ class RemoteRun:
             error = received_error(value, f"process {session.host.pid}")
             assert isinstance(error, HeadraceError)  # of an element
             return Failure(error, RemoteCursor(mark, 0), RemoteCursor(mark, 1))
-        return Block(_payload(given.kind, value), RemoteCursor(mark, 0), _NO_ORIGIN)
+        return Block(received_elements(value), RemoteCursor(mark, 0), _NO_ORIGIN)
 
     def _begin_again(self, session: Session) -> None:
         """Goes on in another process, as the one that ran the plan has died.
@@ -345,16 +342,3 @@ def _as_there(plan: Node, options: Options) -> Options:
         return there
     rank = current(options.rank, options.world_size)
     return dataclasses.replace(there, rank=rank.rank, world_size=rank.world_size)
-
-
-def _read_by_options(plan: Node) -> Node:
-    while isinstance(plan, WithOptions):
-        plan = plan.input
-    return plan
-
-
-def _payload(kind: Kind, value: Any) -> Payload:
-    if kind is Kind.ROWS:
-        return Rows(value)
-    shape, arrays, matrix, locked = value
-    return Columns(flatten(shape)[1], arrays, matrix, locked or ())

@@ -15,6 +15,8 @@ from headrace.blocks.cursor import State
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
+from headrace.physical.loop_policy import LoopPolicy
+from headrace.physical.loops.chain import Chain
 from headrace.physical.loops.collecting import Collected, collected, shared_chain
 from headrace.physical.loops.loop_stage import LoopStage, TunedLinks
 from headrace.physical.lower import lower
@@ -30,17 +32,28 @@ from headrace.physical.workers.tuned_stage import TunedStage
 from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap
 from headrace.plan.vectorized import Vectorized
 
-__all__ = ["ParallelMaps", "applied", "chained"]
+__all__ = ["ParallelMaps", "applied", "applied_alone", "chained"]
 
 
 def applied(maps: Sequence[Map], meter: Meter, context: StageContext) -> Callable[[Block], list[BlockOrFailure]]:
     """Returns what applies maps in a row to a block, as the serial ones do in their driver."""
+    return _applied(maps, lambda run: shared_chain(meter, run, context))
+
+
+def applied_alone(maps: Sequence[Map], loops: LoopPolicy) -> Callable[[Block], list[BlockOrFailure]]:
+    """Returns the same outside of any run."""
+    return _applied(maps, lambda run: Chain(run, loops))
+
+
+def _applied(
+    maps: Sequence[Map], chain_of: Callable[[tuple[Map, ...]], Chain]
+) -> Callable[[Block], list[BlockOrFailure]]:
     parts: list[Callable[[Block], list[BlockOrFailure]]] = []
     for is_vectorized, run in itertools.groupby(maps, lambda node: isinstance(node.function, Vectorized)):
         if is_vectorized:
             parts += [functools.partial(map_whole, node) for node in run]
         else:
-            parts.append(shared_chain(meter, tuple(run), context).make)
+            parts.append(chain_of(tuple(run)).make)
     return parts[0] if len(parts) == 1 else functools.partial(_in_turn, parts)
 
 
@@ -96,8 +109,12 @@ class ParallelMaps:
     def in_workers(self, source: Stage, given: int = 0) -> ParallelStage:
         """Makes the stage that has workers call them, after so many elements."""
         context, size = self.context, self.node.stacked if self.map_index is None else None
+        elsewhere = context.elsewhere
+        make = applied(self.maps, self.meter, context)
+        if elsewhere is not None and elsewhere.wanted_for(self.node):
+            make = elsewhere.calling(self.maps, context.policy.loops)
         return ParallelStage(
-            applied(self.maps, self.meter, context),
+            make,
             source,
             self.meter,
             gate=self.gate,

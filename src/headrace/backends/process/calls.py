@@ -1,0 +1,191 @@
+"""The processes of one run, and what has them call functions."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from headrace.backends.process.worker import Functions, WorkerProcess
+from headrace.blocks.block import Block, BlockOrFailure, Failure
+from headrace.errors import CancelledError, WorkerError
+from headrace.log import LOG
+from headrace.physical.loop_policy import LoopPolicy
+from headrace.physical.loops.failing import instead_of
+from headrace.plan.elementwise import Map, MapChain, RandomMap
+from headrace.plan.node import Node, nodes_of, parallel_calls_of
+from headrace.plan.options import Options
+from headrace.plan.sources import Range
+from headrace.processes.host import Gone
+from headrace.processes.segment import refuse_this_system
+from headrace.processes.shipping import to_ship
+from headrace.processes.spare import taken_host
+
+__all__ = ["ProcessCalls", "process_calls_of"]
+
+# How often processes may die in one run before that is the run's error.
+_MOST_RESTARTS: Final = 10
+# A library's own threads beside those of others: the processes are as many as the user wants to work at once.
+_ONE_THREAD: Final = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
+    "1",
+)
+
+
+def wants_process(node: Node, options: Options) -> bool:
+    """Returns whether the functions of an operation are to be called in processes."""
+    if not isinstance(node, (Map, MapChain, RandomMap)) or parallel_calls_of(node) is None:
+        return False
+    return (options.executor if node.executor is None else node.executor) == "process"
+
+
+def process_calls_of(plan: Node, options: Options, workers: int) -> ProcessCalls | None:
+    """Returns the processes of a run; None where it wants none.
+
+    Raises:
+        InvalidArgumentError: a function cannot be sent to them; the variable is named.
+        MissingExtraError: there are none on this system.
+    """
+    if not any(wants_process(node, options) for node in nodes_of(plan)):
+        return None
+    refuse_this_system()
+    return ProcessCalls(options, workers)
+
+
+class ProcessCalls:
+    """The processes of one run: as many as its pool has threads, each of which has one while it needs it.
+
+    Args:
+        options: of the run.
+        count: how many there may be.
+    """
+
+    def __init__(self, options: Options, count: int) -> None:
+        self._options = options
+        self._count = count
+        self._most_restarts = _MOST_RESTARTS if options.max_restarts is None else options.max_restarts
+        self._free: deque[WorkerProcess] = deque()
+        self._all: list[WorkerProcess] = []
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+        self._is_stopped = False
+        self.restarts = 0
+
+    def wanted_for(self, node: Map | MapChain | RandomMap) -> bool:
+        """Returns whether an operation's functions are to be called here."""
+        return wants_process(node, self._options)
+
+    def calling(self, maps: Sequence[Map], loops: LoopPolicy) -> Callable[[Block], list[BlockOrFailure]]:
+        """Returns what has a process call maps in a row on a block, and waits for that.
+
+        Raises:
+            InvalidArgumentError: a function cannot be sent; the variable is named.
+        """
+        # What they read is not sent.
+        alone = [dataclasses.replace(one, input=_NO_INPUT) for one in maps]
+        functions = Functions(next(self._numbers), to_ship((alone, loops), alone), tuple(maps))
+        self._begin()
+        return functools.partial(self._call, functions)
+
+    def _begin(self) -> None:
+        """Starts all processes at once: while one starts, so do the others."""
+        with self._lock:
+            while len(self._all) < self._count and not self._is_stopped:
+                fresh = WorkerProcess(taken_host(_variables()))
+                self._all.append(fresh)
+                self._free.append(fresh)
+
+    def _call(self, functions: Functions, block: Block) -> list[BlockOrFailure]:
+        try:
+            return self._called(functions, block)
+        except Gone:
+            pass  # with whatever element it was that the process died of
+        pieces: list[BlockOrFailure] = []
+        for index in range(len(block)):
+            pieces += self._called_alone(functions, block.slice(index, index + 1))
+        return pieces
+
+    def _called_alone(self, functions: Functions, one: Block) -> list[BlockOrFailure]:
+        """Has one element made; one of which its process dies again is a failure."""
+        how = ""
+        for _ in range(2):
+            try:
+                return self._called(functions, one)
+            except Gone as gone:
+                how = gone.reason
+        node = functions.maps[0]
+        stage = " + ".join(link.label for link in functions.maps)
+        error = WorkerError(
+            f"two processes that called it died: the last one {how}", stage=stage, origin=one.origin.describe(0)
+        )
+        failure = Failure(error, one.cursor, one.after, node)
+        if not callable(node.on_error):
+            return [failure]
+        instead = instead_of(node, failure, one, 0)
+        return [instead if isinstance(instead, Failure) else Block(instead, one.cursor, one.origin)]
+
+    def _called(self, functions: Functions, block: Block) -> list[BlockOrFailure]:
+        """Has a process make the pieces of a block.
+
+        Raises:
+            Gone: it died.
+            WorkerError: too many have died.
+            CancelledError: the run was stopped.
+        """
+        worker = self._taken()
+        try:
+            pieces = worker.call(functions, block)
+        except Gone as gone:
+            self._replace(worker, gone)
+            raise
+        except BaseException:
+            worker.kill()  # it may have answered half
+            raise
+        self._free.append(worker)
+        return pieces
+
+    def _taken(self) -> WorkerProcess:
+        if self._is_stopped:
+            raise CancelledError("the run was closed")
+        # There are as many as threads that call, so one is free.
+        return self._free.pop()
+
+    def _replace(self, worker: WorkerProcess, gone: Gone) -> None:
+        if self._is_stopped:
+            raise CancelledError("the run was closed") from None
+        with self._lock:
+            self._all.remove(worker)
+            self.restarts += not worker.ended_by_itself
+            if self.restarts > self._most_restarts:
+                raise WorkerError(
+                    f"a process that called functions {gone.reason}, and others were replaced {self._most_restarts} times before, "
+                    "as often as Options(max_restarts=) allows"
+                ) from None
+        if not worker.ended_by_itself:
+            LOG.warning("a process that called functions (pid %d) %s: another goes on", worker.pid, gone.reason)
+        self._begin()
+
+    def stop(self) -> None:
+        """Ends every wait for a process; from any thread."""
+        self._is_stopped = True
+        for worker in list(self._all):
+            worker.stop()
+
+    def close(self) -> None:
+        """Lets the processes go: those that are idle to another run."""
+        self.stop()
+        idle = set(self._free)
+        for worker in list(self._all):
+            worker.end(is_idle=worker in idle)
+
+
+def _variables() -> dict[str, str]:
+    return {name: value for name, value in _ONE_THREAD.items() if name not in os.environ}
+
+
+_NO_INPUT: Final = Range(start=0, stop=0, step=1)

@@ -1,0 +1,32 @@
+"""Elements on their way to another process: as arrays, where the same elements can be made of them there, else one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.blocks.columns import Columns
+from headrace.blocks.payload import Indexed, Payload, Rows
+from headrace.structure import flatten, unflatten
+
+__all__ = ["received_elements", "sent_elements"]
+
+
+def sent_elements(payload: Payload) -> Any:
+    """Returns what is sent of elements."""
+    if isinstance(payload, Indexed) and payload.source.is_columnar:
+        payload = payload.columns()
+    if not isinstance(payload, Columns):
+        return payload.rows()
+    # A leaf for each array stands for the structure, which a C++ library's own object would not.
+    if payload.matrix is not None:
+        return unflatten(payload.treedef, range(payload.treedef.num_leaves)), None, payload.matrix, ()
+    arrays = list(payload.arrays)
+    return unflatten(payload.treedef, range(len(arrays))), arrays, None, list(payload.locked)
+
+
+def received_elements(sent: Any) -> Payload:
+    """Returns the elements again."""
+    if isinstance(sent, list):
+        return Rows(sent)
+    shape, arrays, matrix, locked = sent
+    return Columns(flatten(shape)[1], arrays, matrix, locked)

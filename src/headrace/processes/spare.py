@@ -1,0 +1,49 @@
+"""Processes that one run has let go, for the next: an epoch mostly begins when another has just ended.
+
+A process that nobody takes ends by itself after a second.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from typing import Final
+
+from headrace.processes.host import Host
+
+__all__ = ["give_host", "taken_host"]
+
+_lock = threading.Lock()
+_spare: Final[list[Host]] = []
+
+
+def taken_host(variables: Mapping[str, str]) -> Host:
+    """Returns a process that is idle, or starts one.
+
+    Args:
+        variables: what its environment has beside that of this process; the same for all.
+    """
+    with _lock:
+        while _spare:
+            host = _spare.pop()
+            if host.is_alive:
+                return host
+    return Host(variables)
+
+
+def give_host(host: Host) -> None:
+    """Keeps a process for another run, as long as it lives."""
+    with _lock:
+        _spare[:] = [one for one in (*_spare, host) if one.is_alive]
+
+
+def _forget() -> None:
+    """Forgets them all: they are those of the process that this one is a copy of."""
+    global _lock  # noqa: PLW0603 - the other's thread may have held it
+    _lock = threading.Lock()
+    _spare.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

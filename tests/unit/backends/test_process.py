@@ -1,0 +1,190 @@
+"""What a user sees of functions that are called in processes."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace.testing.restoring import delivered
+
+
+def in_processes(dataset: hr.Dataset, function: Any, calls: int = 2, **settings: Any) -> hr.Dataset:
+    return dataset.map(function, num_parallel_calls=calls, executor="process", **settings)
+
+
+def with_process(x: int) -> tuple[int, int]:
+    return x, os.getpid()
+
+
+def test_calls_run_in_as_many_processes_as_were_asked_for_and_in_none_of_ours() -> None:
+    came = list(in_processes(hr.Dataset.range(50), with_process))
+    assert [x for x, _ in came] == list(range(50))
+    pids = {int(pid) for _, pid in came}
+    assert os.getpid() not in pids
+    assert len(pids) <= 2
+
+
+def test_the_next_epoch_has_the_processes_of_the_last() -> None:
+    dataset = in_processes(hr.Dataset.range(5), with_process, calls=1)
+    first = {int(pid) for _, pid in dataset}
+    assert {int(pid) for _, pid in dataset} == first
+
+
+def test_options_send_all_parallel_maps_to_processes_but_those_that_stay() -> None:
+    dataset = hr.Dataset.range(4).map(lambda x: os.getpid(), num_parallel_calls=1)
+    dataset = dataset.map(lambda pid: (pid, os.getpid()), num_parallel_calls=2, executor="thread")
+    dataset = dataset.map(lambda *pids: (*pids, os.getpid()))
+    for there, stays, serial in dataset.with_options(hr.Options(executor="process")):
+        assert there != os.getpid()
+        assert stays == serial == os.getpid()
+
+
+def fails(x: int) -> int:
+    if x % 3 == 2:
+        raise KeyError("label")
+    return x
+
+
+def test_an_error_names_its_element_and_the_run_goes_on() -> None:
+    came = list(delivered(iter(in_processes(hr.Dataset.range(5), fails)), 9))
+    assert [x for x in came if isinstance(x, int)] == [0, 1, 3, 4]
+    (error,) = [x for x in came if isinstance(x, hr.errors.DataError)]
+    assert error.origin == "element 2"
+    assert error.stage is not None
+    assert error.stage.startswith("map 'fails'")
+    assert isinstance(error.__cause__, KeyError)
+
+
+def test_failures_are_skipped_and_replaced_as_in_threads() -> None:
+    assert list(in_processes(hr.Dataset.range(6), fails, on_error="skip")) == [0, 1, 3, 4]
+    assert list(in_processes(hr.Dataset.range(4), fails, on_error=lambda error: -1)) == [0, 1, -1, 3]
+
+
+def dies_at(x: int, number: int) -> int:
+    if x == number:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return x
+
+
+def test_an_element_that_kills_its_process_is_a_failure_of_its_own_and_all_others_come_once() -> None:
+    dataset = in_processes(hr.Dataset.range(20), functools.partial(dies_at, number=7))
+    came = list(delivered(iter(dataset), 30))
+    assert [x for x in came if isinstance(x, int)] == [x for x in range(20) if x != 7]
+    error = came[7]
+    assert isinstance(error, hr.errors.WorkerError)
+    assert error.origin == "element 7"
+    assert "was killed by SIGKILL" in str(error)
+    assert list(in_processes(hr.Dataset.range(9), functools.partial(dies_at, number=7), on_error="skip")) == [
+        *range(7),
+        8,
+    ]
+    assert list(in_processes(hr.Dataset.range(9), functools.partial(dies_at, number=7), on_error=lambda error: -1)) == [
+        *range(7),
+        -1,
+        8,
+    ]
+
+
+def dies_once(x: int, path: str) -> int:
+    if x == 5 and not Path(path).exists():
+        Path(path).touch()
+        os._exit(3)
+    return x
+
+
+def test_a_process_that_dies_once_is_replaced_and_nothing_is_missing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    function = functools.partial(dies_once, path=str(tmp_path / "died"))
+    with caplog.at_level(logging.WARNING, "headrace"):
+        assert list(in_processes(hr.Dataset.range(12), function)) == list(range(12))
+    (record,) = caplog.records
+    assert "ended with exit status 3: another goes on" in record.getMessage()
+
+
+def test_too_many_deaths_end_the_run() -> None:
+    dataset = in_processes(hr.Dataset.range(9), functools.partial(dies_at, number=2))
+    with pytest.raises(hr.errors.WorkerError, match=r"as often as Options\(max_restarts=\) allows"):
+        list(dataset.with_options(hr.Options(max_restarts=1)))
+
+
+def test_random_numbers_are_those_of_threads() -> None:
+    def drawn(executor: str | None) -> list[float]:
+        dataset = hr.Dataset.range(9).random_map(
+            lambda rng, x: x + float(rng.random()), seed=4, num_parallel_calls=2, executor=executor
+        )
+        return list(dataset)
+
+    assert drawn("process") == drawn(None)
+
+
+def test_large_elements_come_in_batches_and_may_be_kept() -> None:
+    dataset = in_processes(hr.Dataset.range(32), lambda x: {"x": np.full((64, 64), x), "label": x}).batch(8)
+    kept = list(dataset)
+    assert [batch["label"].tolist() for batch in kept] == [list(range(at, at + 8)) for at in range(0, 32, 8)]
+    assert all((batch["x"][:, 0, 0] == batch["label"]).all() for batch in kept)
+
+
+def test_large_elements_go_to_processes_and_memory_is_used_again() -> None:
+    dataset = hr.Dataset.range(60).map(lambda x: np.full(300_000, x))
+    assert [int(x) for x in in_processes(dataset, lambda array: array[0])] == list(range(60))
+
+
+def test_several_maps_in_a_row_are_one_call_and_a_failure_is_of_the_one_that_failed() -> None:
+    dataset = in_processes(in_processes(hr.Dataset.range(3), lambda x: x + 1), fails)
+    came = list(delivered(iter(dataset), 9))
+    assert came[0] == 1
+    assert isinstance(came[1], hr.errors.DataError)
+    assert str(came[1].stage).startswith("map 'fails'")
+    assert came[2] == 3
+
+
+def test_what_cannot_be_sent_back_is_an_error_that_says_so() -> None:
+    with pytest.raises(hr.errors.InvalidArgumentError, match="what a function returned cannot be sent"):
+        list(in_processes(hr.Dataset.range(2), lambda x: threading.Lock()))
+
+
+def test_what_cannot_be_sent_there_is_an_error_that_names_the_variable() -> None:
+    lock = threading.Lock()
+    with pytest.raises(hr.errors.InvalidArgumentError, match="variable 'lock', of type lock"):
+        list(in_processes(hr.Dataset.range(2), lambda x: (lock, x)))
+
+
+def test_processes_need_a_number_of_calls_and_a_name_that_is_known() -> None:
+    with pytest.raises(hr.errors.InvalidArgumentError, match="needs num_parallel_calls"):
+        hr.Dataset.range(3).map(fails, executor="process")
+    with pytest.raises(hr.errors.InvalidArgumentError, match="executor must be 'thread', 'process' or None"):
+        hr.Dataset.range(3).map(fails, executor="fork")
+
+
+def test_an_iterator_that_is_left_early_leaves_no_wait_behind(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def stuck(x: int) -> int:
+        if x:
+            pipe.read_bytes()
+        return x
+
+    iterator = iter(in_processes(hr.Dataset.range(9), stuck))
+    assert next(iterator) == 0
+    iterator.close()
+
+
+def test_it_goes_on_from_a_state_of_threads() -> None:
+    dataset = hr.Dataset.range(12).shuffle(5, seed=1, reshuffle_each_iteration=False)
+    threads, processes = dataset.map(fails, 2, on_error="skip"), in_processes(dataset, fails, on_error="skip")
+    iterator = iter(threads)
+    first = [next(iterator) for _ in range(3)]
+    again = iter(processes)
+    again.load_state_dict(iterator.state_dict())
+    assert first + list(again) == list(threads)
