@@ -25,6 +25,7 @@ BUILT_INS = {
     "NotFoundError": FileNotFoundError,
     "OutOfRangeError": EOFError,
     "ResourceExhaustedError": MemoryError,
+    "WorkerError": RuntimeError,
 }
 
 
