@@ -175,7 +175,7 @@ class Run:
         self._pulling = threading.RLock()  # held while the plan is read, and while what it holds is given back
         self._puller: int | None = None
         patience_s = STALL_WARNING_S if options.stall_warning_s is None else options.stall_warning_s
-        self._vigil = Vigil(self, self._threads, patience_s or None)
+        self._vigil = Vigil(self, self._threads, patience_s or None, elsewhere=self._held_elsewhere)
         self._inline = options.executor == "inline"
         self._root: Stage | None = None
         self._budget = _budget(running, options, feeds=feeds, policy=policy)
@@ -290,6 +290,9 @@ class Run:
     def stalls(self) -> tuple[Stall, ...]:
         """Returns what the threads of this run hold at this moment."""
         return self._vigil.stalls()
+
+    def _held_elsewhere(self) -> tuple[Stall, ...]:
+        return () if self._elsewhere is None else self._elsewhere.stalls()
 
     def _threads(self) -> list[int]:
         """Returns the threads that work for this run now."""

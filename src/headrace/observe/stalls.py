@@ -56,6 +56,7 @@ class Vigil:
         run: the run, as its method that is marked with ``begins`` knows it.
         threads: the threads that work for it now.
         patience_s: after how many seconds without an element a warning is due; None for never.
+        elsewhere: what processes that work for it hold now.
         clock: what is waited on.
     """
 
@@ -65,10 +66,12 @@ class Vigil:
         threads: Callable[[], Sequence[int]],
         patience_s: float | None,
         *,
+        elsewhere: Callable[[], Sequence[Stall]] = tuple,
         clock: Clock = MONOTONIC,
     ) -> None:
         self._run = run
         self._threads = threads
+        self._elsewhere = elsewhere
         self.patience_s: Final = patience_s
         self._clock = clock
         self.waiting_since_s: float | None = None  # of the consumer; written by it
@@ -99,7 +102,8 @@ class Vigil:
             LOG.warning("nothing came for %s: %s", _seconds(waited_s), _in_words(stalls))
 
     def stalls(self) -> tuple[Stall, ...]:
-        """Returns what the run's threads hold now, the longest first."""
+        """Returns what the run's threads and processes hold now, the longest first."""
+        there = self._elsewhere()
         names = {thread.ident: thread.name for thread in threading.enumerate()}
         frames = sys._current_frames()  # noqa: SLF001 - documented, whatever its name
         now_s = self._clock.now_s()
@@ -111,7 +115,7 @@ class Vigil:
             ]
         finally:
             frames.clear()  # this very frame is among them, and would keep all others with what they hold
-        return tuple(sorted(filter(None, seen), key=lambda stall: -stall.held_s))
+        return tuple(sorted(filter(None, [*seen, *there]), key=lambda stall: -stall.held_s))
 
     def _stall(self, frame: FrameType, thread: str, now_s: float) -> Stall | None:
         held = held_in(frame, self._run)

@@ -16,7 +16,7 @@ __all__ = ["AHEAD", "NO_ORIGIN", "Answer", "Call", "Given", "Kind", "Known", "Ru
 
 # How many blocks may be on their way: one is ready while the trainer has another.
 AHEAD: Final = 2
-# Stands in an error for what its hearer knows better.
+# Stands, with the number of an element in its block, for what its hearer knows better: where the element came from.
 NO_ORIGIN: Final = "\0origin"
 
 
@@ -98,12 +98,14 @@ class Call(NamedTuple):
         key: of the functions.
         functions: them, pickled, where they are told for the first time.
         parcel: the elements.
+        words: where they came from, where a function of the user's is told that.
         places: of shared memory that this side has given back.
     """
 
     key: int
     functions: bytes | None
     parcel: Parcel
+    words: list[str] | None
     places: list[Place]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from headrace.caching.memory import MemoryCache
+from headrace.observe.stalls import Vigil
 from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, nodes_of
 from headrace.processes.connection import Connection
@@ -39,6 +40,7 @@ class Desk:
         self._answer = answer
         self._plans: dict[int, Node] = {}
         self._runs: dict[int, ServedRun] = {}
+        self._callers: set[int] = set()  # threads that call functions
         self._left: set[int] = set()  # runs that are ended because nobody reads them
         self._counting = threading.Lock()
         self._works = 0  # runs, and threads that call functions
@@ -48,7 +50,7 @@ class Desk:
 
     def hear(self, number: int, word: str, values: Sequence[Any], descriptors: Sequence[int]) -> None:
         """Answers a question, at once or, where that may take long, by a thread."""
-        if word == "close" or (word == "position" and not values[1]):
+        if word in ("close", "stalls") or (word == "position" and not values[1]):
             _in_thread(self._try, number, word, values, descriptors)
             return
         self._try(number, word, values, descriptors)
@@ -103,9 +105,11 @@ class Desk:
     def _serve_until_it_is_left(self, connection: Connection) -> None:
         from headrace.worker.served_calls import serve_calls
 
+        self._callers.add(threading.get_ident())
         try:
             serve_calls(connection)
         finally:
+            self._callers.discard(threading.get_ident())
             connection.close()
             self._end_work()
 
@@ -121,6 +125,9 @@ class Desk:
 
     def _stalls(self, run: int) -> Any:
         return self._runs[run].run.stalls()
+
+    def _held(self) -> Any:
+        return Vigil(None, lambda: list(self._callers), None).stalls()
 
     def _close(self, run: int) -> None:
         served = self._runs.get(run)

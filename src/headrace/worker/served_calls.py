@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.blocks.block import Block, BlockOrFailure
 from headrace.blocks.cursor import IndexCursor
-from headrace.blocks.origin import Indices
+from headrace.blocks.origin import Indices, Origin, WordedOrigin, subset
 from headrace.errors import InvalidArgumentError, said
 from headrace.frozen import frozen
 from headrace.physical.stages.elementwise_parallel import applied_alone
@@ -25,14 +25,16 @@ __all__ = ["serve_calls"]
 
 
 @frozen
-class _NoOrigin:
-    """Where elements came from is known to who sent them."""
+class _KnownElsewhere:
+    """Where elements came from is known to who sent them; here they have numbers."""
 
-    def subset(self, indices: Indices) -> _NoOrigin:
-        return self
+    indices: Indices
+
+    def subset(self, indices: Indices) -> _KnownElsewhere:
+        return _KnownElsewhere(subset(self.indices, indices))
 
     def describe(self, index: int) -> str:
-        return NO_ORIGIN
+        return f"{NO_ORIGIN}{self.indices[index]}"
 
 
 class _Served:
@@ -48,7 +50,7 @@ class _Served:
             self.arena.give(place)
         try:
             parcel = self._made(call)
-        except Exception as error:  # noqa: BLE001 - what it is to call may raise anything when it is made
+        except BaseException as error:  # noqa: BLE001 - who asked is to have it: also a function's sys.exit(), as in threads
             return Answer(None, sent_error(error), self.leases.gone())
         return Answer(parcel, None, self.leases.gone())
 
@@ -58,7 +60,8 @@ class _Served:
             self._functions[call.key] = tuple(maps), applied_alone(maps, loops)
         maps, make = self._functions[call.key]
         payload = received_elements(unpacked(call.parcel, self.leases))
-        pieces = make(Block(payload, IndexCursor(0), _NoOrigin()))
+        origin: Origin = _KnownElsewhere(range(len(payload))) if call.words is None else WordedOrigin(call.words)
+        pieces = make(Block(payload, IndexCursor(0), origin))
         del payload
         sent = [_sent(piece, maps) for piece in pieces]
         try:

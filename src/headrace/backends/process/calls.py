@@ -7,6 +7,7 @@ import functools
 import itertools
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -15,6 +16,7 @@ from headrace.backends.process.worker import Functions, WorkerProcess
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.errors import CancelledError, WorkerError
 from headrace.log import LOG
+from headrace.observe.stalls import Stall
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.loops.failing import instead_of
 from headrace.plan.elementwise import Map, MapChain, RandomMap
@@ -30,6 +32,8 @@ __all__ = ["ProcessCalls", "process_calls_of"]
 
 # How often processes may die in one run before that is the run's error.
 _MOST_RESTARTS: Final = 10
+# How long processes may take to tell what holds them up.
+_TELLING_S: Final = 0.5
 # A library's own threads beside those of others: the processes are as many as the user wants to work at once.
 _ONE_THREAD: Final = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
@@ -119,9 +123,10 @@ class ProcessCalls:
             except Gone as gone:
                 how = gone.reason
         node = functions.maps[0]
-        stage = " + ".join(link.label for link in functions.maps)
         error = WorkerError(
-            f"two processes that called it died: the last one {how}", stage=stage, origin=one.origin.describe(0)
+            f"two processes that called it died: the last one {how}",
+            stage=functions.stage,
+            origin=one.origin.describe(0),
         )
         failure = Failure(error, one.cursor, one.after, node)
         if not callable(node.on_error):
@@ -169,6 +174,12 @@ class ProcessCalls:
         if not worker.ended_by_itself:
             LOG.warning("a process that called functions (pid %d) %s: another goes on", worker.pid, gone.reason)
         self._begin()
+
+    def stalls(self) -> tuple[Stall, ...]:
+        """Returns what the functions hold at this moment; all processes are asked at once."""
+        asked = [worker.looked_at() for worker in list(self._all)]
+        until_s = time.monotonic() + _TELLING_S
+        return tuple(stall for told in asked for stall in told(max(0.0, until_s - time.monotonic())))
 
     def stop(self) -> None:
         """Ends every wait for a process; from any thread."""

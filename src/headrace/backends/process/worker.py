@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pickle
+import re
 import socket
-from typing import Any, NamedTuple
+import time
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
+from headrace.blocks.origin import GroupedOrigin, words_of
 from headrace.errors import CancelledError, HeadraceError, InvalidArgumentError, said
+from headrace.observe.stalls import Stall
 from headrace.plan.elementwise import Map
 from headrace.processes.arena import Arena
 from headrace.processes.connection import Connection
@@ -23,6 +29,9 @@ from headrace.processes.spare import give_host
 __all__ = ["Functions", "WorkerProcess"]
 
 
+_NUMBERS: Final = re.compile(f"{NO_ORIGIN}([0-9]+)")
+
+
 class Functions(NamedTuple):
     """Maps in a row, as processes know them.
 
@@ -35,6 +44,11 @@ class Functions(NamedTuple):
     key: int
     body: bytes
     maps: tuple[Map, ...]
+
+    @property
+    def stage(self) -> str:
+        """What the maps are called together."""
+        return " + ".join(one.label for one in self.maps)
 
 
 class WorkerProcess:
@@ -55,6 +69,7 @@ class WorkerProcess:
         self._leases = Leases()
         self._told: set[int] = set()
         self._is_stopped = False
+        self._calling: tuple[Functions, Block, float] | None = None  # what is called, on what and since when
 
     @property
     def pid(self) -> int:
@@ -86,7 +101,13 @@ class WorkerProcess:
                 origin=block.origin.describe(0),
             ) from error
         body = None if functions.key in self._told else functions.body
-        answer = self._answered(Call(functions.key, body, parcel, self._leases.gone()))
+        is_told_origins = any(callable(one.on_error) for one in functions.maps)
+        words = words_of(block.origin, len(block)) if is_told_origins else None
+        self._calling = functions, block, time.perf_counter()
+        try:
+            answer = self._answered(Call(functions.key, body, parcel, words, self._leases.gone()))
+        finally:
+            self._calling = None
         self._told.add(functions.key)
         for place in answer.places:
             self._arena.give(place)
@@ -126,12 +147,34 @@ class WorkerProcess:
                 link, told = failed
                 error = received_error(told, f"process {self.pid}")
                 assert isinstance(error, HeadraceError)  # of an element
-                if error.origin == NO_ORIGIN:
-                    error = error.with_place(stage=error.stage, origin=block.origin.describe(start))
+                if error.origin is not None:
+                    error = error.with_place(stage=error.stage, origin=_told_here(error.origin, block))
                 before, after = block.cursor.advance(start), block.cursor.advance(stop)
                 pieces.append(Failure(error, before, after, functions.maps[link]))
             start = stop
         return pieces
+
+    def looked_at(self) -> Callable[[float], tuple[Stall, ...]]:
+        """Asks what it holds; returns what waits so many seconds for the answer."""
+        calling = self._calling
+        if calling is None:
+            return lambda _: ()
+        functions, block, since_s = calling
+        answer, name = self._host.tell("held"), f"process {self.pid}"
+
+        def told(patience_s: float) -> tuple[Stall, ...]:
+            try:
+                found: tuple[Stall, ...] = answer.wait(patience_s)
+            except Gone as gone:  # it died, or what it calls keeps Python's lock
+                all_of_it = GroupedOrigin(block.origin, ((0, len(block)),)).describe(0)
+                held_s = time.perf_counter() - since_s
+                return (Stall(functions.stage, all_of_it, held_s, name, f"  {gone.reason}\n"),)
+            return tuple(
+                dataclasses.replace(one, origin=one.origin and _told_here(one.origin, block), thread=name)
+                for one in found
+            )
+
+        return told
 
     def stop(self) -> None:
         """Ends a wait for it; from any thread."""
@@ -150,3 +193,9 @@ class WorkerProcess:
     def kill(self) -> None:
         """Kills it."""
         self._host.kill()
+
+
+def _told_here(origin: str, block: Block) -> str:
+    """Returns the words of an origin in which elements of a block have numbers."""
+    numbers = [int(number) for number in _NUMBERS.findall(origin)]
+    return GroupedOrigin(block.origin, ((numbers[0], numbers[-1] + 1),)).describe(0) if numbers else origin
