@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -16,6 +17,8 @@ import headrace as hr
 from headrace.errors import HeadraceError, InvalidArgumentError
 
 MOST = 60
+# So many batches are compared after a change of their size.
+AFTER = 20
 data = hr.Dataset
 pytestmark = pytest.mark.usefixtures("few_idle_draws")
 
@@ -88,35 +91,109 @@ def test_a_source_that_has_grown_goes_on_as_if_it_had_been_longer_from_the_start
     assert rest is None or rest[: MOST - count] == whole[count:]
 
 
+# An element of each stream, with whether it is real.
+Round = list[tuple[str, bool]]
+
+
+class Dealt:
+    """A plan that is dealt to 1 to 3 streams, with another global batch before a point than after it."""
+
+    def __init__(self, plan: tuple[int, list[Any]], streams: int, end: str, steps: int | None) -> None:
+        self.plan, self.streams, self.end, self.steps = plan, streams, end, steps
+
+    def rank(self, rounds: int, rank: int, ranks: int, executor: str) -> hr.Dataset:
+        """Returns what a rank has of global batches of so many elements of each stream."""
+        dataset = of_length(*self.plan).distributed_batch(
+            rounds * self.streams, num_streams=self.streams, end=self.end, steps=self.steps
+        )
+        return dataset.with_options(hr.Options(executor=executor, seed=7, rank=rank, world_size=ranks))
+
+    def rounds(self) -> list[Round]:
+        """Returns one element of each stream, again and again, with whether each is real; nothing at all where one failed."""
+        end = "drop" if self.end == "drop" else "pad"
+        dataset = of_length(*self.plan).distributed_batch(self.streams, num_streams=self.streams, end=end)
+        batches = run(dataset, count=100)
+        assume(not any(isinstance(batch, str) for batch in batches))  # it takes its batch along: so its size matters
+        pairs = [(batch, [True] * len(batch)) if end == "drop" else batch for batch in batches]
+        return [list(zip(batch.tolist(), list(real), strict=True)) for batch, real in pairs]
+
+    def real(self, batch: Any) -> Any:
+        """Returns the real rows of a batch."""
+        if self.end == "pad" and not isinstance(batch, str):
+            rows, real = batch
+            return rows[real].tolist()
+        return batch if isinstance(batch, str) else batch.tolist()
+
+    def later(self, all_rounds: list[Round], done: int, size: int, rank: int, ranks: int) -> list[list[str]]:
+        """Returns what a rank is to give after so many rounds, in global batches of ``size`` of them."""
+        last = len(all_rounds) if self.steps is None else min(len(all_rounds), self.steps * size)
+        batches = [all_rounds[at : min(last, at + size)] for at in range(done, last, size)]
+        if self.end == "drop":
+            batches = [batch for batch in batches if len(batch) == size]
+        return [[row for one in batch for row, real in one[rank::ranks] if real] for batch in batches]
+
+
 @given(
-    st.integers(0, 40),
-    steps,
+    st.tuples(st.integers(0, 40), steps),
     st.sampled_from([1, 2, 3]),
     st.tuples(*2 * [st.integers(1, 4)]),
     st.integers(0, 4),
+    st.tuples(*2 * [st.booleans()]),
     executors,
+    st.sampled_from(["drop", "pad", "uneven"]),
+    st.one_of(st.none(), st.integers(0, 8)),
 )
 def test_another_global_batch_takes_up_where_the_last_one_ended(
-    length: int, drawn: list[Any], streams: int, sizes: tuple[int, int], count: int, executors: tuple[str, str]
+    plan: tuple[int, list[Any]],
+    streams: int,
+    sizes: tuple[int, int],
+    count: int,
+    alone: tuple[bool, bool],
+    executors: tuple[str, str],
+    end: str,
+    steps: int | None,
 ) -> None:
-    def dealt(size: int) -> hr.Dataset:
-        return of_length(length, drawn).distributed_batch(size * streams, num_streams=streams)
+    job = Dealt(plan, streams, end, steps)
+    before, after = (1 if one else streams for one in alone)
+    with contextlib.ExitStack() as stack:
+        try:
+            of_ranks = [stopped(job.rank(sizes[0], rank, before, executors[0]), count) for rank in range(before)]
+            iterators = [
+                stack.enter_context(iter(job.rank(sizes[1], rank, after, executors[1]))) for rank in range(after)
+            ]
+            rounds = job.rounds()
+        except InvalidArgumentError as refused:
+            assert refused.stage == "distributed_batch"  # noqa: PT017 - it says what refused it
+            assume(False)
+        states, given = zip(*of_ranks, strict=True)
+        assume(not any(isinstance(batch, str) for batches in given for batch in batches))
+        assume(len({len(batches) for batches in given}) == 1)  # in an uneven end some ranks have a batch more
+        state = hr.merge_states(states)
+        for rank, iterator in enumerate(iterators):
+            try:
+                iterator.load_state_dict(state, allow={"batch_size"})
+            except InvalidArgumentError as refused:
+                assert "allow={'batch_size'}" in str(refused)  # noqa: PT017 - it says what was asked
+                return
+            rest = [job.real(batch) for batch in given_by(iterator, AFTER)]
+            wanted = job.later(rounds, len(given[0]) * sizes[0], sizes[1], rank, after)
+            check(rest, wanted[:AFTER], has_more=steps is not None)
 
-    try:
-        batches = run(dealt(1), count=400)
-    except InvalidArgumentError as refused:
-        assert refused.stage == "distributed_batch"  # noqa: PT017 - it says what refused it
-        assume(False)
-    assume(
-        not any(isinstance(batch, str) for batch in batches)
-    )  # a failed element takes its batch along, and so its size matters
-    elements = [element for batch in batches for element in batch.tolist()]
-    one, other = (size * streams for size in sizes)
-    assume(count * one <= len(elements))
-    rest = gone_on(dealt(sizes[0]), dealt(sizes[1]), count, "batch_size", executors)
-    later = elements[count * one :]
-    expected = [later[at : at + other] for at in range(0, len(later) - other + 1, other)]
-    assert rest is None or [batch.tolist() for batch in rest] == expected[:MOST]
+
+def check(rest: list[Any], wanted: list[list[str]], *, has_more: bool) -> None:
+    """Compares real rows; after the last of them, steps that were asked for are errors or have none."""
+    more = rest[len(wanted) :]
+    while wanted and len(rest) < len(wanted) and not wanted[-1]:  # in an uneven end some ranks have a batch more
+        wanted = wanted[:-1]
+    assert rest[: len(wanted)] == wanted
+    assert not more or (has_more and all(not batch or isinstance(batch, str) for batch in more))
+
+
+def stopped(dataset: hr.Dataset, count: int) -> tuple[dict[str, Any], list[Any]]:
+    """Returns the state after some elements, and these."""
+    with iter(dataset) as iterator:
+        given = given_by(iterator, count)
+        return json.loads(json.dumps(iterator.state_dict())), given
 
 
 def odd(_: int, number: int) -> bool:

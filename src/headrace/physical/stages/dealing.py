@@ -127,8 +127,9 @@ class DealtNumbersStage(Stage):
     """
 
     def __init__(self, node: DealtNumbers, input_stage: Stage, meter: Meter, state: State | None) -> None:
-        self._places: int = state["places"] if state else 0
-        super().__init__(meter, (input_stage,), _NumbersCursor(node, self._places, input_stage.cursor))
+        self._begun: int = state["places"] if state else 0
+        self._places = self._begun
+        super().__init__(meter, (input_stage,), _NumbersCursor(node, self._begun, self._begun, input_stage.cursor))
         self._node = node
         self._ready: list[Block | Failure] = []  # reversed
         self._ended = False
@@ -147,7 +148,7 @@ class DealtNumbersStage(Stage):
         node = self._node
         wanted = max(1, limit * node.world_size // node.batch)
         if node.steps is not None:
-            wanted = min(wanted, node.steps - self._places // node.batch)
+            wanted = max(0, min(wanted, node.steps - self._places // node.batch))
         filled = 0 if self._filling is None else self._filling.filled
         items, starts = self._items(wanted * node.batch)
         places = starts[-1]
@@ -192,7 +193,7 @@ class DealtNumbersStage(Stage):
             return None
         before = start + mine[0] - node.rank
         end = self._places + places if self._ended else None
-        cursor = _NumbersCursor(node, self._places + before, pieces.advance(before), end)
+        cursor = _NumbersCursor(node, self._begun, self._places + before, pieces.advance(before), end)
         if isinstance(item, Failure):
             return Failure(item.error, cursor, cursor.advance(1))
         return Block(item.payload.subset(mine), cursor, item.origin.subset(mine))
@@ -205,15 +206,15 @@ class NumberedDealtStage(Stage):
 
     def __init__(self, node: DealtNumbers, input_stage: Stage, meter: Meter, state: State | None) -> None:
         assert input_stage.numbered is not None  # as the caller has looked
-        places: int = state["places"] if state else 0
-        super().__init__(meter, (input_stage,), _NumbersCursor(node, places, input_stage.cursor))
+        self._begun: int = state["places"] if state else 0
+        super().__init__(meter, (input_stage,), _NumbersCursor(node, self._begun, self._begun, input_stage.cursor))
         self._node = node
         end = input_stage.numbered
         if node.steps is not None:
             end = min(end, node.steps * node.batch)
-        self._end = end - end % node.batch if node.drops else end
-        self._own = range(node.rank, self._end, node.world_size)
-        self._taken = places // node.world_size
+        self._end = end - (end - self._begun) % node.batch if node.drops else end
+        self._own = range(self._begun + node.rank, self._end, node.world_size)
+        self._taken = 0  # in this run
         self.by_index = input_stage.by_index
 
     def _is_spent(self) -> bool:
@@ -224,9 +225,10 @@ class NumberedDealtStage(Stage):
         if not numbers:
             return None
         payload, origin = self.inputs[0].at(numbers)
-        places = self._taken * self._node.world_size
+        places = self._begun + self._taken * self._node.world_size
         self._taken += len(numbers)
-        return Block(payload, _NumbersCursor(self._node, places, self.inputs[0].cursor_at(places), self._end), origin)
+        cursor = _NumbersCursor(self._node, self._begun, places, self.inputs[0].cursor_at(places), self._end)
+        return Block(payload, cursor, origin)
 
 
 @frozen
@@ -234,23 +236,26 @@ class _NumbersCursor:
     """Between two rounds, in each of which every rank has one element.
 
     In an uneven last batch not all have: after its last element there each rank is at the end, where the batch would end if it were whole.
+    Batches are counted from where the run begins, which need be no multiple of them: the state may be of batches of another size.
     """
 
     node: DealtNumbers
+    begun: int
     places: int
     input: Cursor
     end: int | None = None  # where the places end, if that is known
     count: int = 0
 
     def advance(self, count: int) -> _NumbersCursor:
-        return _NumbersCursor(self.node, self.places, self.input, self.end, self.count + count)
+        return _NumbersCursor(self.node, self.begun, self.places, self.input, self.end, self.count + count)
 
     def state(self) -> State:
         node = self.node
         passed = self.count * node.world_size
         places = self.places + passed
-        if self.end is not None and places % node.batch and places + node.rank >= self.end:
-            places += -places % node.batch
+        left = -(places - self.begun) % node.batch  # of the batch that it is in
+        if self.end is not None and left and places + node.rank >= self.end:
+            places += left
             passed = self.end - self.places
         return {"places": places, "input": self.input.advance(passed).state()}
 

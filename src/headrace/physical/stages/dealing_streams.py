@@ -90,7 +90,7 @@ class DealtStreamsStage(Stage):
     def _left(self) -> int:
         """Returns how many rounds there may be."""
         node = self._node
-        most = sys.maxsize if node.steps is None else node.steps * node.each - self._rounds
+        most = sys.maxsize if node.steps is None else max(0, node.steps * node.each - self._rounds)
         if not node.fills or (node.steps is not None and not node.lends):
             return most
         own_end = self._own_rounds()
