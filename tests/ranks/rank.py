@@ -22,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 from tests.laws import elements
 from tests.laws.jobs import given_by_all, step_of, steps_alone
+from tests.laws.jumping import Jumps
 from tests.laws.small_limits import COMPUTED_ORDERS, FEW_IDLE_DRAWS, FEW_WOVEN, STACKED_BY_WORKERS
 from tests.ranks.drawn import MOST, Case, Turn, case_of
 from tests.ranks.killing import armed, described_within, passed
@@ -93,17 +94,10 @@ def play_rank(part: Part) -> None:
 
 
 def _let_time_jump(part: Part) -> None:
-    """Has work seem to take long now and then, as on a machine that does much else: what is measured decides how it goes on."""
-    rng, real, jumped = random.Random(f"{part.seed} {part.turn} {part.rank}"), time.perf_counter, 0.0
-    share = rng.choice([0.0, 0.02, 0.2, 0.5])
-
-    def now() -> float:
-        nonlocal jumped
-        if rng.random() < share:
-            jumped += rng.choice([1e-3, 5e-3, 5e-2])
-        return real() + jumped
-
-    time.perf_counter = now
+    """Has work seem to take long now and then: what is measured decides how it goes on."""
+    name = f"{part.seed} {part.turn} {part.rank}"
+    share = random.Random(name).choice([0.0, 0.02, 0.2, 0.5])
+    time.perf_counter = Jumps(name, share).after(time.perf_counter)
 
 
 def _read(iterator: hr.DatasetIterator, part: Part, turn: Turn) -> None:

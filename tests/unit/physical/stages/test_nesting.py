@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from tests.laws.jumping import Jumps, jumping
 
 import headrace as hr
 from headrace.blocks.block import Block, Failure
@@ -14,6 +15,7 @@ from headrace.physical.stage import Pace
 from headrace.physical.stages.nesting_openers import NestingPaces
 from headrace.plan.options import Options
 from headrace.semantics.run_context import Seeds
+from headrace.testing import check_every_restore_point
 
 
 def pulled(ds: hr.Dataset, limit: int) -> Iterator[Block | Failure]:
@@ -134,3 +136,10 @@ def test_slots_that_no_dataset_fills_any_more_cut_no_run(datasets: int, block_le
     assert len(blocks) < 3_000 * datasets / 20
     given = [row for block in blocks if isinstance(block, Block) for row in block.payload.rows()]
     assert given == list(ds.with_options(Options(executor="inline")))
+
+
+def test_a_state_between_datasets_that_took_long_has_none_open_that_is_still_to_be_opened() -> None:
+    dataset = hr.Dataset.range(12).flat_map(lambda x: hr.Dataset.range(x, x + 2))
+    dealt = dataset.distributed_batch(4, num_streams=2).with_options(hr.Options(rank=0, world_size=1, seed=7))
+    with jumping(Jumps(seed=0, share=1.0)):  # so that each dataset is a block of its own, of which several are joined
+        assert check_every_restore_point(dealt) == 7
