@@ -115,9 +115,11 @@ class SlotBuffer:
         return _as_payload(self._template, iter(picked))
 
     def _grow(self, size: int) -> None:
-        if self._arrays and size <= len(self._arrays[0]):
-            return
-        self._arrays = [_grown(array, max(size, self._reserved(array), 2 * len(array))) for array in self._arrays]
+        # Each by itself: one of small elements may have all its memory when one of large elements has hardly begun.
+        self._arrays = [
+            array if size <= len(array) else _grown(array, max(size, self._reserved(array), 2 * len(array)))
+            for array in self._arrays
+        ]
 
     def _reserved(self, array: np.ndarray) -> int:
         # What has no bytes has a shape all the same, which must be one that NumPy takes.
@@ -130,7 +132,7 @@ class SlotBuffer:
             self._template = payload
             self._arrays = [np.empty((0, *values.shape[1:]), values.dtype) for values in _values(payload, payload)]
             return
-        filled = self.get(np.arange(len(self._arrays[0])))
+        filled = self.get(np.arange(self._filled))
         self._template = Rows([])
         self._arrays = [object_array(filled.rows())]
 

@@ -119,3 +119,15 @@ def test_elements_without_bytes_are_held_however_many_are_expected() -> None:
     for slot in range(2):
         buffer.put(np.array([slot]), Columns(LEAF, [np.zeros((1, 0), np.int64)]))
     assert [row.shape for row in buffer.get(np.arange(2)).rows()] == [(0,), (0,)]
+
+
+def test_small_elements_beside_large_ones_take_no_more_memory_than_there_are_slots() -> None:
+    expected = 1 << 17
+    buffer = SlotBuffer(expected)
+    for slot in range(0, 64, 2):  # the large ones grow many times, while the small ones have had all their room at once
+        rows = np.full((2, 1_000), slot, np.float32)
+        buffer.put(np.array([slot, slot + 1]), Columns(flatten((0, 0))[1], [rows, np.array([slot, slot + 1])]))
+    assert max(len(array) for array in buffer._arrays) <= expected
+    assert [label for _, label in buffer.get(np.arange(64)).rows()] == list(range(64))
+    buffer.put(np.array([64]), Rows(["of another form"]))
+    assert buffer.get(np.array([63, 64])).rows()[1] == "of another form"
