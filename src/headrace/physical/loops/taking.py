@@ -135,14 +135,15 @@ class Taking:
     def take(
         self, elements: Iterator[Any], made: list[Any], limit: int, now_s: Callable[[], float], until_s: float
     ) -> Taken:
-        """Puts elements into an empty list, up to that many, or until the time has come.
+        """Puts elements into an empty list, one at least, up to that many, or until the time has come.
 
         Raises:
             Exception: whatever the iterator raises.
         """
         begun_s = now = now_s()
         kinds: set[frozenset[type] | None] = set()
-        while len(made) < limit and now <= until_s:
+        # One at least, however late it is: nothing would be the end.
+        while len(made) < limit and (not made or now <= until_s):
             loop = _loop_of(self._known)
             kinds.add(loop.kinds)
             left = min(limit - len(made), self._to_look_at or limit)

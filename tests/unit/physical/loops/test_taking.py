@@ -57,6 +57,19 @@ def test_no_more_is_read_than_is_asked_for(policy: LoopPolicy) -> None:
 
 
 @each_policy
+def test_an_element_is_taken_however_late_it_is_as_nothing_would_be_the_end(policy: LoopPolicy) -> None:
+    taking, elements = Taking(policy), itertools.count()
+    seen: list[int] = []
+    while len(seen) < 30:
+        made: list[Any] = []
+        end = taking.take(elements, made, 8, no_time, -1.0)
+        assert made
+        assert not end.has_ended
+        seen += made
+    assert seen == list(range(len(seen)))
+
+
+@each_policy
 @pytest.mark.parametrize("limit", [7, 8, 30])
 def test_who_has_ended_is_not_asked_again(policy: LoopPolicy, limit: int) -> None:
     elements = Reviving()
