@@ -9,6 +9,8 @@ import struct
 from collections.abc import Sequence
 from typing import Final
 
+from headrace.errors import ResourceExhaustedError
+
 __all__ = ["Connection"]
 
 _HEAD: Final = struct.Struct("!QI")
@@ -54,7 +56,11 @@ class Connection:
             self._socket.sendall(message)
 
     def receive(self) -> tuple[bytearray, list[int]] | None:
-        """Returns the next message and the descriptors that came with it; None when the other end is gone."""
+        """Returns the next message and the descriptors that came with it; None when the other end is gone.
+
+        Raises:
+            ResourceExhaustedError: this process may have no more descriptors.
+        """
         descriptors: list[int] = []
         head = b""
         try:
@@ -64,7 +70,14 @@ class Connection:
                 if not part:
                     return self._nothing(descriptors)
                 head += part
-            size, _ = _HEAD.unpack(head)
+            size, wanted = _HEAD.unpack(head)
+            if len(descriptors) != wanted:  # the kernel drops what there is no room for, and says nothing
+                self._nothing(descriptors)
+                self.shut()  # what they lead to would be mistaken for something else
+                raise ResourceExhaustedError(
+                    "this process has no descriptors left for the memory that it shares with another one: raise its limit "
+                    "(ulimit -n), or keep fewer large batches"
+                )
             message = bytearray(size)
             view, filled = memoryview(message), 0
             while filled < size:

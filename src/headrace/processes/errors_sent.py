@@ -55,18 +55,29 @@ def received_error(sent: _Sent, process: str) -> BaseException:
 
 
 def _pickled(error: BaseException) -> bytes | None:
-    try:
+    """Returns an exception pickled; where its constructor wants more than it keeps, its class, arguments and attributes."""
+    with contextlib.suppress(Exception):  # an exception's own methods may raise anything
         body = to_bytes(error)
-        again = pickle.loads(body)  # some exceptions can be pickled, and not made again
-    except Exception:  # noqa: BLE001 - an exception's own methods may raise anything
-        return None
-    return body if type(again) is type(error) else None
+        if type(pickle.loads(body)) is type(error):  # some can be pickled, and not made again
+            return body
+    with contextlib.suppress(Exception):
+        return to_bytes((type(error), error.args, vars(error)))
+    return None
+
+
+def _without_constructor(kind: type[BaseException], args: tuple[Any, ...], held: dict[str, Any]) -> BaseException:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    vars(error).update(held)
+    return error
 
 
 def _made(pickled: bytes | None, told: dict[str, Any]) -> BaseException:
     if pickled is not None:
         with contextlib.suppress(Exception):  # the module of its class may be missing here
             error = pickle.loads(pickled)
+            if isinstance(error, tuple):
+                error = _without_constructor(*error)
             if isinstance(error, BaseException):
                 return error
     if told["reason"] is not None:

@@ -20,12 +20,14 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from headrace.coordination.latch import Latch
 from headrace.errors import FailedPreconditionError, HeadraceError, InternalError
 from headrace.processes.connection import Connection
-from headrace.processes.errors_sent import received_error
+from headrace.processes.errors_sent import received_error, sent_error
+from headrace.processes.outbox import LOGGED, Outbox
+from headrace.processes.snapshot import all_of
 
 __all__ = ["FORKED", "Gone", "Host"]
 
@@ -33,11 +35,31 @@ FORKED: Final = "this process is a copy, made by fork, of the one whose pipeline
 
 # How long a process may take to end by itself before it is killed.
 _PATIENCE_S: Final = 5.0
+_PROGRAM: Final = "import sys; sys.path[:] = sys.argv[2:]; from headrace.worker.__main__ import main; main()"
 _WARNING: Final = 30  # logging's own, which need not be imported to begin
 
 
 class Gone(HeadraceError, RuntimeError):  # noqa: N818 - it is news, which its hearers act on
     """The process has ended before it answered."""
+
+
+class Setting(NamedTuple):
+    """What a program may have changed since a process was started.
+
+    Attributes:
+        path: where modules are looked for.
+        folder: the current one.
+        variables: of the environment.
+    """
+
+    path: tuple[str, ...]
+    folder: str
+    variables: frozenset[tuple[str, str]]
+
+    @classmethod
+    def now(cls) -> Setting:
+        """Returns that of this process."""
+        return cls(tuple(sys.path), os.getcwd(), frozenset(os.environ.items()))  # noqa: PTH109 - a text is sent
 
 
 class _Answer:
@@ -74,6 +96,7 @@ class _Line:
         self.process: Final = process
         self.owner: Final = os.getpid()
         self.answers: Final[dict[int, _Answer]] = {}
+        self.outbox: Final = Outbox(connection)
         self.ended: Final = Latch("the end of the process beside this one")
         self.watched: Final[weakref.WeakSet[Connection]] = weakref.WeakSet()
         self.listener: Final = threading.Thread(target=self._listen, name="headrace-beside", daemon=True)
@@ -90,11 +113,14 @@ class _Line:
             self._see_it_end()
 
     def _hear(self, message: bytearray) -> None:
-        number, succeeded, value = pickle.loads(message)
-        if number is None:
-            _log(value)
-            return
+        number = int.from_bytes(message[:8], "big")
         answer = self.answers.pop(number, None)
+        try:
+            succeeded, value = pickle.loads(memoryview(message)[8:])
+            if number == LOGGED:
+                _log(value)
+        except Exception as error:  # noqa: BLE001 - classes of the user's, and handlers of its log, may raise anything
+            succeeded, value = False, sent_error(error)
         if answer is not None and succeeded:
             answer.set(value)
         elif answer is not None:
@@ -108,7 +134,8 @@ class _Line:
             self.process.kill()
             self.process.wait()
         self.ended.set()
-        for connection in list(self.watched):
+        self.connection.shut()  # what it started may have the other end, and nobody reads that
+        for connection in all_of(self.watched):
             connection.shut()
         self.drop_questions()
 
@@ -138,7 +165,6 @@ class Host:
     """
 
     def __init__(self, variables: Mapping[str, str] | None = None) -> None:
-        self._asking = threading.Lock()
         self._numbers = itertools.count()
         mine, its = socket.socketpair()
         with its:
@@ -146,7 +172,8 @@ class Host:
         self._line = _Line(Connection(mine), process)
         self._finalizer = weakref.finalize(self, _let_go, self._line)
         self._line.listener.start()
-        self.tell("begin", sys.path, os.getcwd(), _level())  # noqa: PTH109 - a text is sent
+        self.setting: Final = Setting.now()
+        self.tell("begin", self.setting.path, self.setting.folder, sys.argv, _level())
 
     @property
     def pid(self) -> int:
@@ -182,17 +209,12 @@ class Host:
         """
         line = self._line
         if line.owner != os.getpid():
-            message = (
-                "this process is a copy, made by fork, of the one whose pipeline this is: make an iterator of its own"
-            )
-            raise FailedPreconditionError(message)
+            raise FailedPreconditionError(FORKED)
         answer = _Answer()
         body = pickle.dumps((word, values), pickle.HIGHEST_PROTOCOL)
-        with self._asking:
-            number = next(self._numbers)
-            line.answers[number] = answer
-            with contextlib.suppress(OSError):  # it is gone, which the listener hears
-                line.connection.send(number.to_bytes(8, "big") + body, tuple(descriptors))
+        number = next(self._numbers)
+        line.answers[number] = answer
+        line.outbox.put(number, body, descriptors)
         if line.ended.is_set:  # perhaps before the question stood among the others
             line.drop_questions()
         return answer
@@ -249,12 +271,12 @@ def _started(descriptor: int, variables: Mapping[str, str]) -> subprocess.Popen[
     if not sys.executable:
         raise InternalError("Python does not know its own program (sys.executable), so no process can be started")
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001 - as multiprocessing does
-    path = os.pathsep.join(entry for entry in sys.path if entry)
+    # Its path is given in words: PYTHONPATH would also reach what a function starts, and is not read with python -I or -E.
     return subprocess.Popen(
-        [sys.executable, *flags, "-P", "-m", "headrace.worker", str(descriptor)],
+        [sys.executable, *flags, "-P", "-c", _PROGRAM, str(descriptor), *sys.path],
         stdin=subprocess.DEVNULL,
         pass_fds=(descriptor,),
-        env={**os.environ, **variables, "PYTHONPATH": path},
+        env={**os.environ, **variables},
     )
 
 

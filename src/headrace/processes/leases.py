@@ -45,10 +45,10 @@ class Leases:
         part = self._segments[place.segment].bytes[place.start : place.start + nbytes]
         return np.asarray(_Lease(part, place, self._back))
 
-    def gone(self) -> list[Place]:
-        """Returns the places that nobody has held since it was asked last."""
+    def gone(self, most: int | None = None) -> list[Place]:
+        """Returns the places that nobody has held since it was asked last, or that many of them."""
         back = self._back
         gone: list[Place] = []
-        while back:
+        while back and len(gone) != most:
             gone.append(back.popleft())
         return gone

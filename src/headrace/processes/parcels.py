@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import types
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -40,6 +41,8 @@ class _Pickler(pickle.Pickler):
 
     def reducer_override(self, obj: Any) -> Any:
         if type(obj) is not np.ndarray:
+            if isinstance(obj, type | types.FunctionType) and obj.__module__ == "__main__":
+                raise pickle.PicklingError("another process has another __main__: it goes by value")
             return NotImplemented
         flags = obj.flags
         if obj.dtype.hasobject:

@@ -10,11 +10,11 @@ import threading
 from collections.abc import Mapping
 from typing import Final
 
-from headrace.processes.host import Host
+from headrace.processes.host import Host, Setting
 
 __all__ = ["give_host", "taken_host"]
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # a garbage collection may let a process go in the very thread that takes one
 _spare: Final[list[Host]] = []
 
 
@@ -24,10 +24,11 @@ def taken_host(variables: Mapping[str, str]) -> Host:
     Args:
         variables: what its environment has beside that of this process; the same for all.
     """
+    now = Setting.now()
     with _lock:
         while _spare:
             host = _spare.pop()
-            if host.is_alive:
+            if host.is_alive and host.setting == now:
                 return host
     return Host(variables)
 
@@ -41,7 +42,7 @@ def give_host(host: Host) -> None:
 def _forget() -> None:
     """Forgets them all: they are those of the process that this one is a copy of."""
     global _lock  # noqa: PLW0603 - the other's thread may have held it
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     _spare.clear()
 
 

@@ -1,9 +1,9 @@
-"""``python -m headrace.worker DESCRIPTOR``: serves the process that started it until that one is gone."""
+"""``python -m headrace.worker DESCRIPTOR PATH...``: serves the process that started it until that one is gone."""
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
+import io
 import os
 import pickle
 import signal
@@ -14,6 +14,8 @@ from typing import Any, Final
 
 from headrace.processes.connection import Connection
 from headrace.processes.errors_sent import sent_error
+from headrace.processes.outbox import Outbox
+from headrace.processes.parcels import to_bytes
 
 __all__: list[str] = []
 
@@ -23,18 +25,23 @@ _PATIENCE_S: Final = 1.5
 
 def main() -> None:
     """Answers questions until there are none any more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the trainer, which ends this process
+    # Ctrl-C is for the trainer, which ends this process. Ignored, it would be ignored by what a function starts, too.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True)  # this process may be killed
     faulthandler.register(signal.SIGUSR1, all_threads=True)  # a person, or the trainer, may ask what it does
     connection = Connection(socket.socket(fileno=int(sys.argv[1])))
     os.set_inheritable(connection.fileno(), False)
     desk: Any = None
-    sending = threading.Lock()
+    outbox = Outbox(connection)
 
-    def answer(number: int | None, value: Any, error: BaseException | None = None) -> None:
-        told = (number, True, value) if error is None else (number, False, sent_error(error))
-        body = pickle.dumps(told, pickle.HIGHEST_PROTOCOL)
-        with sending, contextlib.suppress(OSError):  # the trainer is gone, which is heard below
-            connection.send(body)
+    def answer(number: int, value: Any, error: BaseException | None = None) -> None:
+        try:
+            body = to_bytes((True, value) if error is None else (False, sent_error(error)))
+        except Exception as refused:  # noqa: BLE001 - a state may have anything in it, whose class may raise anything
+            body = to_bytes((False, sent_error(refused)))
+        outbox.put(number, body)
 
     while True:
         if desk is not None:
@@ -46,7 +53,7 @@ def main() -> None:
         number = int.from_bytes(message[:8], "big")
         word, values = pickle.loads(memoryview(message)[8:])
         if word == "begin":
-            path, folder, level = values
+            path, folder, sys.argv, level = values
             sys.path[:] = path
             os.chdir(folder)
             from headrace.worker.desk import Desk  # when the path is as the trainer's

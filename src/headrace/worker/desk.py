@@ -7,6 +7,7 @@ import os
 import pickle
 import select
 import socket
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -17,6 +18,7 @@ from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, nodes_of
 from headrace.processes.connection import Connection
 from headrace.processes.orders import RunOrder
+from headrace.processes.outbox import LOGGED
 from headrace.processes.segment import Segment
 from headrace.processes.shipping import unshipped
 from headrace.worker.served_run import ServedRun
@@ -160,6 +162,7 @@ class Desk:
     def _leave(self) -> None:
         with self._counting:
             if not self._works:
+                sys.stdout.flush()
                 os._exit(0)
 
     def close(self) -> None:
@@ -189,4 +192,4 @@ class _Telling(logging.Handler):
         told["msg"] = record.getMessage()
         if record.exc_info and record.exc_info[0] is not None:
             told["exc_text"] = logging.Formatter().formatException(record.exc_info)
-        self._tell(None, told)
+        self._tell(LOGGED, told)

@@ -22,7 +22,7 @@ from headrace.processes.connection import Connection
 from headrace.processes.elements_sent import sent_elements
 from headrace.processes.errors_sent import sent_error
 from headrace.processes.orders import AHEAD, Given, Kind, Known, RunOrder, Taken
-from headrace.processes.parcels import Parcel, packed
+from headrace.processes.parcels import Parcel, packed, to_bytes
 from headrace.semantics.cache_fillings import Fillings
 from headrace.semantics.cache_keys import with_keys_of_run
 
@@ -171,7 +171,7 @@ class ServedRun:
         descriptors = self._arena.fresh()
         self._on_the_way += 1
         try:
-            self.connection.send(pickle.dumps(given, pickle.HIGHEST_PROTOCOL), descriptors)
+            self.connection.send(to_bytes(given), descriptors)
         except OSError as error:
             raise _NoReaderError from error
         finally:

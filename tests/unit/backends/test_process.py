@@ -188,3 +188,34 @@ def test_it_goes_on_from_a_state_of_threads() -> None:
     again = iter(processes)
     again.load_state_dict(iterator.state_dict())
     assert first + list(again) == list(threads)
+
+
+def test_an_on_error_function_is_told_where_the_element_came_from() -> None:
+    dataset = in_processes(hr.Dataset.range(4), fails, on_error=lambda error: error.origin)
+    assert list(dataset) == [0, 1, "element 2", 3]
+
+
+def test_a_function_that_ends_its_program_ends_the_run_with_that() -> None:
+    def leaves(x: int) -> int:
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit, match="3"):
+        list(in_processes(hr.Dataset.range(3), leaves))
+
+
+class CodedError(Exception):
+    """An exception that cannot be made again of what it says."""
+
+    def __init__(self, code: int, *, more: str) -> None:
+        super().__init__(code)
+        self.more = more
+
+
+def test_an_exception_whose_constructor_wants_more_is_still_of_its_class() -> None:
+    def raises(x: int) -> int:
+        raise CodedError(5, more="yes")
+
+    with pytest.raises(hr.errors.DataError) as caught:
+        list(in_processes(hr.Dataset.range(1), raises))
+    assert isinstance(caught.value.__cause__, CodedError)
+    assert (caught.value.__cause__.args, caught.value.__cause__.more) == ((5,), "yes")

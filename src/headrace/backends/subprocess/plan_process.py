@@ -73,7 +73,7 @@ class PlanProcess:
                 connection.close()
                 if not isinstance(error, Gone):
                     raise
-                deaths += not host.ended_by_itself
+                deaths += 1  # also one that ended just when it was asked, as no process does that twice
                 if deaths == _MOST_DEATHS:
                     raise WorkerError(
                         f"the process that should run the pipeline {host.how_it_ended()} before it began, {deaths} times"

@@ -31,6 +31,7 @@ from headrace.processes.errors_sent import received_error
 from headrace.processes.host import FORKED, Gone
 from headrace.processes.orders import Given, Kind, Known, RunOrder, Taken
 from headrace.processes.parcels import unpacked
+from headrace.processes.snapshot import all_of
 from headrace.semantics.run_context import OwnEnd, Seeds
 
 __all__ = ["RemoteRun"]
@@ -40,6 +41,8 @@ _MOST_RESTARTS: Final = 10
 # How long a process may take to end a run before it is killed with it, and to tell what holds it up.
 _CLOSING_S: Final = 2.0
 _TELLING_S: Final = 1.0
+# How many places and numbers are given back in one message.
+_AT_ONCE: Final = 500
 _NOTHING_KNOWN: Final = Known(None, None, 0)
 _NO_ORIGIN: Final = WordedOrigin(())
 
@@ -103,7 +106,7 @@ class RemoteRun:
         self._places = 0  # elements and failures that have come
         self._died_at: int | None = None
         self.is_closed = False
-        self._turning = threading.Lock()
+        self._turning = threading.RLock()  # a garbage collection may close it in the very thread that does
         self._last_stages: tuple[StageStats, ...] = ()
         patience_s = STALL_WARNING_S if options.stall_warning_s is None else options.stall_warning_s
         self._vigil = _RemoteVigil(self, patience_s or None)
@@ -171,9 +174,10 @@ class RemoteRun:
     @staticmethod
     def _tell_taken(session: Session, items: int) -> None:
         """Tells the process what it may make, and what memory it has back."""
-        places = session.leases.gone()
-        numbers = []
-        while session.gone:
+        # Not more than a socket holds: the process may be sending at this moment, and hears it only afterwards.
+        places = session.leases.gone(_AT_ONCE)
+        numbers: list[int] = []
+        while session.gone and len(numbers) < _AT_ONCE:
             numbers.append(session.gone.popleft())
         if items or places or numbers:
             try:
@@ -323,7 +327,7 @@ class RemoteRun:
         host = session.host
         try:
             self._last_stages = host.ask("stages", session.number, patience_s=_CLOSING_S)
-            for cursor in list(self.cursors):
+            for cursor in all_of(self.cursors):
                 if cursor.is_of(session):
                     cursor.settle()
             self._fillings.saved = self.caches()

@@ -1,0 +1,53 @@
+"""Messages of several threads over one connection, one after the other."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import deque
+from collections.abc import Iterable
+from typing import Final
+
+from headrace.processes.connection import Connection
+
+__all__ = ["LOGGED", "Outbox"]
+
+# In place of the number of a question: something for the log.
+LOGGED: Final = 2**64 - 1
+
+
+class Outbox:
+    """Sends numbered messages in their order, each as a whole.
+
+    A garbage collection, or a signal, may have a thread send something in the middle of sending: then nobody may wait for the
+    lock. Who finds it taken leaves the message to who has it, and that one looks again after it let go.
+
+    Args:
+        connection: where they go.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._waiting: deque[tuple[bytes, tuple[int, ...]]] = deque()
+        self._sending = threading.Lock()
+
+    def put(self, number: int, body: bytes, descriptors: Iterable[int] = ()) -> None:
+        """Sends a message, or has the thread send it that sends at this moment. What cannot be sent is dropped, as nobody reads it."""
+        # Its sender may close them before another thread sends them.
+        self._waiting.append((number.to_bytes(8, "big") + body, tuple(map(os.dup, descriptors))))
+        while self._waiting and self._sending.acquire(blocking=False):
+            try:
+                self._send_all()
+            finally:
+                self._sending.release()
+
+    def _send_all(self) -> None:
+        while self._waiting:
+            message, descriptors = self._waiting.popleft()
+            try:
+                with contextlib.suppress(OSError):
+                    self._connection.send(message, descriptors)
+            finally:
+                for descriptor in descriptors:
+                    os.close(descriptor)

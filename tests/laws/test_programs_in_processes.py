@@ -1,0 +1,153 @@
+"""Programs of all kinds run the same in processes: what is theirs is known there, and what is the system's is left alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LIMIT_S = 60.0
+
+PROGRAM = """
+import dataclasses, enum, os, sys
+import numpy as np
+import headrace as hr
+
+EXECUTOR = hr.Options(executor=sys.argv[1])
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    a: object
+
+class Color(enum.Enum):
+    RED = 0
+    BLUE = 1
+
+def points():
+    for x in range(4):
+        yield Point(x, np.full(2000, x))
+
+def main(x):  # as a function of the process's own program is called
+    return x
+"""
+
+
+def printed(body: str, executor: str, *flags: str, folder: Path | None = None) -> str:
+    """Runs a program in an interpreter of its own, and returns what it printed."""
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    ran = subprocess.run(
+        [sys.executable, *flags, "-c", PROGRAM + textwrap.dedent(body), executor],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=LIMIT_S,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return ran.stdout
+
+
+BODIES = {
+    "elements of classes of the program": """
+        def moved(point):
+            assert isinstance(point, Point)
+            return Point(point.x + 1, point.a + 1), Color(point.x % 2)
+        for point, color in hr.Dataset.from_generator(points).map(moved, num_parallel_calls=2).with_options(EXECUTOR):
+            print(type(point) is Point, point.x, point.a[0], color is Color.BLUE)
+        """,
+    "functions named as ours": """
+        print([int(x) for x in hr.Dataset.range(3).map(main, num_parallel_calls=2).with_options(EXECUTOR)])
+        """,
+    "environment and arguments": """
+        def seen(x):
+            return os.environ.get("PYTHONPATH"), tuple(sys.argv[1:]), os.getcwd()
+        ours = os.environ.get("PYTHONPATH"), tuple(sys.argv[1:]), os.getcwd()
+        print(list(hr.Dataset.range(1).map(seen, num_parallel_calls=1).with_options(EXECUTOR)) == [ours])
+        """,
+    "a module from a path that was added later": """
+        import tempfile, pathlib
+        print([int(x) for x in hr.Dataset.range(2).map(main, num_parallel_calls=1).with_options(EXECUTOR)])
+        folder = tempfile.TemporaryDirectory()
+        pathlib.Path(folder.name, "added_later.py").write_text("def plus(x): return x + 100")
+        sys.path.append(folder.name)
+        import added_later
+        print([int(x) for x in hr.Dataset.range(2).map(added_later.plus, num_parallel_calls=1).with_options(EXECUTOR)])
+        """,
+    "what a function prints without a newline at its end": """
+        import select, subprocess
+        def prints(x):
+            print("seen", x, flush=False)
+            return os.getpid()
+        (pid,) = hr.Dataset.range(1).map(prints, num_parallel_calls=1).with_options(EXECUTOR)
+        """,
+    "a program that is started by a function takes Ctrl-C": """
+        import signal, subprocess
+        def started(x):
+            code = "import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+            return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+        print(list(hr.Dataset.range(1).map(started, num_parallel_calls=1).with_options(EXECUTOR)))
+        """,
+}
+
+
+@pytest.mark.parametrize("executor", ["subprocess", "process"])
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
+def test_a_program_prints_what_it_prints_with_threads(body: str, executor: str) -> None:
+    body = textwrap.dedent(body)
+    assert printed(body, executor) == printed(body, "thread")
+
+
+def test_an_isolated_interpreter_has_processes_that_find_what_it_finds() -> None:
+    code = f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r})" + textwrap.dedent("""
+        import headrace as hr
+        for executor in ("subprocess", "process"):
+            dataset = hr.Dataset.range(3).map(lambda x: x + 1, num_parallel_calls=1)
+            print([int(x) for x in dataset.with_options(hr.Options(executor=executor))])
+        """)
+    ran = subprocess.run(
+        [sys.executable, "-I", "-c", code], capture_output=True, check=False, text=True, timeout=LIMIT_S
+    )
+    assert (ran.stdout, ran.stderr) == ("[1, 2, 3]\n[1, 2, 3]\n", "")
+
+
+def test_a_module_of_the_standard_library_is_not_that_of_the_current_folder(tmp_path: Path) -> None:
+    (tmp_path / "random.py").write_text("raise RuntimeError('not this one')")
+    (tmp_path / "program.py").write_text(
+        "import random, headrace as hr\n"
+        "print([int(x) for x in hr.Dataset.range(2).map(lambda x: x).with_options(hr.Options(executor='subprocess'))])"
+    )
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "program.py").rename(elsewhere / "program.py")
+    ran = subprocess.run(
+        [sys.executable, str(elsewhere / "program.py")],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=LIMIT_S,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    assert (ran.stdout, ran.stderr) == ("[0, 1]\n", "")
+
+
+def test_a_module_that_ends_the_process_when_it_is_imported_is_an_error_and_no_endless_start(tmp_path: Path) -> None:
+    (tmp_path / "leaving.py").write_text(
+        "import os, sys\nif 'headrace.worker.__main__' in sys.modules: os._exit(0)\ndef f(x): return x\n"
+    )
+    body = f"""
+        sys.path.append({str(tmp_path)!r})
+        import leaving
+        try:
+            list(hr.Dataset.range(2).map(leaving.f, num_parallel_calls=1).with_options(EXECUTOR))
+        except hr.errors.WorkerError as error:
+            print("before it began, 3 times" in str(error))
+        """
+    assert printed(body, "subprocess") == "True\n"
