@@ -92,3 +92,18 @@ def test_a_stream_that_ends_before_a_larger_global_batch_is_the_end_and_no_error
     state = stopped(dealt_by("drop", 2, kept(), 2), 1)
     later = dealt_by("drop", 6, kept(), 2).with_options(hr.Options(executor=executor))
     assert going_on(later, state, "batch_size") == []
+
+
+@pytest.mark.parametrize("source", [data.range, shuffled])
+@pytest.mark.parametrize("size", [12, 6])
+def test_a_job_that_is_behind_its_uneven_end_has_ended_on_every_rank(
+    source: Callable[[int], hr.Dataset], size: int
+) -> None:
+    inputs = []
+    for rank in range(3):
+        options = hr.Options(rank=rank, world_size=3)
+        state = stopped(dealt_by("uneven", 12, source(34), 3).with_options(options), 3)
+        assert state["streams"]["all"]["places"] == 36
+        inputs.append(state["streams"]["all"]["input"])
+        assert going_on(dealt_by("uneven", size, source(34), 3).with_options(options), state, "batch_size") == []
+    assert inputs[1:] == inputs[:-1]  # behind the last element that there is, and no further

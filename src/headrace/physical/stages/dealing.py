@@ -251,13 +251,13 @@ class _NumbersCursor:
 
     def state(self) -> State:
         node = self.node
-        passed = self.count * node.world_size
-        places = self.places + passed
-        left = -(places - self.begun) % node.batch  # of the batch that it is in
-        if self.end is not None and left and places + node.rank >= self.end:
-            places += left
-            passed = self.end - self.places
-        return {"places": places, "input": self.input.advance(passed).state()}
+        read = places = self.places + self.count * node.world_size
+        if self.end is not None:
+            left = -(places - self.begun) % node.batch  # of the batch that it is in
+            if left and places + node.rank >= self.end:
+                places += left
+            read = min(places, self.end)  # others have no element in the last round, and there is none to go on at
+        return {"places": places, "input": self.input.advance(read - self.places).state()}
 
 
 @lower.register
