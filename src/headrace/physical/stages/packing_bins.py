@@ -134,7 +134,7 @@ class _Bins:
 
     @property
     def oldest(self) -> int | None:
-        return next((row.spans[0][0] for row in self._open.values()), None)
+        return next((row.bounds[0] for row in self._open.values()), None)
 
     def forget(self) -> None:
         self.log = list(self._open.values())

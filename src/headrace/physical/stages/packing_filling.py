@@ -22,13 +22,16 @@ Span = tuple[RunOrder, int, int]
 class PackedRow:
     """A row of whole sequences.
 
+    It is made of few objects: with many streams tens of thousands of rows are held, and each object is one for the collector of
+    garbage to visit.
+
     Attributes:
         kind: what its sequences have in common.
         limits: how long each of its components is.
         widths: how many bytes a token of each component has.
         columns: for each component those of its sequences; none any more, once they were taken.
-        spans: the indices of its sequences among all that were read: from one to before another. They only become more until
-            it goes out.
+        bounds: the indices of its sequences among all that were read: from one to before another, and so on. They only become
+            more until it goes out.
         room: for each component for how many more tokens there is room, where its sequences are not even; else None.
         total: the same, in all components; where they are even, in each.
         opened_at: how many rows were opened before it.
@@ -36,15 +39,15 @@ class PackedRow:
         read: how many sequences had been taken when it went out.
     """
 
-    __slots__ = ("closed_at", "columns", "kind", "limits", "opened_at", "read", "room", "spans", "total", "widths")
+    __slots__ = ("bounds", "closed_at", "columns", "kind", "limits", "opened_at", "read", "room", "total", "widths")
 
     def __init__(self, like: SequenceRun, opened_at: int, *, is_even: bool) -> None:
         limits = like.limits
         self.kind = like.kind
         self.limits = limits
         self.widths = like.widths
-        self.columns: list[list[np.ndarray]] = [[] for _ in limits]
-        self.spans: list[tuple[int, int]] = []
+        self.columns: Sequence[list[np.ndarray]] = [[] for _ in limits]
+        self.bounds: list[int] = []
         self.room: list[int] | None = None if is_even else list(limits)
         self.total = limits[0] if is_even else sum(limits)
         self.opened_at = opened_at
@@ -54,7 +57,7 @@ class PackedRow:
     def add(self, run: SequenceRun, start: int, stop: int, room: int) -> None:
         """Adds even sequences of a run, each with tokens, after which there is so much room."""
         first = run.first
-        self.spans.append((first + start, first + stop))
+        self.bounds += first + start, first + stop
         self.total = room
         for mine, column in zip(self.columns, run.columns):  # noqa: B905 - of one kind; to look is dear here
             if stop - start == 1:
@@ -70,8 +73,8 @@ class PackedRow:
 
     def taken(self) -> WholeTokens:
         """Returns its sequences, and forgets them: positions that are kept refer to its indices alone."""
-        columns, self.columns = self.columns, []
-        return WholeTokens(columns, [self.total] * len(columns) if self.room is None else self.room)
+        columns, self.columns = self.columns, ()
+        return WholeTokens(columns, self.total if self.room is None else self.room)
 
     @property
     def nbytes(self) -> int:
@@ -83,7 +86,8 @@ class PackedRow:
     @property
     def indices(self) -> list[int]:
         """The indices of its sequences among all that were read."""
-        return [index for start, stop in self.spans for index in range(start, stop)]
+        bounds = self.bounds
+        return [index for start, stop in zip(bounds[::2], bounds[1::2], strict=True) for index in range(start, stop)]
 
     def become_uneven(self) -> None:
         """Counts the room of each component by itself from now on."""

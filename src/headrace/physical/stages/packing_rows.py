@@ -30,11 +30,15 @@ class WholeTokens:
 
     Attributes:
         columns: for each component those of its sequences.
-        missing: for each component for how many more tokens there is room.
+        missing: for how many more tokens there is room, in each component or for each of them.
     """
 
     columns: Sequence[Sequence[np.ndarray]]
-    missing: Sequence[int]
+    missing: int | Sequence[int]
+
+    def missing_of(self, number: int) -> int:
+        """Returns for how many more tokens of a component there is room."""
+        return self.missing if isinstance(self.missing, int) else self.missing[number]
 
 
 @frozen
@@ -113,7 +117,7 @@ def _laid_whole(rows: Sequence[WholeTokens], paddings: Sequence[np.ndarray]) -> 
         padded: list[int] = []
         for row in rows:
             arrays += row.columns[number]
-            if missing := row.missing[number]:
+            if missing := row.missing_of(number):
                 padded.append(len(arrays))
                 arrays.append(padding[:missing])
             ends.append(len(arrays))

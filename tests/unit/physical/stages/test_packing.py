@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,7 +17,10 @@ from tests.laws.running import in_blocks_of
 import headrace as hr
 from headrace.blocks.columns import Columns
 from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.physical.stages.packing_filling import PackedRow
 from headrace.physical.stages.packing_rows import RowMaker, RowTokens
+from headrace.physical.stages.packing_runs import SequenceRun, run_of_one
+from headrace.plan.packing import Pack
 from headrace.testing import check_every_restore_point
 from headrace.testing.restoring import delivered, same
 
@@ -384,3 +388,27 @@ register(Single, lambda one: ((one.tokens,), None), lambda _, parts: Single(*par
 def test_rows_that_a_class_refuses_together_are_made_one_by_one(strategy: Any) -> None:
     rows = [one.tokens.tolist() for one, *_ in dataset_of([Single(np.arange(4))] * 30).pack(4, strategy)]
     assert rows == [[0, 1, 2, 3]] * 30
+
+
+def tracked(row: PackedRow) -> int:
+    """How many objects the collector of garbage visits for a row."""
+    found: dict[int, object] = {}
+    new: list[object] = [row]
+    while new:
+        found |= {id(one): one for one in new}
+        referents = gc.get_referents(*new)
+        new = [one for one in referents if id(one) not in found and isinstance(one, (list, tuple))]
+    return len(found)
+
+
+def test_a_row_is_as_many_objects_however_many_sequences_it_has() -> None:
+    node = hr.Dataset.source([np.arange(3)]).pack(9)._plan
+    assert isinstance(node, Pack)
+    runs = [run_of_one(node, np.arange(3), index) for index in range(3)]
+    assert isinstance(runs[0], SequenceRun)
+    row = PackedRow(runs[0], 0, is_even=True)
+    before = tracked(row)
+    for run in runs:
+        assert isinstance(run, SequenceRun)
+        row.add(run, 0, 1, row.total - 3)
+    assert (tracked(row), row.indices) == (before, [0, 1, 2])
