@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import json
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
+from tests.laws.jumping import Jumps, LateClock, jumping, jumps
 
 import headrace as hr
 from headrace.iterator import DatasetIterator
@@ -42,6 +44,7 @@ class Way:
     loops: LoopPolicy = USUAL.loops  # when a chain of functions goes link by link
     reading_place: type[ReadingPlace] = ReadingPlace
     concurrency: type[ConcurrencyTuner] = ConcurrencyTuner
+    jumps: Jumps | None = None  # of the clock
 
 
 class NeverAhead(OverlapTuner):
@@ -155,6 +158,7 @@ def ways() -> st.SearchStrategy[Way]:
         loops=loop_policies(),
         reading_place=st.sampled_from(PLACES),
         concurrency=st.sampled_from(CONCURRENCIES),
+        jumps=st.one_of(st.none(), jumps()),
     )
 
 
@@ -229,19 +233,28 @@ def in_blocks_of(
     )
 
 
-def running(dataset: hr.Dataset, way: Way) -> hr.DatasetIterator:
+@contextlib.contextmanager
+def running(dataset: hr.Dataset, way: Way) -> Iterator[DatasetIterator]:
     """An iterator over the dataset, that way."""
-    policy = RunPolicy(
+    plan = dataset.with_options(way.options).__headrace_plan__()
+    with jumping(way.jumps), DatasetIterator(plan, policy=policy_of(way)) as iterator:
+        yield iterator
+
+
+def policy_of(way: Way) -> RunPolicy:
+    """What a run does that goes that way."""
+    clock = LateClock()
+    return RunPolicy(
         rules=RULES if way.rules is None else way.rules,
         pace=paced(way.block_sizes),
         budget=Lenient,
-        loops=way.loops,
+        loops=dataclasses.replace(way.loops, clock=clock),
         ready_order=LastOnesFirst() if way.last_ones_first else FIRST_READY,
         overlap=lambda _: way.overlap(),
         reading_place=lambda _: way.reading_place(),
         concurrency=lambda most, _: way.concurrency(most),
+        clock=clock,
     )
-    return DatasetIterator(dataset.with_options(way.options).__headrace_plan__(), policy=policy)
 
 
 def elements_of(dataset: hr.Dataset, way: Way = REFERENCE, *, limit: int = LIMIT) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import itertools
@@ -9,7 +10,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.elements import Step, add_one, flat_map_to_one_cache, shuffled_few
+from tests.laws.jumping import jumping
 from tests.laws.plans import Recipe, recipes, unordered_recipes
 from tests.laws.running import (
     REFERENCE,
@@ -25,6 +27,7 @@ from tests.laws.running import (
     elements_of,
     history,
     in_blocks_of,
+    policy_of,
     resumed,
     running,
     through_json,
@@ -33,6 +36,10 @@ from tests.laws.running import (
 )
 
 import headrace as hr
+from headrace.blocks.block import Failure
+from headrace.engine import Run
+from headrace.plan.buffering import options_of
+from headrace.semantics.run_context import Seeds
 from headrace.testing import check_every_restore_point
 from headrace.testing.restoring import delivered
 
@@ -144,6 +151,43 @@ def test_in_any_order_nothing_is_lost_and_nothing_comes_twice(recipe: Recipe, wa
 def test_the_public_checker_agrees(recipe: Recipe) -> None:
     checked = check_every_restore_point(recipe.build(), max_elements=6, executors=(None, "inline"))
     assert 1 <= checked <= 7
+
+
+# ----------------------------------------------------------------------- positions that are kept
+
+
+@contextlib.contextmanager
+def opened(recipe: Recipe, way: Way, state: dict[str, Any] | None = None) -> Iterator[Run]:
+    """A run of the plan itself, that begins at a position of its stages."""
+    plan = recipe.build().with_options(way.options).__headrace_plan__()
+    with jumping(way.jumps):
+        run = Run(plan, options_of(plan), seeds=Seeds.of(plan, seed=7, entropy=1), epoch=0, policy=policy_of(way))
+        try:
+            run.open(state)
+            yield run
+        finally:
+            run.close()
+
+
+def positions(run: Run, limit: int) -> tuple[list[Any], list[tuple[int, dict[str, Any]]]]:
+    """What a run gives, and the positions before and after each block and failure, each with how many elements come before it."""
+    elements: list[Any] = []
+    found = []
+    while len(elements) < limit and (item := run.pull(limit - len(elements))) is not None:
+        found.append((len(elements), through_json(item.cursor.state())))
+        elements += [item.error] if isinstance(item, Failure) else item.payload.rows()
+        found.append((len(elements), through_json(item.after.state())))
+    return elements, found
+
+
+@pytest.mark.usefixtures("some_orders_are_computed")
+@given(recipes(), ways(), ways())
+def test_the_position_before_a_block_is_the_one_after_the_block_before(recipe: Recipe, first: Way, second: Way) -> None:
+    with opened(recipe, first) as run:
+        expected, found = positions(run, POINTS)
+    for count, state in found:
+        with opened(recipe, second, state) as run:
+            assert_same(expected[count:], positions(run, POINTS - count)[0])
 
 
 # --------------------------------------------------------------------------- what a state is
