@@ -38,10 +38,11 @@ class Arena:
     """The segments of one writer."""
 
     def __init__(self) -> None:
-        self._segments: list[Segment] = []
+        self._segments: list[Segment | None] = []  # None where one was let go
         # Of each segment the parts that are free, in order: where they begin and where they end.
         self._free: list[list[tuple[int, int]]] = []
         self._fresh: list[int] = []
+        self._dropped: list[int] = []
 
     def take(self, nbytes: int) -> Place:
         """Returns a place for so many bytes.
@@ -55,12 +56,20 @@ class Arena:
                 if stop - start >= wanted:
                     free[index : index + 1] = [(start + wanted, stop)] if stop - start > wanted else []
                     return Place(number, start, wanted)
+        self._drop_unused()
         size = max(_SMALLEST, -(-wanted // _PAGE) * _PAGE)
         segment, descriptor = Segment.made(size)
         self._fresh.append(descriptor)
         self._segments.append(segment)
         self._free.append([(wanted, size)] if size > wanted else [])
         return Place(len(self._segments) - 1, 0, wanted)
+
+    def _drop_unused(self) -> None:
+        """Lets segments go that hold nothing: none of them had room, and those of ever larger batches would add up."""
+        for number, segment in enumerate(self._segments):
+            if segment is not None and self._free[number] == [(0, segment.nbytes)]:
+                self._segments[number], self._free[number] = None, []
+                self._dropped.append(number)
 
     def give(self, place: Place) -> None:
         """Takes a place back."""
@@ -76,12 +85,24 @@ class Arena:
 
     def bytes_at(self, place: Place) -> np.ndarray:
         """Returns the bytes of a place (uint8), to be written."""
-        return self._segments[place.segment].bytes[place.start : place.start + place.nbytes]
+        segment = self._segments[place.segment]
+        assert segment is not None  # a place in it is taken
+        return segment.bytes[place.start : place.start + place.nbytes]
+
+    @property
+    def held_bytes(self) -> int:
+        """How much memory its segments take."""
+        return sum(segment.nbytes for segment in self._segments if segment is not None)
 
     def fresh(self) -> list[int]:
         """Returns the descriptors of the segments that were made since it was asked last; the caller sends and closes them."""
         fresh, self._fresh = self._fresh, []
         return fresh
+
+    def dropped(self) -> tuple[int, ...]:
+        """Returns the numbers of the segments that were let go since it was asked last; the caller tells the reader."""
+        dropped, self._dropped = self._dropped, []
+        return tuple(dropped)
 
     def close(self) -> None:
         """Closes the descriptors that nobody was sent."""

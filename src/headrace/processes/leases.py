@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -33,16 +34,23 @@ class Leases:
     """What one reader holds of one writer's segments."""
 
     def __init__(self) -> None:
-        self._segments: list[Segment] = []
+        self._segments: list[Segment | None] = []
         self._back: deque[Place] = deque()
 
     def add(self, descriptors: list[int]) -> None:
         """Maps the segments of which descriptors came, in their order."""
         self._segments += map(Segment.received, descriptors)
 
+    def drop(self, numbers: Iterable[int]) -> None:
+        """Lets segments go in which the writer has nothing any more."""
+        for number in numbers:
+            self._segments[number] = None
+
     def bytes_at(self, place: Place, nbytes: int) -> np.ndarray:
         """Returns the first bytes of a place (uint8); it goes back when the last array on it is gone."""
-        part = self._segments[place.segment].bytes[place.start : place.start + nbytes]
+        segment = self._segments[place.segment]
+        assert segment is not None  # the writer has a place in it
+        part = segment.bytes[place.start : place.start + nbytes]
         return np.asarray(_Lease(part, place, self._back))
 
     def gone(self, most: int | None = None) -> list[Place]:

@@ -30,10 +30,12 @@ class Parcel(NamedTuple):
     Attributes:
         body: pickled, or where it lies and how long it is.
         parts: where its arrays lie: the place, how many bytes, and whether nobody may write to them.
+        dropped: the numbers of segments that its writer has let go.
     """
 
     body: bytes | tuple[Place, int]
     parts: tuple[tuple[Place, int, bool], ...] = ()
+    dropped: tuple[int, ...] = ()
 
 
 class _Pickler(pickle.Pickler):
@@ -110,8 +112,8 @@ def packed(value: Any, arena: Arena) -> Parcel:
         body = _pickled_by_value(value, keep)
     parts = tuple((_placed(raw, arena), raw.nbytes, raw.readonly) for raw in found)
     if len(body) <= _LONG_BYTES:
-        return Parcel(body, parts)
-    return Parcel((_placed(memoryview(body), arena), len(body)), parts)
+        return Parcel(body, parts, arena.dropped())
+    return Parcel((_placed(memoryview(body), arena), len(body)), parts, arena.dropped())
 
 
 def _placed(raw: memoryview, arena: Arena) -> Place:
@@ -126,6 +128,7 @@ def unpacked(parcel: Parcel, leases: Leases) -> Any:
     Raises:
         Exception: whatever a class says that cannot be made again.
     """
+    leases.drop(parcel.dropped)
     body = parcel.body if isinstance(parcel.body, bytes) else leases.bytes_at(*parcel.body).data
     buffers = []
     for place, nbytes, is_locked in parcel.parts:

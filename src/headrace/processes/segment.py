@@ -100,7 +100,10 @@ def _anonymous() -> int:
 def _refused(nbytes: int, error: OSError) -> Exception:
     if error.errno not in _NO_ROOM:
         return error
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        instead = "raise its limit (ulimit -n), keep fewer large batches, or run in threads"
+    else:
+        instead = "give it less to hold (Options(ram_budget=)), or run in threads"
     return ResourceExhaustedError(
-        f"the system gives no {nbytes / 2**20:.0f} MiB of shared memory to a process beside the trainer: {error.strerror}; "
-        "give it less to hold (Options(ram_budget=)), or run in threads"
+        f"the system gives no {nbytes / 2**20:.0f} MiB of shared memory to a process beside the trainer: {error.strerror}; {instead}"
     )

@@ -56,6 +56,22 @@ def test_a_batch_that_is_kept_keeps_its_own_place_alone() -> None:
     arena.close()
 
 
+def test_ever_larger_batches_take_no_more_memory_than_those_that_are_held() -> None:
+    arena, leases = Arena(), Leases()
+    kept = arena.take(100)
+    leases.add([os.dup(descriptor) for descriptor in arena.fresh()])
+    for megabytes in range(20, 30):
+        place = arena.take(megabytes << 20)
+        leases.add([os.dup(descriptor) for descriptor in arena.fresh()])
+        leases.drop(arena.dropped())
+        arena.bytes_at(place)[-1] = megabytes
+        assert leases.bytes_at(place, place.nbytes)[-1] == megabytes
+        arena.give(place)
+        assert arena.held_bytes <= (16 << 20) + (megabytes << 20)
+    assert kept.segment == arena.take(100).segment
+    arena.close()
+
+
 def test_a_place_goes_back_when_the_last_array_on_it_is_gone() -> None:
     arena, leases = Arena(), Leases()
     place = arena.take(100)
