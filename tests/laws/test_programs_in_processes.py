@@ -151,3 +151,63 @@ def test_a_module_that_ends_the_process_when_it_is_imported_is_an_error_and_no_e
             print("before it began, 3 times" in str(error))
         """
     assert printed(body, "subprocess") == "True\n"
+
+
+@pytest.mark.parametrize("executor", ["subprocess", "process"])
+def test_a_module_that_only_this_program_has_is_an_error_that_says_what_to_do(executor: str) -> None:
+    body = """
+        import types
+        made = sys.modules["made_here"] = types.ModuleType("made_here")
+        exec("def double(x): return x * 2", vars(made))
+        try:
+            list(hr.Dataset.range(2).map(made.double, num_parallel_calls=1).with_options(EXECUTOR))
+        except hr.errors.InvalidArgumentError as error:
+            print("No module named 'made_here'. Have it in a file on sys.path" in str(error))
+        """
+    assert printed(body, executor) == "True\n"
+
+
+@pytest.mark.parametrize("way", ["fork", "spawn"])
+def test_a_child_of_multiprocessing_has_processes_of_its_own(way: str, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        textwrap.dedent("""
+        import multiprocessing, sys
+        import headrace as hr
+
+        class Seen:
+            def __init__(self, x):
+                self.x = x
+
+        def seen(x):
+            return Seen(int(x))
+
+        DATASETS = [
+            hr.Dataset.range(3).map(seen, num_parallel_calls=1).with_options(hr.Options(executor=executor))
+            for executor in ("subprocess", "process")
+        ]
+
+        def read(queue):
+            for dataset in DATASETS:
+                queue.put([one.x for one in dataset if type(one) is Seen])
+
+        if __name__ == "__main__":
+            for dataset in DATASETS:
+                next(iter(dataset))
+            context = multiprocessing.get_context(sys.argv[1])
+            queue = context.Queue()
+            child = context.Process(target=read, args=(queue,))
+            child.start()
+            print(queue.get(), queue.get())
+            child.join()
+        """)
+    )
+    ran = subprocess.run(
+        [sys.executable, str(program), way],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=LIMIT_S,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    assert (ran.stdout, ran.stderr) == ("[0, 1, 2] [0, 1, 2]\n", "")

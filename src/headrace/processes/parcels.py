@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from headrace.processes.arena import Arena, Place
+from headrace.processes.by_value import PROGRAMS, pickled_by_value
 from headrace.processes.leases import Leases
 
 __all__ = ["Parcel", "packed", "to_bytes", "unpacked"]
@@ -43,8 +44,8 @@ class _Pickler(pickle.Pickler):
 
     def reducer_override(self, obj: Any) -> Any:
         if type(obj) is not np.ndarray:
-            if isinstance(obj, type | types.FunctionType) and obj.__module__ == "__main__":
-                raise pickle.PicklingError("another process has another __main__: it goes by value")
+            if isinstance(obj, type | types.FunctionType) and obj.__module__ in PROGRAMS:
+                raise pickle.PicklingError("another process has another program: it goes by value")
             return NotImplemented
         flags = obj.flags
         if obj.dtype.hasobject:
@@ -70,7 +71,7 @@ def to_bytes(value: Any) -> bytes:
     try:
         return _pickled(value, None)
     except Exception:  # noqa: BLE001 - as below
-        return _pickled_by_value(value, None)
+        return pickled_by_value(value)
 
 
 _Keep = Callable[[pickle.PickleBuffer], bool] | None
@@ -80,13 +81,6 @@ def _pickled(value: Any, keep: _Keep) -> bytes:
     written = io.BytesIO()
     _Pickler(written, pickle.HIGHEST_PROTOCOL, buffer_callback=keep).dump(value)
     return written.getvalue()
-
-
-def _pickled_by_value(value: Any, keep: _Keep) -> bytes:
-    import cloudpickle
-
-    by_value: bytes = cloudpickle.dumps(value, pickle.HIGHEST_PROTOCOL, buffer_callback=keep)
-    return by_value
 
 
 def packed(value: Any, arena: Arena) -> Parcel:
@@ -109,7 +103,7 @@ def packed(value: Any, arena: Arena) -> Parcel:
         body = _pickled(value, keep)
     except Exception:  # noqa: BLE001 - cloudpickle, which is slower, can do more, or says why not
         found.clear()
-        body = _pickled_by_value(value, keep)
+        body = pickled_by_value(value, keep)
     parts = tuple((_placed(raw, arena), raw.nbytes, raw.readonly) for raw in found)
     if len(body) <= _LONG_BYTES:
         return Parcel(body, parts, arena.dropped())

@@ -13,9 +13,10 @@ import numpy as np
 from headrace.errors import InvalidArgumentError, said
 from headrace.frozen import frozen
 from headrace.plan.node import Node, nodes_of
+from headrace.processes.by_value import pickled_by_value
 from headrace.processes.segment import Segment
 
-__all__ = ["Shipment", "shipped", "to_ship", "unshipped"]
+__all__ = ["Shipment", "made_there", "shipped", "to_ship", "unshipped"]
 
 _ALIGNED: Final = 64
 # Below, an array travels with the plan.
@@ -50,8 +51,6 @@ def shipped(plan: Node) -> Shipment:
         InvalidArgumentError: something in it cannot be pickled; the operation and the variable are named.
         ResourceExhaustedError: there is not enough shared memory for its arrays.
     """
-    import cloudpickle
-
     found: list[memoryview] = []
 
     def keep(buffer: pickle.PickleBuffer) -> bool:
@@ -62,7 +61,7 @@ def shipped(plan: Node) -> Shipment:
         return False
 
     try:
-        body = cloudpickle.dumps(plan, pickle.HIGHEST_PROTOCOL, buffer_callback=keep)
+        body = pickled_by_value(plan, keep)
     except Exception as error:
         raise _named(nodes_of(plan), error) from error
     starts, end = [], 0
@@ -87,8 +86,23 @@ def unshipped(body: bytes, parts: tuple[tuple[int, int, bool], ...], memory: Seg
         if is_locked:
             array.flags.writeable = False
         buffers.append(array)
-    plan: Node = pickle.loads(body, buffers=buffers)
+    plan: Node = made_there(body, buffers)
     return plan
+
+
+def made_there(body: bytes, buffers: Iterable[Any] = ()) -> Any:
+    """Returns what was sent to this process.
+
+    Raises:
+        InvalidArgumentError: it is of a module that this process cannot import.
+    """
+    try:
+        return pickle.loads(body, buffers=buffers)
+    except (ImportError, AttributeError) as error:
+        raise InvalidArgumentError(
+            f"what the pipeline uses cannot be imported in another process: {said(error)}. Have it in a file on sys.path, or in "
+            "the program itself, which is sent; or leave out executor=, which runs the pipeline in threads"
+        ) from error
 
 
 def to_ship(value: Any, nodes: Iterable[Node]) -> bytes:
@@ -97,13 +111,10 @@ def to_ship(value: Any, nodes: Iterable[Node]) -> bytes:
     Raises:
         InvalidArgumentError: something in it cannot be pickled; the operation and the variable are named.
     """
-    import cloudpickle
-
     try:
-        body: bytes = cloudpickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        return pickled_by_value(value)
     except Exception as error:
         raise _named(nodes, error) from error
-    return body
 
 
 # --- what cannot be sent -----------------------------------------------------------------------------------------------
@@ -127,10 +138,8 @@ def _named(nodes: Iterable[Node], error: Exception) -> InvalidArgumentError:
 
 
 def _fails(value: Any) -> bool:
-    import cloudpickle
-
     try:
-        cloudpickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        pickled_by_value(value)
     except Exception:  # noqa: BLE001 - as above
         return True
     return False

@@ -20,6 +20,7 @@ from headrace.processes.errors_sent import sent_error
 from headrace.processes.leases import Leases
 from headrace.processes.orders import NO_ORIGIN, Answer, Call
 from headrace.processes.parcels import Parcel, packed, unpacked
+from headrace.processes.shipping import made_there
 
 __all__ = ["serve_calls"]
 
@@ -56,7 +57,7 @@ class _Served:
 
     def _made(self, call: Call) -> Parcel:
         if call.functions is not None:
-            maps, loops = pickle.loads(call.functions)
+            maps, loops = made_there(call.functions)
             self._functions[call.key] = tuple(maps), applied_alone(maps, loops)
         maps, make = self._functions[call.key]
         payload = received_elements(unpacked(call.parcel, self.leases))

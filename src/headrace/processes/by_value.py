@@ -1,0 +1,28 @@
+"""Pickles that take functions and classes of the program with them, as another process has another program."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+__all__ = ["PROGRAMS", "pickled_by_value"]
+
+# How the module is called that the program is, here and in a process that multiprocessing started.
+PROGRAMS: Final = ("__main__", "__mp_main__")
+
+
+def pickled_by_value(value: Any, keep: Callable[[pickle.PickleBuffer], bool] | None = None) -> bytes:
+    """Returns anything pickled, functions and classes of the program by value.
+
+    Raises:
+        Exception: whatever a class says that cannot be pickled.
+    """
+    import cloudpickle
+
+    program = sys.modules.get("__mp_main__")
+    if program is not None and "__mp_main__" not in cloudpickle.list_registry_pickle_by_value():
+        cloudpickle.register_pickle_by_value(program)  # which no other process can import
+    body: bytes = cloudpickle.dumps(value, pickle.HIGHEST_PROTOCOL, buffer_callback=keep)
+    return body
