@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from headrace.coordination.latch import Latch
-from headrace.errors import FailedPreconditionError, HeadraceError, InternalError
+from headrace.errors import FailedPreconditionError, HeadraceError, InternalError, ResourceExhaustedError
 from headrace.processes.connection import Connection
 from headrace.processes.errors_sent import received_error, sent_error
 from headrace.processes.outbox import LOGGED, Outbox
@@ -166,9 +166,17 @@ class Host:
 
     def __init__(self, variables: Mapping[str, str] | None = None) -> None:
         self._numbers = itertools.count()
-        mine, its = socket.socketpair()
-        with its:
+        ends: tuple[socket.socket, ...] = ()
+        try:
+            mine, its = ends = socket.socketpair()
             process = _started(its.fileno(), variables or {})
+            its.close()
+        except OSError as error:
+            for end in ends:
+                end.close()
+            raise ResourceExhaustedError(
+                f"the system starts no process beside the trainer: {error.strerror}; have fewer at once, or run in threads"
+            ) from error
         self._line = _Line(Connection(mine), process)
         self._finalizer = weakref.finalize(self, _let_go, self._line)
         self._line.listener.start()

@@ -59,3 +59,14 @@ def test_a_question_that_a_process_does_not_know_is_an_error_and_the_next_one_is
         assert answered("held", host) == ()
     finally:
         host.end()
+
+
+def test_a_process_that_the_system_does_not_start_is_an_error_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from headrace.processes.host import Host
+
+    def refuses(*args: object, **keywords: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("subprocess.Popen", refuses)
+    with pytest.raises(hr.errors.ResourceExhaustedError, match="starts no process beside the trainer: Resource"):
+        Host()

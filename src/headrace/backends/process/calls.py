@@ -157,8 +157,10 @@ class ProcessCalls:
     def _taken(self) -> WorkerProcess:
         if self._is_stopped:
             raise CancelledError("the run was closed")
-        # There are as many as threads that call, so one is free.
-        return self._free.pop()
+        try:
+            return self._free.pop()
+        except IndexError:  # there are as many as threads that call, unless one could not be replaced
+            raise WorkerError("a process that called functions could not be replaced, and no other is free") from None
 
     def _replace(self, worker: WorkerProcess, gone: Gone) -> None:
         if self._is_stopped:

@@ -236,18 +236,19 @@ class RemoteRun:
     def state_at(self, mark: Mark, count: int) -> State:
         """Returns a position: of the process, or made again where that has ended."""
         try:
-            return self.asked_state(mark, count)
+            # While it runs, it may be long in a function that keeps Python's lock.
+            return self.asked_state(mark, count, _CLOSING_S if self.is_closed else None)
         except Gone:
             return self._made_again(mark, count)
 
-    def asked_state(self, mark: Mark, count: int) -> State:
+    def asked_state(self, mark: Mark, count: int, patience_s: float | None = _CLOSING_S) -> State:
         """Returns a position.
 
         Raises:
             Gone: the process has ended, or has ended the run.
         """
         session = mark.session
-        told = session.host.ask("position", session.number, mark.number, count, patience_s=_CLOSING_S)
+        told = session.host.ask("position", session.number, mark.number, count, patience_s=patience_s)
         if told is None:
             raise Gone("the run was closed")
         state: State = whole(*told)
