@@ -204,10 +204,12 @@ class ResampleStage(Stage):
         self._group = _Group(judged.cursor, self._seen, before, UNREAD, judged.cursor, self._seen, self._estimates)
         self._rates, self._unjudged = acceptance(node, self._seen)
         self._held: Failure | None = None
+        # Where it was chosen that a judged element comes next, while groups are read for it: their estimates choose nothing again.
+        self._chosen_at: _Point | None = None
         super().__init__(meter, (original, judged), _ResampleCursor(self._here()))
 
     def _here(self) -> _Point:
-        return _Point(self._draws, self._original.position, self._group, self._offset, self._ended)
+        return self._chosen_at or _Point(self._draws, self._original.position, self._group, self._offset, self._ended)
 
     def _pull(self, limit: int) -> Item:
         held, self._held = self._held, None
@@ -230,21 +232,28 @@ class ResampleStage(Stage):
     def _look(self, limit: int, *, is_first: bool) -> bool:
         """Reads what the next draw needs; returns whether there is something, and it is not too late for it."""
         patience = self._patience
-        if self._group.length in (self._offset, UNREAD):
-            if not is_first and patience.is_over:
-                return False
-            self._read_group(limit)
-        if self._choosing.span(self._draws, 1)[0] < self._unjudged:
-            if self._original.head is None and not is_first and patience.is_over:
-                return False
-            self._ended = self._original.look(limit, patience) is None
-        else:
-            while not self._chosen and self._group.length:
-                self._offset = self._group.length
+        if self._chosen_at is None:
+            if self._group.length in (self._offset, UNREAD):
                 if not is_first and patience.is_over:
                     return False
                 self._read_group(limit)
-            self._ended = not self._chosen
+            if self._choosing.span(self._draws, 1)[0] < self._unjudged:
+                if self._original.head is None and not is_first and patience.is_over:
+                    return False
+                self._ended = self._original.look(limit, patience) is None
+                self._draws += self._ended
+                return not self._ended
+            self._chosen_at = self._here() if not self._chosen else None
+        return self._look_for_chosen(limit, is_first=is_first)
+
+    def _look_for_chosen(self, limit: int, *, is_first: bool) -> bool:
+        """Reads groups until a judged element is not rejected; returns the same."""
+        while not self._chosen and self._group.length:
+            self._offset = self._group.length
+            if not is_first and self._patience.is_over:
+                return False
+            self._read_group(limit)
+        self._ended = not self._chosen
         self._draws += self._ended
         return not self._ended
 
@@ -255,22 +264,24 @@ class ResampleStage(Stage):
         at_hand = at if head is None else len(head.items)
         draws = 0
         error = None
+        is_judged, self._chosen_at = self._chosen_at is not None, None  # the first one
         for number in self._choosing.span(self._draws, min(most, at_hand - at + len(chosen) + 1)).tolist():
-            if number < unjudged:
+            if draws and self._offset == group.length:  # another estimate chooses
+                break
+            if number < unjudged and not is_judged:
                 if head is None or at == at_hand:
                     break
                 source, index = head, at
                 taken_as: _Taken = (head.place, at, None, 0)
                 at += 1
-            elif (
-                chosen and self._offset < group.length
-            ):  # after the last one of a group others are judged, by another estimate
+            elif chosen:
                 offset, source, index = chosen.pop()
                 taken_as = (source.place, index, group, offset)
                 self._offset = offset + 1
             else:
                 break
             draws += 1
+            is_judged = False
             item = source.items[index]
             if type(item) is not int:
                 error = item
