@@ -109,13 +109,19 @@ class Dealt:
         return dataset.with_options(hr.Options(executor=executor, seed=7, rank=rank, world_size=ranks))
 
     def rounds(self) -> list[Round]:
-        """Returns one element of each stream, again and again, with whether each is real; nothing at all where one failed."""
-        end = "drop" if self.end == "drop" else "pad"
-        dataset = of_length(*self.plan).distributed_batch(self.streams, num_streams=self.streams, end=end)
-        batches = run(dataset, count=100)
-        assume(not any(isinstance(batch, str) for batch in batches))  # it takes its batch along: so its size matters
-        pairs = [(batch, [True] * len(batch)) if end == "drop" else batch for batch in batches]
-        return [list(zip(batch.tolist(), list(real), strict=True)) for batch, real in pairs]
+        """Returns one element of each stream, again and again, with whether each is real."""
+        if self.end == "drop":
+            return [[(row, True) for row in batch.tolist()] for batch in self.smallest("drop")]
+        if self.end == "uneven":
+            self.smallest("uneven")  # what fails there
+        return [list(zip(rows.tolist(), real.tolist(), strict=True)) for rows, real in self.smallest("pad")]
+
+    def smallest(self, end: str) -> list[Any]:
+        """Returns the smallest global batches; one that fails takes all of it along, and so its size matters."""
+        dealt = of_length(*self.plan).distributed_batch(self.streams, num_streams=self.streams, end=end)
+        batches = run(dealt, count=100)
+        assume(not any(isinstance(batch, str) for batch in batches))
+        return batches
 
     def real(self, batch: Any) -> Any:
         """Returns the real rows of a batch."""
@@ -168,6 +174,7 @@ def test_another_global_batch_takes_up_where_the_last_one_ended(
         states, given = zip(*of_ranks, strict=True)
         assume(not any(isinstance(batch, str) for batches in given for batch in batches))
         assume(len({len(batches) for batches in given}) == 1)  # in an uneven end some ranks have a batch more
+        assume(end != "drop" or len(given[0]) == count)  # who was told the end need not go on with what was left out
         state = hr.merge_states(states)
         for rank, iterator in enumerate(iterators):
             try:
@@ -177,16 +184,19 @@ def test_another_global_batch_takes_up_where_the_last_one_ended(
                 return
             rest = [job.real(batch) for batch in given_by(iterator, AFTER)]
             wanted = job.later(rounds, len(given[0]) * sizes[0], sizes[1], rank, after)
-            check(rest, wanted[:AFTER], has_more=steps is not None)
+            check(rest, wanted[:AFTER], end, steps)
 
 
-def check(rest: list[Any], wanted: list[list[str]], *, has_more: bool) -> None:
-    """Compares real rows; after the last of them, steps that were asked for are errors or have none."""
+def check(rest: list[Any], wanted: list[list[str]], end: str, steps: int | None) -> None:
+    """Compares real rows; after the last of them, of steps that were asked for, there are errors or none."""
     more = rest[len(wanted) :]
-    while wanted and len(rest) < len(wanted) and not wanted[-1]:  # in an uneven end some ranks have a batch more
+    while len(rest) < len(wanted) and not wanted[-1]:  # in an uneven end some ranks have a batch more
         wanted = wanted[:-1]
     assert rest[: len(wanted)] == wanted
-    assert not more or (has_more and all(not batch or isinstance(batch, str) for batch in more))
+    if steps is None:
+        assert not more
+    elif end != "drop":  # there a rank whose own streams are longer has more
+        assert all(not batch or isinstance(batch, str) for batch in more)
 
 
 def stopped(dataset: hr.Dataset, count: int) -> tuple[dict[str, Any], list[Any]]:
