@@ -1,1 +1,1 @@
-"""The program that runs in a process beside the trainer, as ``python -m headrace.worker``."""
+"""The program that runs in a process beside the trainer, a fresh interpreter."""
