@@ -349,6 +349,11 @@ class Run:
         return 0 if self._pool is None else self._pool.workers
 
     @property
+    def restarts(self) -> int:
+        """How many processes that called functions died and were replaced."""
+        return 0 if self._elsewhere is None else self._elsewhere.restarts
+
+    @property
     def is_read(self) -> bool:
         """Whether a thread reads the plan at this moment."""
         return self._puller is not None

@@ -28,6 +28,7 @@ from tests.laws.running import (
 import headrace as hr
 from headrace.backends.subprocess import plan_process
 from headrace.processes.host import Host
+from headrace.testing.restoring import delivered
 
 
 class Hosts:
@@ -126,6 +127,23 @@ def test_what_a_killed_process_had_made_comes_once_and_in_its_place(
     assert_same(elements_of(recipe.build()), came)
     for count, state in states:
         assert_same(came[count:], resumed(recipe.build(), state, other, limit=LIMIT - count))
+
+
+@settings(max_examples=(settings().max_examples + 5) // 6)
+@given(recipe=unordered_recipes(), way=unordered_ways(), dice=st.randoms(use_true_random=False))
+def test_in_any_order_what_a_killed_process_had_made_comes_once(recipe: Recipe, way: Way, dice: random.Random) -> None:
+    assume(is_in_files(recipe))
+    expected = elements_of(recipe.build(), limit=1_000)
+    worst = dataclasses.replace(elsewhere(way), last_ones_first=True, block_sizes=(2,))
+    came: list[Any] = []
+    died_at = 0
+    with running(recipe.build(), worst) as iterator:
+        for element in delivered(iterator, 1_000):
+            came.append(element)
+            if HOSTS.now is not None and len(came) > died_at + 2 and dice.random() < 0.2:
+                HOSTS.now.kill()
+                died_at = len(came)
+    assert_same(expected, came, in_order=False)
 
 
 @given(recipe=recipes(max_steps=3))

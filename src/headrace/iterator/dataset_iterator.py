@@ -350,6 +350,7 @@ class DatasetIterator:
             stages=self._run.stages() if self._run is not None else (),
             workers=self._run.workers if self._run is not None else 0,
             ram_budget_bytes=self._run.ram_budget_bytes if self._run is not None else 0,
+            restarts=self._run.restarts if self._run is not None else 0,
         )
 
     @property

@@ -65,6 +65,7 @@ class IteratorStats:
         stages: its stages, sources first.
         workers: how many threads its pool may have; 0 without parallel work, and before anything was asked for.
         ram_budget_bytes: how many bytes its buffers may hold together; 0 before anything was asked for.
+        restarts: how many processes died and were replaced.
     """
 
     elements: int
@@ -73,6 +74,7 @@ class IteratorStats:
     stages: tuple[StageStats, ...]
     workers: int = 0
     ram_budget_bytes: int = 0
+    restarts: int = 0
 
     @property
     def wait_share(self) -> float:
@@ -102,6 +104,8 @@ class IteratorStats:
         if self.stages:
             workers = "1 worker" if self.workers == 1 else f"{self.workers or 'no'} workers"
             yield f"{workers}, buffers of at most {self.ram_budget_bytes / 1e6:,.0f} MB"
+        if self.restarts:
+            yield f"{'1 process' if self.restarts == 1 else f'{self.restarts:,} processes'} died and replaced"
 
     def _table(self) -> Table:
         """Returns a row a stage, sources first, and below it a row for each dataset that it mixed."""

@@ -47,6 +47,7 @@ class RunOrder(NamedTuple):
         is_resumed: whether its caches give what the state says.
         skipped: how many elements and failures are made again and given to nobody.
         most: how many elements come at once; None is as many as are made in a few milliseconds.
+        is_ordered: whether what is made again comes in the order in which it came.
     """
 
     options: Options
@@ -58,6 +59,7 @@ class RunOrder(NamedTuple):
     is_resumed: bool
     skipped: int
     most: int | None
+    is_ordered: bool
 
 
 class Kind(enum.IntEnum):

@@ -123,7 +123,8 @@ class Desk:
         return self._runs[run].caches()
 
     def _stages(self, run: int) -> Any:
-        return self._runs[run].run.stages()
+        one = self._runs[run].run
+        return one.stages(), one.restarts
 
     def _stalls(self, run: int) -> Any:
         return self._runs[run].run.stalls()

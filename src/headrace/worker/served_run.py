@@ -183,7 +183,7 @@ class ServedRun:
     def _known_after(self, item: BlockOrFailure, places: int) -> Known | None:
         """Returns the position behind an item, unless that was told so lately that to write it down takes too much of the time."""
         now_s = time.perf_counter()
-        if self._order.options.deterministic is not False and (now_s - self._told_s) * _TELLING < self._telling_s:
+        if self._order.is_ordered and (now_s - self._told_s) * _TELLING < self._telling_s:
             return None
         try:
             position = item.after.state()

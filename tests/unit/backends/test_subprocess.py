@@ -6,16 +6,19 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.laws.running import paced
 
 import headrace as hr
-from headrace.backends.subprocess import plan_process
+from headrace.backends.subprocess import RemoteRun, plan_process
 from headrace.iterator import DatasetIterator
+from headrace.physical.run_policy import RunPolicy
 from headrace.processes.host import Host
 
 HOST: list[Host] = []
@@ -120,8 +123,11 @@ def test_a_process_that_dies_is_replaced_and_the_log_says_how_it_died(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     dataset = beside(hr.Dataset.range(9).map(dies_once(str(tmp_path / "died"))))
+    iterator = iter(dataset)
     with caplog.at_level(logging.WARNING, "headrace"):
-        assert list(dataset) == list(range(9))
+        assert list(iterator) == list(range(9))
+    assert iterator.stats().restarts == 1
+    assert "1 process died and replaced" in str(iterator.stats())
     (record,) = caplog.records
     assert "was killed by SIGKILL" in record.getMessage()
     assert "another goes on" in record.getMessage()
@@ -147,6 +153,42 @@ def test_an_element_that_ends_its_process_each_time_is_an_error_that_says_where(
 def test_no_restart_is_allowed_where_none_is_wanted(tmp_path: Path) -> None:
     with pytest.raises(hr.errors.WorkerError, match="as often as Options\\(max_restarts=\\) allows"):
         list(beside(hr.Dataset.range(9).map(dies_once(str(tmp_path / "died"))), max_restarts=0))
+
+
+@pytest.mark.parametrize(
+    ("dataset", "options", "keeps_order"),
+    [
+        (hr.Dataset.range(9).map(with_process, 2), {}, True),
+        (hr.Dataset.range(9).map(with_process, 2), {"deterministic": False}, False),
+        (hr.Dataset.range(9).map(with_process, 2, deterministic=False).batch(2), {}, False),
+    ],
+)
+def test_where_any_operation_gives_what_is_ready_first_no_element_is_left_out_by_its_place(
+    dataset: hr.Dataset, options: dict[str, Any], keeps_order: bool
+) -> None:
+    iterator = iter(beside(dataset, **options))
+    next(iterator)
+    assert isinstance(iterator._run, RemoteRun)
+    assert iterator._run._order.is_ordered is keeps_order
+
+
+def test_what_is_read_ahead_of_a_consumer_that_waits_is_three_elements_where_each_takes_long(tmp_path: Path) -> None:
+    log = tmp_path / "read"
+
+    def reading(x: int) -> int:
+        with log.open("a") as file:
+            file.write("x")
+        return x
+
+    policy = RunPolicy(pace=paced((1,)))  # as of elements that take some milliseconds each
+    iterator = DatasetIterator(beside(hr.Dataset.range(10**6).map(reading)).__headrace_plan__(), policy=policy)
+    for count in range(1, 20):
+        next(iterator)
+        until_s = time.monotonic() + 20
+        while log.stat().st_size < count + 2 and time.monotonic() < until_s:
+            iterator.stalls()  # a question and an answer: the other process has its turns meanwhile
+    iterator.close()
+    assert 19 + 2 <= log.stat().st_size <= 19 + 3
 
 
 def test_statistics_are_those_of_its_stages_and_stay_when_it_has_ended() -> None:

@@ -24,7 +24,7 @@ from headrace.observe.watch import WATCH
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item
 from headrace.plan.dealt import dealing_of
-from headrace.plan.node import Node
+from headrace.plan.node import Node, nodes_of
 from headrace.plan.options import STALL_WARNING_S, Options
 from headrace.processes.elements_sent import received_elements
 from headrace.processes.errors_sent import received_error
@@ -97,8 +97,8 @@ class RemoteRun:
             is_resumed=False,
             skipped=0,
             most=most,
+            is_ordered=_keeps_order(plan, options),
         )
-        self._is_ordered = options.deterministic is not False
         self._most_restarts = _MOST_RESTARTS if options.max_restarts is None else options.max_restarts
         self._fillings = fillings
         self._session: Session | None = None
@@ -114,7 +114,8 @@ class RemoteRun:
         self.first_elements: Final = 1
         self.own_end: Final = OwnEnd()
         self.is_spent = False
-        self.restarts = 0
+        self._deaths = 0
+        self._restarts_there = 0  # of processes that its own process has
         self.workers = self.ram_budget_bytes = 0
         self.share_bytes = 1
 
@@ -218,11 +219,17 @@ class RemoteRun:
         if self._died_at == self._places:
             raise WorkerError(f"the process that runs the pipeline {how} twice {where}", stage=self._label)
         self._died_at = self._places
-        self.restarts += 1
-        if self.restarts > self._most_restarts:
+        self._deaths += 1
+        if self._deaths > self._most_restarts:
             raise WorkerError(
                 f"the process that runs the pipeline {how} {where}, and was started again {self._most_restarts} times "
                 "before, as often as Options(max_restarts=) allows",
+                stage=self._label,
+            )
+        if not self._order.is_ordered and self._places != self._known.places:
+            raise WorkerError(
+                f"the process that runs the pipeline {how} {where}, and what was read since its last position cannot be left out with "
+                "deterministic=False: begin with a state that was saved",
                 stage=self._label,
             )
         LOG.warning("the process that runs the pipeline (pid %d) %s %s: another goes on", session.host.pid, how, where)
@@ -256,7 +263,7 @@ class RemoteRun:
 
     def _made_again(self, mark: Mark, count: int) -> State:
         """Returns a position by reading up to it once more, from one that is known."""
-        if not self._is_ordered:
+        if not self._order.is_ordered:
             raise FailedPreconditionError(
                 "the process that ran the pipeline has died, and which elements it had given cannot be found out with "
                 "deterministic=False: use a state that was saved earlier"
@@ -289,8 +296,16 @@ class RemoteRun:
         session = self._session
         if session is not None and not self.is_closed:
             with contextlib.suppress(Gone):
-                self._last_stages = session.host.ask("stages", session.number, patience_s=_TELLING_S)
+                self._look(session, _TELLING_S)
         return self._last_stages
+
+    def _look(self, session: Session, patience_s: float) -> None:
+        self._last_stages, self._restarts_there = session.host.ask("stages", session.number, patience_s=patience_s)
+
+    @property
+    def restarts(self) -> int:
+        """How many processes died and were replaced: its own, and as far as it was asked those that called functions."""
+        return self._deaths + self._restarts_there
 
     def stalls(self) -> tuple[Stall, ...]:
         """Returns what the threads of this run hold at this moment, in their process."""
@@ -327,7 +342,7 @@ class RemoteRun:
         """Asks for what may be asked for later, and ends the run; a process that does not answer is killed."""
         host = session.host
         try:
-            self._last_stages = host.ask("stages", session.number, patience_s=_CLOSING_S)
+            self._look(session, _CLOSING_S)
             for cursor in all_of(self.cursors):
                 if cursor.is_of(session):
                     cursor.settle()
@@ -336,6 +351,14 @@ class RemoteRun:
             host.ask("close", session.number, patience_s=_CLOSING_S)
         except Gone:
             host.kill()
+
+
+def _keeps_order(plan: Node, options: Options) -> bool:
+    """Returns whether a run that begins again gives the same elements in the same order: no operation hands on what is ready first."""
+    if dealing_of(plan) is not None:
+        return True
+    asked = [getattr(node, "deterministic", None) for node in nodes_of(plan)]
+    return options.deterministic is not False and False not in asked
 
 
 def _as_there(plan: Node, options: Options) -> Options:
