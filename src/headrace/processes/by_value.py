@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["PROGRAMS", "pickled_by_value"]
+__all__ = ["PROGRAMS", "keeping_large", "pickled_by_value"]
 
 # How the module is called that the program is, here and in a process that multiprocessing started.
 PROGRAMS: Final = ("__main__", "__mp_main__")
@@ -26,3 +26,16 @@ def pickled_by_value(value: Any, keep: Callable[[pickle.PickleBuffer], bool] | N
         cloudpickle.register_pickle_by_value(program)  # which no other process can import
     body: bytes = cloudpickle.dumps(value, pickle.HIGHEST_PROTOCOL, buffer_callback=keep)
     return body
+
+
+def keeping_large(found: list[memoryview], smallest: int) -> Callable[[pickle.PickleBuffer], bool]:
+    """Returns what has a pickle leave out buffers of so many bytes and more, and lists them."""
+
+    def keep(buffer: pickle.PickleBuffer) -> bool:
+        raw = buffer.raw()
+        if raw.nbytes < smallest:
+            return True
+        found.append(raw)
+        return False
+
+    return keep

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from headrace.processes.arena import Arena, Place
-from headrace.processes.by_value import PROGRAMS, pickled_by_value
+from headrace.processes.by_value import PROGRAMS, keeping_large, pickled_by_value
 from headrace.processes.leases import Leases
 
 __all__ = ["Parcel", "packed", "to_bytes", "unpacked"]
@@ -91,19 +91,11 @@ def packed(value: Any, arena: Arena) -> Parcel:
         Exception: whatever a class says that cannot be pickled.
     """
     found: list[memoryview] = []
-
-    def keep(buffer: pickle.PickleBuffer) -> bool:
-        raw = buffer.raw()
-        if raw.nbytes < _SMALL_BYTES:
-            return True
-        found.append(raw)
-        return False
-
     try:
-        body = _pickled(value, keep)
+        body = _pickled(value, keeping_large(found, _SMALL_BYTES))
     except Exception:  # noqa: BLE001 - cloudpickle, which is slower, can do more, or says why not
         found.clear()
-        body = pickled_by_value(value, keep)
+        body = pickled_by_value(value, keeping_large(found, _SMALL_BYTES))
     parts = tuple((_placed(raw, arena), raw.nbytes, raw.readonly) for raw in found)
     if len(body) <= _LONG_BYTES:
         return Parcel(body, parts, arena.dropped())

@@ -13,7 +13,7 @@ import numpy as np
 from headrace.errors import InvalidArgumentError, said
 from headrace.frozen import frozen
 from headrace.plan.node import Node, nodes_of
-from headrace.processes.by_value import pickled_by_value
+from headrace.processes.by_value import keeping_large, pickled_by_value
 from headrace.processes.segment import Segment
 
 __all__ = ["Shipment", "made_there", "shipped", "to_ship", "unshipped"]
@@ -52,16 +52,8 @@ def shipped(plan: Node) -> Shipment:
         ResourceExhaustedError: there is not enough shared memory for its arrays.
     """
     found: list[memoryview] = []
-
-    def keep(buffer: pickle.PickleBuffer) -> bool:
-        raw = buffer.raw()
-        if raw.nbytes < _SMALL_BYTES:
-            return True
-        found.append(raw)
-        return False
-
     try:
-        body = pickled_by_value(plan, keep)
+        body = pickled_by_value(plan, keeping_large(found, _SMALL_BYTES))
     except Exception as error:
         raise _named(nodes_of(plan), error) from error
     starts, end = [], 0

@@ -1,4 +1,7 @@
-"""``python -m headrace.worker DESCRIPTOR PATH...``: serves the process that started it until that one is gone."""
+"""The program of a process of headrace's own: it serves the process that started it until that one is gone.
+
+Its arguments are the descriptor of its socket, and the folders of the trainer's ``sys.path``.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +28,7 @@ _PATIENCE_S: Final = 1.5
 
 def main() -> None:
     """Answers questions until there are none any more."""
-    # Ctrl-C is for the trainer, which ends this process. Ignored, it would be ignored by what a function starts, too.
-    signal.signal(signal.SIGINT, lambda *_: None)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(line_buffering=True)  # this process may be killed
-    faulthandler.register(signal.SIGUSR1, all_threads=True)  # a person, or the trainer, may ask what it does
+    _prepare()
     connection = Connection(socket.socket(fileno=int(sys.argv[1])))
     os.set_inheritable(connection.fileno(), False)
     desk: Any = None
@@ -69,6 +67,16 @@ def main() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
+
+
+def _prepare() -> None:
+    """Has signals and output go as in a program that serves another."""
+    # Ctrl-C is for the trainer, which ends this process. Ignored, it would be ignored by what a function starts, too.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True)  # this process may be killed
+    faulthandler.register(signal.SIGUSR1, all_threads=True)  # a person, or the trainer, may ask what it does
 
 
 def _leave() -> None:
