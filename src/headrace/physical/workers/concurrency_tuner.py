@@ -37,6 +37,10 @@ _LAST_INTERVAL: Final = 4096
 # The latest tasks of each worker tell what an element takes; of an experiment, so many.
 _TOLD_BY: Final = 4
 _TRIED_BY: Final = 2
+# What takes so long an element is tried in tasks as long as they will be, and in so many, of which the second half counts: the first are
+# slow, as a worker's thread and its memory are new, and a few say little of the others.
+_HEAVY_S: Final = 1e-4
+_TRIED_LONGER_BY: Final = 24
 # A smaller part of the time is not worth workers, which could hide no more than that.
 _LEAST_SHARE: Final = 0.25
 # How much faster than one thread two must be: they also take twice the processor.
@@ -72,6 +76,12 @@ class ConcurrencyTuner:
         return self.now != self._settled
 
     @property
+    def is_heavy(self) -> bool:
+        """Whether an element takes so long, by itself, that a task is a few of them."""
+        tasks = self._tasks[1]
+        return bool(tasks) and min((end_s - start_s) / made for start_s, end_s, made in tasks) > _HEAVY_S
+
+    @property
     def most_here(self) -> int | None:
         """How many elements to make at once in the thread that reads; None: as many as it asks for, as they are known to be cheap."""
         if not self.is_trying:
@@ -99,7 +109,7 @@ class ConcurrencyTuner:
         if beside == 1:
             self._most_made = max(self._most_made, elements)
         tasks.append((start_s, end_s, elements))
-        if self._settled == beside:
+        if self._settled == beside and self._confirms_s is None:
             if len(tasks) > _TOLD_BY * beside:
                 tasks.popleft()
             self._budget.worked(seconds / beside)
@@ -117,8 +127,12 @@ class ConcurrencyTuner:
         Alone it is one of what takes long, and some of what is cheap, of which the first tasks of a run are short and slow.
         """
         tasks = self._tasks[way]
-        alone = _TOLD_BY if self._is_cheap() else 1
-        fewest, least_s = (_TRIED_BY * way, way * _MEASURABLE_S) if way > 1 else (alone, alone * _MEASURABLE_S)
+        if way == 1:
+            fewest = _TOLD_BY if self._is_cheap() else 1
+            least_s = fewest * _MEASURABLE_S
+        else:
+            fewest = max(_TRIED_BY * way, _TRIED_LONGER_BY if self.is_heavy else 0)
+            least_s = way * _MEASURABLE_S
         return len(tasks) >= fewest and sum(end_s - start_s for start_s, end_s, _ in tasks) >= least_s
 
     def _begin(self, elements: int, seconds: float) -> None:
@@ -153,8 +167,8 @@ class ConcurrencyTuner:
 
     def _compare(self) -> None:
         """Settles, after an experiment; for workers only when they have won twice, against what an element took before and after."""
-        self._budget.tried(_covered_s(self._tasks[self.now]))
         alone_s, beside_s = self._element_s(1), self._element_s(self._most)
+        self._budget.tried(self._lost_s(alone_s))
         if self._confirms_s is not None:
             alone_s = min(alone_s, self._confirms_s)
         is_better = beside_s * _WORTH < alone_s
@@ -164,6 +178,12 @@ class ConcurrencyTuner:
         else:
             self._confirms_s = None
             self._settle(self._most if is_better else 1)
+
+    def _lost_s(self, alone_s: float) -> float:
+        """Returns what the experiment took: all of its time, or beyond what the elements would have taken, where a hand-over is little."""
+        tried = self._tasks[self.now]
+        took_s = _covered_s(tried)
+        return max(0.0, took_s - alone_s * sum(made for _, _, made in tried)) if self.is_heavy else took_s
 
     def _share(self) -> float:
         """Returns what part of the time is spent on this alone: so much workers can hide at most."""
@@ -182,6 +202,8 @@ class ConcurrencyTuner:
     def _element_s(self, way: int) -> float:
         """Returns how long it takes until one element more is there."""
         tasks = [*self._tasks[way]]
+        if way > 1 and len(tasks) >= _TRIED_LONGER_BY:
+            tasks = tasks[len(tasks) // 2 :]
         if way == 1 and len(tasks) > 2:  # without the slowest: other processes had the processor, perhaps
             tasks.remove(max(tasks, key=lambda task: (task[1] - task[0]) / task[2]))
         return _covered_s(tasks) / max(1, sum(elements for _, _, elements in tasks))

@@ -214,7 +214,7 @@ class ParallelStage(Stage):
     def _size(self) -> int:
         if not self.reads_on:
             return 1  # what completes a batch that is begun, and no more
-        short = self._tuner is not None and self._tuner.is_trying
+        short = self._tuner is not None and self._tuner.is_trying and not self._tuner.is_heavy
         return min(self._reading.size, max(1, self._pace.size // _SHORT) if short else self._pace.size)
 
     def _most_bytes_a_block(self) -> int:
