@@ -43,6 +43,9 @@ from table import terminal_table
 IDIOMS = "idioms"  # many small programs, measured in a way of their own
 RANKS = "ranks"  # what dealing costs, which has no peers
 WORKS = (
+    "arrays_10mb",
+    "arrays_1mb",
+    "arrays_batched",
     "augmented",
     "csv",
     IDIOMS,
@@ -53,6 +56,7 @@ WORKS = (
     "parquet",
     RANKS,
     "tfrecord",
+    "tokens",
     "trainer",
     "wav",
 )

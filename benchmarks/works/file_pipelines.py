@@ -51,11 +51,11 @@ def bare(paths: Sequence[str], load: Load, threads: int) -> Epoch:
     return epoch
 
 
-def headrace_epoch(paths: Sequence[str], load: Load, batch: int) -> Epoch:
+def headrace_epoch(paths: Sequence[str], load: Load, batch: int, executor: str = "thread") -> Epoch:
     """from_tensor_slices, map, batch, prefetch, all AUTOTUNE."""
     hr = import_module("headrace")
     dataset = hr.Dataset.from_tensor_slices(list(paths)).map(load, num_parallel_calls=hr.AUTOTUNE)
-    dataset = dataset.batch(batch).prefetch(hr.AUTOTUNE)
+    dataset = dataset.batch(batch).prefetch(hr.AUTOTUNE).with_options(hr.Options(executor=executor))
     return lambda: dataset
 
 

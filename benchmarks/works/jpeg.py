@@ -104,16 +104,22 @@ def limit_one_core(pictures: Paths) -> Epoch:
 # --- headrace ------------------------------------------------------------------------------------------------------
 
 
+def decoded(path: str) -> Picture:
+    """headrace's own decoder, resize and normalize."""
+    hr = import_module("headrace")
+    pixels = hr.io.decode_jpeg(hr.io.read_file(path), channels=3)
+    normalized: Picture = hr.image.normalize(hr.image.resize(pixels, (SIDE, SIDE)), MEAN)
+    return normalized
+
+
 def headrace(pictures: Paths) -> Epoch:
     """from_tensor_slices, map(read_file, decode_jpeg, resize, normalize), batch, prefetch."""
-    hr = import_module("headrace")
-
-    def decoded(path: str) -> Picture:
-        pixels = hr.io.decode_jpeg(hr.io.read_file(path), channels=3)
-        normalized: Picture = hr.image.normalize(hr.image.resize(pixels, (SIDE, SIDE)), MEAN)
-        return normalized
-
     return headrace_epoch(pictures, decoded, BATCH)
+
+
+def headrace_subprocess(pictures: Paths) -> Epoch:
+    """The same with Options(executor="subprocess"): 1 process."""
+    return headrace_epoch(pictures, decoded, BATCH, executor="subprocess")
 
 
 def headrace_uint8(pictures: Paths) -> Epoch:
@@ -183,6 +189,7 @@ WORK: Final[Work[Paths]] = Work(
         Candidate(prepare=limit, library="simplejpeg", module="simplejpeg", program=Program.LIMIT),
         Candidate(prepare=limit_one_core, library="simplejpeg", module="simplejpeg", program=Program.LIMIT),
         Candidate(prepare=headrace, library="headrace", module="headrace"),
+        Candidate(prepare=headrace_subprocess, library="headrace", module="headrace"),
         Candidate(prepare=headrace_uint8, library="headrace", module="headrace"),
         Candidate(prepare=headrace_kernel, library="headrace", module="headrace"),
         Candidate(prepare=tfdata, library="tensorflow-cpu", module="tensorflow"),

@@ -34,6 +34,20 @@ def headrace(numbers: range) -> Epoch:
     return lambda: dataset
 
 
+def headrace_process(numbers: range) -> Epoch:
+    """range, map(executor="process") with 2 parallel calls, batch."""
+    hr = import_module("headrace")
+    dataset = hr.Dataset.range(len(numbers)).map(increment, num_parallel_calls=2, executor="process").batch(BATCH)
+    return lambda: dataset
+
+
+def headrace_subprocess(numbers: range) -> Epoch:
+    """range, map, batch, with Options(executor="subprocess"): 1 process."""
+    hr = import_module("headrace")
+    dataset = hr.Dataset.range(len(numbers)).map(increment).batch(BATCH)
+    return lambda: dataset.with_options(hr.Options(executor="subprocess"))
+
+
 def tfdata(numbers: range) -> Epoch:
     """range, map, batch, prefetch; the function is traced into a TensorFlow graph."""
     tf = import_module("tensorflow")
@@ -155,6 +169,8 @@ WORK: Final[Work[range]] = Work(
     candidates=(
         Candidate(prepare=limit, library="numpy", module="numpy", program=Program.LIMIT),
         Candidate(prepare=headrace, library="headrace", module="headrace"),
+        Candidate(prepare=headrace_process, library="headrace", module="headrace"),
+        Candidate(prepare=headrace_subprocess, library="headrace", module="headrace"),
         Candidate(prepare=tfdata, library="tensorflow-cpu", module="tensorflow"),
         Candidate(prepare=tfdata_parallel, library="tensorflow-cpu", module="tensorflow"),
         Candidate(prepare=torch_0, library="torch", module="torch"),

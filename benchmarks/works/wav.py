@@ -108,15 +108,21 @@ def limit_one_core(sounds: Sounds) -> Epoch:
 # --- headrace ------------------------------------------------------------------------------------------------------
 
 
+def decoded(path: str) -> Sound:
+    """headrace's own decoder."""
+    hr = import_module("headrace")
+    samples: Sound = hr.audio.decode_wav(hr.io.read_file(path))[0]
+    return samples[:, 0]
+
+
 def headrace(sounds: Sounds) -> Epoch:
     """from_tensor_slices, map(read_file, decode_wav), batch, prefetch."""
-    hr = import_module("headrace")
-
-    def decoded(path: str) -> Sound:
-        samples: Sound = hr.audio.decode_wav(hr.io.read_file(path))[0]
-        return samples[:, 0]
-
     return headrace_epoch(sounds.paths, decoded, BATCH)
+
+
+def headrace_subprocess(sounds: Sounds) -> Epoch:
+    """The same with Options(executor="subprocess"): 1 process."""
+    return headrace_epoch(sounds.paths, decoded, BATCH, executor="subprocess")
 
 
 def headrace_serial(sounds: Sounds) -> Epoch:
@@ -207,6 +213,7 @@ WORK: Final[Work[Sounds]] = Work(
         Candidate(prepare=limit, library="numpy", module="numpy", program=Program.LIMIT),
         Candidate(prepare=limit_one_core, library="numpy", module="numpy", program=Program.LIMIT),
         Candidate(prepare=headrace, library="headrace", module="headrace"),
+        Candidate(prepare=headrace_subprocess, library="headrace", module="headrace"),
         Candidate(prepare=headrace_serial, library="headrace", module="headrace"),
         Candidate(prepare=tfdata, library="tensorflow-cpu", module="tensorflow"),
         Candidate(prepare=torch_0, library="torch", module="torch"),
