@@ -160,7 +160,7 @@ def _place(value: Any) -> str:
 
 def _modules() -> list[types.ModuleType]:
     exported = [getattr(hr, name) for name in hr.__all__ if isinstance(getattr(hr, name), types.ModuleType)]
-    return [*exported, importlib.import_module("headrace.testing")]
+    return [*exported, *map(importlib.import_module, ("headrace.testing", "headrace.testing.faults"))]
 
 
 def _module_pages() -> Iterator[Page]:

@@ -14,7 +14,7 @@ from docs.building.pictures import PICTURES, picture_of
 from docs.building.surface import Page, dataset_members, examples_of, pages
 
 import headrace as hr
-import headrace.testing
+import headrace.testing.faults
 
 ROOT = Path(__file__).parents[2]
 PAGES = pages()
@@ -26,6 +26,7 @@ def public_names() -> set[str]:
     """Every name that a user may write, found apart from how the pages find them."""
     names = {f"hr.Dataset.{name}" for name in dir(hr.Dataset) if not name.startswith("_")}
     names |= {f"hr.testing.{name}" for name in headrace.testing.__all__}
+    names |= {f"hr.testing.faults.{name}" for name in headrace.testing.faults.__all__}
     for name in hr.__all__:
         value = getattr(hr, name)
         names |= (

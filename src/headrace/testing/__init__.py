@@ -1,4 +1,4 @@
-"""What users test their own pipelines with."""
+"""What users test their own pipelines with; faults on purpose are in ``headrace.testing.faults``."""
 
 from __future__ import annotations
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import os
-import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from headrace.testing import faults
 from headrace.testing.restoring import delivered
 
 
@@ -69,42 +68,36 @@ def test_failures_are_skipped_and_replaced_as_in_threads() -> None:
     assert list(in_processes(hr.Dataset.range(4), fails, on_error=lambda error: -1)) == [0, 1, -1, 3]
 
 
-def dies_at(x: int, number: int) -> int:
-    if x == number:
-        os.kill(os.getpid(), signal.SIGKILL)
+def same(x: int) -> int:
     return x
 
 
+def dying_at(number: int) -> Any:
+    """A function that kills whatever process calls it with a number."""
+    return faults.kill(same, at=lambda x: x == number, times=None)
+
+
 def test_an_element_that_kills_its_process_is_a_failure_of_its_own_and_all_others_come_once() -> None:
-    dataset = in_processes(hr.Dataset.range(20), functools.partial(dies_at, number=7))
+    dataset = in_processes(hr.Dataset.range(20), dying_at(7))
     came = list(delivered(iter(dataset), 30))
     assert [x for x in came if isinstance(x, int)] == [x for x in range(20) if x != 7]
     error = came[7]
     assert isinstance(error, hr.errors.WorkerError)
     assert error.origin == "element 7"
     assert "was killed by SIGKILL" in str(error)
-    assert list(in_processes(hr.Dataset.range(9), functools.partial(dies_at, number=7), on_error="skip")) == [
+    assert list(in_processes(hr.Dataset.range(9), dying_at(7), on_error="skip")) == [
         *range(7),
         8,
     ]
-    assert list(in_processes(hr.Dataset.range(9), functools.partial(dies_at, number=7), on_error=lambda error: -1)) == [
+    assert list(in_processes(hr.Dataset.range(9), dying_at(7), on_error=lambda error: -1)) == [
         *range(7),
         -1,
         8,
     ]
 
 
-def dies_once(x: int, path: str) -> int:
-    if x == 5 and not Path(path).exists():
-        Path(path).touch()
-        os._exit(3)
-    return x
-
-
-def test_a_process_that_dies_once_is_replaced_and_nothing_is_missing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    function = functools.partial(dies_once, path=str(tmp_path / "died"))
+def test_a_process_that_dies_once_is_replaced_and_nothing_is_missing(caplog: pytest.LogCaptureFixture) -> None:
+    function = faults.exit(same, 3, at=lambda x: x == 5)
     with caplog.at_level(logging.WARNING, "headrace"):
         assert list(in_processes(hr.Dataset.range(12), function)) == list(range(12))
     (record,) = caplog.records
@@ -112,7 +105,7 @@ def test_a_process_that_dies_once_is_replaced_and_nothing_is_missing(
 
 
 def test_too_many_deaths_end_the_run() -> None:
-    dataset = in_processes(hr.Dataset.range(9), functools.partial(dies_at, number=2))
+    dataset = in_processes(hr.Dataset.range(9), dying_at(2))
     with pytest.raises(hr.errors.WorkerError, match=r"as often as Options\(max_restarts=\) allows"):
         list(dataset.with_options(hr.Options(max_restarts=1)))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from headrace.backends.subprocess import RemoteRun, plan_process
 from headrace.iterator import DatasetIterator
 from headrace.physical.run_policy import RunPolicy
 from headrace.processes.host import Host
+from headrace.testing import faults
 
 HOST: list[Host] = []
 
@@ -109,20 +109,12 @@ def test_an_element_that_cannot_be_sent_is_an_error_that_says_so() -> None:
         list(beside(hr.Dataset.range(1).map(lambda x: threading.Lock())))
 
 
-def dies_once(path: str) -> Any:
-    def function(x: int) -> int:
-        if x == 5 and not Path(path).exists():
-            Path(path).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return x
-
-    return function
+def same(x: int) -> int:
+    return x
 
 
-def test_a_process_that_dies_is_replaced_and_the_log_says_how_it_died(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    dataset = beside(hr.Dataset.range(9).map(dies_once(str(tmp_path / "died"))))
+def test_a_process_that_dies_is_replaced_and_the_log_says_how_it_died(caplog: pytest.LogCaptureFixture) -> None:
+    dataset = beside(hr.Dataset.range(9).map(faults.kill(same, at=lambda x: x == 5)))
     iterator = iter(dataset)
     with caplog.at_level(logging.WARNING, "headrace"):
         assert list(iterator) == list(range(9))
@@ -133,26 +125,20 @@ def test_a_process_that_dies_is_replaced_and_the_log_says_how_it_died(
     assert "another goes on" in record.getMessage()
 
 
-def exits(x: int) -> int:
-    if x == 3:
-        os._exit(7)
-    return x
-
-
 def test_an_element_that_ends_its_process_each_time_is_an_error_that_says_where() -> None:
-    iterator = iter(beside(hr.Dataset.range(9).map(exits)))
+    iterator = iter(beside(hr.Dataset.range(9).map(faults.exit(same, 7, at=lambda x: x == 3, times=None))))
     came: list[int] = []
     with pytest.raises(
         hr.errors.WorkerError, match=r"ended with exit status 7 .*after element 3 of this run"
     ) as caught:
         came.extend(iterator)
     assert came == [0, 1, 2]
-    assert "map 'exits'" in str(caught.value)
+    assert "map 'same'" in str(caught.value)
 
 
-def test_no_restart_is_allowed_where_none_is_wanted(tmp_path: Path) -> None:
+def test_no_restart_is_allowed_where_none_is_wanted() -> None:
     with pytest.raises(hr.errors.WorkerError, match="as often as Options\\(max_restarts=\\) allows"):
-        list(beside(hr.Dataset.range(9).map(dies_once(str(tmp_path / "died"))), max_restarts=0))
+        list(beside(hr.Dataset.range(9).map(faults.kill(same, at=5)), max_restarts=0))
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,14 @@
-"""Every writer on a disk that is full at any of its writes: an error of ours that names the file, and nothing is left."""
+"""Every writer on a disk that is full at any of its bytes: an error of ours that names the file, and nothing is left."""
 
 from __future__ import annotations
 
 import errno
-import io
 import os
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +20,7 @@ import headrace as hr
 from headrace.errors import ResourceExhaustedError
 from headrace.io.atomic_file import AtomicFile
 from headrace.structure import object_array
+from headrace.testing import faults
 
 _FOLDERS = iter(range(1 << 30))
 _KINDS = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
@@ -54,32 +53,11 @@ def plain(path: Path) -> None:
 WRITERS: dict[str, Callable[[Path], None]] = {"tfrecord": tfrecords, "tar": tar, "parquet": parquet, "plain": plain}
 
 
-class _Full(io.FileIO):
-    """A file on a disk that has room for so many writes, and no file larger than so many bytes."""
-
-    room = 0
-    kind = errno.ENOSPC
-
-    def write(self, data: Any) -> int:
-        type(self).room -= 1
-        if type(self).room < 0:
-            raise OSError(type(self).kind, os.strerror(type(self).kind))
-        return super().write(data)
-
-
 @pytest.mark.parametrize("name", ["tfrecord", "tar", "parquet", "plain"])
-@given(st.integers(0, 40), st.sampled_from(_KINDS))
-def test_a_disk_that_is_full_at_any_write_is_told_and_nothing_is_left(name: str, room: int, kind: int) -> None:
+@given(st.integers(0, 400_000), st.sampled_from(_KINDS))
+def test_a_disk_that_is_full_at_any_byte_is_told_and_nothing_is_left(name: str, room: int, kind: int) -> None:
     place = folder() / f"full {next(_FOLDERS)}"
-
-    class Full(_Full):
-        pass
-
-    Full.room, Full.kind = room, kind
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "headrace.io.atomic_file.open", lambda part, _: io.BufferedWriter(Full(part, "xb")), raising=False
-        )
+    with faults.disk_full(place, after_bytes=room, error=kind):
         try:
             WRITERS[name](place / "a.bin")
         except ResourceExhaustedError as error:
