@@ -18,13 +18,15 @@ from headrace.errors import CancelledError, FailedPreconditionError, HeadraceErr
 from headrace.log import LOG
 from headrace.machine import current_share
 from headrace.observe.frames import begins
+from headrace.observe.lock_probe import PROBE
 from headrace.observe.meter import StageStats
 from headrace.observe.stalls import Stall, Vigil
-from headrace.observe.watch import WATCH
+from headrace.observe.watch import WATCH, Watched
 from headrace.optimize.add_final_prefetch import has_parallel_work
 from headrace.optimize.rules import optimized
 from headrace.physical.budget import Budget
 from headrace.physical.context import StageContext
+from headrace.physical.lock_watch import lock_use_of
 from headrace.physical.lower import lower
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item, Stage
@@ -177,6 +179,7 @@ class Run:
         patience_s = STALL_WARNING_S if options.stall_warning_s is None else options.stall_warning_s
         self._vigil = Vigil(self, self._threads, patience_s or None, elsewhere=self._held_elsewhere)
         self._inline = options.executor == "inline"
+        self._lock_use = None if self._inline else lock_use_of(self, running, options, self._threads)
         self._root: Stage | None = None
         self._budget = _budget(running, options, feeds=feeds, policy=policy)
         rank = rank_of_run(plan, options)
@@ -214,13 +217,27 @@ class Run:
         """Makes the stages, which begin at a state or at the start."""
         exiting.hold()
         self._root = self._made(state)
-        if self._vigil.patience_s is not None and may_hang(self._plan):
-            WATCH.add(self._vigil)
+        self._be_watched()
         if self._phase in (CLOSING, CLOSED):  # by another thread, which saw no stages yet
-            WATCH.remove(self._vigil)
+            self._leave_watch()
             self._root.stop()
             with self._pulling:
                 self._give_back()
+
+    def _be_watched(self) -> None:
+        watches: list[Watched] = []
+        if self._vigil.patience_s is not None and may_hang(self._plan):
+            watches.append(self._vigil)
+        if self._lock_use is not None:
+            PROBE.begin(self._lock_use)
+            watches.append(PROBE)
+        if watches:
+            WATCH.add(*watches)
+
+    def _leave_watch(self) -> None:
+        WATCH.remove(self._vigil)
+        if self._lock_use is not None:
+            PROBE.end(self._lock_use)
 
     def _made(self, state: State | None) -> Stage:
         if not self._inline:
@@ -285,7 +302,8 @@ class Run:
 
     def stages(self) -> tuple[StageStats, ...]:
         """Returns what each stage did so far, sources first."""
-        return tuple(meter.snapshot() for meter in self._meters.all())
+        stages = (meter.snapshot() for meter in self._meters.all())
+        return tuple(stages if self._lock_use is None else map(self._lock_use.told, stages))
 
     def stalls(self) -> tuple[Stall, ...]:
         """Returns what the threads of this run hold at this moment."""
@@ -310,7 +328,7 @@ class Run:
                 return
             self._closer = threading.get_ident()
             self._phase = _NEXT[self._phase, CLOSE]
-        WATCH.remove(self._vigil)
+        self._leave_watch()
         self.stop()
         self._stop_workers()
         # A function, or a garbage collection, may close the run in the very thread that reads it: pull gives back then.

@@ -17,6 +17,7 @@ from headrace.structure import normalize
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
     from headrace.iterator import DatasetIterator, NumpyIterator
+    from headrace.observe.meter import IteratorStats
 
 __all__ = ["Consuming"]
 
@@ -209,10 +210,14 @@ class Consuming(DatasetMixin):
 
         return NumpyIterator(self._plan)
 
-    def explain(self) -> str:
+    def explain(self, stats: IteratorStats | None = None) -> str:
         """Returns the plan as it was written and, if that differs, as it will run.
 
         Of a plan that is dealt to ranks it says how this rank runs it, and where each of its streams has a plan of its own.
+
+        Args:
+            stats: what ``stats()`` of an iterator of this dataset returned, to be printed below the plan: what each part did, and which
+                function holds Python's lock so long that processes would make its elements sooner.
 
         Example:
             >>> import headrace as hr
@@ -226,7 +231,8 @@ class Consuming(DatasetMixin):
         plan = physical_plan(self._plan, options_of(self._plan))
         running = explain_plan(plan)
         how = "runs as" if dealing_of(self._plan) is None else _how_dealt(plan)
-        return written if running == written else f"{written}\n\n{how}\n{running}"
+        plans = written if running == written else f"{written}\n\n{how}\n{running}"
+        return plans if stats is None else f"{plans}\n\n{stats}"
 
     def __iter__(self) -> DatasetIterator:
         from headrace.iterator import DatasetIterator

@@ -43,6 +43,10 @@ class StageStats:
         buffered: how many elements it holds ready now.
         drawn: what came from each of its datasets, in their order; empty for operations that do not mix any.
         failed: how many elements it skipped because they had failed.
+        gil_share: the part of its working time, from 0 to 1, in which its function held Python's lock (GIL); None where that was
+            seen too seldom, as in the first second, or cannot be seen: it is for maps in threads, on Linux.
+        processes: how many processes would call its function sooner; None where they would not.
+        process_speedup: about how many times as many elements they would make.
     """
 
     name: str
@@ -52,6 +56,19 @@ class StageStats:
     buffered: int
     drawn: tuple[Drawn, ...] = ()
     failed: int = 0
+    gil_share: float | None = None
+    processes: int | None = None
+    process_speedup: float | None = None
+
+    @property
+    def advice(self) -> str | None:
+        """What would make it faster; None where nothing is known to."""
+        if self.gil_share is None or self.processes is None or self.process_speedup is None:
+            return None
+        return (
+            f"{self.name} holds Python's lock {self.gil_share:.0%} of its time: num_parallel_calls={self.processes}, "
+            f'executor="process" would give about {self.process_speedup:.1f}×'
+        )
 
 
 @frozen
@@ -106,6 +123,7 @@ class IteratorStats:
             yield f"{workers}, buffers of at most {self.ram_budget_bytes / 1e6:,.0f} MB"
         if self.restarts:
             yield f"{'1 process' if self.restarts == 1 else f'{self.restarts:,} processes'} died and replaced"
+        yield from filter(None, (stage.advice for stage in self.stages))
 
     def _table(self) -> Table:
         """Returns a row a stage, sources first, and below it a row for each dataset that it mixed."""

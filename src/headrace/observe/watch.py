@@ -52,11 +52,11 @@ class Watch:
         self._lock = threading.Lock()
         self._is_due = False
 
-    def add(self, run: Watched) -> None:
-        """Looks at this one, too."""
-        self._watched[id(run)] = run
+    def add(self, *runs: Watched) -> None:
+        """Looks at these, too."""
+        self._watched.update((id(run), run) for run in runs)
         looker = self._looker
-        if looker is None or run.due_s() < looker.due_s:
+        if looker is None or min(run.due_s() for run in runs) < looker.due_s:
             self._settle(looker)
 
     def remove(self, run: Watched) -> None:
