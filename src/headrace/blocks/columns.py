@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.blocks.origin import Indices
 from headrace.rows_and_columns import rows_of
-from headrace.structure import LEAF, Element, TreeDef, unflatten
+from headrace.structure import LEAF, Element, TreeDef, nbytes_of_leaves, unflatten
 
 __all__ = ["Columns", "is_alike"]
 
@@ -96,12 +96,21 @@ class Columns:
     def nbytes(self) -> int:
         if self.matrix is not None:
             return self.matrix.nbytes
-        # An object array's items are strings or such: guess, as a look at each would be dear.
-        return sum(array.nbytes * (8 if array.dtype.kind == "O" else 1) for array in self.arrays)
+        return sum(_nbytes_of_objects(array) if array.dtype.kind == "O" else array.nbytes for array in self.arrays)
 
 
 # Of a matrix of scalars; one of more holds arrays.
 _PLAIN_AXES: Final = 2
+
+
+def _nbytes_of_objects(array: np.ndarray) -> int:
+    """Estimates from three items, which may be texts of a few bytes or pictures: to look at each would be dear."""
+    items = array.reshape(-1)
+    if not len(items):
+        return 0
+    return array.nbytes + len(items) * max(
+        nbytes_of_leaves([item]) for item in (items[0], items[len(items) // 2], items[-1])
+    )
 
 
 def _is_locked(matrix: np.ndarray) -> bool:

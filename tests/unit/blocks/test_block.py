@@ -18,7 +18,7 @@ from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.blocks.slot_buffer import SlotBuffer
 from headrace.errors import InternalError, InvalidArgumentError
 from headrace.semantics.sources import ArraysSource, OneSource, RangeSource
-from headrace.structure import LEAF, flatten
+from headrace.structure import LEAF, flatten, object_array
 from headrace.testing.restoring import same
 
 PAIR = flatten((0, 0))[1]
@@ -200,3 +200,10 @@ def test_a_whole_slice_is_the_block_itself_and_nothing_cannot_be_joined() -> Non
 @given(PAYLOADS)
 def test_weights_are_never_negative(payload: Payload) -> None:
     assert payload.nbytes >= 0
+
+
+def test_texts_and_bytes_in_columns_weigh_what_they_have() -> None:
+    pictures = object_array([bytes(100_000), bytes(200_000), b""])
+    assert Columns(LEAF, [pictures]).nbytes >= 3 * 200_000
+    assert Columns(LEAF, [pictures[:0]]).nbytes == 0
+    assert Columns(LEAF, [object_array([np.zeros(1000), np.zeros(10)])]).nbytes >= 2 * 8_000
