@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -12,8 +13,13 @@ from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.io.compression import checked_compression_type
 from headrace.io.reader import Chunk
+from headrace.io.stream_reader import DEFAULT_BUFFER_BYTES
 
 __all__ = ["StreamedFiles"]
+
+# What the buffers of files that are read in turns have together, and each at least: shorter ones cost more calls than they save memory.
+_BYTES_OF_ALL: Final = 32 << 20
+_FEWEST_BYTES: Final = 1 << 18
 
 
 @frozen(kw_only=True)
@@ -38,6 +44,13 @@ class StreamedFiles:
             message = f"buffer_size is a number of bytes, at least {self.smallest_buffer}, or None for the default, not {size}"
             raise InvalidArgumentError(message, stage=self.op)
         object.__setattr__(self, "buffer_size", size or None)
+
+    def side_by_side(self, files: int) -> Self:
+        """Returns the same read with shorter buffers, where so many files are read in turns; with those of the user's size if one was given."""
+        nbytes = max(_FEWEST_BYTES, _BYTES_OF_ALL // files)
+        if self.buffer_size is not None or nbytes >= DEFAULT_BUFFER_BYTES:
+            return self
+        return dataclasses.replace(self, buffer_size=nbytes)
 
     def parameters(self) -> dict[str, Any]:
         return {"compression_type": self.compression_type or None}

@@ -13,6 +13,7 @@ from headrace.observe.meter import Meter
 from headrace.physical.budget import Budget
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.run_policy import USUAL, RunPolicy
+from headrace.physical.stage import Pace
 from headrace.physical.workers.gates import Gate, Gates
 from headrace.physical.workers.parallel_stage import TaskPaces
 from headrace.plan.buffering import Cache
@@ -78,6 +79,11 @@ class StageContext(RunContext):
     def for_subplan(self, plan: Node, *, opener: Node, index: int) -> Self:
         """Returns the context of the plan that ``opener`` made of its element with that index, which is read inside a task."""
         return RunContext.for_subplan(self, plan, opener=opener, index=index).without_workers()
+
+    def pace(self, meter: Meter, **bounds: Any) -> Pace:
+        """Returns how much is asked for at once by the operation that has that meter; in the streams of a plan, which read alike, its stages learn together."""
+        pace = self.policy.pace(**bounds)
+        return pace if self.stream is None else self.learned.setdefault((id(meter), Pace), pace)
 
     def task_paces(self, meter: Meter) -> TaskPaces:
         """Returns how much the workers do at once of the operation that has that meter, however many stages it becomes."""

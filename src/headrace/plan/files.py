@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import dataclasses
+from typing import Any, ClassVar, Self
 
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.io.file_format import FileFormat, Piece, PiecedFormat
 from headrace.io.reader import RecordPosition, RecordReader
+from headrace.io.streamed_files import StreamedFiles
 from headrace.plan.node import Node, Spec
 
 __all__ = ["Files"]
@@ -40,6 +42,13 @@ class Files(Node):
             return self.format.open(self.paths[file], position)
         assert isinstance(self.format, PiecedFormat)  # or there would be no pieces
         return self.format.open_piece(self.paths[file], piece, position)
+
+    def side_by_side(self, lists: int) -> Self:
+        """Returns the same with less memory for each file, where so many such lists are read in turns."""
+        if not isinstance(self.format, StreamedFiles):
+            return self
+        format_ = self.format.side_by_side(lists)
+        return self if format_ is self.format else dataclasses.replace(self, format=format_)
 
     def _spec(self) -> Spec:
         """Returns what the format says."""

@@ -124,7 +124,7 @@ class DealtStreamsStage(Stage):
         start = time.perf_counter()
         filled = ahead.fill(wanted)
         head = ahead.head
-        if isinstance(head, Block) and filled > ready:
+        if isinstance(head, Block) and filled > ready and self._rounds > self._begun:  # before that buffers are filled
             nbytes = head.payload.nbytes * (filled - ready) // filled
             self._pace.observe(filled - ready, time.perf_counter() - start, nbytes)
         return filled

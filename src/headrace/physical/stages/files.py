@@ -111,6 +111,7 @@ class FilesStage(Stage):
 
 def files_stage(node: Files, meter: Meter, state: State | None, context: StageContext) -> Stage:
     """Makes the stage of files; records that cannot be read are left out where the node says so."""
+    node = node.side_by_side(context.streams)
     if not node.skips:
         return FilesStage(node, meter, state)
     files = FilesStage(node, meter, input_state(state))

@@ -256,15 +256,17 @@ class InterleaveStage(Stage):
             rounds = min(rounds, len(head) // length)
         if not rounds:
             return None
-        order = np.arange(len(opened) * rounds * length).reshape(len(opened), rounds, length).swapaxes(0, 1).ravel()
         taken = {index: rounds * length for index, slot in enumerate(slots) if slot is not None}
         cursor = self._cursor(taken)
         blocks = [slot.reader.take(rounds * length) for slot in opened]
-        payload = woven([block.payload for block in blocks], length)
         origins = [
             Within(block.origin, slot.opener.block.origin, slot.opener.at)
             for block, slot in zip(blocks, opened, strict=True)
         ]
+        if len(blocks) == 1:  # the last dataset of all
+            return Block(blocks[0].payload, cursor, origins[0])
+        order = np.arange(len(opened) * rounds * length).reshape(len(opened), rounds, length).swapaxes(0, 1).ravel()
+        payload = woven([block.payload for block in blocks], length)
         origin = JoinedOrigin.of([len(block) for block in blocks], origins).subset(order)
         return Block(payload, cursor, origin)
 

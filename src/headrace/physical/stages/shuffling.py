@@ -13,6 +13,7 @@ changes no other's place, and a map before a shuffle does what it does after it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -312,13 +313,13 @@ def _shuffle(node: Shuffle, state: State | None, context: StageContext) -> Stage
     upstream = lower(node.input, input_state(state), context.replaying())
     if upstream.numbered is not None and upstream.numbered <= buffer_slots(node):
         return WholeShuffleStage(node, shuffle_key(node, context), upstream, context.meter(node), state)
-    holding = context.holding(node, SHUFFLE_REMEDY)
+    holding, meter = context.holding(node, SHUFFLE_REMEDY), context.meter(node)
     return ShuffleStage(
         node,
         shuffle_key(node, context),
         upstream,
-        context.meter(node),
+        meter,
         state,
         holding=holding,
-        pace=context.policy.pace,
+        pace=functools.partial(context.pace, meter),
     )
