@@ -15,6 +15,7 @@ from headrace.optimize.rules import RULES
 from headrace.physical.budget import Budget
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.stage import Pace
+from headrace.physical.workers.batch_memory import SharedMemory
 from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner, tuner_of
 from headrace.physical.workers.overlap_tuner import OverlapTuner, overlap_of
 from headrace.physical.workers.reading_place import ReadingPlace, reading_place_of
@@ -37,6 +38,7 @@ class RunPolicy:
         overlap: makes what decides whether a prefetch makes its elements in a thread or where they are asked for.
         reading_place: gives what decides whether a parallel interleave reads its datasets in workers.
         concurrency: gives what decides how many calls run at once where that is left to headrace.
+        shared: gives memory for batches that another process is to read; None where none does.
         clock: what the blocks of a prefetch, of a generator and of the iterator are measured on.
     """
 
@@ -48,6 +50,7 @@ class RunPolicy:
     overlap: Callable[[tuple[object, ...]], OverlapTuner] = overlap_of
     reading_place: Callable[[tuple[object, ...]], ReadingPlace] = reading_place_of
     concurrency: Callable[[int, tuple[object, ...]], ConcurrencyTuner] = tuner_of
+    shared: SharedMemory | None = None
     clock: Clock = MONOTONIC
 
 

@@ -64,6 +64,16 @@ class Arena:
         self._free.append([(wanted, size)] if size > wanted else [])
         return Place(len(self._segments) - 1, 0, wanted)
 
+    def placed(self, raw: memoryview) -> Place:
+        """Returns where these bytes were copied to.
+
+        Raises:
+            ResourceExhaustedError: the system has no more memory.
+        """
+        place = self.take(raw.nbytes)
+        self.bytes_at(place)[: raw.nbytes] = np.frombuffer(raw, np.uint8)
+        return place
+
     def _drop_unused(self) -> None:
         """Lets segments go that hold nothing: none of them had room, and those of ever larger batches would add up."""
         for number, segment in enumerate(self._segments):

@@ -11,11 +11,17 @@ import numpy as np
 from headrace.processes.arena import Place
 from headrace.processes.segment import Segment
 
-__all__ = ["Leases"]
+__all__ = ["Lease", "Leases"]
 
 
-class _Lease:
-    """A place in use: the arrays on it keep it."""
+class Lease:
+    """A place in use: the arrays on it keep it.
+
+    Args:
+        part: its bytes.
+        place: it.
+        back: where it is put when the last array on it is gone.
+    """
 
     __slots__ = ("__array_interface__", "_back", "_bytes", "_place")
 
@@ -51,7 +57,7 @@ class Leases:
         segment = self._segments[place.segment]
         assert segment is not None  # the writer has a place in it
         part = segment.bytes[place.start : place.start + nbytes]
-        return np.asarray(_Lease(part, place, self._back))
+        return np.asarray(Lease(part, place, self._back))
 
     def gone(self, most: int | None = None) -> list[Place]:
         """Returns the places that nobody has held since it was asked last, or that many of them."""

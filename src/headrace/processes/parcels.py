@@ -9,15 +9,15 @@ import io
 import pickle
 import types
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from headrace.processes.arena import Arena, Place
+from headrace.processes.arena import Place
 from headrace.processes.by_value import PROGRAMS, keeping_large, pickled_by_value
 from headrace.processes.leases import Leases
 
-__all__ = ["Parcel", "packed", "to_bytes", "unpacked"]
+__all__ = ["Parcel", "Writer", "packed", "to_bytes", "unpacked"]
 
 # Smaller ones travel beside the message: a place and what leads to it would cost more than they do.
 _SMALL_BYTES: Final = 4096
@@ -37,6 +37,18 @@ class Parcel(NamedTuple):
     body: bytes | tuple[Place, int]
     parts: tuple[tuple[Place, int, bool], ...] = ()
     dropped: tuple[int, ...] = ()
+
+
+class Writer(Protocol):
+    """Shared memory, to who puts something into it."""
+
+    def placed(self, raw: memoryview) -> Place:
+        """Returns where the reader finds these bytes."""
+        ...
+
+    def dropped(self) -> tuple[int, ...]:
+        """Returns the numbers of the segments that were let go since it was asked last."""
+        ...
 
 
 class _Pickler(pickle.Pickler):
@@ -83,7 +95,7 @@ def _pickled(value: Any, keep: _Keep) -> bytes:
     return written.getvalue()
 
 
-def packed(value: Any, arena: Arena) -> Parcel:
+def packed(value: Any, memory: Writer) -> Parcel:
     """Puts something into shared memory, as far as it is large.
 
     Raises:
@@ -96,16 +108,10 @@ def packed(value: Any, arena: Arena) -> Parcel:
     except Exception:  # noqa: BLE001 - cloudpickle, which is slower, can do more, or says why not
         found.clear()
         body = pickled_by_value(value, keeping_large(found, _SMALL_BYTES))
-    parts = tuple((_placed(raw, arena), raw.nbytes, raw.readonly) for raw in found)
+    parts = tuple((memory.placed(raw), raw.nbytes, raw.readonly) for raw in found)
     if len(body) <= _LONG_BYTES:
-        return Parcel(body, parts, arena.dropped())
-    return Parcel((_placed(memoryview(body), arena), len(body)), parts, arena.dropped())
-
-
-def _placed(raw: memoryview, arena: Arena) -> Place:
-    place = arena.take(raw.nbytes)
-    arena.bytes_at(place)[: raw.nbytes] = np.frombuffer(raw, np.uint8)
-    return place
+        return Parcel(body, parts, memory.dropped())
+    return Parcel((memory.placed(memoryview(body)), len(body)), parts, memory.dropped())
 
 
 def unpacked(parcel: Parcel, leases: Leases) -> Any:

@@ -21,6 +21,7 @@ from headrace.processes.orders import RunOrder
 from headrace.processes.outbox import LOGGED
 from headrace.processes.segment import Segment
 from headrace.processes.shipping import unshipped
+from headrace.processes.slab import Slab
 from headrace.worker.served_run import ServedRun
 
 __all__ = ["Desk"]
@@ -42,6 +43,7 @@ class Desk:
         self._answer = answer
         self._plans: dict[int, Node] = {}
         self._runs: dict[int, ServedRun] = {}
+        self._slabs: dict[int, Slab] = {}  # of runs that have ended, whose readers have all that was sent
         self._callers: set[int] = set()  # threads that call functions
         self._left: set[int] = set()  # runs that are ended because nobody reads them
         self._counting = threading.Lock()
@@ -89,12 +91,13 @@ class Desk:
             memory = Segment.received(descriptor, is_shared=False)
         self._plans[key] = unshipped(body, parts, memory)
 
-    def _run(self, key: int, run: int, order: bytes, descriptor: int) -> tuple[int, int, int]:
+    def _run(self, key: int, run: int, order: bytes, slab: int, descriptor: int) -> tuple[int, int, int]:
         self._begin_work()
         connection = Connection(socket.socket(fileno=descriptor))
+        memory = self._slabs.pop(slab) if slab in self._slabs else Slab()
         try:
             decoded: RunOrder = pickle.loads(order)
-            self._runs[run] = served = ServedRun(self._plans[key], decoded, connection)
+            self._runs[run] = served = ServedRun(self._plans[key], decoded, connection, memory)
         except BaseException:
             self._end_work()
             raise
@@ -132,14 +135,19 @@ class Desk:
     def _held(self) -> Any:
         return Vigil(None, lambda: list(self._callers), None).stalls()
 
-    def _close(self, run: int) -> None:
+    def _close(self, run: int, slab: int | None = None) -> bool:
+        """Ends a run; returns whether what it shares with its reader is for another one, which it is where it has a number."""
         served = self._runs.get(run)
         if served is None:
-            return
+            return False
         served.close()
         if self._runs.pop(run, None) is not None:  # and no other thread has closed it meanwhile
             self._left.discard(run)
+            if slab is not None:
+                self._slabs[slab] = served.slab
             self._end_work()
+            return slab is not None
+        return False
 
     def _keeps_epochs(self) -> bool:
         """Returns whether a cache in memory holds an epoch, which would be lost with the process."""

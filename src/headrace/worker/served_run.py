@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import pickle
 import select
@@ -17,12 +18,12 @@ from headrace.coordination.latch import Latch
 from headrace.engine import Run
 from headrace.errors import CancelledError, DataLossError, HeadraceError, InvalidArgumentError, said
 from headrace.plan.node import Node
-from headrace.processes.arena import Arena
 from headrace.processes.connection import Connection
 from headrace.processes.elements_sent import sent_elements
 from headrace.processes.errors_sent import sent_error
 from headrace.processes.orders import AHEAD, Given, Kind, Known, RunOrder, Taken
 from headrace.processes.parcels import Parcel, packed, to_bytes
+from headrace.processes.slab import Slab
 from headrace.semantics.cache_fillings import Fillings
 from headrace.semantics.cache_keys import with_keys_of_run
 
@@ -45,13 +46,15 @@ class ServedRun:
         built: the plan.
         order: how it runs, and from where.
         connection: to its reader, which it takes over.
+        slab: the memory that it shares with its reader; perhaps that of a run before.
 
     Attributes:
         run: the run of the engine.
         connection: to its reader.
+        slab: the memory that it shares with that.
     """
 
-    def __init__(self, built: Node, order: RunOrder, connection: Connection) -> None:
+    def __init__(self, built: Node, order: RunOrder, connection: Connection, slab: Slab) -> None:
         self._order = order
         self.connection: Final = connection
         self._plan = with_keys_of_run(built, order.seeds, order.options)
@@ -64,9 +67,9 @@ class ServedRun:
             epoch=order.epoch,
             fillings=self._fillings,
             feeds=order.feeds + 1,
-            policy=order.policy,
+            policy=dataclasses.replace(order.policy, shared=slab.array),
         )
-        self._arena = Arena()
+        self.slab: Final = slab
         self._items: dict[int, BlockOrFailure] = {}  # whose positions may still be asked for
         self._on_the_way = 0
         self._told_s = self._telling_s = 0.0
@@ -91,7 +94,7 @@ class ServedRun:
             self._send_error(Kind.ERROR, 0, error)
         finally:
             self._begun.set()
-            self._arena.close()
+            self.slab.close()
 
     def _begin(self) -> None:
         start = self._order.start.position
@@ -140,8 +143,7 @@ class ServedRun:
                 return False
             taken: Taken = pickle.loads(received[0])
             self._on_the_way -= taken.items
-            for place in taken.places:
-                self._arena.give(place)
+            self.slab.give(taken.places)
             for number in taken.numbers:
                 self._items.pop(number, None)
 
@@ -151,7 +153,7 @@ class ServedRun:
             self._send_error(Kind.FAILURE, number, item.error, known)
             return
         try:
-            parcel = packed(sent_elements(item.payload), self._arena)
+            parcel = packed(sent_elements(item.payload), self.slab)
         except HeadraceError:
             raise
         except Exception as error:
@@ -168,7 +170,7 @@ class ServedRun:
             self._send(Given(kind, number, 1, parcel, known, None, is_last=False))
 
     def _send(self, given: Given) -> None:
-        descriptors = self._arena.fresh()
+        descriptors = self.slab.fresh()
         self._on_the_way += 1
         try:
             self.connection.send(to_bytes(given), descriptors)

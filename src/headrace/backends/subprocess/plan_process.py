@@ -7,11 +7,13 @@ import socket
 import threading
 from typing import Final
 
+from headrace.backends.subprocess.positions import Session, SharedWith
 from headrace.errors import WorkerError
 from headrace.plan.buffering import WithOptions
 from headrace.plan.node import Node
 from headrace.processes.connection import Connection
 from headrace.processes.host import Gone, Host
+from headrace.processes.leases import Leases
 from headrace.processes.orders import RunOrder
 from headrace.processes.parcels import to_bytes
 from headrace.processes.segment import refuse_this_system
@@ -37,6 +39,7 @@ class PlanProcess:
         self._key = next(_numbers)
         self._lock = threading.Lock()
         self._host: Host | None = None
+        self._spare: list[SharedWith] = []
 
     def host(self) -> Host:
         """Returns a process that has the plan."""
@@ -48,11 +51,22 @@ class PlanProcess:
                 self._has_plan = host.tell("plan", self._key, shipment.body, shipment.parts, descriptors=descriptors)
             return self._host
 
-    def begin(self, order: RunOrder) -> tuple[Host, int, Connection, tuple[int, int, int]]:
+    def _memory(self, host: Host) -> SharedWith:
+        """Returns what a run before has left, whose pages are there, or what is to be made."""
+        with self._lock:
+            self._spare = [one for one in self._spare if one.host is host]
+            return self._spare.pop() if self._spare else SharedWith(host, next(_numbers), Leases())
+
+    def keep(self, memory: SharedWith) -> None:
+        """Keeps the memory of a run, which has ended there, for another."""
+        with self._lock:
+            self._spare.append(memory)
+
+    def begin(self, order: RunOrder) -> tuple[Session, tuple[int, int, int]]:
         """Begins a run in the process.
 
         Returns:
-            The process, the run's number, where it gives its elements; how many workers it has and how many bytes, and a part of them.
+            The run; how many workers it has and how many bytes, and a part of them.
 
         Raises:
             WorkerError: the process dies each time before it has begun.
@@ -61,14 +75,16 @@ class PlanProcess:
         deaths = 0
         while True:
             host = self.host()
+            memory = self._memory(host)
             mine, its = socket.socketpair()
             connection = Connection(mine)
             with its:
-                begun = host.tell("run", self._key, run, body, descriptors=(its.fileno(),))
+                begun = host.tell("run", self._key, run, body, memory.number, descriptors=(its.fileno(),))
             host.watch(connection)
             try:
                 self._has_plan.wait()
-                return host, run, connection, begun.wait()
+                told = begun.wait()
+                return Session(host, run, connection, memory), told
             except BaseException as error:
                 connection.close()
                 if not isinstance(error, Gone):

@@ -6,7 +6,7 @@ import dataclasses
 import os
 import weakref
 from collections import deque
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from headrace.blocks.cursor import Cursor, State
 from headrace.processes.connection import Connection
@@ -14,7 +14,21 @@ from headrace.processes.host import Host
 from headrace.processes.leases import Leases
 from headrace.processes.orders import Known
 
-__all__ = ["Mark", "RemoteCursor", "Session"]
+__all__ = ["Mark", "RemoteCursor", "Session", "SharedWith"]
+
+
+class SharedWith(NamedTuple):
+    """The memory that one run after the other shares with its reader, as long as all that they sent is read.
+
+    Attributes:
+        host: the process that writes.
+        number: it is known by there.
+        leases: what is read.
+    """
+
+    host: Host
+    number: int
+    leases: Leases
 
 
 @dataclasses.dataclass(slots=True)
@@ -25,14 +39,16 @@ class Session:
         host: the process.
         number: of the run there.
         connection: where its elements come.
-        leases: the memory that it shares.
+        memory: what it shares.
+        is_read: whether all that it sent has come.
         gone: the numbers of items in which nobody will ask for a position.
     """
 
     host: Host
     number: int
     connection: Connection
-    leases: Leases = dataclasses.field(default_factory=Leases)
+    memory: SharedWith
+    is_read: bool = False
     gone: deque[int] = dataclasses.field(default_factory=deque)
 
     @property

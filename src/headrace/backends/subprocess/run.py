@@ -132,15 +132,14 @@ class RemoteRun:
         self._order = self._order._replace(
             start=self._known, is_resumed=is_resumed, skipped=self._places - self._known.places
         )
-        host, number, connection, told = self._beside.begin(self._order)
+        session, told = self._beside.begin(self._order)
         self.workers, self.ram_budget_bytes, self.share_bytes = told
-        session = Session(host, number, connection)
         with self._turning:
             self._session = session
             is_closed = self.is_closed
         self._fillings.follow(self)
         if is_closed:  # by another thread, which saw no process yet
-            connection.shut()
+            session.connection.shut()
 
     def pull(self, limit: int) -> Item:
         """Returns what comes next; None at the end, and when the run was closed meanwhile."""
@@ -167,7 +166,7 @@ class RemoteRun:
         if received is None:
             return None
         message, descriptors = received
-        session.leases.add(descriptors)
+        session.memory.leases.add(descriptors)
         given: Given = pickle.loads(message)
         self._tell_taken(session, 1)
         return given
@@ -176,7 +175,7 @@ class RemoteRun:
     def _tell_taken(session: Session, items: int) -> None:
         """Tells the process what it may make, and what memory it has back."""
         # Not more than a socket holds: the process may be sending at this moment, and hears it only afterwards.
-        places = session.leases.gone(_AT_ONCE)
+        places = session.memory.leases.gone(_AT_ONCE)
         numbers: list[int] = []
         while session.gone and len(numbers) < _AT_ONCE:
             numbers.append(session.gone.popleft())
@@ -191,16 +190,16 @@ class RemoteRun:
         mark = Mark(self, session, given.number, before, places)
         self.own_end.steps = given.own_end if given.own_end is not None else self.own_end.steps
         if given.kind is Kind.END:
-            self.is_spent = True
+            self.is_spent = session.is_read = True
             return None
         assert given.parcel is not None  # of all but the end
-        value = unpacked(given.parcel, session.leases)
+        value = unpacked(given.parcel, session.memory.leases)
         if given.kind is Kind.ERROR:
             self.is_spent = True
             raise received_error(value, f"process {session.host.pid}")
         self._places += given.length
         self._known = given.known or self._known
-        self.is_spent = given.is_last
+        self.is_spent = session.is_read = given.is_last
         if given.kind is Kind.FAILURE:
             error = received_error(value, f"process {session.host.pid}")
             assert isinstance(error, HeadraceError)  # of an element
@@ -270,13 +269,13 @@ class RemoteRun:
             )
         known = mark.known
         order = self._order._replace(start=known, skipped=mark.places - known.places + count)
-        host, number, connection, _ = self._beside.begin(order)
+        session, _ = self._beside.begin(order)
         try:
-            told = host.ask("position", number, 0, 0)
+            told = session.host.ask("position", session.number, 0, 0)
             state: State = whole(*told)
             return state
         finally:
-            connection.close()
+            session.connection.close()
 
     def caches(self) -> State | None:
         """Returns what its caches give."""
@@ -347,8 +346,11 @@ class RemoteRun:
                 if cursor.is_of(session):
                     cursor.settle()
             self._fillings.saved = self.caches()
-            session.connection.shut()
-            host.ask("close", session.number, patience_s=_CLOSING_S)
+            if not session.is_read:
+                session.connection.shut()  # it may wait for its reader
+            left = session.memory.number if session.is_read else None
+            if host.ask("close", session.number, left, patience_s=_CLOSING_S):
+                self._beside.keep(session.memory)
         except Gone:
             host.kill()
 

@@ -122,7 +122,9 @@ class ParallelMaps:
             budget=context.budget,
             paces=context.task_paces(self.meter),
             ready_order=context.policy.ready_order,
-            memory=BatchMemory(size, context.budget.share_bytes, given % size) if size else None,
+            memory=BatchMemory(size, context.budget.share_bytes, given % size, shared=context.policy.shared)
+            if size
+            else None,
             tuner=self.tuner,
         )
 

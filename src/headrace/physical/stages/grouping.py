@@ -110,7 +110,10 @@ class BatchStage(Stage):
     def _in_place(self, block: Block, have: int) -> Block:
         """Returns the same elements where they will lie in their batch, if they are large; so many others came before them."""
         payload = block.payload
-        if self._memory is None or type(payload) is not Rows or payload.nbytes < _HEAVY_BYTES * len(payload):
+        if self._memory is None or type(payload) is not Rows:
+            return block
+        # In memory that another process reads they need no other copy.
+        if not self._memory.is_shared and payload.nbytes < _HEAVY_BYTES * len(payload):
             return block
         if have % self._size + len(payload) > self._size:
             return block
@@ -293,7 +296,7 @@ def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
     upstream = lower(node.input, state, context)
     meter = context.meter(node)
     gate = context.gate(node)
-    memory = BatchMemory(node.batch_size, context.budget.share_bytes)
+    memory = BatchMemory(node.batch_size, context.budget.share_bytes, shared=context.policy.shared)
     if gate is None:
         return BatchStage(node, upstream, meter, memory)
     if node.num_parallel_calls != AUTOTUNE:

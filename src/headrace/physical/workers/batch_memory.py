@@ -26,7 +26,7 @@ from headrace.io.freed_memory import keep_freed_memory
 from headrace.rows_and_columns import transpose
 from headrace.structure import TreeDef, stack
 
-__all__ = ["BatchMemory"]
+__all__ = ["BatchMemory", "SharedMemory"]
 
 # Below, a batch is stacked faster in one go than its elements are placed.
 _FEWEST_BYTES: Final = 4096
@@ -34,6 +34,8 @@ _FEWEST_BYTES: Final = 4096
 _MOST_SPARE_BYTES: Final = 256 << 20
 _MOST_SPARE: Final = 16
 
+# Gives so many bytes (uint8) of memory that another process is to read; None where there are none.
+SharedMemory = Callable[[int], np.ndarray | None]
 _Leaves = Sequence[Any] | np.ndarray  # one for each element
 _Layout = tuple[TreeDef, tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]]
 
@@ -100,14 +102,20 @@ class BatchMemory:
         size: how many elements a batch has.
         most_bytes: how large a batch may be.
         first: how many elements of the first batch others have made.
+        shared: where they lie, if another process is to read them; None is this one's own memory.
+
+    Attributes:
+        is_shared: whether they lie in shared memory.
     """
 
-    def __init__(self, size: int, most_bytes: int, first: int = 0) -> None:
+    def __init__(self, size: int, most_bytes: int, first: int = 0, *, shared: SharedMemory | None = None) -> None:
         self._size = size
+        self._shared = shared
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._batches: dict[int, _Batch] = {}
         self._first = first
+        self.is_shared = shared is not None
 
     def place(self, start: int, pieces: Iterable[Block | Failure]) -> list[Block | Failure]:
         """Copies the pieces' elements into the memory of their batches; ``start`` is the index of the first."""
@@ -185,7 +193,10 @@ class BatchMemory:
         whole = (self._size, *shape)
         if dtype.hasobject:
             return np.empty(whole, dtype)
-        return np.asarray(_Lease(math.prod(whole) * dtype.itemsize, self._most_bytes)).view(dtype).reshape(whole)
+        nbytes = math.prod(whole) * dtype.itemsize
+        found = None if self._shared is None else self._shared(nbytes)
+        found = np.asarray(_Lease(nbytes, self._most_bytes)) if found is None else found
+        return found.view(dtype).reshape(whole)
 
     def close(self) -> None:
         """Lets go of the batches that will not become whole, as the last one: nobody shall wait for a garbage collection for that memory."""

@@ -1,0 +1,94 @@
+"""Memory that a process shares with one reader, in which its batches are made: what lies there already is sent by saying where.
+
+A place has as many holders as there are arrays on it here and readers that were sent it. It is free when the last of them is gone.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable
+
+import numpy as np
+
+from headrace.errors import ResourceExhaustedError
+from headrace.processes.arena import Arena, Place
+from headrace.processes.leases import Lease
+
+__all__ = ["Slab"]
+
+
+class Slab:
+    """Places that several threads of the writer take, fill, and send to one reader."""
+
+    def __init__(self) -> None:
+        self._arena = Arena()
+        # Held for a moment each; what a garbage collection gives back comes by a deque, and wants no lock.
+        self._lock = threading.Lock()
+        self._back: deque[Place] = deque()
+        self._made: dict[int, Place] = {}  # by address, those that arrays of this process lie on
+        self._holders: dict[Place, int] = {}  # of those that have more than one
+
+    def array(self, nbytes: int) -> np.ndarray | None:
+        """Returns new memory (uint8), free again when no array is on it and no reader has it; None where the system has none."""
+        with self._lock:
+            self._settle()
+            try:
+                place = self._arena.take(nbytes)
+            except ResourceExhaustedError:
+                return None
+            part = self._arena.bytes_at(place)[:nbytes]
+            self._made[_address(part)] = place
+            return np.asarray(Lease(part, place, self._back))
+
+    def placed(self, raw: memoryview) -> Place:
+        """Returns where the reader finds these bytes: where they lie, or where they were copied to.
+
+        Raises:
+            ResourceExhaustedError: the system has no more memory.
+        """
+        flat: np.ndarray = np.frombuffer(raw, np.uint8)
+        with self._lock:
+            self._settle()
+            lies = self._made.get(_address(flat))
+            if lies is not None and flat.nbytes <= lies.nbytes:
+                self._holders[lies] = self._holders.get(lies, 1) + 1
+                return lies
+            place = self._arena.take(flat.nbytes)
+            part = self._arena.bytes_at(place)
+        part[: flat.nbytes] = flat
+        return place
+
+    def give(self, places: Iterable[Place]) -> None:
+        """Takes places back that the reader has no more."""
+        self._back.extend(places)
+
+    def _settle(self) -> None:
+        while self._back:
+            place = self._back.popleft()
+            holders = self._holders.pop(place, 1) - 1
+            if holders > 1:
+                self._holders[place] = holders
+            elif not holders:
+                self._made.pop(_address(self._arena.bytes_at(place)), None)
+                self._arena.give(place)
+
+    def fresh(self) -> list[int]:
+        """Returns the descriptors of the segments that were made since it was asked last; the caller sends and closes them."""
+        with self._lock:
+            return self._arena.fresh()
+
+    def dropped(self) -> tuple[int, ...]:
+        """Returns the numbers of the segments that were let go since it was asked last; the caller tells the reader."""
+        with self._lock:
+            return self._arena.dropped()
+
+    def close(self) -> None:
+        """Closes the descriptors that nobody was sent."""
+        with self._lock:
+            self._arena.close()
+
+
+def _address(part: np.ndarray) -> int:
+    address: int = part.__array_interface__["data"][0]
+    return address
