@@ -32,6 +32,7 @@ __all__ = [
     "function_label",
     "function_name",
     "function_place",
+    "no_dataset",
     "nodes_of",
     "parallel_calls_of",
     "plan_of",
@@ -159,14 +160,16 @@ class HasPlan(Protocol):
 DatasetOf = Callable[[Node], HasPlan]
 
 
-def plan_of(dataset: object, *, stage: str) -> Node:
-    """Returns the plan of a dataset that a user's function returned."""
+def plan_of(dataset: object) -> Node | None:
+    """Returns the plan of a dataset that a user's function returned; None where it is no dataset."""
     # Not isinstance: to look through a protocol takes longer than many a function does.
     plan: Callable[[], Node] | None = getattr(dataset, "__headrace_plan__", None)
-    if plan is None:
-        message = f"the function must return a Dataset, but returned {type(dataset).__name__}"
-        raise TypeError(f"{stage}: {message}")
-    return plan()
+    return None if plan is None else plan()
+
+
+def no_dataset(returned: object, *, stage: str) -> TypeError:
+    """Makes the error of a function that returned something else than a dataset."""
+    return TypeError(f"{stage}: the function must return a Dataset, but returned {type(returned).__name__}")
 
 
 def nodes_of(plan: Node) -> Iterator[Node]:

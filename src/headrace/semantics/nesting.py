@@ -7,7 +7,7 @@ from typing import Any
 from headrace.errors import DataLossError
 from headrace.observe.frames import holds
 from headrace.plan.nesting import FlatMap
-from headrace.plan.node import Node, plan_of
+from headrace.plan.node import Node, no_dataset, plan_of
 from headrace.semantics.calls import call_on
 from headrace.semantics.inner_plans import in_run
 from headrace.semantics.run_context import SomeContext
@@ -23,7 +23,11 @@ def inner_plan(node: FlatMap, element: Any, index: int, context: SomeContext) ->
 @holds(lambda at, _: (at["node"].label, None))
 def made_plan(node: FlatMap, element: Any) -> Node:
     """Calls the user's function with an element; returns the plan that it made, as it was written."""
-    return plan_of(call_on(node.function, element), stage=node.label)
+    made = call_on(node.function, element)
+    plan = plan_of(made)
+    if plan is None:
+        raise no_dataset(made, stage=node.label)
+    return plan
 
 
 def changed_since(node: FlatMap) -> DataLossError:

@@ -8,7 +8,7 @@ from typing import Final
 from headrace.blocks.cursor import State
 from headrace.errors import DataLossError
 from headrace.observe.frames import holds
-from headrace.plan.node import Node, plan_of
+from headrace.plan.node import Node, no_dataset, plan_of
 from headrace.plan.windowing import GroupByWindow, Window, WindowContents, WindowElements
 from headrace.rows_and_columns import rows_of_leaves
 from headrace.semantics.window_contents import by_leaf
@@ -76,4 +76,8 @@ def window_rows(
 def reduced_plan(node: GroupByWindow, key: int, elements: WindowElements) -> Node:
     """Calls the user's function with a group; returns the plan that it made, as it was written."""
     group = node.dataset_of(WindowContents(elements=elements, name=node.name))
-    return plan_of(node.reduce_func(key, group), stage=node.reduce_label)
+    made = node.reduce_func(key, group)
+    plan = plan_of(made)
+    if plan is None:
+        raise no_dataset(made, stage=node.reduce_label)
+    return plan

@@ -34,7 +34,8 @@ from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.nesting_openers import NestingPaces, Opener, Openers
 from headrace.physical.stages.nesting_opening import MakeReader, Opening, OpenSubplan
 from headrace.physical.stages.nesting_runs import DatasetRun, DatasetRuns
-from headrace.physical.stages.nesting_turns import Turns, TurnsBlock, TurnsCursor, TurnsPosition, Whole
+from headrace.physical.stages.nesting_turns import TurnsBlock, TurnsCursor, TurnsPosition, Whole
+from headrace.physical.stages.nesting_visits import ENDLESS, Turns
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.reading_place import LONG_S, ReadingPlace
 from headrace.physical.workers.subplan_reader import PrefetchingReader, SubplanReader
@@ -392,7 +393,7 @@ def _reading_ahead(gate: Gate, place: ReadingPlace, meter: Meter, context: Stage
 
 @lower.register
 def _interleave(node: FlatMap, state: State | None, context: StageContext) -> Stage:
-    cycle, block = 1, 1 << 62
+    cycle, block = 1, ENDLESS
     deterministic = None
     if isinstance(node, Interleave):
         cycle, block = node.cycle_length or 1, node.block_length

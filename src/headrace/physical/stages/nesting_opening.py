@@ -136,9 +136,10 @@ class Opening:
         try:
             return made_plan(self.node, opener.element)
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-            return self._failed(opener, error)
+            return self.failed(opener, error)
 
-    def _failed(self, opener: Opener, error: Exception) -> Failure:
+    def failed(self, opener: Opener, error: Exception) -> Failure:
+        """Makes the failure of an element whose dataset was not to be had."""
         placed = as_element_error(error, stage=self.node.label, origin=opener.origin())
         return Failure(placed, opener.cursor, opener.after)
 
@@ -156,4 +157,4 @@ class Opening:
             plan, inside = in_run(plan, node, opener.index, self._context)
             return lower(plan, saved, inside)
         except Exception as error:  # noqa: BLE001 - what is asked of the user's objects may raise anything
-            return self._failed(opener, error)
+            return self.failed(opener, error)

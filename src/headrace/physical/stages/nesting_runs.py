@@ -19,8 +19,10 @@ from headrace.physical.stages.made_together_forms import Form
 from headrace.physical.stages.made_together_maps import MappedForm, OpenersOrigin
 from headrace.physical.stages.nesting_openers import Opener, Openers
 from headrace.physical.stages.nesting_opening import Opening
-from headrace.physical.stages.nesting_turns import Turns, Whole
+from headrace.physical.stages.nesting_turns import Whole
+from headrace.physical.stages.nesting_visits import Turns
 from headrace.plan.node import Node
+from headrace.semantics.nesting import made_plan
 
 __all__ = ["DatasetRun", "DatasetRuns"]
 
@@ -101,35 +103,47 @@ class DatasetRuns:
             return opener
         return opener.called(self._opening.small.begun(opener.plan, cut))
 
-    @within(lambda at: at["opener"].origin())
+    @within(lambda at: at["block"].origin.describe(at["at"] + len(at["plans"])))
     def _plans(
         self, openers: Openers, turns: Turns, limit: int, room: int, most_s: float
     ) -> tuple[Form | None, list[Node], Opener | None]:
         """Calls the function with elements; returns plans of one form, and the element after them of which it made another one."""
         block, rows, at = openers.at_hand()
+        index, opening = openers.index, self._opening
         form: Form | None = None
         plans: list[Node] = []
+        other: Node | Failure | None = None
         most, end_s = len(rows) - at, time.perf_counter() + most_s
         while len(plans) < most:
-            opener = Opener(openers.index, rows[at + len(plans)], block, at + len(plans))
-            plan = self._opening.made(opener)
-            openers.pass_over(1)
-            if type(plan) is Failure:
-                return form, plans, opener.called(plan)
+            try:
+                plan = made_plan(opening.node, rows[at + len(plans)])
+            except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+                other = opening.failed(_opener(openers, index, len(plans)), error)
+                break
             if form is None:
-                form = form_of(plan, may_vary=True, may_call=True)  # type: ignore[arg-type]  # no failure
+                form = form_of(plan, may_vary=True, may_call=True)
                 calls = 0 if form is None or form.calling is None else form.calling.count
                 if form is None or calls > room:
                     self._misses -= form is not None  # there will be more room
-                    return None, plans, opener.called(plan)
+                    form, other = None, plan
+                    break
                 most = min(most, form.most_plans, max(1, _ROOMS * room // calls) if calls else most)
             elif not form.takes(plan):
-                return form, plans, opener.called(plan)
-            plans.append(plan)  # type: ignore[arg-type]  # no failure
+                other = plan
+                break
+            plans.append(plan)
             turns.add(form.count if form.lengths is None else form.lengths[-1])
             if turns.ready >= limit or time.perf_counter() > end_s:
                 break
-        return form, plans, None
+        after = None if other is None else _opener(openers, index, len(plans)).called(other)
+        openers.pass_over(len(plans) + (other is not None))
+        return form, plans, after
+
+
+def _opener(openers: Openers, index: int, number: int) -> Opener:
+    """Returns one of the elements that are at hand, of which the first one opens the dataset with this index."""
+    block, rows, at = openers.at_hand()
+    return Opener(index + number, rows[at + number], block, at + number)
 
 
 @dataclasses.dataclass(slots=True)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace as hr
-from headrace.physical.stages.nesting_turns import Turns
+from headrace.physical.stages.nesting_visits import Turns, turns_of
 
 
 class Before(NamedTuple):
@@ -70,8 +70,8 @@ def visited(before: Before, *, has_ended: bool) -> Iterator[Visited]:
         cycle, given = (cycle + 1) % count, 0
 
 
-def turns_of(before: Before) -> Turns:
-    turns = Turns(before.slots, before.cycle, before.given, before.block_length)
+def begun(before: Before) -> Turns:
+    turns = turns_of(before.slots, before.cycle, before.given, before.block_length)
     for length in before.lengths:
         turns.add(length)
     return turns
@@ -81,7 +81,7 @@ def turns_of(before: Before) -> Turns:
 def test_elements_come_and_slots_stand_as_where_slots_are_visited_one_after_the_other(
     before: Before, has_ended: bool
 ) -> None:
-    turns = turns_of(before)
+    turns = begun(before)
     turns.has_ended = has_ended
     expected = list(visited(before, has_ended=has_ended))
     assert turns.ready == len(expected)
@@ -99,7 +99,7 @@ def test_elements_come_and_slots_stand_as_where_slots_are_visited_one_after_the_
 @given(beginnings(), st.integers(0, 8))
 def test_datasets_that_are_dropped_were_never_there(before: Before, dropped: int) -> None:
     kept = before.lengths[: max(0, len(before.lengths) - dropped)]
-    turns = turns_of(before)
+    turns = begun(before)
     turns.drop(len(before.lengths) - len(kept))
     expected = list(visited(before._replace(lengths=kept), has_ended=False))
     assert turns.ready == len(expected)
