@@ -103,7 +103,11 @@ class Conditions:
         return [*checks, fresh if form.source is None else f"({_passed_on(expression, form)} or {fresh})"]
 
     def _view(self, expression: str, form: ArrayForm) -> str:
-        """Returns the condition under which an array is a view of what nobody else has, or one of the row that nobody can write to."""
+        """Returns the condition under which an array is a view of what nobody else has, or one of the row.
+
+        Of the row's, either nobody can write to it; or nobody else has it nor the row, and the row is a view as well: what else
+        there is of its memory are other rows.
+        """
         base = self._variable()
         if form.source is None:
             has_base = f"type({base} := {expression}.base) is ndarray and refs({base}) == {_USUAL.base}"
@@ -111,7 +115,9 @@ class Conditions:
         part = "row" if form.source is WHOLE_ROW else f"row[{form.source!r}]"
         is_of_part = f"type({part}) is ndarray and ({base} is {part}.base or {base} is {part})"
         are_locked = f"not {expression}.flags.writeable and not {part}.flags.writeable"
-        return f"({base} := {expression}.base) is not None and {is_of_part} and {are_locked}"
+        references = _USUAL.row if form.source is WHOLE_ROW else _USUAL.part_of_row - 1
+        are_alone = f"{base} is {part}.base and refs({part}) == {references} and {_alone(expression)}"
+        return f"({base} := {expression}.base) is not None and {is_of_part} and ({are_locked} or {are_alone})"
 
     def _of_record(self, expression: str, form: RecordForm) -> list[str]:
         held = self._dicts[expression] = self._variable()

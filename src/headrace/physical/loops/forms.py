@@ -69,7 +69,7 @@ class ArrayForm:
     Attributes:
         dtype: theirs.
         source: which part of the row it mostly is: a key, an index, or WHOLE_ROW; None for one that is new.
-        is_view: whether it mostly is a view: of what is new, or a read-only one of that part.
+        is_view: whether it mostly is a view: of what is new, or of that part.
         is_held: whether somebody else mostly has it or its memory, so that each is copied.
     """
 
@@ -254,7 +254,7 @@ def _with_owner(form: ArrayForm, array: np.ndarray, row: Element, id_before: int
     def is_its_base(part: Any) -> bool:
         return type(part) is np.ndarray and (part is array.base or part.base is array.base)
 
-    return ArrayForm(form.dtype, None if array.flags.writeable else _part_of(row, is_its_base), is_view=True)
+    return ArrayForm(form.dtype, _part_of(row, is_its_base), is_view=True)
 
 
 def _part_of(row: Element, is_it: Callable[[Any], bool]) -> str | int | Scalar | None:

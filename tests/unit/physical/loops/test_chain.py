@@ -573,6 +573,57 @@ def test_a_view_of_what_a_function_only_sees_is_not_copied_and_is_soon_no_surpri
     assert chain.learned.surprises == before
 
 
+# Rows of a column: nobody has them but the loop, and they are views of one matrix.
+OF_A_COLUMN: dict[str, tuple[Callable[[np.ndarray], Any], Callable[..., Any]]] = {
+    "an array": (lambda row: row, lambda array: array[1:]),
+    "two of an array": (lambda row: row, lambda array: (array[1:], array[0], array[:-1])),
+    "in a tuple": (lambda row: (row, 1), lambda array, n: (n, array[::-1])),
+    "in a dict": (lambda row: {"a": row, "n": 1}, lambda row: {"b": row["a"][1:], "c": row["n"]}),
+}
+
+
+def rows_of_a_column(make: Callable[[np.ndarray], Any], start: int = 0) -> Iterator[Any]:
+    return map(make, np.arange(start, start + 120).reshape(30, 4))
+
+
+@pytest.mark.parametrize("case", sorted(OF_A_COLUMN))
+def test_a_view_of_a_row_of_a_column_is_not_copied_and_is_soon_no_surprise(case: str) -> None:
+    make, function = OF_A_COLUMN[case]
+    chain = Chain([mapped(function)], LoopPolicy(probed=1))
+    before = 0
+    for _ in range(2):
+        before = chain.learned.surprises
+        column = np.arange(120).reshape(30, 4)
+        made, _, _ = through(chain, map(make, column))
+        assert all(np.shares_memory(array, column) for result in made for array in arrays_in(result))
+    assert chain.learned.surprises == before
+
+
+@each_policy
+@pytest.mark.parametrize("keeps", ["the row", "its array", "the view"])
+@pytest.mark.parametrize("case", sorted(OF_A_COLUMN.keys() - {"two of an array"}))  # who keeps one has what lies in the other
+def test_a_view_of_a_row_of_a_column_that_a_function_begins_to_keep_is_copied(
+    policy: LoopPolicy, case: str, keeps: str
+) -> None:
+    make, function = OF_A_COLUMN[case]
+    calls = itertools.count()
+    held: list[Any] = []
+
+    def keeping(*row: Any) -> Any:
+        for array in arrays_in(tuple(held)):
+            array[...] = -1
+        result = function(*row)
+        if next(calls) >= 12:
+            held.append({"the row": row[0], "its array": arrays_in(row)[0], "the view": arrays_in(result)[0]}[keeps])
+        return result
+
+    chain = Chain([mapped(keeping)], policy)
+    made = [each for start in (0, 120) for each in through(chain, rows_of_a_column(make, start))[0]]
+    rows = [*rows_of_a_column(make), *rows_of_a_column(make, 120)]
+    expected = [function(*row) if isinstance(row, tuple) else function(row) for row in rows]
+    assert all(map(same, made, expected))
+
+
 def test_a_view_of_what_is_new_is_soon_no_surprise() -> None:
     functions: list[Callable[[int], Any]] = [
         lambda n: np.full(4, n).reshape(2, 2),
