@@ -108,7 +108,7 @@ class DatasetRuns:
         self, openers: Openers, turns: Turns, limit: int, room: int, most_s: float
     ) -> tuple[Form | None, list[Node], Opener | None]:
         """Calls the function with elements; returns plans of one form, and the element after them of which it made another one."""
-        block, rows, at = openers.at_hand()
+        block, rows, at = openers.at_hand()  # noqa: RUF059 - the mark above reads where it is
         index, opening = openers.index, self._opening
         form: Form | None = None
         plans: list[Node] = []
