@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from headrace.blocks.block import Block, BlockOrFailure
+from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.origin import Indices, Origin, WordedOrigin, subset
-from headrace.errors import InvalidArgumentError, said
+from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.frozen import frozen
+from headrace.physical.loops.failing import instead_of
 from headrace.physical.stages.elementwise_parallel import applied_alone
+from headrace.plan.elementwise import Map
 from headrace.processes.arena import Arena
 from headrace.processes.connection import Connection
-from headrace.processes.elements_sent import received_elements, sent_elements
+from headrace.processes.elements_sent import received_elements, refused, sent_elements
 from headrace.processes.errors_sent import sent_error
 from headrace.processes.leases import Leases
 from headrace.processes.orders import NO_ORIGIN, Answer, Call
-from headrace.processes.parcels import Parcel, packed, unpacked
+from headrace.processes.parcels import Parcel, packed, to_bytes, unpacked
 from headrace.processes.shipping import made_there
 
 __all__ = ["serve_calls"]
@@ -64,15 +66,43 @@ class _Served:
         origin: Origin = _KnownElsewhere(range(len(payload))) if call.words is None else WordedOrigin(call.words)
         pieces = make(Block(payload, IndexCursor(0), origin))
         del payload
-        sent = [_sent(piece, maps) for piece in pieces]
         try:
-            return packed(sent, self.arena)
-        except Exception as error:
-            message = (
-                f"what a function returned cannot be sent to the trainer's process: {type(error).__name__}: {said(error)}. Return "
-                "arrays, numbers and texts, or leave out executor="
-            )
-            raise InvalidArgumentError(message, stage=maps[-1].label) from error
+            return packed([_sent(piece, maps) for piece in pieces], self.arena)
+        except HeadraceError:
+            raise
+        except Exception:  # noqa: BLE001 - a class may say anything that cannot be pickled
+            return packed([_sent(one, maps) for piece in pieces for one in _sendable(piece, maps[-1])], self.arena)
+
+
+def _sendable(piece: BlockOrFailure, last: Map) -> Iterator[BlockOrFailure]:
+    """Yields the elements of a piece one by one; what cannot be sent is a failure of the map that gave it."""
+    if isinstance(piece, Failure):
+        yield piece
+        return
+    for index in range(len(piece)):
+        one = piece.slice(index, index + 1)
+        failure = _unsendable(one, last)
+        if failure is not None and callable(last.on_error):
+            instead = instead_of(last, failure, one, 0)
+            if isinstance(instead, Failure):
+                failure = instead
+            else:
+                one = Block(instead, one.cursor, one.origin)
+                failure = _unsendable(one, last)
+        yield failure or one
+
+
+def _unsendable(one: Block, last: Map) -> Failure | None:
+    """Returns the failure of a block of one element that cannot be sent."""
+    (element,) = one.payload.rows()
+    try:
+        to_bytes(element)
+    except Exception as error:  # noqa: BLE001 - as above
+        message = refused(element, error, "the trainer's process")
+        failed = InvalidArgumentError(message, stage=last.label, origin=one.origin.describe(0))
+        failed.__cause__ = error
+        return Failure(failed, one.cursor, one.after, last)
+    return None
 
 
 def _sent(piece: BlockOrFailure, maps: tuple[Any, ...]) -> tuple[int, Any, Any]:

@@ -16,10 +16,10 @@ from headrace.blocks.cursor import Cursor
 from headrace.blocks.deep_states import in_pieces, whole
 from headrace.coordination.latch import Latch
 from headrace.engine import Run
-from headrace.errors import CancelledError, DataLossError, HeadraceError, InvalidArgumentError, said
+from headrace.errors import CancelledError, DataLossError, HeadraceError, InvalidArgumentError
 from headrace.plan.node import Node
 from headrace.processes.connection import Connection
-from headrace.processes.elements_sent import sent_elements
+from headrace.processes.elements_sent import refused, sent_elements
 from headrace.processes.errors_sent import sent_error
 from headrace.processes.orders import AHEAD, Given, Kind, Known, RunOrder, Taken
 from headrace.processes.parcels import Parcel, packed, to_bytes
@@ -114,14 +114,20 @@ class ServedRun:
             item = self.run.pull(order.most or pace.size)
             if isinstance(item, Block):
                 pace.observe(len(item), time.perf_counter() - began_s, item.payload.nbytes)
-            number += 1
-            places += len(item) if isinstance(item, Block) else 1
             if item is None:
-                self._send(Given(Kind.END, number, 0, None, None, self.run.own_end.steps, is_last=True))
+                self._send(Given(Kind.END, number + 1, 0, None, None, self.run.own_end.steps, is_last=True))
                 return
-            self._items[number] = item
-            self._give(item, number, places)
+            parts = self._packed(item)
             del item  # what is on its way must not live on here
+            while parts:
+                if not self._may_give():
+                    return
+                part, parcel = parts.pop()
+                number += 1
+                places += len(part) if isinstance(part, Block) else 1
+                self._items[number] = part
+                self._give(part, parcel, number, places, is_last=not parts and self.run.is_spent)
+                del part
 
     def _skip(self, places: int) -> bool:
         """Makes elements again that the reader has; returns whether there were as many."""
@@ -147,22 +153,29 @@ class ServedRun:
             for number in taken.numbers:
                 self._items.pop(number, None)
 
-    def _give(self, item: BlockOrFailure, number: int, places: int) -> None:
+    def _packed(self, item: BlockOrFailure) -> list[tuple[BlockOrFailure, Parcel | None]]:
+        """Returns what is sent of an item, the last first: an element that cannot be sent is a failure in its place."""
+        if isinstance(item, Failure):
+            return [(item, None)]
+        try:
+            return [(item, packed(sent_elements(item.payload), self.slab))]
+        except HeadraceError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a class may say anything that cannot be pickled
+            if len(item) > 1:
+                return [self._packed(item.slice(index, index + 1))[0] for index in reversed(range(len(item)))]
+            (element,) = item.payload.rows()
+            message = refused(element, error, "the trainer's process")
+            failed = InvalidArgumentError(message, origin=item.origin.describe(0))
+            failed.__cause__ = error
+            return [(Failure(failed, item.cursor, item.after), None)]
+
+    def _give(self, item: BlockOrFailure, parcel: Parcel | None, number: int, places: int, *, is_last: bool) -> None:
         known = self._known_after(item, places)
         if isinstance(item, Failure):
             self._send_error(Kind.FAILURE, number, item.error, known)
-            return
-        try:
-            parcel = packed(sent_elements(item.payload), self.slab)
-        except HeadraceError:
-            raise
-        except Exception as error:
-            message = (
-                f"an element cannot be sent to the trainer's process: {type(error).__name__}: {said(error)}. "
-                "Give arrays, numbers and texts, or leave out executor=, which runs the pipeline in threads"
-            )
-            raise InvalidArgumentError(message, origin=item.origin.describe(0)) from error
-        self._send(Given(Kind.ELEMENTS, number, len(item), parcel, known, self.run.own_end.steps, self.run.is_spent))
+        else:
+            self._send(Given(Kind.ELEMENTS, number, len(item), parcel, known, self.run.own_end.steps, is_last))
 
     def _send_error(self, kind: Kind, number: int, error: BaseException, known: Known | None = None) -> None:
         parcel = Parcel(pickle.dumps(sent_error(error)))

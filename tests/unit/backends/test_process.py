@@ -141,9 +141,39 @@ def test_several_maps_in_a_row_are_one_call_and_a_failure_is_of_the_one_that_fai
     assert came[2] == 3
 
 
-def test_what_cannot_be_sent_back_is_an_error_that_says_so() -> None:
-    with pytest.raises(hr.errors.InvalidArgumentError, match="what a function returned cannot be sent"):
-        list(in_processes(hr.Dataset.range(2), lambda x: threading.Lock()))
+def locked_in_the_middle(x: int) -> dict[str, Any]:
+    return {"x": x, "held": threading.Lock() if x == 3 else x}
+
+
+def test_what_cannot_be_sent_back_is_a_failure_in_its_place_that_names_it() -> None:
+    came = list(delivered(iter(in_processes(hr.Dataset.range(7), locked_in_the_middle)), 9))
+    assert [one["x"] for one in came if isinstance(one, dict)] == [0, 1, 2, 4, 5, 6]
+    error = came[3]
+    assert isinstance(error, hr.errors.InvalidArgumentError)
+    assert "its component ['held'], of type lock, cannot be sent to the trainer's process" in error.reason
+    assert error.origin == "element 3"
+    assert str(error.stage).startswith("map 'locked_in_the_middle'")
+
+
+@pytest.mark.parametrize(
+    ("on_error", "expected"),
+    [("skip", [0, 1, 2, 4, 5, 6]), (lambda error: {"x": -1, "held": -1}, [0, 1, 2, -1, 4, 5, 6])],
+    ids=["skipped", "replaced"],
+)
+def test_what_cannot_be_sent_back_is_skipped_or_replaced_as_any_other_failure(
+    on_error: Any, expected: list[int]
+) -> None:
+    dataset = in_processes(hr.Dataset.range(7), locked_in_the_middle, on_error=on_error)
+    assert [one["x"] for one in dataset] == expected
+
+
+def test_an_element_that_cannot_be_sent_to_a_process_is_a_failure_in_its_place() -> None:
+    dataset = in_processes(hr.Dataset.range(7).map(locked_in_the_middle), lambda one: one["x"])
+    came = list(delivered(iter(dataset), 9))
+    assert [one for one in came if isinstance(one, int)] == [0, 1, 2, 4, 5, 6]
+    assert isinstance(came[3], hr.errors.InvalidArgumentError)
+    assert "its component ['held'], of type lock, cannot be sent to a process" in came[3].reason
+    assert list(dataset.ignore_errors()) == [0, 1, 2, 4, 5, 6]
 
 
 def test_what_cannot_be_sent_there_is_an_error_that_names_the_variable() -> None:

@@ -20,6 +20,7 @@ from headrace.iterator import DatasetIterator
 from headrace.physical.run_policy import RunPolicy
 from headrace.processes.host import Host
 from headrace.testing import faults
+from headrace.testing.restoring import delivered
 
 HOST: list[Host] = []
 
@@ -104,9 +105,27 @@ def test_an_exception_that_cannot_be_pickled_is_told_in_words() -> None:
         next(iter(beside(hr.Dataset.range(4).map(fails_badly))))
 
 
-def test_an_element_that_cannot_be_sent_is_an_error_that_says_so() -> None:
-    with pytest.raises(hr.errors.InvalidArgumentError, match=r"cannot be sent to the trainer's process.*lock"):
-        list(beside(hr.Dataset.range(1).map(lambda x: threading.Lock())))
+def test_an_element_that_cannot_be_sent_is_a_failure_in_its_place_and_every_state_is_exact() -> None:
+    dataset = beside(hr.Dataset.range(6).map(lambda x: (x, threading.Lock() if x == 2 else x)))
+    came = list(delivered(iter(dataset), 9))
+    assert [one[0] for one in came if isinstance(one, tuple)] == [0, 1, 3, 4, 5]
+    error = came[2]
+    assert isinstance(error, hr.errors.InvalidArgumentError)
+    assert "its component [1], of type lock, cannot be sent to the trainer's process" in error.reason
+    assert error.origin == "element 2"
+    iterator = iter(dataset)
+    states = [iterator.state_dict()]
+    for _ in range(2):
+        next(iterator)
+        states.append(iterator.state_dict())
+    with pytest.raises(hr.errors.InvalidArgumentError, match="of type lock"):
+        next(iterator)
+    states.append(iterator.state_dict())
+    for given, state in enumerate(states):
+        resumed = iter(dataset)
+        resumed.load_state_dict(state)
+        left = [one[0] if isinstance(one, tuple) else None for one in delivered(resumed, 9)]
+        assert left == [0, 1, None, 3, 4, 5][given:]
 
 
 def same(x: int) -> int:

@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from headrace.backends.process.worker import Functions, WorkerProcess
+from headrace.backends.process.worker import Functions, Unsendable, WorkerProcess
 from headrace.blocks.block import Block, BlockOrFailure, Failure
-from headrace.errors import CancelledError, WorkerError
+from headrace.errors import CancelledError, HeadraceError, InvalidArgumentError, WorkerError
 from headrace.log import LOG
 from headrace.observe.stalls import Stall
 from headrace.physical.loop_policy import LoopPolicy
@@ -107,8 +107,8 @@ class ProcessCalls:
     def _call(self, functions: Functions, block: Block) -> list[BlockOrFailure]:
         try:
             return self._called(functions, block)
-        except Gone:
-            pass  # with whatever element it was that the process died of
+        except (Gone, Unsendable):
+            pass  # with whatever element it was that the process died of, or that it cannot have
         pieces: list[BlockOrFailure] = []
         for index in range(len(block)):
             pieces += self._called_alone(functions, block.slice(index, index + 1))
@@ -122,12 +122,20 @@ class ProcessCalls:
                 return self._called(functions, one)
             except Gone as gone:
                 how = gone.reason
-        node = functions.maps[0]
-        error = WorkerError(
+            except Unsendable as unsendable:
+                error = InvalidArgumentError(unsendable.reason, stage=unsendable.stage, origin=unsendable.origin)
+                error.__cause__ = unsendable.__cause__
+                return self._failed(functions.maps[0], error, one)
+        died = WorkerError(
             f"two processes that called it died: the last one {how}",
             stage=functions.stage,
             origin=one.origin.describe(0),
         )
+        return self._failed(functions.maps[0], died, one)
+
+    @staticmethod
+    def _failed(node: Map, error: HeadraceError, one: Block) -> list[BlockOrFailure]:
+        """Returns what takes the place of an element that was not made."""
         failure = Failure(error, one.cursor, one.after, node)
         if not callable(node.on_error):
             return [failure]
@@ -147,6 +155,9 @@ class ProcessCalls:
             pieces = worker.call(functions, block)
         except Gone as gone:
             self._replace(worker, gone)
+            raise
+        except Unsendable:
+            self._free.append(worker)
             raise
         except BaseException:
             worker.kill()  # it may have answered half

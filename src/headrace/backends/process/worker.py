@@ -13,12 +13,12 @@ from typing import Any, Final, NamedTuple
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.origin import GroupedOrigin, words_of
-from headrace.errors import CancelledError, HeadraceError, InvalidArgumentError, said
+from headrace.errors import CancelledError, HeadraceError, InvalidArgumentError
 from headrace.observe.stalls import Stall
 from headrace.plan.elementwise import Map
 from headrace.processes.arena import Arena
 from headrace.processes.connection import Connection
-from headrace.processes.elements_sent import received_elements, sent_elements
+from headrace.processes.elements_sent import received_elements, refused, sent_elements
 from headrace.processes.errors_sent import received_error
 from headrace.processes.host import Gone, Host
 from headrace.processes.leases import Leases
@@ -26,10 +26,14 @@ from headrace.processes.orders import NO_ORIGIN, Answer, Call
 from headrace.processes.parcels import packed, unpacked
 from headrace.processes.spare import give_host
 
-__all__ = ["Functions", "WorkerProcess"]
+__all__ = ["Functions", "Unsendable", "WorkerProcess"]
 
 
 _NUMBERS: Final = re.compile(f"{NO_ORIGIN}([0-9]+)")
+
+
+class Unsendable(InvalidArgumentError):  # noqa: N818 - it is news, which its hearers act on
+    """An element cannot be sent; nothing was."""
 
 
 class Functions(NamedTuple):
@@ -87,19 +91,16 @@ class WorkerProcess:
         Raises:
             Gone: it died.
             CancelledError: it was stopped.
-            InvalidArgumentError: an element cannot be sent to it, or functions cannot be had there.
+            Unsendable: an element cannot be sent to it.
+            InvalidArgumentError: functions cannot be had there.
         """
         try:
             parcel = packed(sent_elements(block.payload), self._arena)
         except HeadraceError:
             raise
         except Exception as error:
-            raise InvalidArgumentError(
-                f"an element cannot be sent to a process: {type(error).__name__}: {said(error)}. Give arrays, numbers and texts, or "
-                "leave out executor=",
-                stage=functions.maps[0].label,
-                origin=block.origin.describe(0),
-            ) from error
+            message = refused(block.payload.rows()[0], error, "a process")
+            raise Unsendable(message, stage=functions.maps[0].label, origin=block.origin.describe(0)) from error
         body = None if functions.key in self._told else functions.body
         is_told_origins = any(callable(one.on_error) for one in functions.maps)
         words = words_of(block.origin, len(block)) if is_told_origins else None
