@@ -47,10 +47,12 @@ _FAMILIES = {
 # What is not exported, because nobody makes one, and is explained beside what gives it.
 _GIVEN_BY = {
     "DatasetIterator": (
-        "headrace.observe.meter.IteratorStats",
-        "headrace.observe.meter.StageStats",
+        "headrace.observe.stats.IteratorStats",
+        "headrace.observe.stats.StageStats",
         "headrace.observe.stalls.Stall",
-        "headrace.observe.meter.Drawn",
+        "headrace.observe.stats.Drawn",
+        "headrace.observe.steps.StepStats",
+        "headrace.durations.Times",
     ),
 }
 # What stands above the names of a module.

@@ -17,7 +17,7 @@ from examples.wav_classifier.recordings import Recordings
 class Invocation:
     """What one invocation did."""
 
-    waits_s: tuple[float, ...]  # of each step, for its batch; of the last thousand
+    waits_s: tuple[float, ...]  # of each step, for its batch; of the last 4,096
     steps_s: tuple[float, ...]  # of each step, the wait included
     waited_s: float  # by all steps
     files_read: int
@@ -82,7 +82,7 @@ def invoke(
     return Invocation(
         waits_s=stats.waits_s,
         steps_s=tuple(times.took_s),
-        waited_s=stats.wait.total_s,
+        waited_s=stats.wait_s,
         files_read=sum(stage.elements for stage in stats.pipeline.stages if stage.name.startswith(f"map '{READ}'")),
         accuracy=metrics["accuracy"],
         weights=weights_of(trainer),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import atexit
 import enum
+import functools
+import itertools
 import threading
 import time
 import weakref
@@ -19,9 +21,11 @@ from headrace.log import LOG
 from headrace.machine import current_share
 from headrace.observe.frames import begins
 from headrace.observe.lock_probe import PROBE
-from headrace.observe.meter import StageStats
+from headrace.observe.meter import START, Reading
 from headrace.observe.stalls import Stall, Vigil
+from headrace.observe.stats import StageStats, stage_stats
 from headrace.observe.watch import WATCH, Watched
+from headrace.observe.window import Window
 from headrace.optimize.add_final_prefetch import has_parallel_work
 from headrace.optimize.rules import optimized
 from headrace.physical.budget import Budget
@@ -181,6 +185,8 @@ class Run:
         self._inline = options.executor == "inline"
         self._lock_use = None if self._inline else lock_use_of(self, running, options, self._threads)
         self._root: Stage | None = None
+        self._window: Window[tuple[Reading, ...]] = Window(self._readings, ())
+        self._ended_s: float | None = None
         self._budget = _budget(running, options, feeds=feeds, policy=policy)
         rank = rank_of_run(plan, options)
         gates = self._made_gates(options)
@@ -216,6 +222,7 @@ class Run:
     def open(self, state: State | None) -> None:
         """Makes the stages, which begin at a state or at the start."""
         exiting.hold()
+        self._window.begin(time.perf_counter())
         self._root = self._made(state)
         self._be_watched()
         if self._phase in (CLOSING, CLOSED):  # by another thread, which saw no stages yet
@@ -284,7 +291,9 @@ class Run:
             if self._phase is not OPEN:
                 return None
             assert self._root is not None  # it was opened
-            self._vigil.waiting_since_s = time.perf_counter()
+            self._vigil.waiting_since_s = now_s = time.perf_counter()
+            if now_s >= self._window.due_s:
+                self._window.note(now_s)
             self._puller = threading.get_ident()  # no call from here on, as Ctrl-C would leave it behind
             try:
                 return next(_apart(self._root, limit))
@@ -302,8 +311,18 @@ class Run:
 
     def stages(self) -> tuple[StageStats, ...]:
         """Returns what each stage did so far, sources first."""
-        stages = (meter.snapshot() for meter in self._meters.all())
+        now_s = time.perf_counter() if self._ended_s is None else self._ended_s
+        begin_s, noted = self._window.since(now_s)
+        meters = self._meters.all()
+        # Meters of plans that functions make come while the run goes on.
+        of_each = itertools.zip_longest(*noted, [meter.reading() for meter in meters], fillvalue=START)
+        stages = itertools.starmap(
+            functools.partial(stage_stats, window_s=now_s - begin_s), zip(meters, of_each, strict=True)
+        )
         return tuple(stages if self._lock_use is None else map(self._lock_use.told, stages))
+
+    def _readings(self) -> tuple[Reading, ...]:
+        return tuple(meter.reading(remembered=True) for meter in self._meters.all())
 
     def stalls(self) -> tuple[Stall, ...]:
         """Returns what the threads of this run hold at this moment."""
@@ -329,6 +348,7 @@ class Run:
             self._closer = threading.get_ident()
             self._phase = _NEXT[self._phase, CLOSE]
         self._leave_watch()
+        self._ended_s = self._ended_s or time.perf_counter()
         self.stop()
         self._stop_workers()
         # A function, or a garbage collection, may close the run in the very thread that reads it: pull gives back then.

@@ -17,7 +17,7 @@ from headrace.structure import normalize
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
     from headrace.iterator import DatasetIterator, NumpyIterator
-    from headrace.observe.meter import IteratorStats
+    from headrace.observe.stats import IteratorStats
 
 __all__ = ["Consuming"]
 

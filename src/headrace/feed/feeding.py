@@ -22,10 +22,11 @@ from types import TracebackType
 from typing import Any, Never, Protocol, Self
 
 from headrace.errors import CancelledError, HeadraceError, OutOfRangeError
-from headrace.feed.stats import FeedStats, StepTimes, own_rank
+from headrace.feed.stats import FeedStats, own_rank
 from headrace.frozen import frozen
 from headrace.iterator import DatasetIterator, joint_end_of
 from headrace.observe.stalls import Stall
+from headrace.observe.steps import StepMeter
 from headrace.plan.buffering import WithOptions
 from headrace.plan.node import INFINITE_CARDINALITY, Node
 from headrace.plan.options import Options
@@ -241,9 +242,10 @@ class FeedIterator:
         weakref.finalize(self, self._iterator.close).atexit = False  # the engine closes runs at the interpreter's exit
         self._ended = False
         self._steps = 0
-        self._waits = StepTimes()
-        self._copies = StepTimes()
+        self._wait_s = 0.0
+        self._step = StepMeter(time.perf_counter)
         self._began_s = time.perf_counter()
+        self._ended_s: float | None = None
 
     def __iter__(self) -> Self:
         return self
@@ -258,9 +260,10 @@ class FeedIterator:
             raise
 
     def _next(self) -> Any:
-        start = time.perf_counter()
         if self._ended:
             raise StopIteration
+        start = time.perf_counter()
+        self._step.asks(start)
         try:
             item = self._take()
         except HeadraceError:
@@ -279,7 +282,9 @@ class FeedIterator:
         element = None
         if item.error is None:
             element = self._transfer.finish(item.begun)
-            self._waits.add(time.perf_counter() - start)
+            now_s = time.perf_counter()
+            self._wait_s += now_s - start
+            self._step.has(now_s, now_s - start, 1)
             self._steps += 1
         self.position.bookmark = item.bookmark  # no call from here on: Ctrl-C comes before it is delivered, or after
         if item.error is not None:
@@ -335,22 +340,23 @@ class FeedIterator:
         self._stop()
         self._iterator.load_state_dict(state, allow=allow)
         self.position.bookmark, self.position.ended = self._iterator.bookmark(), False
-        self._ended = False
+        self._ended, self._ended_s = False, None
         if self._joint is not None:
             self._joint.begin()
 
     def stats(self) -> FeedStats:
-        """Returns what each step waited, what each copy took, and what the pipeline did."""
-        for seconds in self._transfer.copies_s():
-            self._copies.add(seconds)
+        """Returns what steps waited, what copies took, what steps computed, and what the pipeline did."""
+        now_s = time.perf_counter() if self._ended_s is None else self._ended_s
+        self._step.copied(self._transfer.copies_s())
         return FeedStats(
             rank=own_rank(),
             steps=self._steps,
-            waits_s=self._waits.recent_s,
-            copies_s=self._copies.recent_s,
-            wait=self._waits.summary(),
-            copy=self._copies.summary(),
-            elapsed_s=time.perf_counter() - self._began_s,
+            wait_s=self._wait_s,
+            elapsed_s=now_s - self._began_s,
+            step=self._step.stats(now_s),
+            waits_s=self._step.waits_s,
+            copies_s=self._step.copies_s,
+            computes_s=self._step.computes_s,
             pipeline=self._iterator.stats(),
         )
 
@@ -361,6 +367,7 @@ class FeedIterator:
     def close(self) -> None:
         """Ends the run: the threads are joined. The state stays as it was."""
         self._ended = True
+        self._ended_s = self._ended_s or time.perf_counter()
         self._stop()
         self._iterator.close()
 

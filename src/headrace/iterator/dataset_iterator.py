@@ -30,8 +30,9 @@ from headrace.iterator.joint_end import JointEnd, joint_end_of
 from headrace.iterator.phases import BEGIN, END, ENDED, LOAD, LOSE, LOST, NEW, NEXT, RUNNING
 from headrace.iterator.saved_state import Earlier, RunStart
 from headrace.iterator.steps_back import StepsBack
-from headrace.observe.meter import IteratorStats
 from headrace.observe.stalls import Stall
+from headrace.observe.stats import IteratorStats
+from headrace.observe.steps import StepMeter
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item
 from headrace.plan.buffering import options_of
@@ -96,7 +97,9 @@ class DatasetIterator:
         self._run: Run | RemoteRun | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
         self._began_s = self._now_s()
+        self._ended_s: float | None = None
         self._wait_s = 0.0
+        self._step = StepMeter(self._now_s)
         self._rows: Iterator[Element] = iter(())
         self._block_length = 0
         self._cursor: Cursor | None = None  # before the first element of the block, or after the last failure
@@ -147,6 +150,7 @@ class DatasetIterator:
             self._shut()  # where another thread closed it just when the run began
             raise StopIteration
         start = self._now_s()
+        self._step.asks(start)
         run = self._run
         if run is not None:
             run.refuse_own_functions()
@@ -206,9 +210,11 @@ class DatasetIterator:
     def _first_of(self, block: Block, start: float) -> Element:
         """Returns the first element of a block; the others are at hand."""
         rows = block.payload.rows()
-        waited_s = self._now_s() - start
+        now_s = self._now_s()
+        waited_s = now_s - start
         self._wait_s += waited_s
         length, fresh = len(rows), iter(rows)
+        self._step.has(now_s, waited_s, length)
         self._pace.observe(length, waited_s, block.payload.nbytes)
         self._note_earlier()
         self._delivered_before += self._block_length  # no call from here on, as above
@@ -323,6 +329,7 @@ class DatasetIterator:
             self._joint.begin()
         if self._earlier is not None:
             self._earlier.clear()
+        self._ended_s = None
         with self._turning:
             self._phase = NEXT[self._phase, LOAD]
         start.continue_after_epoch()
@@ -339,18 +346,22 @@ class DatasetIterator:
     def stats(self) -> IteratorStats:
         """Returns what was delivered so far, how long the caller waited for it, and what each stage did; printed, it is a table.
 
+        Totals count from the start; rates, shares and times of an element are those of the last ten seconds.
+
         Neighbouring maps and filters that run in one thread are one loop: what each let through is counted exactly, and the time
         of the loop is shared out among them as it was measured for some of their elements.
         """
         delivered = self._block_length - operator.length_hint(self._rows)
+        now_s = self._now_s() if self._ended_s is None else self._ended_s
         return IteratorStats(
             elements=self._delivered_before + delivered,
             wait_s=self._wait_s,
-            elapsed_s=self._now_s() - self._began_s,
+            elapsed_s=now_s - self._began_s,
             stages=self._run.stages() if self._run is not None else (),
             workers=self._run.workers if self._run is not None else 0,
             ram_budget_bytes=self._run.ram_budget_bytes if self._run is not None else 0,
             restarts=self._run.restarts if self._run is not None else 0,
+            step=self._step.stats(now_s),
         )
 
     @property
@@ -396,6 +407,7 @@ class DatasetIterator:
         self._end()
 
     def _end(self) -> None:
+        self._ended_s = self._ended_s or self._now_s()
         with self._turning:
             self._phase = NEXT[self._phase, END]
         self._shut()

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from headrace.observe.meter import StageStats
+from headrace.observe.stats import StageStats
 
 __all__ = ["LockUse", "RunLockUse"]
 

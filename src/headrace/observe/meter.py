@@ -1,196 +1,136 @@
-"""Counters of stages, and the snapshots that are taken of them.
+"""Counters of stages.
 
-What always holds: a stage counts once a block, never once an element, so watching costs next to nothing. Live
-meters stay inside; readers get a frozen snapshot.
+What always holds: a stage counts once a block, never once an element, so watching costs next to nothing. Who counts
+appends one record, which is atomic and waits for nobody; records are folded together now and then, by one who finds that nobody
+does it just then. Live meters stay inside; readers get frozen figures (``observe.stats``).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from typing import Any
+from collections import deque
+from typing import Final, NamedTuple
 
-from headrace.frozen import frozen
-from headrace.observe.tables import Table, plain, screen_width, seconds
+from headrace.durations import NOTHING, Durations, DurationsReading
 
-__all__ = ["Drawn", "IteratorStats", "Meter", "StageStats"]
+__all__ = ["START", "Gauge", "Meter", "Reading"]
 
-
-@frozen
-class Drawn:
-    """What an operation that mixes datasets took from one of them.
-
-    Attributes:
-        name: the name of the dataset's last operation.
-        elements: how many elements were taken from it.
-        share: the part of all elements that came from it, from 0 to 1.
-    """
-
-    name: str
-    elements: int
-    share: float
+# So many records are folded together at once: few enough to be small, and many enough that it is seldom.
+_FOLD_AT: Final = 128
+# A reader waits no longer for another that folds: it has what was folded before.
+_PATIENCE_S: Final = 0.1
 
 
-@frozen
-class StageStats:
-    """What one stage did so far.
+class Reading(NamedTuple):
+    """What a meter has counted up to a moment. What each figure means stands in ``StageStats``."""
 
-    Attributes:
-        name: the operation, its function and its place.
-        elements: how many elements it delivered.
-        busy_s: seconds of its own work, over all threads, without the stages that it read from.
-        wait_s: seconds in which it waited for its own workers or its own buffer.
-        buffered: how many elements it holds ready now.
-        drawn: what came from each of its datasets, in their order; empty for operations that do not mix any.
-        failed: how many elements it skipped because they had failed.
-        gil_share: the part of its working time, from 0 to 1, in which its function held Python's lock (GIL); None where that was
-            seen too seldom, as in the first second, or cannot be seen: it is for maps in threads, on Linux.
-        processes: how many processes would call its function sooner; None where they would not.
-        process_speedup: about how many times as many elements they would make.
-    """
-
-    name: str
-    elements: int
-    busy_s: float
-    wait_s: float
-    buffered: int
-    drawn: tuple[Drawn, ...] = ()
-    failed: int = 0
-    gil_share: float | None = None
-    processes: int | None = None
-    process_speedup: float | None = None
-
-    @property
-    def advice(self) -> str | None:
-        """What would make it faster; None where nothing is known to."""
-        if self.gil_share is None or self.processes is None or self.process_speedup is None:
-            return None
-        return (
-            f"{self.name} holds Python's lock {self.gil_share:.0%} of its time: num_parallel_calls={self.processes}, "
-            f'executor="process" would give about {self.process_speedup:.1f}×'
-        )
+    elements: int = 0
+    busy_s: float = 0.0
+    wait_s: float = 0.0
+    input_wait_s: float = 0.0
+    room_wait_s: float = 0.0
+    service: DurationsReading = NOTHING
+    cpu_s: float = 0.0  # of the work that was looked at
+    cpu_of_s: float = 0.0  # how long that work took
+    buffered: int = 0
+    buffered_bytes: int = 0
+    # The least and the most since the reading before that was to be remembered.
+    buffered_low: int = 0
+    buffered_high: int = 0
 
 
-@frozen
-class IteratorStats:
-    """What one iterator did so far; printed, it is a table of the stages.
-
-    Attributes:
-        elements: how many elements it delivered.
-        wait_s: seconds that its caller spent waiting in ``next``.
-        elapsed_s: seconds since it was made.
-        stages: its stages, sources first.
-        workers: how many threads its pool may have; 0 without parallel work, and before anything was asked for.
-        ram_budget_bytes: how many bytes its buffers may hold together; 0 before anything was asked for.
-        restarts: how many processes died and were replaced.
-    """
-
-    elements: int
-    wait_s: float
-    elapsed_s: float
-    stages: tuple[StageStats, ...]
-    workers: int = 0
-    ram_budget_bytes: int = 0
-    restarts: int = 0
-
-    @property
-    def wait_share(self) -> float:
-        """The part of the elapsed time that the caller spent waiting, from 0 to 1."""
-        return self.wait_s / self.elapsed_s if self.elapsed_s > 0 else 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns all figures as dicts, lists, numbers and texts, which JSON can hold."""
-        figures: dict[str, Any] = plain(self)
-        return figures
-
-    def __str__(self) -> str:
-        table = self._table()
-        return "\n".join([*self._summary(), *(("", *table.lines(screen_width())) if self.stages else ())])
-
-    def _repr_html_(self) -> str:
-        """Returns what a notebook shows."""
-        import html
-
-        summary = "<br>".join(map(html.escape, self._summary()))
-        return f"<div>{summary}{self._table().html() if self.stages else ''}</div>"
-
-    def _summary(self) -> Iterator[str]:
-        count = "1 element" if self.elements == 1 else f"{self.elements:,} elements"
-        yield f"{count} in {seconds(self.elapsed_s)} s"
-        yield f"the caller waited {seconds(self.wait_s)} s ({self.wait_share:.0%})"
-        if self.stages:
-            workers = "1 worker" if self.workers == 1 else f"{self.workers or 'no'} workers"
-            yield f"{workers}, buffers of at most {self.ram_budget_bytes / 1e6:,.0f} MB"
-        if self.restarts:
-            yield f"{'1 process' if self.restarts == 1 else f'{self.restarts:,} processes'} died and replaced"
-        yield from filter(None, (stage.advice for stage in self.stages))
-
-    def _table(self) -> Table:
-        """Returns a row a stage, sources first, and below it a row for each dataset that it mixed."""
-        failed = any(stage.failed for stage in self.stages)
-        titles = ["stage", "elements", "busy_s", "wait_s", "buffered", *(["failed"] if failed else [])]
-        rows: list[list[str]] = []
-        for stage in self.stages:
-            times = [seconds(stage.busy_s), seconds(stage.wait_s)]
-            counts = [f"{stage.buffered:,}", *([f"{stage.failed:,}"] if failed else [])]
-            rows.append([stage.name, f"{stage.elements:,}", *times, *counts])
-            blank = [""] * (len(titles) - 2)
-            rows += [[f"  {of.share:.1%} {of.name}", f"{of.elements:,}", *blank] for of in stage.drawn]
-        return Table(titles, rows)
+START: Final = Reading()
 
 
 class Meter:
-    """The counters of one plan node in one run, for all the stages that it becomes."""
+    """The counters of one plan node in one run, for all the stages that it becomes, whatever threads they are in.
+
+    Attributes:
+        name: the operation, its function and its place.
+        calls: how many of its calls may run at once.
+        cpu_due_s: when to look next how much of its work is the processor's, which costs more than a look at the clock.
+    """
 
     __slots__ = (
+        "_buffered",
+        "_counted",
         "_drawn",
+        "_folding",
+        "_fresh",
+        "_fresh_buffered",
+        "_fresh_cpu",
         "_lock",
+        "_service",
         "_sources",
-        "buffered",
-        "busy_s",
-        "elements",
+        "calls",
+        "cpu_due_s",
         "failed",
-        "inside_s",
         "name",
-        "span_s",
-        "wait_s",
+        "restarts",
     )
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.elements = 0
-        self.span_s = 0.0  # in its pulls, with all that they call in the same thread
-        self.inside_s = 0.0  # the part of span_s that its input stages took
-        self.busy_s = 0.0  # in workers
-        self.wait_s = 0.0  # the part of span_s that was spent waiting
-        self.buffered = 0
+        self.calls = 1
+        self.cpu_due_s = 0.0
         self.failed = 0
+        self.restarts = 0
+        self._fresh: deque[tuple[int, int, float, float, float, float]] = deque()
+        self._fresh_cpu: deque[tuple[float, float]] = deque()
+        self._fresh_buffered: deque[tuple[int, int]] = deque()
+        self._counted: tuple[int, float, float, float, float, float, float] = (0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        self._buffered = (0, 0, 0, 0)  # elements, bytes, and the least and the most elements since they were told
+        self._service = Durations()
         self._sources: list[str] = []  # of an operation that mixes datasets
         self._drawn: list[int] = []
-        # A stage inside flat_map or interleave runs in several workers at once, and they share one meter.
         self._lock = threading.Lock()
+        self._folding = threading.Lock()
 
-    def pulled(self, *, elements: int, span_s: float, inside_s: float) -> None:
-        """Counts one pull."""
-        with self._lock:
-            self.elements += elements
-            self.span_s += span_s
-            self.inside_s += inside_s
+    # ---- counting
 
-    def worked(self, busy_s: float) -> None:
-        """Counts work that a worker did."""
-        with self._lock:
-            self.busy_s += busy_s
+    def count(
+        self,
+        *,
+        elements: int = 0,
+        served: int = 0,
+        busy_s: float = 0.0,
+        wait_s: float = 0.0,
+        input_wait_s: float = 0.0,
+        room_wait_s: float = 0.0,
+    ) -> None:
+        """Counts what was done at once: a block, a task, or a wait.
 
-    def waited(self, wait_s: float) -> None:
-        """Counts a wait inside a pull."""
-        with self._lock:
-            self.wait_s += wait_s
+        Args:
+            elements: how many were delivered.
+            served: how many the work was for.
+            busy_s: seconds of work.
+            wait_s: seconds that who asks for elements waited for workers or a buffer.
+            input_wait_s: seconds that the inputs took.
+            room_wait_s: seconds that who makes elements waited until some were taken.
+        """
+        self._fresh.append((elements, served, busy_s, wait_s, input_wait_s, room_wait_s))
+        if len(self._fresh) >= _FOLD_AT:
+            self._fold(0.0)
+
+    def count_cpu(self, cpu_s: float, of_s: float) -> None:
+        """Counts how long the processor took for a piece of the work, and how long that took in all."""
+        self._fresh_cpu.append((cpu_s, of_s))
+
+    def count_buffered(self, elements: int, nbytes: int) -> None:
+        """Counts elements that are held from now on, or with negative numbers no more."""
+        self._fresh_buffered.append((elements, nbytes))
+        if len(self._fresh_buffered) >= _FOLD_AT:
+            self._fold(0.0)
 
     def count_skipped(self, count: int) -> None:
         """Counts elements that were skipped because they had failed."""
         with self._lock:
             self.failed += count
+
+    def count_restart(self) -> None:
+        """Counts a process that died and was replaced."""
+        with self._lock:
+            self.restarts += 1
 
     def draws_from(self, sources: list[str]) -> None:
         """Notes the datasets that are mixed; more of the same add to what was counted."""
@@ -203,16 +143,78 @@ class Meter:
         with self._lock:
             self._drawn = [before + count for before, count in zip(self._drawn, counts, strict=True)]
 
-    def snapshot(self) -> StageStats:
-        """Returns what was counted so far."""
-        own_s = max(0.0, self.span_s - self.inside_s - self.wait_s)
-        return StageStats(
-            self.name, self.elements, self.busy_s + own_s, self.wait_s, self.buffered, self._mixture(), self.failed
-        )
+    # ---- reading
 
-    def _mixture(self) -> tuple[Drawn, ...]:
-        with self._lock:
-            total = max(1, sum(self._drawn))
-            return tuple(
-                Drawn(name, count, count / total) for name, count in zip(self._sources, self._drawn, strict=True)
-            )
+    @property
+    def drawn(self) -> tuple[tuple[str, int], ...]:
+        """How many elements came from each of the datasets that are mixed, in their order."""
+        return tuple(zip(self._sources, self._drawn, strict=False))
+
+    def reading(self, *, remembered: bool = False) -> Reading:
+        """Returns what was counted so far.
+
+        Args:
+            remembered: whether the least and the most that is buffered are counted anew from here on.
+        """
+        self._fold(_PATIENCE_S)
+        elements, busy_s, wait_s, input_wait_s, room_wait_s, cpu_s, cpu_of_s = self._counted
+        buffered = self._buffered
+        if remembered:
+            self._buffered = (*buffered[:2], buffered[0], buffered[0])
+        times = busy_s, wait_s, input_wait_s, room_wait_s
+        return Reading(elements, *times, self._service.reading(), cpu_s, cpu_of_s, *buffered)
+
+    def _fold(self, patience_s: float) -> None:
+        """Folds what was appended, unless another thread does.
+
+        It never waits for that one for long: a garbage collection within may close the run, which waits for the threads that count.
+        """
+        if not self._folding.acquire(timeout=patience_s):
+            return
+        try:
+            self._fold_counts()
+            self._fold_buffered()
+        finally:
+            self._folding.release()
+
+    def _fold_counts(self) -> None:
+        elements, busy_s, wait_s, input_wait_s, room_wait_s, cpu_s, cpu_of_s = self._counted
+        while self._fresh:
+            delivered, served, work_s, waited_s, input_s, room_s = self._fresh.popleft()
+            elements += delivered
+            busy_s += work_s
+            wait_s += waited_s
+            input_wait_s += input_s
+            room_wait_s += room_s
+            if served:
+                self._service.add(work_s / served, served)
+        while self._fresh_cpu:
+            used_s, of_s = self._fresh_cpu.popleft()
+            cpu_s += used_s
+            cpu_of_s += of_s
+        self._counted = elements, busy_s, wait_s, input_wait_s, room_wait_s, cpu_s, cpu_of_s
+
+    def _fold_buffered(self) -> None:
+        elements, nbytes, low, high = self._buffered
+        while self._fresh_buffered:
+            more, more_bytes = self._fresh_buffered.popleft()
+            elements += more
+            nbytes += more_bytes
+            low, high = min(low, elements), max(high, elements)
+        self._buffered = elements, nbytes, low, high
+
+
+class Gauge:
+    """How much one stage holds ready, of all that its meter tells."""
+
+    __slots__ = ("_elements", "_meter", "_nbytes")
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self._elements = self._nbytes = 0
+
+    def set(self, elements: int, nbytes: int) -> None:
+        """Says how much it holds now; one thread at a time."""
+        if elements != self._elements or nbytes != self._nbytes:
+            self._meter.count_buffered(elements - self._elements, nbytes - self._nbytes)
+            self._elements, self._nbytes = elements, nbytes

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from headrace.frozen import frozen
 
-__all__ = ["Table", "cut", "plain", "printable", "screen_width", "seconds"]
+__all__ = ["Table", "cut", "duration", "plain", "printable", "quantity", "screen_width", "seconds", "share"]
 
 # As wide as code is here; a file, a log and a notebook's text may be scrolled.
 _UNKNOWN_WIDTH: Final = 120
@@ -51,6 +51,24 @@ def printable(text: str) -> str:
 def seconds(value: float) -> str:
     """Returns a time in seconds, to the millisecond."""
     return f"{value:,.3f}"
+
+
+def duration(value_s: float) -> str:
+    """Returns a time with its unit, in three digits: ``1.25 ms``."""
+    for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if value_s >= unit * (1 - 5e-4):
+            return f"{value_s / unit:#.3g} {name}".replace(". ", " ") if value_s < 1000 else f"{value_s:,.0f} s"
+    return f"{value_s / 1e-9:.0f} ns"
+
+
+def quantity(value: float) -> str:
+    """Returns a number in at least three digits: ``1.25``, ``12.5``, ``1,250``."""
+    return f"{value:,.0f}" if value >= 100 or not value else f"{value:#.3g}"
+
+
+def share(value: float) -> str:
+    """Returns a part of a whole in per cent."""
+    return f"{value:.0%}"
 
 
 def plain(value: Any) -> Any:

@@ -125,7 +125,8 @@ class SmallPlans:
     def count(self, done: Sequence[Done]) -> None:
         """Counts what operations did."""
         for node, elements, span_s, inside_s in done:
-            self._meter(node).pulled(elements=elements, span_s=span_s, inside_s=inside_s)
+            own_s = max(0.0, span_s - inside_s)
+            self._meter(node).count(elements=elements, served=elements, busy_s=own_s, input_wait_s=inside_s)
 
     def _meter(self, node: Node) -> Meter:
         functions = node.functions()

@@ -16,6 +16,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from typing import Final
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
@@ -26,6 +27,9 @@ from headrace.observe.frames import holds, since
 from headrace.observe.meter import Meter
 
 __all__ = ["Item", "Pace", "Stage"]
+
+# To look what the processor takes of a pull costs as much as ten looks at the clock.
+_CPU_EVERY_S: Final = 0.05
 
 Item = Block | Failure | None
 
@@ -39,6 +43,8 @@ class Stage:
     is_numbers = False
     # It gives multiples of this many elements, also where fewer are asked for.
     granularity = 1
+    # False where workers do what it does, and count it.
+    works_in_pull = True
     # How many elements to ask for first, when nobody has measured yet what one costs.
     first_elements = 1
     # How many elements it holds ready: asking for this many costs neither work nor memory.
@@ -56,14 +62,18 @@ class Stage:
         self._before: tuple[Cursor, int] = (cursor, 0)
         self._inside_s = 0.0
         self._span_s = 0.0
+        self._pull_end_s = 0.0  # when the latest pull was over
+        self._wait_s = 0.0  # in the latest pull, for workers or a buffer
+        self._cpu: _CpuLook | None = None  # while a pull is looked at
         self._surplus: Block | None = None  # of a block that was longer than was asked for
 
     @holds(lambda at, _: (at["self"].meter.name, None))
     @since("start")
     def pull(self, limit: int) -> Item:
         """Returns the next block of at most ``limit`` elements, a failure, or None at the end."""
-        self._inside_s = 0.0
+        self._inside_s = self._wait_s = 0.0
         start = time.perf_counter()
+        self._cpu = _CpuLook() if start >= self.meter.cpu_due_s else None
         item: Item = self._surplus
         if item is None:
             item = self._pull(limit)
@@ -71,9 +81,20 @@ class Stage:
         most = limit if self.granularity == 1 else max(limit // self.granularity, 1) * self.granularity
         if isinstance(item, Block) and len(item) > most:
             item, self._surplus = item.slice(0, most), item.slice(most, len(item))
-        self._span_s = span_s = time.perf_counter() - start
+        self._pull_end_s = time.perf_counter()
+        self._span_s = span_s = self._pull_end_s - start
         elements = len(item) if isinstance(item, Block) else 0
-        self.meter.pulled(elements=elements, span_s=span_s, inside_s=self._inside_s)
+        served = elements or int(item is not None) if self.works_in_pull else 0
+        self.meter.count(
+            elements=elements,
+            served=served,
+            busy_s=max(0.0, span_s - self._inside_s - self._wait_s),
+            wait_s=self._wait_s,
+            input_wait_s=self._inside_s,
+        )
+        if self._cpu is not None:
+            self._count_cpu(*self._cpu.looked(span_s - self._wait_s))
+            self.meter.cpu_due_s = start + _CPU_EVERY_S
         if isinstance(item, Block):
             self._before = (item.cursor, elements)
         elif item is not None:
@@ -92,11 +113,15 @@ class Stage:
 
     def at(self, numbers: Indices) -> tuple[Payload, Origin]:
         """Returns the elements with these numbers, which it gives where it is ``numbered``."""
-        self.meter.pulled(elements=len(numbers), span_s=0.0, inside_s=0.0)
+        self.meter.count(elements=len(numbers))
         return self._at(numbers)
 
     def _at(self, numbers: Indices) -> tuple[Payload, Origin]:
         raise NotImplementedError
+
+    def _count_cpu(self, cpu_s: float, of_s: float) -> None:
+        """Counts the processor's part of a pull."""
+        self.meter.count_cpu(cpu_s, of_s)
 
     def cursor_at(self, number: int) -> Cursor:
         """Returns the position before the element with this number; where it is ``numbered``."""
@@ -134,10 +159,19 @@ class Stage:
 
     def _read(self, source: Stage, limit: int) -> Item:
         """Pulls an input, and counts its time as not this stage's own."""
+        cpu = self._cpu
+        start_cpu_s = 0.0 if cpu is None else time.thread_time()
         start = time.perf_counter()
         item = source.pull(limit)
-        self._inside_s += time.perf_counter() - start
+        seconds = time.perf_counter() - start
+        self._inside_s += seconds
+        if cpu is not None:
+            cpu.leave_out(time.thread_time() - start_cpu_s, seconds)
         return item
+
+    def waited(self, seconds: float) -> None:
+        """Counts a wait of the thread that pulls it, which is not this stage's own work either."""
+        self._wait_s += seconds
 
     def threads(self) -> list[threading.Thread]:
         """Returns the threads of their own that this stage and those upstream have."""
@@ -151,6 +185,25 @@ class Stage:
     def close(self) -> None:
         """Gives back all that this stage and those upstream hold; no driver is inside any more."""
         close_all([stage.close for stage in self.inputs])
+
+
+class _CpuLook:
+    """How long the processor takes for one pull."""
+
+    __slots__ = ("_left_out_s", "_start_s")
+
+    def __init__(self) -> None:
+        self._start_s = time.thread_time()
+        self._left_out_s = 0.0
+
+    def leave_out(self, cpu_s: float, seconds: float) -> None:
+        """Takes out what inputs took: of the processor, and of the time."""
+        self._start_s += cpu_s
+        self._left_out_s += seconds
+
+    def looked(self, span_s: float) -> tuple[float, float]:
+        """Returns what the processor took, and how long that took in all."""
+        return max(0.0, time.thread_time() - self._start_s), max(0.0, span_s - self._left_out_s)
 
 
 class Pace:

@@ -23,6 +23,7 @@ import numpy as np
 
 from headrace.errors import ResourceExhaustedError
 from headrace.log import LOG
+from headrace.observe.meter import Gauge
 from headrace.structure import Element, flatten
 
 __all__ = ["HeldBytes", "Holding", "in_words", "owner_of"]
@@ -58,14 +59,15 @@ class HeldBytes:
         self.held_bytes = 0
         self._lock = threading.Lock()
 
-    def holding(self, stage: str, remedy: str) -> Holding:
+    def holding(self, stage: str, remedy: str, gauge: Gauge | None = None) -> Holding:
         """Makes a holding for a stage that must hold elements.
 
         Args:
             stage: how messages call it.
             remedy: what makes it hold less, in words.
+            gauge: shows how much it holds.
         """
-        holding = Holding(self, stage, remedy)
+        holding = Holding(self, stage, remedy, gauge)
         self._holdings = (*self._holdings, holding)
         return holding
 
@@ -139,10 +141,11 @@ class HeldBytes:
 class Holding:
     """What one stage holds, and cannot hold less of."""
 
-    __slots__ = ("_budget", "_count", "_looked_at", "_scale", "nbytes", "remedy", "stage")
+    __slots__ = ("_budget", "_count", "_gauge", "_looked_at", "_scale", "nbytes", "remedy", "stage")
 
-    def __init__(self, budget: HeldBytes, stage: str, remedy: str) -> None:
+    def __init__(self, budget: HeldBytes, stage: str, remedy: str, gauge: Gauge | None = None) -> None:
         self._budget = budget
+        self._gauge = gauge
         self.stage = stage
         self.remedy = remedy
         self.nbytes = 0
@@ -177,6 +180,8 @@ class Holding:
         budget = self._budget
         self._count = count
         budget.count(self, int(nbytes * self._scale))
+        if self._gauge is not None:
+            self._gauge.set(count, self.nbytes)
         if count <= 1 or budget.held_bytes <= budget.total_bytes or nbytes < self._looked_at * _AGAIN_AT:
             return
         self._looked_at = nbytes
@@ -202,6 +207,8 @@ class Holding:
         """Holds nothing any more."""
         self._budget.count(self, 0)
         self._budget.let_go(self)
+        if self._gauge is not None:
+            self._gauge.set(0, 0)
 
 
 def owner_of(array: np.ndarray) -> Any:

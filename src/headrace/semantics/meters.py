@@ -28,6 +28,6 @@ class Meters:
         known = self._meters.get(key)
         return self._meters.setdefault(key, Meter(node.label)) if known is None else known
 
-    def all(self) -> Iterable[Meter]:
+    def all(self) -> tuple[Meter, ...]:
         """Returns every meter."""
         return tuple(self._meters.values())

@@ -10,7 +10,7 @@ from headrace.blocks.cursor import State
 from headrace.caching.store import Filled
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
-from headrace.observe.meter import Meter
+from headrace.observe.meter import Gauge, Meter
 from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, nodes_of
 from headrace.plan.options import Options
@@ -204,7 +204,7 @@ class RunContext:
 
     def holding(self, node: Node, remedy: str) -> Holding:
         """Returns where an operation says what it must hold, and how its user makes that less."""
-        return self.budget.holding(node.label, remedy)
+        return self.budget.holding(node.label, remedy, Gauge(self.meter(node)))
 
     def meter(self, node: Node) -> Meter:
         """Returns the counters of a node."""

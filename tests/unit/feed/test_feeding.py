@@ -141,9 +141,11 @@ def test_statistics_count_each_step() -> None:
         assert iterator.stats().steps == 0
         assert len(list(iterator)) == 5
         stats = iterator.stats()
-    assert (stats.steps, len(stats.waits_s), stats.wait.calls) == (5, 5, 5)
+    assert (stats.steps, len(stats.waits_s), stats.step.waited.count) == (5, 5, 5)
+    assert (len(stats.computes_s), stats.step.computed.count) == (5, 5)
+    assert stats.wait_s == pytest.approx(sum(stats.waits_s))
     assert stats.copies_s == (0.5,)
-    assert stats.copy.max_s == 0.5
+    assert stats.step.copied.max_s == 0.5
     assert stats.pipeline.elements == 5
     assert 0 <= stats.wait_share <= 1
     assert stats.rank == 0

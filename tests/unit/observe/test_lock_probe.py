@@ -19,7 +19,7 @@ from headrace.observe import lock_probe
 from headrace.observe.frames import begins, holds
 from headrace.observe.lock_probe import LockProbe
 from headrace.observe.lock_use import LockUse, RunLockUse
-from headrace.observe.meter import IteratorStats, StageStats
+from headrace.observe.stats import IteratorStats, StageStats
 from headrace.observe.watch import WATCH
 from headrace.physical import lock_watch
 

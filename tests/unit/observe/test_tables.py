@@ -10,20 +10,45 @@ import textwrap
 import pytest
 
 import headrace as hr
-from headrace.observe import meter
-from headrace.observe.meter import Drawn, IteratorStats, StageStats
-from headrace.observe.tables import Table, cut, screen_width
+from headrace.durations import Times
+from headrace.observe import stats as shown
+from headrace.observe.stats import Drawn, IteratorStats, StageStats
+from headrace.observe.tables import Table, cut, duration, screen_width
 
 STAGES = (
-    StageStats("sample_from_datasets", 1_500, 0.5, 0.0, 0, (Drawn("range", 900, 0.6), Drawn("<b>", 600, 0.4))),
-    StageStats("map 'decode_and_resize' (train.py:41)", 1_499, 12.25, 1.0, 16, failed=1),
+    StageStats(
+        "sample_from_datasets",
+        1_500,
+        0.5,
+        0.0,
+        0,
+        (Drawn("range", 900, 0.6), Drawn("<b>", 600, 0.4)),
+        elements_per_s=750.0,
+        service=Times(1_500, 0.5, 340e-6, 340e-6, 360e-6, 1.5e-3),
+        parallelism=0.25,
+    ),
+    StageStats(
+        "map 'decode_and_resize' (train.py:41)",
+        1_499,
+        12.25,
+        1.0,
+        16,
+        failed=1,
+        elements_per_s=749.5,
+        service=Times(1_500, 12.25, 8.17e-3, 9e-3, 12.3e-3, 0.25),
+        parallelism=1.875,
+        max_parallelism=2,
+        wait_share=0.5,
+        input_wait_share=0.125,
+        cpu_share=0.875,
+    ),
 )
 STATS = IteratorStats(1_400, 0.5, 2.0, STAGES, workers=2, ram_budget_bytes=3_000_000_000)
 
 
 def printed(width: int, monkeypatch: pytest.MonkeyPatch, stats: IteratorStats = STATS) -> str:
     """What ``print`` shows in a terminal so wide."""
-    monkeypatch.setattr(meter, "screen_width", lambda: width)
+    monkeypatch.setattr(shown, "screen_width", lambda: width)
     text = str(stats)
     assert max(map(len, text.splitlines())) <= width
     return text
@@ -35,30 +60,42 @@ def test_statistics_are_printed_as_a_table(monkeypatch: pytest.MonkeyPatch) -> N
         the caller waited 0.500 s (25%)
         2 workers, buffers of at most 3,000 MB
 
-        stage                                  elements  busy_s  wait_s  buffered  failed
-        sample_from_datasets                      1,500   0.500   0.000         0       0
+        stage                                  elements  per_s      p50      p99    at_work  cpu  input  wait  buffered  failed
+        sample_from_datasets                      1,500    750   340 µs   360 µs  0.25 of 1          0%    0%         0       0
           60.0% range                               900
           40.0% <b>                                 600
-        map 'decode_and_resize' (train.py:41)     1,499  12.250   1.000        16       1"""
+        map 'decode_and_resize' (train.py:41)     1,499    750  8.17 ms  12.3 ms  1.88 of 2  88%    12%   50%        16       1"""
     assert printed(120, monkeypatch) == textwrap.dedent(wide)
 
 
 def test_a_name_is_cut_before_a_figure_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (
-        printed(72, monkeypatch).splitlines()[-1]
-        == "map 'decode_and_resize' (tr…     1,499  12.250   1.000        16       1"
-    )
+    row = printed(112, monkeypatch).splitlines()[-1]
+    assert row.startswith("map 'decode_and_resize' (trai…     1,499  ")
+    assert row.endswith("  16       1")
 
 
 def test_in_a_narrow_terminal_names_stand_above_their_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     narrow = """\
         stage
-          elements  busy_s  wait_s  buffered
+          elements  per_s  p50  p99    at_work  cpu  input
         map 'decode_and_resize' (train.py:41)
-             1,499  12.250   1.000        16"""
-    stage = StageStats(STAGES[1].name, 1_499, 12.25, 1.0, 16)
+             1,499      0            0.00 of 1          0%"""
+    stage = StageStats(STAGES[1].name, 1_499, 12.25, 0.0, 0)
     stats = IteratorStats(1, 0.5, 2.0, (stage,), workers=1, ram_budget_bytes=1)
-    assert printed(40, monkeypatch, stats).partition("\n\n")[2] == textwrap.dedent(narrow)
+    assert printed(60, monkeypatch, stats).partition("\n\n")[2] == textwrap.dedent(narrow)
+
+
+def test_times_have_the_unit_that_fits() -> None:
+    told = {
+        0.0: "0 ns",
+        2e-8: "20 ns",
+        1e-6: "1.00 µs",
+        0.0004567: "457 µs",
+        0.0999996: "100 ms",
+        1.25: "1.25 s",
+        4000.0: "4,000 s",
+    }
+    assert {value_s: duration(value_s) for value_s in told} == told
 
 
 def test_before_anything_was_asked_for_there_is_no_table() -> None:

@@ -18,8 +18,8 @@ from headrace.blocks.deep_states import in_pieces, whole
 from headrace.blocks.origin import WordedOrigin
 from headrace.errors import FailedPreconditionError, HeadraceError, WorkerError
 from headrace.log import LOG
-from headrace.observe.meter import StageStats
 from headrace.observe.stalls import Stall, Vigil
+from headrace.observe.stats import StageStats
 from headrace.observe.watch import WATCH
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item

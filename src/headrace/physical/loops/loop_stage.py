@@ -69,6 +69,7 @@ class LoopStage(Stage):
         self._next: deque[Item] = deque()  # what comes after what is delivered
         self._rest: tuple[Block, Sequence[int]] | None = None  # of a block that was not gone through to its end
         self._passing = Passing()
+        self._told_inside_s = 0.0  # of this pull, what its links were told that they waited for
 
     def _holds_elements(self) -> bool:
         return bool(self._next) or self._rest is not None
@@ -77,6 +78,7 @@ class LoopStage(Stage):
         return not self._next and self._rest is None and self.inputs[0].is_spent
 
     def _pull(self, limit: int) -> Item:
+        self._told_inside_s = 0.0
         if self._next:
             return self._next.popleft()
         if self._filters:
@@ -147,7 +149,7 @@ class LoopStage(Stage):
             self._rest = block.slice(done, len(block)), [number + done for number in numbers]
         end_s = time.perf_counter()
         if len(self._meters) > 1:
-            self._count(tally, end_s - start_s)
+            self._count_links(tally, end_s - start_s)
         if self._tuned:
             self._tell(tally, done, end_s - start_s, end_s)
         return pieces
@@ -175,15 +177,23 @@ class LoopStage(Stage):
         if not measured_s and seconds > _LONG_S * done:
             self._chain.learned.look_soon()
 
-    def _count(self, tally: Tally, seconds: float) -> None:
+    def _count_links(self, tally: Tally, seconds: float) -> None:
         """Counts what the links before the last one did; what that did is counted as this stage's own."""
         learned, measured_s = self._chain.learned, sum(tally.seconds)
         if measured_s:
             pairs = zip(learned.shares, tally.seconds, strict=True)
             learned.shares = [(share + own / measured_s) / 2 for share, own in pairs]
+        input_wait_s = self._inside_s - self._told_inside_s
         for meter, passed, share in zip(self._meters[:-1], tally.passed, learned.shares, strict=False):
-            meter.pulled(elements=passed, span_s=share * seconds, inside_s=0.0)
-            self._inside_s += share * seconds
+            own_s = share * seconds
+            meter.count(elements=passed, served=passed, busy_s=own_s, input_wait_s=input_wait_s)
+            input_wait_s += own_s
+            self._inside_s += own_s
+        self._told_inside_s = self._inside_s
+
+    def _count_cpu(self, cpu_s: float, of_s: float) -> None:
+        for meter in self._meters:  # of one loop all that is known is the whole
+            meter.count_cpu(cpu_s, of_s)
 
     def stop(self) -> None:
         for turn in self._distinct_turns:

@@ -190,8 +190,10 @@ class InterleaveStage(Stage):
         """Returns the slot's next item; the time that its plan took is not this stage's own."""
         start, start_cpu_s = time.perf_counter(), 0.0 if self._place is None else time.thread_time()
         item = slot.reader.peek(limit)
-        if slot.reader.reads_here:
-            seconds = time.perf_counter() - start
+        seconds = time.perf_counter() - start
+        if not slot.reader.reads_here:
+            self.waited(seconds)
+        else:
             self._inside_s += seconds
             if self._place is not None:
                 slot.spent_s += seconds
@@ -400,6 +402,8 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
         deterministic = node.deterministic
     meter = context.meter(node)
     gate = context.gate(node)
+    if gate is not None:
+        meter.calls = gate.calls
     # Two a call: while one is read, the next is ready already, and the driver comes to look only when it has a core.
     ahead = 2 * gate.calls if gate is not None else 0
     reader: MakeReader = SubplanReader

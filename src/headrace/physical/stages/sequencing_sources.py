@@ -64,12 +64,12 @@ class RepeatedSourceStage(Stage):
         indices: Indices = range(start, start + stop - first)
         if stop > end_of_turn:
             indices = np.arange(first, stop) % self._length
-        self._source_meter.pulled(elements=stop - first, span_s=0.0, inside_s=0.0)
+        self._source_meter.count(elements=stop - first)
         return Block(Indexed(self._source, indices), _RepeatedCursor(self._length, first), IndexOrigin(indices))
 
     def _at(self, numbers: Indices) -> tuple[Payload, Origin]:
         indices = as_array(numbers) % self._length
-        self._source_meter.pulled(elements=len(indices), span_s=0.0, inside_s=0.0)
+        self._source_meter.count(elements=len(indices))
         return Indexed(self._source, indices), IndexOrigin(indices)
 
     def cursor_at(self, number: int) -> Cursor:

@@ -20,7 +20,7 @@ from headrace.blocks.cursor import Cursor, State
 from headrace.errors import DeadlineExceededError
 from headrace.frozen import frozen
 from headrace.observe.frames import since, waits
-from headrace.observe.meter import Meter
+from headrace.observe.meter import Gauge, Meter
 from headrace.physical.budget import Budget
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.batch_memory import BatchMemory
@@ -69,6 +69,7 @@ class _Task:
     nbytes: int
     start_s: float = 0.0  # when a worker began with it
     seconds: float = 0.0
+    cpu_s: float = 0.0  # of these, with a processor
     made: list[BlockOrFailure] | None = None  # reversed: the next one is last; written by the worker
     # What is left of it to be handed on; None until the driver has heard of it.
     pieces: list[BlockOrFailure] | None = None
@@ -88,6 +89,8 @@ class ParallelStage(Stage):
     Without ``map_index`` results keep the order of the input; else it is by which index a state knows the map whose results came.
     """
 
+    works_in_pull = False
+
     def __init__(
         self,
         make: Callable[[Block], Sequence[BlockOrFailure]],
@@ -104,6 +107,7 @@ class ParallelStage(Stage):
         owns_input: bool = False,
     ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
+        meter.calls = gate.calls
         self._make = make
         self._memory = memory
         self._calls = calls = gate.calls
@@ -120,6 +124,8 @@ class ParallelStage(Stage):
         self._read_s = 0.0  # how long the latest read took
         self._reads_slowly = False  # so that reading, and not the work, is what the next result waits for
         self._tasks: deque[_Task] = deque()  # in the order of the input
+        self._ready = Gauge(meter)
+        self._all_done_s = 0.0  # when the task ended that ended last
         self._done: Channel[_Task] = Channel(capacity=max(2, self._window), name=meter.name)
         self._running = 0
         self._held_bytes = 0
@@ -131,17 +137,23 @@ class ParallelStage(Stage):
         self._delivery = None if map_index is None else UnorderedDelivery(input_stage.cursor, map_index)
 
     def _pull(self, limit: int) -> Item:
-        while True:
-            self._collect()
-            task = self._deliverable()
-            if task is not None:
-                return self._delivered(task, limit)
+        self._collect()
+        self._count_idle()
+        while (task := self._deliverable()) is None:
             self._fill()
             if not self._tasks:
                 assert self._ended or not self._reads()  # where nothing runs, there is always room for one more
                 return None
             if self._deliverable() is None and self._running:
                 self._wait()
+            self._collect()
+        return self._delivered(task, limit)
+
+    def _count_idle(self) -> None:
+        """Counts how long workers had nothing to do because nobody took what was ready."""
+        if self._tasks and not self._running and not self._ended:
+            idle_s = time.perf_counter() - max(self._pull_end_s, self._all_done_s)
+            self.meter.count(room_wait_s=max(0.0, idle_s))
 
     def _deliverable(self) -> _Task | None:
         """Returns the task whose pieces come next, if they are there; drops tasks without pieces on the way."""
@@ -162,11 +174,18 @@ class ParallelStage(Stage):
             piece = piece.slice(0, limit)
         if not task.pieces:
             self._finish(task)
-        self.meter.buffered = sum(done.elements for done in self._tasks if done.pieces)
+        self._show_ready()
         if self._delivery is None:
             return piece
         left = sum(_elements_of(one) for one in (piece, *task.pieces))
         return self._delivery.placed(piece, task.start + task.elements - left)
+
+    def _show_ready(self) -> None:
+        """Shows what is ready; a task of which some was taken weighs as before."""
+        ready = [task for task in self._tasks if task.pieces]
+        self._ready.set(
+            sum(sum(map(_elements_of, task.pieces or ())) for task in ready), sum(task.nbytes for task in ready)
+        )
 
     def _finish(self, task: _Task) -> None:
         self._tasks.remove(task)
@@ -250,12 +269,13 @@ class ParallelStage(Stage):
 
     @since("start")
     def _make_all(self, task: _Task, block: Block) -> None:
-        start = time.perf_counter()
+        start, start_cpu_s = time.perf_counter(), time.thread_time()
         pieces = self._make(block)
         if self._memory is not None:
             pieces = self._memory.place(task.start, pieces)
         task.nbytes = sum(piece.payload.nbytes for piece in pieces if isinstance(piece, Block))
         task.start_s, task.seconds = start, time.perf_counter() - start
+        task.cpu_s = time.thread_time() - start_cpu_s
         task.made = list(reversed(pieces))
 
     def _collect(self) -> None:
@@ -268,14 +288,16 @@ class ParallelStage(Stage):
     def _wait(self) -> None:
         start = time.perf_counter()
         task = self._done.get()
-        self.meter.waited(time.perf_counter() - start)
+        self.waited(time.perf_counter() - start)
         self._account(task)
 
     def _account(self, task: _Task) -> None:
         task.pieces, task.made = task.made, None
         self._running -= 1
         self._held_bytes += task.nbytes
-        self.meter.worked(task.seconds)
+        self.meter.count(served=sum(map(_elements_of, task.pieces or ())), busy_s=task.seconds)
+        self.meter.count_cpu(task.cpu_s, task.seconds)
+        self._all_done_s = max(self._all_done_s, task.start_s + task.seconds)
         self._pace.bytes_limit = self._most_bytes_a_block()
         self._pace.observe(task.elements, task.seconds, task.nbytes)
         if self._tuner is not None:
@@ -292,6 +314,7 @@ class ParallelStage(Stage):
         """Gives back what it holds, where another stage goes on with its input."""
         self._closed = True  # tasks that did not begin yet need not
         self._tasks.clear()
+        self._ready.set(0, 0)
         if self._memory is not None:
             self._memory.close()
 

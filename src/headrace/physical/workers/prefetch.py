@@ -21,7 +21,7 @@ from headrace.coordination import Coordinator
 from headrace.coordination.closing import close_all
 from headrace.errors import CancelledError, OutOfRangeError
 from headrace.observe.frames import waits
-from headrace.observe.meter import Meter
+from headrace.observe.meter import Gauge, Meter
 from headrace.physical.budget import Budget
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.overlap_tuner import OverlapTuner
@@ -64,6 +64,7 @@ class PrefetchStage(Stage):
         self._tuner = tuner
         self._now_s = clock.now_s
         self._driver: _Driver | None = None
+        self._ready = Gauge(meter)
         self._stopped = False
         self._left_s: float | None = None  # when the consumer went away with its latest block
 
@@ -92,18 +93,20 @@ class PrefetchStage(Stage):
 
     def _hand_over(self) -> None:
         """Gives the input to a driver."""
-        self._driver = driver = _Driver(self.inputs[0], self._budget, self._pace, self._buffer_size, self._now_s)
+        source, meter = self.inputs[0], self.meter
+        self._driver = driver = _Driver(source, meter, self._budget, self._pace, self._buffer_size, self._now_s)
         if self._stopped:  # stop() may have come before there was one to be stopped
             driver.stop()
         driver.start()
 
     def _taken(self, driver: _Driver, gap_s: float) -> Item:
         """Returns what a driver has made next; None at the end, and where it has left, and the input is here again."""
+        self._ready.set(*driver.ready)
         start = self._now_s()
         made = driver.take()
         waited_s = self._now_s() - start
-        self.meter.waited(waited_s)
-        self.meter.buffered = driver.elements
+        self.waited(waited_s)
+        self._ready.set(*driver.ready)
         if made is None:
             if driver.has_left:
                 driver.join()
@@ -136,9 +139,17 @@ class _Driver:
     """A thread that has the input of a prefetch, and the channel that it fills: until the end, or until it is told to leave."""
 
     def __init__(
-        self, source: Stage, budget: Budget, pace: Pace, buffer_size: int | None, now_s: Callable[[], float]
+        self,
+        source: Stage,
+        meter: Meter,
+        budget: Budget,
+        pace: Pace,
+        buffer_size: int | None,
+        now_s: Callable[[], float],
     ) -> None:
         self._source = source
+        self._meter = meter
+        self._put_elements = self._taken_elements = 0  # each is changed by one thread
         self._budget = budget
         self._pace = pace
         self._buffer_size = buffer_size
@@ -166,16 +177,18 @@ class _Driver:
             CancelledError: it was stopped.
         """
         try:
-            return self._channel.get()
+            made = self._channel.get()
         except OutOfRangeError:
             if self._coordinator.should_stop():  # a reader that keeps elements must not take this for the end
                 raise CancelledError("the run was closed") from None
             return None
+        self._taken_elements += _elements_of(made[0])
+        return made
 
     @property
-    def elements(self) -> int:
-        """How many are ready, or how many blocks where those are counted."""
-        return self._channel.elements
+    def ready(self) -> tuple[int, int]:
+        """How many elements are ready, and how many bytes they have."""
+        return max(0, self._put_elements - self._taken_elements), self._channel.nbytes
 
     def leave(self) -> None:
         """Makes it end after the block that it is at."""
@@ -189,7 +202,9 @@ class _Driver:
                 item = self._source.pull(self._pace.size)
                 if item is None:
                     break
-                self._put(item, self._now_s() - start)
+                made_s = self._now_s()
+                self._put(item, made_s - start)
+                self._meter.count(input_wait_s=made_s - start, room_wait_s=self._now_s() - made_s)
                 del item  # it must not live on beside the next one
             else:
                 self.has_left = True
@@ -201,12 +216,13 @@ class _Driver:
             self._channel.fail(error)
 
     def _put(self, item: BlockOrFailure, seconds: float) -> None:
-        elements, nbytes = 1, 0
+        elements, nbytes = _elements_of(item), 0
         if isinstance(item, Block):
-            elements, nbytes = len(item), item.payload.nbytes
+            nbytes = item.payload.nbytes
             self._pace.bytes_limit = self._most_bytes_a_block()
             self._pace.observe(elements, seconds, nbytes)
         self._channel.bound_bytes(self._budget.share_bytes)
+        self._put_elements += elements
         self._channel.put((item, seconds), elements=1 if self._buffer_size is None else elements, nbytes=nbytes)
 
     def _most_bytes_a_block(self) -> int:
@@ -226,3 +242,7 @@ class _Driver:
     def join(self) -> None:
         """Waits until its thread has ended."""
         self._coordinator.join()
+
+
+def _elements_of(item: BlockOrFailure) -> int:
+    return len(item) if isinstance(item, Block) else 1

@@ -224,11 +224,9 @@ class PrefetchingReader(SubplanReader):
     def _next(self, limit: int) -> Item:
         made = self._made.get_nowait()
         if made is EMPTY:
-            start = time.perf_counter()
             made = self._made.get()
-            self._meter.waited(time.perf_counter() - start)
         item, seconds = made
-        self._meter.worked(seconds)
+        self._meter.count(busy_s=seconds)
         if isinstance(item, Block):
             self._pace.bytes_limit = self._block_bytes()
             self._pace.observe(len(item), seconds, item.payload.nbytes)

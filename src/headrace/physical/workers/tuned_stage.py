@@ -107,7 +107,9 @@ class TunedStage(Stage):
 
     def _made(self) -> Stage:
         if self._tuner.now == 1:
-            return self._make_here(self._source)
+            here = self._make_here(self._source)
+            here.meter.calls = 1
+            return here
         self._beside = self._make_beside(self._source, self._given)
         return self._beside
 

@@ -53,7 +53,9 @@ def stage_of(
     monkeypatch: pytest.MonkeyPatch, *, read_s: float, work_s: float, ordered: bool
 ) -> tuple[ParallelStage, Numbers]:
     now = [0.0]
-    monkeypatch.setattr(parallel, "time", types.SimpleNamespace(perf_counter=lambda: now[0]))
+    monkeypatch.setattr(
+        parallel, "time", types.SimpleNamespace(perf_counter=lambda: now[0], thread_time=lambda: now[0])
+    )
     numbers = Numbers(read_s, now)
 
     def make(block: Block) -> list[Block]:

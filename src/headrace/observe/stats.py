@@ -1,0 +1,250 @@
+"""What a run did, as frozen figures; printed, they are a table, and in a notebook as well.
+
+One rule for names. Totals (``elements``, ``busy_s``, ``failed``) count from the start of the run. Of a stage and of steps, rates
+(``elements_per_s``), parts of the time (``cpu_share``), times of one element and levels are those of the window: of about the last ten seconds,
+or of the whole run while it is shorter. ``buffered`` is now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from headrace.durations import Times, times_between
+from headrace.frozen import frozen
+from headrace.observe.meter import Meter, Reading
+from headrace.observe.steps import StepStats
+from headrace.observe.tables import Table, duration, plain, quantity, screen_width, seconds, share
+
+__all__ = ["Drawn", "IteratorStats", "StageStats", "stage_stats"]
+
+
+@frozen
+class Drawn:
+    """What an operation that mixes datasets took from one of them.
+
+    Attributes:
+        name: the name of the dataset's last operation.
+        elements: how many elements were taken from it.
+        share: the part of all elements that came from it, from 0 to 1.
+    """
+
+    name: str
+    elements: int
+    share: float
+
+
+@frozen
+class StageStats:
+    """What one stage did: totals since the start, and rates, shares, times of an element and levels of the window.
+
+    Attributes:
+        name: the operation, its function and its place.
+        elements: how many elements it delivered.
+        busy_s: seconds of its own work, over all threads, without the stages that it read from.
+        wait_s: seconds in which who asked it for elements waited for its workers or its buffer.
+        buffered: how many elements it holds ready, or must hold, now.
+        drawn: what came from each of its datasets, in their order; empty for operations that do not mix any.
+        failed: how many elements it skipped because they had failed.
+        input_wait_s: seconds in which it waited for its input: what stages upstream took, whether they worked in the same thread or
+            waited themselves.
+        room_wait_s: seconds in which what makes its elements waited for room, as nobody took those that were ready.
+        restarts: how many processes that called its function died and were replaced.
+        window_s: how long the window is.
+        elements_per_s: how many elements it delivered in a second.
+        service: the time that an element took, waiting left out; of elements that were made together each has the mean. ``count`` is
+            the number of elements that were made.
+        parallelism: how many threads worked on it at the same time, on average.
+        max_parallelism: how many of its calls may run at once; 1 where it has no workers.
+        wait_share: as ``wait_s``, as a part of the window.
+        input_wait_share: as ``input_wait_s``, as a part of the window.
+        room_wait_share: as ``room_wait_s``, as a part of the window.
+        cpu_share: the part of its work in which it had a processor, from 0 to 1: the rest it waited, for a disk, a network, a lock or a
+            processor. None where that was not looked at.
+        buffered_bytes: about how many bytes it holds ready, or must hold, now.
+        buffered_low: the least number of elements that it held in the window.
+        buffered_high: the largest number of elements that it held in the window.
+        gil_share: the part of its working time, from 0 to 1, in which its function held Python's lock (GIL); None where that was
+            seen too seldom, as in the first second, or cannot be seen: it is for maps in threads, on Linux.
+        processes: how many processes would call its function sooner; None where they would not.
+        process_speedup: about how many times as many elements they would make.
+    """
+
+    name: str
+    elements: int
+    busy_s: float
+    wait_s: float
+    buffered: int
+    drawn: tuple[Drawn, ...] = ()
+    failed: int = 0
+    input_wait_s: float = 0.0
+    room_wait_s: float = 0.0
+    restarts: int = 0
+    window_s: float = 0.0
+    elements_per_s: float = 0.0
+    service: Times = Times()
+    parallelism: float = 0.0
+    max_parallelism: int = 1
+    wait_share: float = 0.0
+    input_wait_share: float = 0.0
+    room_wait_share: float = 0.0
+    cpu_share: float | None = None
+    buffered_bytes: int = 0
+    buffered_low: int = 0
+    buffered_high: int = 0
+    gil_share: float | None = None
+    processes: int | None = None
+    process_speedup: float | None = None
+
+    @property
+    def advice(self) -> str | None:
+        """What would make it faster; None where nothing is known to."""
+        if self.gil_share is None or self.processes is None or self.process_speedup is None:
+            return None
+        return (
+            f"{self.name} holds Python's lock {self.gil_share:.0%} of its time: num_parallel_calls={self.processes}, "
+            f'executor="process" would give about {self.process_speedup:.1f}×'
+        )
+
+
+def stage_stats(meter: Meter, readings: Sequence[Reading], window_s: float) -> StageStats:
+    """Returns the figures of a stage.
+
+    Args:
+        meter: of the stage.
+        readings: what it said at the beginning of the window, and then; the last one is of now.
+        window_s: how long the window is.
+    """
+    before, now = readings[0], readings[-1]
+    span_s = max(window_s, 1e-9)
+    looked_s = now.cpu_of_s - before.cpu_of_s
+    return StageStats(
+        name=meter.name,
+        elements=now.elements,
+        busy_s=now.busy_s,
+        wait_s=now.wait_s,
+        buffered=now.buffered,
+        drawn=_drawn(meter),
+        failed=meter.failed,
+        input_wait_s=now.input_wait_s,
+        room_wait_s=now.room_wait_s,
+        restarts=meter.restarts,
+        window_s=window_s,
+        elements_per_s=(now.elements - before.elements) / span_s,
+        service=times_between(before.service, now.service),
+        parallelism=(now.busy_s - before.busy_s) / span_s,
+        max_parallelism=meter.calls,
+        wait_share=(now.wait_s - before.wait_s) / span_s,
+        input_wait_share=(now.input_wait_s - before.input_wait_s) / span_s,
+        room_wait_share=(now.room_wait_s - before.room_wait_s) / span_s,
+        cpu_share=min(1.0, (now.cpu_s - before.cpu_s) / looked_s) if looked_s > 0 else None,
+        buffered_bytes=now.buffered_bytes,
+        buffered_low=min(reading.buffered_low for reading in readings[1:]),
+        buffered_high=max(reading.buffered_high for reading in readings[1:]),
+    )
+
+
+def _drawn(meter: Meter) -> tuple[Drawn, ...]:
+    drawn = meter.drawn
+    total = max(1, sum(count for _, count in drawn))
+    return tuple(Drawn(name, count, count / total) for name, count in drawn)
+
+
+class _Column(NamedTuple):
+    title: str
+    text: Callable[[StageStats], str]
+    is_told: Callable[[StageStats], object] = lambda _: (
+        True
+    )  # a column has a place where it tells something of any stage
+
+
+def _service(of: Callable[[Times], float]) -> Callable[[StageStats], str]:
+    return lambda stage: duration(of(stage.service)) if stage.service.count else ""
+
+
+_COLUMNS: Final = (
+    _Column("elements", lambda stage: f"{stage.elements:,}"),
+    _Column("per_s", lambda stage: quantity(stage.elements_per_s)),
+    _Column("p50", _service(lambda times: times.p50_s)),
+    _Column("p99", _service(lambda times: times.p99_s)),
+    _Column("at_work", lambda stage: f"{stage.parallelism:.2f} of {stage.max_parallelism}"),
+    _Column("cpu", lambda stage: "" if stage.cpu_share is None else share(stage.cpu_share)),
+    _Column(
+        "gil", lambda stage: "" if stage.gil_share is None else share(stage.gil_share), lambda stage: stage.gil_share
+    ),
+    _Column("input", lambda stage: share(stage.input_wait_share)),
+    _Column("wait", lambda stage: share(stage.wait_share), lambda stage: stage.wait_s),
+    _Column("room", lambda stage: share(stage.room_wait_share), lambda stage: stage.room_wait_s),
+    _Column("buffered", lambda stage: f"{stage.buffered:,}", lambda stage: stage.buffered_high or stage.buffered),
+    _Column("failed", lambda stage: f"{stage.failed:,}", lambda stage: stage.failed),
+    _Column("restarts", lambda stage: f"{stage.restarts:,}", lambda stage: stage.restarts),
+)
+
+
+@frozen
+class IteratorStats:
+    """What one iterator did: totals since the start, and of the window the steps of its caller and what each stage did.
+
+    Printed, it is a table of the stages.
+
+    Attributes:
+        elements: how many elements it delivered.
+        wait_s: seconds that its caller spent waiting in ``next``.
+        elapsed_s: seconds since it was made, until it ended.
+        stages: its stages, sources first.
+        workers: how many threads its pool may have; 0 without parallel work, and before anything was asked for.
+        ram_budget_bytes: how many bytes its buffers may hold together; 0 before anything was asked for.
+        restarts: how many processes died and were replaced.
+        step: what its caller did with an element: how long it waited for it, and then computed.
+    """
+
+    elements: int
+    wait_s: float
+    elapsed_s: float
+    stages: tuple[StageStats, ...]
+    workers: int = 0
+    ram_budget_bytes: int = 0
+    restarts: int = 0
+    step: StepStats = StepStats()
+
+    @property
+    def wait_share(self) -> float:
+        """The part of the whole time that the caller spent waiting, from 0 to 1; ``step.wait_share`` is that of lately."""
+        return self.wait_s / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns all figures as dicts, lists, numbers and texts, which JSON can hold."""
+        figures: dict[str, Any] = plain(self)
+        return figures
+
+    def __str__(self) -> str:
+        table = self._table()
+        return "\n".join([*self._summary(), *(("", *table.lines(screen_width())) if self.stages else ())])
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows."""
+        import html
+
+        summary = "<br>".join(map(html.escape, self._summary()))
+        return f"<div>{summary}{self._table().html() if self.stages else ''}</div>"
+
+    def _summary(self) -> Iterator[str]:
+        count = "1 element" if self.elements == 1 else f"{self.elements:,} elements"
+        yield f"{count} in {seconds(self.elapsed_s)} s"
+        yield f"the caller waited {seconds(self.wait_s)} s ({self.wait_share:.0%})"
+        if self.stages:
+            workers = "1 worker" if self.workers == 1 else f"{self.workers or 'no'} workers"
+            yield f"{workers}, buffers of at most {self.ram_budget_bytes / 1e6:,.0f} MB"
+        if self.restarts:
+            yield f"{'1 process' if self.restarts == 1 else f'{self.restarts:,} processes'} died and replaced"
+        yield from filter(None, (stage.advice for stage in self.stages))
+
+    def _table(self) -> Table:
+        """Returns a row a stage, sources first, and below it a row for each dataset that it mixed."""
+        shown = [column for column in _COLUMNS if any(map(column.is_told, self.stages))]
+        rows: list[list[str]] = []
+        for stage in self.stages:
+            rows.append([stage.name, *(column.text(stage) for column in shown)])
+            blank = [""] * (len(shown) - 1)
+            rows += [[f"  {of.share:.1%} {of.name}", f"{of.elements:,}", *blank] for of in stage.drawn]
+        return Table(["stage", *(column.title for column in shown)], rows)

@@ -1,0 +1,126 @@
+"""What the consumer of a pipeline did, step by step: it waited, its element was copied, and it computed.
+
+A step is an element of the pipeline from the outside: mostly a batch. It waits in ``next``; where a feed copies it to a device, that is
+its copy, which may run beside the step before; and it computes from when it has its element until it asks for the next.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from headrace.durations import NOTHING, Durations, DurationsReading, Times, times_between
+from headrace.frozen import frozen
+from headrace.observe.tables import plain
+from headrace.observe.window import Window
+
+__all__ = ["StepMeter", "StepStats"]
+
+# Steps whose times are kept one by one: enough for a plot, and small.
+_KEPT: Final = 4096
+
+
+@frozen
+class StepStats:
+    """What the consumer's steps of the window did, each time in seconds.
+
+    Attributes:
+        steps_per_s: how many steps there were in a second.
+        waited: what a step waited for its element.
+        copied: what its copy to the device took; counts nothing where nothing is copied.
+        computed: what a step took from when it had its element until it asked for the next. Of several elements that came at once
+            it is the mean.
+        window_s: how long the window is.
+    """
+
+    steps_per_s: float = 0.0
+    waited: Times = Times()
+    copied: Times = Times()
+    computed: Times = Times()
+    window_s: float = 0.0
+
+    @property
+    def wait_share(self) -> float:
+        """The part of its time that the consumer waited, from 0 to 1."""
+        whole_s = self.waited.total_s + self.computed.total_s
+        return self.waited.total_s / whole_s if whole_s > 0 else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns all figures as dicts, lists, numbers and texts, which JSON can hold."""
+        figures: dict[str, Any] = plain(self)
+        return figures
+
+
+class _Reading(NamedTuple):
+    waited: DurationsReading = NOTHING
+    copied: DurationsReading = NOTHING
+    computed: DurationsReading = NOTHING
+
+
+class StepMeter:
+    """Counts steps. The consumer's thread counts; any other may look.
+
+    Args:
+        now_s: tells the time.
+    """
+
+    def __init__(self, now_s: Callable[[], float]) -> None:
+        self._now_s = now_s
+        self._waited, self._copied, self._computed = Durations(), Durations(), Durations()
+        self._waits, self._copies, self._computes = (deque[float](maxlen=_KEPT) for _ in range(3))  # oldest first
+        self._window = Window(self._reading, _Reading())
+        self._window.begin(now_s())
+        self._had_s: float | None = None  # since when the consumer has what it computes on
+        self._had = 0  # how many elements that is
+
+    def asks(self, now_s: float) -> None:
+        """Says that the consumer asks for more, so that it has computed on what it had."""
+        if self._had_s is None:
+            return
+        each_s = (now_s - self._had_s) / self._had
+        self._computed.add(each_s, self._had)
+        self._computes.append(each_s)
+        self._had_s = None
+
+    def has(self, now_s: float, waited_s: float, elements: int) -> None:
+        """Says that the consumer has so many elements, for which it waited so long."""
+        self._waited.add(waited_s)
+        self._waits.append(waited_s)
+        if elements > 1:  # the others are there with the first
+            self._waited.add(0.0, elements - 1)
+        self._had_s, self._had = now_s, elements
+        if now_s >= self._window.due_s:
+            self._window.note(now_s)
+
+    def copied(self, ended_s: list[float]) -> None:
+        """Counts how long copies to the device took that have ended."""
+        for seconds in ended_s:
+            self._copied.add(seconds)
+        self._copies.extend(ended_s)
+
+    @property
+    def waits_s(self) -> tuple[float, ...]:
+        """What the last steps waited, oldest first; the first element of several that came at once."""
+        return tuple(self._waits.copy())
+
+    @property
+    def copies_s(self) -> tuple[float, ...]:
+        """What the last copies took, oldest first."""
+        return tuple(self._copies.copy())
+
+    @property
+    def computes_s(self) -> tuple[float, ...]:
+        """What the last steps computed, oldest first."""
+        return tuple(self._computes.copy())
+
+    def stats(self, now_s: float) -> StepStats:
+        """Returns what the steps of the window did."""
+        begin_s, (before, *_) = self._window.since(now_s)
+        now = self._reading()
+        waited, copied, computed = map(times_between, before, now)
+        window_s = max(0.0, now_s - begin_s)
+        return StepStats(waited.count / window_s if window_s > 0 else 0.0, waited, copied, computed, window_s)
+
+    def _reading(self) -> _Reading:
+        return _Reading(self._waited.reading(), self._copied.reading(), self._computed.reading())
