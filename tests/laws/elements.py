@@ -213,6 +213,13 @@ def zipped_with_failures(ds: hr.Dataset, modulus: int, length: int, place: str) 
     return hr.Dataset.zip((failing, ds) if place == "first" else (ds, failing))
 
 
+def shuffled_zip(ds: hr.Dataset, modulus: int, length: int, size: int, is_repeated: bool) -> hr.Dataset:
+    """Branches with functions, one of which fails at times, and what moves the elements of both."""
+    failing = hr.Dataset.range(length).map(fail_on(modulus, modulus + 2))
+    moved = hr.Dataset.zip({"x": ds.map(halves), "y": failing}).shuffle(size, seed=size).skip(1)
+    return moved.repeat(2) if is_repeated else moved
+
+
 # ------------------------------------------------------------------------- files
 
 _folders: list[Path] = []

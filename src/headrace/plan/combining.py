@@ -23,6 +23,8 @@ class Zip(Node):
     """One element of each dataset, together; the shortest ends it."""
 
     op: ClassVar[str] = "zip"
+    # Whether a random operation that is in several branches draws the same in each, and not another epoch in each.
+    draws_alike: ClassVar[bool] = False
     treedef: TreeDef
     datasets: tuple[Node, ...]
 

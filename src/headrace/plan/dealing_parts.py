@@ -12,6 +12,7 @@ from headrace.io.file_format import Piece, PiecedFormat
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.plan.combining import Zip
 from headrace.plan.dealing import Share, SharedFiles
+from headrace.plan.dealing_zips import by_places, moved
 from headrace.plan.elementwise import Enumerate, Filter, Map, RandomMap
 from headrace.plan.files import Files
 from headrace.plan.grouping import Batch, CyclingBatch, Unbatch
@@ -115,7 +116,7 @@ def _dealt_node(node: Node, parts: list[Part], streams: int) -> Part:
     if not part.is_whole:
         raise _refused(node, _after_dealing(node))
     if isinstance(node, _MOVING):
-        return dataclasses.replace(part, core=node.with_inputs((part.core,)))
+        return dataclasses.replace(part, core=moved(node, part.core))
     if isinstance(node, _WHOLE):
         return Part(node.with_inputs((part.whole(),)), is_whole=True)
     raise _refused(node, "it cannot be dealt to ranks")
@@ -123,17 +124,17 @@ def _dealt_node(node: Node, parts: list[Part], streams: int) -> Part:
 
 def _reordered(node: Shuffle | Repeat, part: Part, streams: int) -> Part:
     """Deals what changes no element: it goes before the functions, which then work on fewer elements."""
-    if isinstance(node, Repeat):
-        return dataclasses.replace(part, core=node.with_inputs((part.core,)))
-    size = node.buffer_size
-    if not part.is_whole and size != WHOLE_DATASET:
-        node = dataclasses.replace(node, buffer_size=-(-size // streams))
+    if part.is_whole:
+        return dataclasses.replace(part, core=moved(node, part.core))
+    if isinstance(node, Shuffle) and node.buffer_size != WHOLE_DATASET:
+        node = dataclasses.replace(node, buffer_size=-(-node.buffer_size // streams))
     return dataclasses.replace(part, core=node.with_inputs((part.core,)))
 
 
 def _dealt_together(node: Zip | Concatenate, parts: list[Part], streams: int) -> Part:
     if all(part.is_whole for part in parts):
-        return Part(node.with_inputs(tuple(part.whole() for part in parts)), is_whole=True)
+        whole = node.with_inputs(tuple(part.whole() for part in parts))
+        return Part(by_places(whole) if isinstance(whole, Zip) else whole, is_whole=True)
     if isinstance(node, Zip):
         raise _refused(
             node,

@@ -13,6 +13,7 @@ from headrace.plan.combining import Zip
 from headrace.plan.dealing import DealtNumbers, DealtStreams, Filling, Masked, RankBatch
 from headrace.plan.dealing_batch import DistributedBatch
 from headrace.plan.dealing_parts import Part, part_of, stacked
+from headrace.plan.dealing_zips import ZipOfPlaces
 from headrace.plan.dealt import dealing_of
 from headrace.plan.elementwise import Map
 from headrace.plan.node import Node
@@ -95,42 +96,37 @@ def _on_rank(node: DistributedBatch, rank: int, world_size: int) -> Node:
 
 def _rows_of_numbers(node: DistributedBatch, part: Part, rank: int, world_size: int) -> Node:
     """Returns a rank's elements of what it can read whole; with which of them are real, where some may be filled in."""
-    if node.end != "pad":
-        return stacked(_numbers(part.core, node, rank, world_size), part.maps)
-    count = part.core.cardinality()
-    is_known = count >= 0
-    whole = DealtNumbers(
-        input=Filling(input=part.core, tells=False) if is_known else Filling(input=part.whole(), tells=True),
+    pads = node.end == "pad"
+    own = DealtNumbers(
+        input=part.core,
         rank=rank,
         world_size=world_size,
         batch=node.global_batch_size,
-        drops=False,
-        steps=_steps(node),
-        fills=True,
+        drops=node.end == "drop",
+        steps=_steps(node) if pads else node.steps,
+        fills=pads,
     )
-    if not is_known:  # the end is seen where it comes, and what functions make goes along with what is seen
-        return whole
+    count = part.core.cardinality()
+    if pads and count < 0:  # the end is seen where it comes, and what functions make goes along with what is seen
+        return own.with_inputs((Filling(input=part.whole(), tells=True),))
+    rows = stacked(_in_branches(own, part.core), part.maps)
+    if not pads:
+        return rows
     places = Range(start=0, stop=node.cardinality() * node.global_batch_size, step=1)
-    flags = Map(input=dataclasses.replace(whole, input=places, fills=False), function=_Below(count), name="is real")
-    return Zip(treedef=flatten((0, 0))[1], datasets=(stacked(whole, part.maps), flags), name=node.name)
+    flags = Map(input=dataclasses.replace(own, input=places, fills=False), function=_Below(count), name="is real")
+    return Zip(treedef=flatten((0, 0))[1], datasets=(rows, flags), name=node.name)
 
 
-def _numbers(plan: Node, node: DistributedBatch, rank: int, world_size: int) -> Node:
+def _in_branches(own: DealtNumbers, plan: Node) -> Node:
     """Returns a rank's part of what every rank can read whole; functions inside a zip are called on that part alone."""
     match plan:
         case Map() if not plan.skips:
-            return plan.with_inputs((_numbers(plan.input, node, rank, world_size),))
-        case Zip():
-            return plan.with_inputs(tuple(_numbers(branch, node, rank, world_size) for branch in plan.inputs))
+            return plan.with_inputs((_in_branches(own, plan.input),))
+        # Where branches have other lengths, what each is filled up with is not what the last element has of it.
+        case Zip() if not own.fills or isinstance(plan, ZipOfPlaces):
+            return plan.with_inputs(tuple(_in_branches(own, branch) for branch in plan.inputs))
         case _:
-            return DealtNumbers(
-                input=plan,
-                rank=rank,
-                world_size=world_size,
-                batch=node.global_batch_size,
-                drops=node.end == "drop",
-                steps=node.steps,
-            )
+            return own.with_inputs((Filling(input=plan, tells=False) if own.fills else plan,))
 
 
 _NO_LENGTH: Final = (

@@ -58,6 +58,7 @@ class ZipStream:
 def _zip(node: Zip, state: State | None, context: RunContext) -> Stream:
     parts = zip(node.inputs, state["inputs"] if state else [None] * len(node.inputs), strict=True)
     inputs = [
-        stream_of(child, saved, context.for_input(node.inputs, part)) for part, (child, saved) in enumerate(parts)
+        stream_of(child, saved, context if node.draws_alike else context.for_input(node.inputs, part))
+        for part, (child, saved) in enumerate(parts)
     ]
     return ZipStream(node, inputs, ended=bool(state and state.get("ended")))

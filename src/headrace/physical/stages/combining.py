@@ -98,5 +98,8 @@ class ZipCursor:
 def _zip(node: Zip, state: State | None, context: StageContext) -> Stage:
     # A turn for each, as in tf.data: the same shuffle twice in a plan gives two orders.
     parts = zip(node.inputs, state["inputs"] if state else [None] * len(node.inputs), strict=True)
-    inputs = [lower(child, saved, context.for_input(node.inputs, part)) for part, (child, saved) in enumerate(parts)]
+    inputs = [
+        lower(child, saved, context if node.draws_alike else context.for_input(node.inputs, part))
+        for part, (child, saved) in enumerate(parts)
+    ]
     return ZipStage(node.treedef, inputs, context.meter(node), ended=bool(state and state.get("ended")))

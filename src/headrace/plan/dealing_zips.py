@@ -1,0 +1,69 @@
+"""What chooses or orders elements after a zip, done in each of its branches before their functions.
+
+Each rank reads a zip of what is read by number whole, as numbers, and calls the functions in its branches on its own part alone. A
+shuffle between the two would order what the functions make, so they would be called on all; done in each branch alike, it orders
+numbers.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from headrace.frozen import frozen
+from headrace.plan.combining import Zip
+from headrace.plan.elementwise import Enumerate, Map
+from headrace.plan.looking import Known
+from headrace.plan.node import Node, nodes_of
+from headrace.plan.randomness import entropies_of
+from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
+from headrace.plan.shuffling import Shuffle
+from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
+from headrace.plan.storing import Stored
+
+__all__ = ["ZipOfPlaces", "by_places", "moved"]
+
+# What is read by number, or knows how many elements it has, and gives one or its failure for each.
+_NUMBERED: Final = (
+    Range, FromTensors, FromTensorSlices, RandomSource, Stored, Known,
+    Map, Enumerate, Zip, Concatenate, Take, Skip, Shard, Shuffle, Repeat,
+)  # fmt: skip
+
+
+@frozen(kw_only=True, eq=False)
+class ZipOfPlaces(Zip):
+    """A zip of branches of one length, in which the element at a place has the same place in each.
+
+    What chooses or orders its elements is done in each branch: a shuffle draws the same in all of them.
+    """
+
+    draws_alike: ClassVar[bool] = True
+
+
+def by_places(plan: Zip) -> Zip:
+    """Returns a zip as one of places; as it is where it has no functions in its branches, or is not read by number."""
+    nodes = list(nodes_of(plan))
+    has_functions = any(isinstance(node, Map) for node in nodes)
+    are_numbered = all(isinstance(node, _NUMBERED) and not (isinstance(node, Map) and node.skips) for node in nodes)
+    if not (has_functions and are_numbered and _draw_apart(plan)):
+        return plan
+    count = plan.cardinality()
+    branches = [
+        branch if branch.cardinality() == count else moved(Take(input=branch, count=count), branch)
+        for branch in plan.datasets
+    ]
+    return ZipOfPlaces(treedef=plan.treedef, datasets=tuple(branches), name=plan.name, operation=plan.operation)
+
+
+def _draw_apart(plan: Zip) -> bool:
+    """Returns whether no random operation is in two branches, as each would be an epoch of its own there."""
+    found = [entropies_of(branch) for branch in plan.datasets]
+    return len(frozenset().union(*found)) == sum(map(len, found))
+
+
+def moved(node: Take | Skip | Shard | Shuffle | Repeat, plan: Node) -> Node:
+    """Returns a plan with this operation after it, but before the functions in a zip."""
+    if isinstance(plan, Map) and not plan.skips:
+        return plan.with_inputs((moved(node, plan.input),))
+    if isinstance(plan, ZipOfPlaces):
+        return plan.with_inputs(tuple(moved(node, branch) for branch in plan.datasets))
+    return node.with_inputs((plan,))
