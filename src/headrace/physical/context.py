@@ -32,8 +32,10 @@ class Elsewhere(Protocol):
         """Returns whether an operation's functions are to be called there."""
         ...
 
-    def calling(self, maps: Sequence[Map], loops: LoopPolicy) -> Callable[[Block], list[BlockOrFailure]]:
-        """Returns what has them call maps in a row on a block, and waits for that."""
+    def calling(
+        self, maps: Sequence[Map], loops: LoopPolicy, *, stacked: bool = False
+    ) -> Callable[[Block], list[BlockOrFailure]]:
+        """Returns what has them call maps in a row on a block, and waits for that; ``stacked`` where a batch follows."""
         ...
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from headrace.blocks.columns import Columns
 from headrace.blocks.payload import Indexed, Payload, Rows
 from headrace.errors import said
 from headrace.processes.parcels import to_bytes
+from headrace.rows_and_columns import transpose
 from headrace.structure import Element, flatten, paths_of, unflatten
 
 __all__ = ["received_elements", "refused", "sent_elements"]
 
 
-def sent_elements(payload: Payload) -> Any:
-    """Returns what is sent of elements."""
+def sent_elements(payload: Payload, *, stacked: bool = False) -> Any:
+    """Returns what is sent of elements; those that will be stacked go as one array for each leaf, if all leaves are arrays."""
+    if stacked and isinstance(payload, Rows):
+        payload = _stacked(payload)
     if isinstance(payload, Indexed) and payload.source.is_columnar:
         payload = payload.columns()
     if not isinstance(payload, Columns):
@@ -24,6 +30,29 @@ def sent_elements(payload: Payload) -> Any:
         return unflatten(payload.treedef, range(payload.treedef.num_leaves)), None, payload.matrix, ()
     arrays = list(payload.arrays)
     return unflatten(payload.treedef, range(len(arrays))), arrays, None, list(payload.locked)
+
+
+def _stacked(payload: Rows) -> Payload:
+    rows = payload.rows()
+    treedef = flatten(rows[0])[1] if rows else None
+    if treedef is None or not treedef.num_leaves:
+        return payload
+    try:
+        found, columns = transpose(rows)
+    except Exception:  # noqa: BLE001 - they are no such rows, which who stacks them tells
+        return payload
+    if not all(map(_are_alike, columns)):
+        return payload
+    return Columns(found, [np.concatenate(column).reshape(len(column), *column[0].shape) for column in columns])
+
+
+def _are_alike(column: Sequence[Any]) -> bool:
+    """Returns whether leaves are arrays of numbers that differ in nothing but their values."""
+    first = column[0]
+    if type(first) is not np.ndarray or not first.ndim or first.dtype.kind not in "biufc" or not first.dtype.isnative:
+        return False
+    kind = (first.dtype, first.shape)
+    return all(type(leaf) is np.ndarray and (leaf.dtype, leaf.shape) == kind for leaf in column)
 
 
 def received_elements(sent: Any) -> Payload:

@@ -46,7 +46,7 @@ class _Served:
     def __init__(self) -> None:
         self.arena = Arena()
         self.leases = Leases()
-        self._functions: dict[int, tuple[tuple[Any, ...], Callable[[Block], list[BlockOrFailure]]]] = {}
+        self._functions: dict[int, tuple[tuple[Any, ...], Callable[[Block], list[BlockOrFailure]], bool]] = {}
 
     def answer(self, call: Call) -> Answer:
         for place in call.places:
@@ -59,19 +59,21 @@ class _Served:
 
     def _made(self, call: Call) -> Parcel:
         if call.functions is not None:
-            maps, loops = made_there(call.functions)
-            self._functions[call.key] = tuple(maps), applied_alone(maps, loops)
-        maps, make = self._functions[call.key]
+            maps, loops, stacked = made_there(call.functions)
+            self._functions[call.key] = tuple(maps), applied_alone(maps, loops), stacked
+        maps, make, stacked = self._functions[call.key]
         payload = received_elements(unpacked(call.parcel, self.leases))
         origin: Origin = _KnownElsewhere(range(len(payload))) if call.words is None else WordedOrigin(call.words)
         pieces = make(Block(payload, IndexCursor(0), origin))
         del payload
         try:
-            return packed([_sent(piece, maps) for piece in pieces], self.arena)
+            return packed([_sent(piece, maps, stacked) for piece in pieces], self.arena)
         except HeadraceError:
             raise
         except Exception:  # noqa: BLE001 - a class may say anything that cannot be pickled
-            return packed([_sent(one, maps) for piece in pieces for one in _sendable(piece, maps[-1])], self.arena)
+            return packed(
+                [_sent(one, maps, stacked) for piece in pieces for one in _sendable(piece, maps[-1])], self.arena
+            )
 
 
 def _sendable(piece: BlockOrFailure, last: Map) -> Iterator[BlockOrFailure]:
@@ -105,9 +107,9 @@ def _unsendable(one: Block, last: Map) -> Failure | None:
     return None
 
 
-def _sent(piece: BlockOrFailure, maps: tuple[Any, ...]) -> tuple[int, Any, Any]:
+def _sent(piece: BlockOrFailure, maps: tuple[Any, ...], stacked: bool) -> tuple[int, Any, Any]:
     if isinstance(piece, Block):
-        return len(piece), sent_elements(piece.payload), None
+        return len(piece), sent_elements(piece.payload, stacked=stacked), None
     link = next((index for index, one in enumerate(maps) if one is piece.by), 0)
     return 1, None, (link, sent_error(piece.error))
 

@@ -242,3 +242,27 @@ def test_an_exception_whose_constructor_wants_more_is_still_of_its_class() -> No
         list(in_processes(hr.Dataset.range(1), raises))
     assert isinstance(caught.value.__cause__, CodedError)
     assert (caught.value.__cause__.args, caught.value.__cause__.more) == ((5,), "yes")
+
+
+def row_of(x: int) -> dict[str, np.ndarray]:
+    return {"row": np.arange(3) + x, "other": np.full((2, 2), x, np.float32)}
+
+
+def rows_that_differ(x: int) -> np.ndarray:
+    return np.zeros(3 if x == 5 else 2)
+
+
+def test_rows_that_a_batch_stacks_come_as_few_arrays_and_the_batches_are_those_of_threads() -> None:
+    dataset = in_processes(hr.Dataset.range(11), row_of).batch(4)
+    for batch, first in zip(dataset, (0, 4, 8), strict=True):
+        count = min(4, 11 - first)
+        assert batch["row"].tolist() == [[x, x + 1, x + 2] for x in range(first, first + count)]
+        assert batch["other"].dtype == np.float32
+        assert batch["other"].shape == (count, 2, 2)
+        assert all(array.flags.writeable for array in batch.values())
+
+
+def test_rows_that_differ_are_an_error_of_their_batch_alone() -> None:
+    came = list(delivered(iter(in_processes(hr.Dataset.range(8), rows_that_differ).batch(2)), 9))
+    assert [isinstance(one, np.ndarray) for one in came] == [True, True, False, True]
+    assert "shapes differ: [2] and [3]" in str(came[2])

@@ -84,15 +84,17 @@ class ProcessCalls:
         """Returns whether an operation's functions are to be called here."""
         return wants_process(node, self._options)
 
-    def calling(self, maps: Sequence[Map], loops: LoopPolicy) -> Callable[[Block], list[BlockOrFailure]]:
-        """Returns what has a process call maps in a row on a block, and waits for that.
+    def calling(
+        self, maps: Sequence[Map], loops: LoopPolicy, *, stacked: bool = False
+    ) -> Callable[[Block], list[BlockOrFailure]]:
+        """Returns what has a process call maps in a row on a block, and waits for that; ``stacked`` where a batch follows.
 
         Raises:
             InvalidArgumentError: a function cannot be sent; the variable is named.
         """
         # What they read is not sent.
         alone = [dataclasses.replace(one, input=_NO_INPUT) for one in maps]
-        functions = Functions(next(self._numbers), to_ship((alone, loops), alone), tuple(maps))
+        functions = Functions(next(self._numbers), to_ship((alone, loops, stacked), alone), tuple(maps))
         self._begin()
         return functools.partial(self._call, functions)
 
