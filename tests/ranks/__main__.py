@@ -11,64 +11,19 @@ printed with the command that plays it again.
 
 from __future__ import annotations
 
-import argparse
-import itertools
 import sys
-import tempfile
-import time
-from collections import Counter
 from pathlib import Path
-from typing import Final
 
+from tests.cases.command import run
+from tests.cases.processes import Played, processes_of
 from tests.ranks.drawn import case_of
-from tests.ranks.playing import Played, WrongError, play, processes_of
-
-_TOLD_EVERY: Final = 100
+from tests.ranks.playing import play
 
 
-def main() -> int:
-    """Plays cases, and says what happened how often."""
-    parser = argparse.ArgumentParser(prog="tests.ranks", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--minutes", type=float, default=10, help="for so long (default: 10)")
-    parser.add_argument("--plans", type=int, help="so many cases, however long they take")
-    parser.add_argument("--seed", type=int, default=0, help="the number of the first case (default: 0)")
-    parser.add_argument(
-        "--fresh",
-        type=int,
-        default=50,
-        help="every how many cases each process is a new interpreter (default: 50; 0 is never)",
-    )
-    options = parser.parse_args()
-    end_s = time.monotonic() + options.minutes * 60
-    total: Played = Counter()
-    for seed in itertools.count(options.seed):
-        done = seed - options.seed
-        if done == options.plans or (options.plans is None and time.monotonic() > end_s):
-            break
-        is_fresh = options.fresh > 0 and done % options.fresh == options.fresh - 1
-        total += _played(seed, "fresh" if is_fresh else "forked")
-        total["cases in new interpreters"] += is_fresh
-        if (done + 1) % _TOLD_EVERY == 0:
-            print(
-                f"{done + 1:,} cases: {total['plans']:,} plans, {total['wrong']:,} wrong", file=sys.stderr, flush=True
-            )
-    for name, count in sorted(total.items()):
-        print(f"{count:9,} {name}")
-    return int(total["wrong"] > 0)
-
-
-def _played(seed: int, method: str) -> Played:
+def _played(seed: int, method: str, folder: Path) -> Played | None:
     case = case_of(seed)
-    if case is None:
-        return Counter({"numbers without a case": 1})
-    with tempfile.TemporaryDirectory(prefix="ranks-") as folder:
-        try:
-            return play(seed, case, processes_of(method), Path(folder))
-        except WrongError as wrong:
-            fresh = 1 if method == "fresh" else 0
-            print(f"WRONG: python -m tests.ranks --seed {seed} --plans 1 --fresh {fresh}\n{wrong}\n", flush=True)
-            return Counter({"wrong": 1})
+    return None if case is None else play(seed, case, processes_of(method, "tests.ranks.preloaded"), folder)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run("ranks", __doc__ or "", _played, minutes=10))

@@ -1,21 +1,16 @@
-"""The case that a number stands for: a plan, and the ranks that read it one after the other until they are stopped.
-
-A case is drawn from the plans of the laws, and the same number is an equal case in every process: who is to play a part of it is told
-the number alone. So Hypothesis draws it from bytes that follow from the number, and from nothing that a process may have seen before.
-"""
+"""The case that a number stands for: a plan of the laws, and the ranks that read it one after the other until they are stopped."""
 
 from __future__ import annotations
 
 import math
-import random
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases.killing import Kill, described_within, kills
+from tests.cases.numbered import numbered
 from tests.laws.jobs import Job, job_sources, job_steps
 from tests.laws.plans import recipe_of
-from tests.ranks.killing import Kill, described_within, kills
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +23,6 @@ __all__ = ["MOST", "Case", "Turn", "case_of"]
 # So many steps of a plan are played.
 MOST: Final = 8
 _STREAMS: Final = (1, 2, 3, 4, 6, 8, 12, 24)
-# Far more than any case needs.
-_BYTES: Final = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +108,6 @@ class Case:
         )
 
 
-def case_of(seed: int) -> Case | None:
-    """Returns the case of a number; None where none could be drawn."""
-    _drawn.clear()
-    _draw.hypothesis.fuzz_one_input(random.Random(seed).randbytes(_BYTES))  # type: ignore[attr-defined]  # given puts it there
-    return _drawn.pop() if _drawn else None
-
-
 _SOURCES: Final = job_sources(st.integers(20, 300))
 _STEPS: Final = job_steps().map(tuple)
 
@@ -152,14 +138,8 @@ def _cases(streams: int) -> st.SearchStrategy[Case]:
     )
 
 
-_drawn: list[Case] = []
-
-
 # Made once: to make such strategies takes longer than to draw from them.
 _CASES: Final = {streams: _cases(streams) for streams in _STREAMS}
 
 
-@given(st.sampled_from(_STREAMS).flatmap(_CASES.__getitem__))
-@settings(database=None)
-def _draw(case: Any) -> None:
-    _drawn.append(case)
+case_of: Final = numbered(st.sampled_from(_STREAMS).flatmap(_CASES.__getitem__))

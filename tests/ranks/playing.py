@@ -5,44 +5,23 @@ from __future__ import annotations
 import collections
 import itertools
 import json
-import multiprocessing
-import os
-import signal
-import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from tests.cases.processes import KILLED, Played, WrongError, failure_of, lines_of, present, run_all
 from tests.laws.jobs import Given, expected_of, shown
 from tests.ranks.drawn import MOST, Case, Turn
-from tests.ranks.rank import HANG_S, Part, given_file, play_alone, play_rank, state_file
+from tests.ranks.rank import Part, given_file, play_alone, play_rank, state_file
 
 import headrace as hr
 from headrace.errors import InvalidArgumentError
 
-__all__ = ["Played", "WrongError", "play", "processes_of"]
+__all__ = ["play"]
 
-_KILLED: Final = -int(getattr(signal, "SIGKILL", signal.SIGTERM))
 # Of these each stream has the elements that it has in any order of the files, and keeps or changes them one by one.
 _ONE_BY_ONE: Final = ("map ", "filter", "vectorized", "prefetch", "shuffle")
-
-
-class WrongError(AssertionError):
-    """A rank got what it was not to get, or a job did not go on."""
-
-
-Played = Counter[str]
-
-
-def processes_of(method: str) -> Any:
-    """Returns how processes are started: in a ``fresh`` interpreter each, or of one that has imported everything."""
-    if method == "fresh" or sys.platform != "linux":
-        return multiprocessing.get_context("spawn")
-    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # many processes share a few cores
-    found = multiprocessing.get_context("forkserver")
-    found.set_forkserver_preload(["tests.ranks.preloaded"])
-    return found
 
 
 def play(seed: int, case: Case, processes: Any, folder: Path) -> Played:
@@ -53,8 +32,8 @@ def play(seed: int, case: Case, processes: Any, folder: Path) -> Played:
     """
     (files := folder / "files").mkdir()
     said = folder / "alone.json"
-    _run(processes, [(play_alone, (seed, files, said))])
-    alone = json.loads(_present(said).read_text())
+    run_all(processes, [(play_alone, (seed, files, said))])
+    alone = json.loads(present(said).read_text())
     if alone is None:
         return Counter({"plans that cannot be dealt": 1})
     case = case.smaller(*alone["size"])
@@ -111,7 +90,7 @@ class _Jobs:
             )
             for rank in range(turn.ranks)
         ]
-        codes = _run(self._processes, [(play_rank, (part,)) for part in parts])
+        codes = run_all(self._processes, [(play_rank, (part,)) for part in parts])
         self._count(turn, codes, folder, is_last=is_last)
         self._compare(turn, codes, folder, is_last=is_last)
         if not is_last:
@@ -122,15 +101,17 @@ class _Jobs:
         self.played["jobs that went on"] += self._merged is not None
         for rank, code in enumerate(codes):
             kill = None if is_last else turn.kill(rank)
-            if code == _KILLED and kill is not None:
+            if code == KILLED and kill is not None:
                 self.played[f"killed at {kill.point}"] += 1
                 self.played["killed"] += 1
             elif code != 0:
-                raise WrongError(f"rank {rank} of {turn.ranks} ended with status {code}: {_failure(folder, rank)}")
+                raise WrongError(
+                    f"rank {rank} of {turn.ranks} ended with status {code}: {failure_of(folder / f'rank-{rank}.failed')}"
+                )
 
     def _compare(self, turn: Turn, codes: Sequence[int], folder: Path, *, is_last: bool) -> None:
         for rank, code in enumerate(codes):
-            given = _given(folder, rank)
+            given = lines_of(given_file(folder, rank))
             for step, part in enumerate(given, self._at):
                 expected = self._expected(step, turn.ranks)[rank]
                 if shown([part]) != [expected]:
@@ -185,13 +166,6 @@ class _Jobs:
         return None
 
 
-def _given(folder: Path, rank: int) -> list[Given]:
-    """Returns what a rank said that it got; who is killed while it says so leaves a line that is not whole."""
-    path = given_file(folder, rank)
-    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-    return [json.loads(line) for line in lines]
-
-
 def _check_epoch(case: Case, alone: dict[str, Any]) -> bool:
     """Compares all batches with the elements that the plan has where nobody deals it, if it is known what of them is in which."""
     has_failed = any(isinstance(part, str) for parts in alone["given"] for part in parts)
@@ -226,33 +200,3 @@ def _unlike(found: Given, expected: Given) -> str:
 
 def _goes_one_by_one(case: Case) -> bool:
     return all(step.startswith(_ONE_BY_ONE) for step in case.recipe.text.split(".")[1:])
-
-
-def _failure(folder: Path, rank: int) -> str:
-    path = folder / f"rank-{rank}.failed"
-    return path.read_text() if path.exists() else "nothing was said"
-
-
-def _run(processes: Any, tasks: list[tuple[Callable[..., None], tuple[Any, ...]]]) -> list[int]:
-    """Runs each task in a process of its own, all at once; returns with which status each ended."""
-    started = []
-    try:
-        for function, arguments in tasks:
-            process = processes.Process(target=function, args=arguments, daemon=True)
-            process.start()
-            started.append(process)
-        for process in started:
-            process.join(HANG_S + 20)
-        return [process.exitcode if process.exitcode is not None else 1 for process in started]
-    finally:
-        for process in started:
-            process.kill()
-            process.join()
-            process.close()
-
-
-def _present(path: Path) -> Path:
-    failed = path.with_suffix(".failed")
-    if failed.exists() or not path.exists():
-        raise WrongError(failed.read_text() if failed.exists() else f"nothing was said in {path.name}")
-    return path

@@ -7,34 +7,31 @@ is killed leaves the old one or the new one.
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import importlib
 import json
 import logging
 import os
 import random
 import time
-import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from tests.cases.killing import armed, described_within, passed
+from tests.cases.processes import told
 from tests.laws import elements
 from tests.laws.jobs import given_by_all, step_of, steps_alone
 from tests.laws.jumping import Jumps
 from tests.laws.small_limits import COMPUTED_ORDERS, FEW_IDLE_DRAWS, FEW_WOVEN, STACKED_BY_WORKERS
 from tests.ranks.drawn import MOST, Case, Turn, case_of
-from tests.ranks.killing import armed, described_within, passed
 
 import headrace as hr
 from headrace.plan.dealt import dealing_of
 from headrace.testing.restoring import delivered
 
-__all__ = ["HANG_S", "Part", "given_file", "play_alone", "play_rank", "state_file"]
+__all__ = ["Part", "given_file", "play_alone", "play_rank", "state_file"]
 
-# Far beyond what anything here takes; whoever hangs ends with the stacks of its threads.
-HANG_S: Final = 100
 # Of longer plans, which may be endless, the elements that nobody deals are not compared.
 _WHOLE: Final = 1_000
 
@@ -78,7 +75,7 @@ def state_file(folder: Path, rank: int) -> Path:
 
 def play_rank(part: Part) -> None:
     """Plays a rank."""
-    with _told(part.folder / f"rank-{part.rank}.failed"):
+    with told(part.folder / f"rank-{part.rank}.failed"):
         case = _case(part.seed, part.files).smaller(*part.size)
         turn = case.turns[part.turn]
         _let_time_jump(part)
@@ -129,10 +126,10 @@ def _save(iterator: hr.DatasetIterator, part: Part) -> None:
 
 def play_alone(seed: int, files: Path, said: Path) -> None:
     """Plays the whole plan in one process, as so many ranks as it has streams, and says what each of them gave of each step."""
-    with _told(said.with_suffix(".failed")):
+    with told(said.with_suffix(".failed")):
         drawn = _case(seed, files)
-        told = next(filter(None, (_alone(drawn, *size) for size in drawn.sizes())), None)
-        said.write_text(json.dumps(told))
+        found = next(filter(None, (_alone(drawn, *size) for size in drawn.sizes())), None)
+        said.write_text(json.dumps(found))
 
 
 def _alone(drawn: Case, *size: int) -> dict[str, Any] | None:
@@ -180,15 +177,3 @@ def _case(seed: int, files: Path) -> Case:
     case = case_of(seed)
     assert case is not None
     return case
-
-
-@contextlib.contextmanager
-def _told(path: Path) -> Any:
-    """Has whatever goes wrong inside written into a file, and ends the process."""
-    faulthandler.dump_traceback_later(HANG_S, exit=True)
-    try:
-        yield
-    except BaseException:
-        path.write_text(traceback.format_exc())
-        os._exit(1)
-    faulthandler.cancel_dump_traceback_later()
