@@ -12,15 +12,12 @@ from __future__ import annotations
 
 import faulthandler
 import gc
-import multiprocessing
 import os
-import threading
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.cases.held import held, join_threads
 
 # A deadline for one example, and a slow start of the generator, judge the machine's load and not the code.
 _ANY_LOAD = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
@@ -69,50 +66,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.fixture(autouse=True)
 def nothing_is_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fails a test that passed but left a thread, a child process or shared memory behind."""
-    before = _held()
+    before = held()
     yield
     # A test that failed is kept by pytest with its frames, and so with what it had open: one report is enough.
-    if request.node.stash.get(_FAILED, False) or not _held() - before:
+    if request.node.stash.get(_FAILED, False) or not held() - before:
         return
     gc.collect()  # an iterator in a reference cycle, such as a caught exception's, is closed by its collection
-    _join_threads(GRACE_S)
-    left = _held() - before
+    join_threads(GRACE_S)
+    left = held() - before
     assert not left, f"the test left behind: {', '.join(sorted(left))}"
-
-
-def _held() -> set[str]:
-    return {f"thread {thread.name!r} ({thread.ident})" for thread in _threads()} | _child_processes() | _segments()
-
-
-def _threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name.startswith("headrace")]
-
-
-def _join_threads(limit_s: float) -> None:
-    end_s = time.monotonic() + limit_s
-    for thread in _threads():
-        if thread is not threading.current_thread():
-            thread.join(max(0.0, end_s - time.monotonic()))
-
-
-def _child_processes() -> set[str]:
-    try:
-        listed = [path.read_text() for path in Path("/proc/self/task").glob("*/children")]
-    except OSError:  # a thread ended between the listing and the reading
-        return _child_processes()
-    pids = " ".join(listed).split() or [str(process.pid) for process in multiprocessing.active_children()]
-    return {
-        f"process {pid} ({_command(pid)})" for pid in pids if "multiprocessing.resource_tracker" not in _command(pid)
-    }
-
-
-def _command(pid: str) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip() or "a zombie"
-    except OSError:
-        return "gone"
-
-
-def _segments() -> set[str]:
-    # Shared memory is the machine's, and other tests run beside this one: ours carries the owner's process id in its name.
-    return {str(path) for path in Path("/dev/shm").glob(f"headrace-{os.getpid()}-*")}

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.cases.held import descriptors, join_threads
 
 import headrace as hr
 
@@ -225,3 +226,12 @@ def test_an_epoch_that_is_kept_in_memory_stays_with_its_process_and_goes_with_th
     assert Path(f"/proc/{pid}").exists()
     del dataset
     assert_it_ends(pid)
+
+
+def test_processes_that_called_functions_and_end_by_themselves_leave_no_descriptor() -> None:
+    before = descriptors()
+    dataset = hr.Dataset.range(3).map(lambda x: os.getpid(), num_parallel_calls=2, executor="process")
+    for pid in set(dataset):
+        assert_it_ends(int(pid))
+    join_threads(LIMIT_S)  # who heard of their end
+    assert descriptors().keys() <= before.keys()

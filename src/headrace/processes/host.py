@@ -99,6 +99,7 @@ class _Line:
         self.outbox: Final = Outbox(connection)
         self.ended: Final = Latch("the end of the process beside this one")
         self.watched: Final[weakref.WeakSet[Connection]] = weakref.WeakSet()
+        self.when_ended: Final[list[Callable[[], None]]] = []
         self.listener: Final = threading.Thread(target=self._listen, name="headrace-beside", daemon=True)
 
     def _listen(self) -> None:
@@ -138,6 +139,8 @@ class _Line:
         for connection in all_of(self.watched):
             connection.shut()
         self.drop_questions()
+        for told in list(self.when_ended):
+            told()
 
     def drop_questions(self) -> None:
         """Answers every question with the end of the process."""
@@ -236,6 +239,12 @@ class Host:
         self._line.watched.add(connection)
         if self._line.ended.is_set:
             connection.shut()
+
+    def when_ended(self, told: Callable[[], None]) -> None:
+        """Has a function called when the process has ended, in any thread, at once if it has."""
+        self._line.when_ended.append(told)
+        if self._line.ended.is_set:
+            told()
 
     def end(self) -> None:
         """Ends the process, and waits for that; may be called again."""

@@ -36,7 +36,14 @@ def taken_host(variables: Mapping[str, str]) -> Host:
 def give_host(host: Host) -> None:
     """Keeps a process for another run, as long as it lives."""
     with _lock:
-        _spare[:] = [one for one in (*_spare, host) if one.is_alive]
+        _spare.append(host)
+    host.when_ended(_drop_ended)
+
+
+def _drop_ended() -> None:
+    """Lets go of those that have ended, and of the sockets that led to them."""
+    with _lock:
+        _spare[:] = [one for one in _spare if one.is_alive]
 
 
 def _forget() -> None:

@@ -203,10 +203,12 @@ class ProcessCalls:
             worker.stop()
 
     def close(self) -> None:
-        """Lets the processes go: those that are idle to another run."""
+        """Lets the processes go: those that are idle to another run. No thread may be waiting for one any more."""
         self.stop()
         idle = set(self._free)
-        for worker in list(self._all):
+        self._free.clear()
+        while self._all:  # each once, also where this is called again after Ctrl-C
+            worker = self._all.pop()
             worker.end(is_idle=worker in idle)
 
 

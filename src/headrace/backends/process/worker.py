@@ -184,7 +184,7 @@ class WorkerProcess:
 
     def end(self, *, is_idle: bool) -> None:
         """Lets it go: to another run, where it calls nothing now."""
-        self._connection.shut()
+        self._connection.close()
         self._arena.close()
         if is_idle:
             give_host(self._host)
