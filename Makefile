@@ -37,7 +37,7 @@ unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 CODE := src tests conftest.py $(wildcard benchmarks examples docs/building)
 
-.PHONY: help setup demo wav alexnet elastic test check format lint types layers schemas doctest docs thorough stress exits fuzz ranks conformance bench idioms handoff import-time dist clean
+.PHONY: help setup demo wav alexnet elastic test check format lint types layers schemas doctest docs thorough stress exits fuzz ranks chaos conformance bench idioms handoff import-time dist clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -76,6 +76,9 @@ fuzz: $(DEV_READY)  ## damaged files of every format: ten minutes each
 
 ranks: $(DEV_READY)  ## random plans dealt to processes, some killed, that others go on from: ten minutes
 	$(BIN)/python -m tests.ranks $(ARGS)
+
+chaos: $(DEV_READY)  ## random plans read while processes die, stop and are late, and read on by others: five minutes
+	$(BIN)/python -m tests.chaos $(ARGS)
 
 check: format lint types layers schemas doctest  ## formatting, lint, types, layers, docstring examples
 

@@ -151,10 +151,10 @@ def recipe_of(source: tuple[str, Build], steps: Sequence[Named]) -> Recipe:
     return Recipe(".".join([source[0], *(name for name, _ in steps)]), source[1], tuple(step for _, step in steps))
 
 
-def recipes(max_steps: int = 5) -> st.SearchStrategy[Recipe]:
-    """Plans whose elements come in one order only."""
+def recipes(max_steps: int = 5, sizes: st.SearchStrategy[int] | None = None) -> st.SearchStrategy[Recipe]:
+    """Plans whose elements come in one order only, of sources of so many elements."""
     steps = st.one_of(*(family() for family in STEPS))
-    return st.builds(recipe_of, sources(), st.lists(steps, max_size=max_steps))
+    return st.builds(recipe_of, sources(sizes), st.lists(steps, max_size=max_steps))
 
 
 def unordered_recipes() -> st.SearchStrategy[Recipe]:

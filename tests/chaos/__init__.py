@@ -1,0 +1,1 @@
+"""The laws over whole programs: plans that are read on, whoever is killed, stopped or late."""

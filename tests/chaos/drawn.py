@@ -1,0 +1,151 @@
+"""The case that a number stands for: a plan of the laws with a function that is faulty, and the programs that read it one after the other."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from hypothesis import strategies as st
+from tests.cases.killing import Kill, kills
+from tests.cases.numbered import numbered
+from tests.chaos.faulty import Fault, drawn_faults
+from tests.laws.plans import Recipe, recipes, unordered_recipes
+from tests.laws.running import LIMIT, Way, unordered_ways, ways
+
+import headrace as hr
+
+if TYPE_CHECKING:
+    from tests.laws.elements import Step
+
+__all__ = ["EXECUTORS", "Case", "Outside", "Turn", "case_of"]
+
+EXECUTORS: Final = ("thread", "inline", "subprocess", "process")
+# Those in processes have most to lose.
+_DRAWN_EXECUTORS: Final = (*EXECUTORS, "subprocess", "subprocess", "process", "process")
+# Enough for every plan of elements in any order, which all end.
+_WHOLE: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What somebody else does to a process of the program: ``kill``, or ``stop`` for a moment, after so many elements."""
+
+    kind: str
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One program that reads a part of the elements.
+
+    Attributes:
+        executor: where it runs them.
+        way: how.
+        stop: after how many elements it ends; None is with the last one.
+        every: after how many elements it saves.
+        saves_first: whether it saves before its first element as well.
+        closes: whether it closes what it has open, or just exits.
+        kill: where the program is killed itself.
+        faults: of the function.
+        outside: what comes from outside.
+    """
+
+    executor: str
+    way: Way
+    stop: int | None = None
+    every: int = 1
+    saves_first: bool = True
+    closes: bool = True
+    kill: Kill | None = None
+    faults: tuple[Fault, ...] = ()
+    outside: tuple[Outside, ...] = ()
+
+    @property
+    def full_way(self) -> Way:
+        """How it runs them, with its executor."""
+        options = hr.Options(executor=self.executor, max_restarts=1_000)
+        return dataclasses.replace(self.way, options=self.way.options.merged(options))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A plan, and the programs that read it; the last one comes to the end without a fault.
+
+    Attributes:
+        recipe: the plan.
+        in_order: whether its elements come in one order only.
+        places: after how many of its steps the function is called, and by how many workers.
+        turns: the programs.
+    """
+
+    recipe: Recipe
+    in_order: bool
+    places: tuple[tuple[int, int], ...]
+    turns: tuple[Turn, ...]
+
+    @property
+    def limit(self) -> int:
+        """So many elements are read, at most."""
+        return LIMIT if self.in_order else _WHOLE
+
+    def plan(self, function: Callable[..., Any]) -> hr.Dataset:
+        """Returns the plan, with that function at its places."""
+        steps = list(self.recipe.steps)
+        for place, calls in sorted(self.places, reverse=True):
+            steps.insert(min(place, len(self.recipe.steps)), _mapped(function, calls))
+        return dataclasses.replace(self.recipe, steps=tuple(steps)).build()
+
+    def __str__(self) -> str:
+        places = ", ".join(f"{min(place, len(self.recipe.steps))} ({calls} calls)" for place, calls in self.places)
+        turns = "\n".join(f"    {number}: {turn}" for number, turn in enumerate(self.turns))
+        return f"{self.recipe}, touched after steps {places}\n{turns}"
+
+
+def _mapped(function: Callable[..., Any], calls: int) -> Step:
+    return lambda dataset: dataset.map(function, num_parallel_calls=calls)
+
+
+def _turns(ways_: st.SearchStrategy[Way]) -> st.SearchStrategy[Turn]:
+    return st.builds(
+        Turn,
+        executor=st.sampled_from(_DRAWN_EXECUTORS),
+        way=ways_,
+        stop=st.one_of(st.none(), st.integers(0, 20)),
+        every=st.sampled_from([1, 1, 2, 5]),
+        saves_first=st.sampled_from([True, True, True, False]),
+        closes=st.booleans(),
+        kill=st.sampled_from([False, False, True]).flatmap(lambda dies: kills() if dies else st.none()),
+        faults=st.lists(drawn_faults(), min_size=1, max_size=2).map(tuple),
+        outside=st.lists(st.builds(Outside, st.sampled_from(["kill", "stop"]), st.integers(0, 20)), max_size=2).map(
+            tuple
+        ),
+    )
+
+
+def _last(ways_: st.SearchStrategy[Way]) -> st.SearchStrategy[Turn]:
+    return st.builds(Turn, executor=st.sampled_from(EXECUTORS), way=ways_)
+
+
+def _cases(
+    plans: st.SearchStrategy[Recipe], ways_: st.SearchStrategy[Way], *, in_order: bool
+) -> st.SearchStrategy[Case]:
+    return st.builds(
+        Case,
+        recipe=plans.filter(lambda recipe: "in memory" not in str(recipe)),  # such files are their process's own
+        in_order=st.just(in_order),
+        places=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 3)), min_size=1, max_size=2).map(tuple),
+        turns=st.builds(
+            lambda turns, last: (*turns, last), st.lists(_turns(ways_), min_size=1, max_size=3), _last(ways_)
+        ),
+    )
+
+
+# Whether the elements come in one order only.
+_CASES: Final = {
+    True: _cases(recipes(max_steps=4, sizes=st.integers(3, 60)), ways(), in_order=True),
+    False: _cases(unordered_recipes(), unordered_ways(), in_order=False),
+}
+
+case_of: Final = numbered(st.sampled_from([True, True, True, False]).flatmap(_CASES.__getitem__))

@@ -1,0 +1,65 @@
+"""The function that stands in every plan of chaos, and the faults that come in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from hypothesis import strategies as st
+
+from headrace.testing import faults
+from headrace.testing.faults.record import ENTRY_BYTES
+
+__all__ = ["EXIT_STATUS", "Fault", "deaths_of", "drawn_faults", "faulty", "touched"]
+
+EXIT_STATUS: Final = 7
+# Beyond any block, and short beside a case.
+_DELAY_S: Final = 0.02
+_DEADLY: Final = ("kill", "exit")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What happens at which share of the elements, drawn by a seed, once for each."""
+
+    kind: str
+    share: float
+    seed: int
+
+
+def drawn_faults() -> st.SearchStrategy[Fault]:
+    """Deaths at some elements, delays at more."""
+    numbers = st.integers(0, 1_000)
+    deaths = st.builds(Fault, st.sampled_from(_DEADLY), st.sampled_from([0.02, 0.1, 0.3]), numbers)
+    return st.one_of(deaths, deaths, st.builds(Fault, st.just("delay"), st.sampled_from([0.05, 0.5]), numbers))
+
+
+def touched(*element: Any) -> Any:
+    """Returns an element as it is."""
+    return element if len(element) != 1 else element[0]
+
+
+def faulty(given: Sequence[Fault], records: Path) -> Callable[..., Any]:
+    """Returns the function with its faults, which are noted in files beside each other."""
+    function: Callable[..., Any] = touched
+    for number, fault in enumerate(given):
+        at, record = faults.chance(fault.share, seed=fault.seed), _record(records, number)
+        if fault.kind == "kill":
+            function = faults.kill(function, at=at, record=record)
+        elif fault.kind == "exit":
+            function = faults.exit(function, EXIT_STATUS, at=at, record=record)
+        else:
+            function = faults.delay(function, _DELAY_S, at=at, record=record)
+    return function
+
+
+def deaths_of(given: Sequence[Fault], records: Path) -> int:
+    """Returns how many processes have died of the function."""
+    deadly = [_record(records, number) for number, fault in enumerate(given) if fault.kind in _DEADLY]
+    return sum(path.stat().st_size // ENTRY_BYTES for path in deadly if path.exists())
+
+
+def _record(records: Path, number: int) -> Path:
+    return records / f"fault-{number}"
