@@ -12,7 +12,7 @@ from headrace.blocks.payload import Indexed, Payload, Rows
 from headrace.errors import said
 from headrace.processes.parcels import to_bytes
 from headrace.rows_and_columns import transpose
-from headrace.structure import Element, flatten, paths_of, unflatten
+from headrace.structure import Element, flatten, normalize, paths_of, unflatten
 
 __all__ = ["received_elements", "refused", "sent_elements"]
 
@@ -60,7 +60,7 @@ def received_elements(sent: Any) -> Payload:
     if isinstance(sent, list):
         return Rows(sent)
     shape, arrays, matrix, locked = sent
-    return Columns(flatten(shape)[1], arrays, matrix, locked)
+    return Columns(flatten(normalize(shape))[1], arrays, matrix, locked)  # normalised: its classes may be new here
 
 
 def refused(element: Element, error: Exception, where: str) -> str:

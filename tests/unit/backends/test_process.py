@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import threading
@@ -180,6 +181,19 @@ def test_what_cannot_be_sent_there_is_an_error_that_names_the_variable() -> None
     lock = threading.Lock()
     with pytest.raises(hr.errors.InvalidArgumentError, match="variable 'lock', of type lock"):
         list(in_processes(hr.Dataset.range(2), lambda x: (lock, x)))
+
+
+@dataclasses.dataclass
+class Pair:
+    """Of no other test: a process has not met it before."""
+
+    x: Any
+    y: Any
+
+
+def test_columns_of_a_class_that_a_process_has_not_met_are_structure_there() -> None:
+    dataset = hr.Dataset.from_tensor_slices(Pair(np.arange(5), np.arange(5.0)))
+    assert list(in_processes(dataset, lambda pair: pair.x + pair.y)) == [0, 2, 4, 6, 8]
 
 
 def test_processes_need_a_number_of_calls_and_a_name_that_is_known() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import threading
@@ -89,6 +90,20 @@ def test_an_error_names_its_element_and_tells_the_traceback_of_its_process() -> 
     assert isinstance(cause, KeyError)
     assert 'raise KeyError("label")' in "".join(cause.__notes__)
     assert list(iterator) == [3]
+
+
+@dataclasses.dataclass
+class Pair:
+    """Of no other test: the trainer has not met it before."""
+
+    x: Any
+    y: Any
+
+
+def test_columns_of_a_class_that_the_trainer_has_not_met_are_structure_there() -> None:
+    dataset = beside(hr.Dataset.range(40).map(lambda x: Pair(x, np.full(3, x))).batch(4).unbatch())
+    iterator = iter(dataset)
+    assert [int(pair.y.sum()) for pair in iterator] == [3 * x for x in range(40)]
 
 
 class NotImportableError(Exception):
