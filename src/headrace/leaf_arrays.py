@@ -41,7 +41,6 @@ _PYTHON_SCALARS: Final = frozenset({*PYTHON_NUMBERS, complex, str, bytes})
 PLAIN_LEAVES: Final = frozenset({*_PYTHON_SCALARS, np.ndarray, *_NUMPY_SCALARS})
 _TEXTS: Final = frozenset({str, bytes})
 _dtype: Final = operator.attrgetter("dtype")
-_shape: Final = operator.attrgetter("shape")
 # The kinds of dtypes of NumPy's own texts: of a fixed length, and StringDType.
 NUMPYS_TEXTS: Final = "UST"
 # Leaves as elements carry them, but for arrays of texts of a fixed length.
@@ -158,15 +157,15 @@ def check_unmasked(leaf: Any, what: str, *, stage: str | None = None) -> None:
 def _stack_like_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray | None:
     """Returns the stack of arrays of one shape and dtype, as they mostly are; None where they are not."""
     first = arrays[0]
-    if (
-        not first.ndim
-        or not first.dtype.isnative
-        or len(set(map(_shape, arrays))) > 1
-        or len(set(map(_dtype, arrays))) > 1
-    ):
+    if not first.ndim or not first.dtype.isnative or len(set(map(_dtype, arrays))) > 1:
         return None
-    # One concatenation is several times quicker than np.stack, which reshapes each array in Python.
-    return np.concatenate(arrays).reshape(len(arrays), *first.shape)
+    try:
+        if len(set(map(len, arrays))) > 1:
+            return None
+        # One concatenation is several times quicker than np.stack, which reshapes each array in Python. It looks at the other axes.
+        return np.concatenate(arrays).reshape(len(arrays), *first.shape)
+    except (TypeError, ValueError):  # a scalar, which has no length; or another shape
+        return None
 
 
 def _stack_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray:

@@ -38,6 +38,9 @@ FIXED: Final = (PLAIN_LEAVES - {np.ndarray, np.void}) | {type(None)}
 # Of these a tuple or a dict is flat: nothing of it is structure.
 _FLAT: Final = FIXED | {np.ndarray}
 
+# As ``write=False``, which takes twice as long to be named.
+_NOT: Final = False
+
 _COPIED: Final = (list, dict, set, bytearray, collections.deque)  # and what is derived from them
 
 
@@ -81,14 +84,19 @@ def read_only_rows(rows: list[Element], kinds: AbstractSet[type] | None = None) 
         return rows
     if kinds == {dict} and FIXED.issuperset(map(type, itertools.chain.from_iterable(map(dict.values, rows)))):
         return list(map(dict, rows))
-    return [read_only(row) for row in rows] if kinds != {np.ndarray} else list(map(read_only_array, rows))
+    if kinds == {np.ndarray} and not any(dtype.hasobject for dtype in {array.dtype for array in rows}):
+        views = [array.view() for array in rows]
+        for view in views:
+            view.setflags(_NOT)
+        return views
+    return list(map(read_only, rows))
 
 
 def read_only_array(array: np.ndarray) -> np.ndarray:
     """Returns the array as others may see it."""
     if type(array) is np.ndarray and not array.dtype.hasobject:  # mostly, and so first and quickly
         view = array.view()
-        view.setflags(write=False)
+        view.setflags(_NOT)  # type: ignore[call-arg]  # as NumPy takes it
         return view
     if array.dtype.hasobject and not has_fixed_contents(array):
         array = _with_contents(array, _read_only_content)

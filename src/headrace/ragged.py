@@ -102,19 +102,24 @@ def padded(arrays: list[np.ndarray], shape: tuple[int | None, ...], value: Any =
     first = arrays[0]
     if len(set(map(_dtype, arrays))) > 1 or len(set(map(_ndim, arrays))) > 1:
         _check_alike(arrays)
-    sizes = [max(array.shape[axis] for array in arrays) if size is None else size for axis, size in enumerate(shape)]
+    lengths = np.fromiter(map(len, arrays), np.intp, len(arrays)) if first.ndim == 1 else None
+    sizes = [_longest(arrays, axis, lengths) if size is None else size for axis, size in enumerate(shape)]
     if not sizes:
         return object_array([array[()] for array in arrays]) if first.dtype == object else np.array(arrays)
-    wanted = [array for array in arrays if array.size] or arrays
-    filler = default_padding(wanted[0]) if value is None else _of_the_kind(value, wanted[0])
+    some = next((array for array in arrays if array.size), first)
+    filler = default_padding(some) if value is None else _of_the_kind(value, some)
     whole = np.full((len(arrays), *sizes), filler, first.dtype)
-    if first.ndim == 1 and whole.size <= _SHORT * len(arrays):
-        lengths = np.fromiter(map(len, arrays), np.intp, len(arrays))
+    if lengths is not None and whole.size <= _SHORT * len(arrays):
         whole[np.arange(sizes[0]) < lengths[:, None]] = np.concatenate(arrays)
         return whole
     for row, array in zip(whole, arrays, strict=True):
         row[tuple(map(slice, array.shape))] = array
     return whole
+
+
+def _longest(arrays: list[np.ndarray], axis: int, lengths: np.ndarray | None) -> int:
+    """Returns the longest size along an axis; with ``lengths``, it is the only one."""
+    return max(array.shape[axis] for array in arrays) if lengths is None else int(lengths.max())
 
 
 def _check_alike(arrays: list[np.ndarray]) -> None:

@@ -166,6 +166,9 @@ def _leaf_dtype(dtype: Any) -> np.dtype[Any] | type:
     return kinds.get(resolved.kind, resolved)
 
 
+_SIZES: Final = frozenset({int})
+
+
 def checked_shape(shape: Any, what: str) -> Shape | None:
     """Returns a shape that a user gave, as a tuple: an int n is ``(n,)``, None an unknown rank.
 
@@ -174,6 +177,8 @@ def checked_shape(shape: Any, what: str) -> Shape | None:
         InvalidArgumentError: a size is negative.
     """
     if shape is None or (type(shape) is tuple and not shape):  # a scalar: by far the most common
+        return shape
+    if type(shape) is tuple and _SIZES.issuperset(map(type, shape)) and min(shape) >= 0:  # as an array's is
         return shape
     given = shape.tolist() if isinstance(shape, np.ndarray) else shape
     try:

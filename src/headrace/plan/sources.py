@@ -103,7 +103,8 @@ class FromTensorSlices(Node):
 
     @classmethod
     def _check_lengths(cls, columns: tuple[np.ndarray, ...], treedef: TreeDef) -> None:
-        if all(column.ndim and len(column) == len(columns[0]) for column in columns):
+        lengths = {len(column) if column.ndim else None for column in columns}
+        if len(lengths) == 1 and None not in lengths:
             return
         for path, column in zip(paths_of(treedef), columns, strict=True):
             if column.ndim == 0:

@@ -309,7 +309,7 @@ class _Writer:
         if isinstance(form, ArrayForm):
             views.append(f"v{len(views)}")
             self._add(link, f"{views[-1]} = {expression}.view()")
-            self._add(link, f"{views[-1]}.setflags(write=False)")
+            self._add(link, f"{views[-1]}.setflags(False)")
             return views[-1]
         if not isinstance(form, TupleForm) or not can_be_changed(form):
             return expression

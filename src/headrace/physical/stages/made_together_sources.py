@@ -36,7 +36,7 @@ class SourceForm(Form):
     def takes(self, plan: Any) -> bool:
         if type(plan) is not type(self.node) or plan.name != self.node.name or not self._is_alike(plan):
             return False
-        count = plan.cardinality()
+        count = self._count_of(plan)
         if count != self.count and (self.lengths is None or not 0 < count <= MOST_ELEMENTS):
             return False
         self._plans.append(plan)
@@ -45,6 +45,10 @@ class SourceForm(Form):
 
     def _is_alike(self, plan: Any) -> bool:
         """Returns whether the elements of a source are of the same kind."""
+        raise NotImplementedError
+
+    def _count_of(self, plan: Any) -> int:
+        """Returns how many elements a source of the same kind has; plans of one element each are asked once, so nothing is remembered."""
         raise NotImplementedError
 
     def keep(self, plans: int) -> None:
@@ -61,6 +65,9 @@ class _Ranges(SourceForm):
     def _is_alike(self, plan: Any) -> bool:
         node: Any = self.node
         return plan.stop is not None and plan.dtype is node.dtype
+
+    def _count_of(self, plan: Any) -> int:
+        return len(range(plan.start, plan.stop, plan.step))
 
     @property
     def nbytes(self) -> int:
@@ -83,14 +90,25 @@ def _numbers(node: Range) -> np.ndarray:
 class _Slices(SourceForm):
     """Slices of arrays, or of lists of texts."""
 
+    def __init__(self, node: FromTensorSlices, count: int) -> None:
+        super().__init__(node, count)
+        # Of each column, and the structure as it was written: of dicts in the order of their keys.
+        self._kinds = [(column.dtype, column.ndim, column.shape[1:]) for column in node.columns]
+        self._written: Any = None if node.treedef is LEAF else _written(node.treedef)
+
     def _is_alike(self, plan: Any) -> bool:
         node: Any = self.node
-        if plan.treedef is not node.treedef and not is_same(plan.treedef, node.treedef):
+        if plan.treedef is not node.treedef and (
+            plan.treedef != node.treedef or _written(plan.treedef) != self._written
+        ):
             return False
-        pairs = zip(plan.columns, node.columns, strict=True)
-        if any(mine.dtype != other.dtype or mine.shape[1:] != other.shape[1:] for mine, other in pairs):
-            return False
+        for column, (dtype, axes, shape) in zip(plan.columns, self._kinds, strict=True):
+            if column.ndim != axes or (axes > 1 and column.shape[1:] != shape) or column.dtype != dtype:
+                return False
         return not node.columns[0].dtype.hasobject or _is_of_texts(plan)
+
+    def _count_of(self, plan: Any) -> int:
+        return len(plan.columns[0])
 
     @property
     def nbytes(self) -> int:
@@ -111,6 +129,9 @@ class _Ones(SourceForm):
     def _is_alike(self, plan: Any) -> bool:
         return True
 
+    def _count_of(self, plan: Any) -> int:
+        return 1
+
     def _made(self, _: list[Payload]) -> Payload | None:
         return Rows([read_only(plan.element) for plan in self._plans])
 
@@ -119,17 +140,17 @@ def _is_of_texts(node: FromTensorSlices) -> bool:
     return node.treedef is LEAF and node.given is not None and node.given.dtype in (str, bytes)
 
 
-def is_same(one: Any, other: Any) -> bool:
+def is_same(one: TreeDef, other: TreeDef) -> bool:
     """Returns whether two structures are the same, and written in the same order."""
-    if one != other:
-        return False
-    if one.num_children == one.num_leaves and one.type is dict:  # of leaves alone
-        return list(unflatten(one, range(one.num_leaves))) == list(unflatten(other, range(one.num_leaves)))
-    return _written(one) == _written(other)
+    return one == other and _written(one) == _written(other)
 
 
-def _written(treedef: TreeDef) -> str:
-    return repr(unflatten(treedef, range(treedef.num_leaves)))
+def _written(treedef: TreeDef) -> object:
+    """Returns a structure as it was written, to be compared with an equal one."""
+    numbered = unflatten(treedef, range(treedef.num_leaves))
+    if treedef.type is dict and treedef.num_children == treedef.num_leaves:  # of leaves alone
+        return list(numbered)
+    return repr(numbered)
 
 
 def ranges(node: Range) -> Form | None:
