@@ -42,10 +42,16 @@ class Page:
 # The parts of Dataset, as headings. Families of operations have their own names, which are those of the modules on every floor.
 _FAMILIES = {
     "Consuming": "Elements and plan",
+    "Profiling": "Elements and plan",
     "Feeding": "To a framework",
 }
 # What is not exported, because nobody makes one, and is explained beside what gives it.
 _GIVEN_BY = {
+    "profile": (
+        "headrace.profiling.profile.Profile",
+        "headrace.profiling.profile.Verdict",
+        "headrace.profiling.profile.Advice",
+    ),
     "DatasetIterator": (
         "headrace.observe.stats.IteratorStats",
         "headrace.observe.stats.StageStats",
@@ -101,7 +107,7 @@ def _operation_pages() -> Iterator[Page]:
                 title=name,
                 section=("Dataset", _family_title(family)),
                 names=(f"hr.Dataset.{name}",),
-                targets=(f"{family.__module__}.{family.__qualname__}.{name}",),
+                targets=(f"{family.__module__}.{family.__qualname__}.{name}", *_GIVEN_BY.get(name, ())),
             )
 
 

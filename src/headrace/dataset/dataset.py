@@ -21,6 +21,7 @@ from headrace.dataset.grouping import Grouping
 from headrace.dataset.mixing import Mixing
 from headrace.dataset.nesting import Nesting
 from headrace.dataset.packing import Packing
+from headrace.dataset.profiling import Profiling
 from headrace.dataset.sequencing import Sequencing
 from headrace.dataset.shuffling import Shuffling
 from headrace.dataset.skipping import Skipping
@@ -66,6 +67,7 @@ class Dataset(
     Storing,
     Feeding,
     Consuming,
+    Profiling,
     metaclass=_DatasetClass,
 ):
     """A description of elements and of what is done to them; nothing runs until it is iterated.

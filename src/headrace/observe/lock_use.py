@@ -44,6 +44,12 @@ class LockUse:
         total = self.held + self.released + self.blocked
         return self.held / total if self.moments >= _FEWEST and total else None
 
+    @property
+    def blocked_share(self) -> float | None:
+        """The part of the working time in which it slept, or waited for a file; None where too little was seen."""
+        total = self.held + self.released + self.blocked
+        return self.blocked / total if self.moments >= _FEWEST and total else None
+
     def speedup(self, processes: int, cores: int) -> float:
         """Returns how many times as many elements so many processes would make, beside what threads made."""
         total = self.held + self.released + self.blocked
@@ -103,5 +109,9 @@ class RunLockUse:
         speedup = use.speedup(processes, self._cores) if processes else 0.0
         pays = share >= _HELD and speedup >= _GAINED
         return dataclasses.replace(
-            stage, gil_share=share, processes=processes if pays else None, process_speedup=speedup if pays else None
+            stage,
+            gil_share=share,
+            blocked_share=use.blocked_share,
+            processes=processes if pays else None,
+            process_speedup=speedup if pays else None,
         )

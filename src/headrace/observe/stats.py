@@ -66,6 +66,8 @@ class StageStats:
         buffered_high: the largest number of elements that it held in the window.
         gil_share: the part of its working time, from 0 to 1, in which its function held Python's lock (GIL); None where that was
             seen too seldom, as in the first second, or cannot be seen: it is for maps in threads, on Linux.
+        blocked_share: the part of its working time in which its function slept, or waited for a file or a network; None as above. On a
+            machine with other work ``cpu_share`` is less than what this leaves, by the waits for a processor.
         processes: how many processes would call its function sooner; None where they would not.
         process_speedup: about how many times as many elements they would make.
     """
@@ -93,6 +95,7 @@ class StageStats:
     buffered_low: int = 0
     buffered_high: int = 0
     gil_share: float | None = None
+    blocked_share: float | None = None
     processes: int | None = None
     process_speedup: float | None = None
 

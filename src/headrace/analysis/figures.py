@@ -1,0 +1,148 @@
+"""What is known of a pipeline and of what consumes it, as the model needs it.
+
+Every figure is of one step: one element that the pipeline delivers, a batch as a rule. A stage that makes 64 elements for
+a batch is visited 64 times.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterator
+from typing import Final
+
+from headrace.frozen import frozen
+
+__all__ = ["CONSUMER", "Kind", "MachineFigures", "PipelineFigures", "StageFigures", "StepFigures"]
+
+# The thread that takes the steps, and runs all stages behind the last that has a thread of its own.
+CONSUMER: Final = -1
+
+
+class Kind(enum.Enum):
+    """What a stage is, as far as advice depends on it."""
+
+    SOURCE = "source"
+    MAP = "map"
+    INTERLEAVE = "interleave"
+    CACHE = "cache"
+    PREFETCH = "prefetch"
+    OTHER = "other"
+
+
+@frozen(kw_only=True)
+class StageFigures:
+    """What one stage does for a step.
+
+    Attributes:
+        key: its number, which tells it from all others.
+        name: as ``explain`` and ``stats`` show it; several stages may have one name.
+        kind: what it is.
+        reads: the numbers of the stages that it reads.
+        segment: the thread in which it runs, or which waits for its workers: ``CONSUMER``, or another number for each prefetch.
+        visits: how many elements it makes for a step.
+        service_s: seconds of its own work for an element, in one thread.
+        cpu_s: the part of them in which a processor worked.
+        lock_share: the part of its work in which it held Python's lock, from 0 to 1.
+        calls: how many of its calls may run at once; None where it has no workers.
+        is_tuned: whether AUTOTUNE chooses ``calls``.
+        is_elsewhere: whether its calls run in other processes, each with a lock of its own.
+        p50_s: what an element takes at the median.
+        longest_s: what the slowest element took.
+        slow_visits: how many elements of a step take more than twenty times the median.
+        nbytes: bytes of an element that it makes.
+        hits: of a cache, the part of its elements that it had; None of other stages.
+        may_be_cached: whether each epoch has the same of its elements, and there is an end of them.
+        held_share: the part of its share of the memory budget that it holds, from 0 to 1.
+    """
+
+    key: int
+    name: str
+    kind: Kind = Kind.OTHER
+    reads: tuple[int, ...] = ()
+    segment: int = CONSUMER
+    visits: float = 1.0
+    service_s: float = 0.0
+    cpu_s: float = 0.0
+    lock_share: float = 0.0
+    calls: int | None = None
+    is_tuned: bool = False
+    is_elsewhere: bool = False
+    p50_s: float = 0.0
+    longest_s: float = 0.0
+    slow_visits: float = 0.0
+    nbytes: float = 0.0
+    hits: float | None = None
+    may_be_cached: bool = True
+    held_share: float = 0.0
+
+    @property
+    def demand_s(self) -> float:
+        """Seconds of its work for a step, whoever does it."""
+        return self.visits * self.service_s
+
+
+@frozen(kw_only=True)
+class MachineFigures:
+    """What the process may use.
+
+    Attributes:
+        cores: how many threads can run at once.
+        lock: whether threads share a lock; not so in free-threaded Python.
+    """
+
+    cores: int
+    lock: bool = True
+
+
+@frozen(kw_only=True)
+class StepFigures:
+    """What a step does with an element once it has it.
+
+    Attributes:
+        alone_s: seconds of a step on elements that are there already.
+        beside_s: the same, while the pipeline runs beside it.
+        copied_s: the part in which the element was copied to the device, within ``waited_s``.
+        waited_s: seconds that a step waited for its element.
+        waited_p50_s: the same, at the median.
+        cpu_s: seconds of a processor in the trainer's process for a step alone.
+        lock_share: the part of ``alone_s`` in which it holds Python's lock.
+    """
+
+    alone_s: float
+    beside_s: float
+    copied_s: float = 0.0
+    waited_s: float = 0.0
+    waited_p50_s: float = 0.0
+    cpu_s: float = 0.0
+    lock_share: float = 0.0
+
+    @property
+    def waiting_share(self) -> float:
+        """The part of the time that steps wait, from 0 to 1."""
+        whole_s = self.waited_s + self.beside_s
+        return self.waited_s / whole_s if whole_s > 0 else 0.0
+
+
+@frozen(kw_only=True)
+class PipelineFigures:
+    """What all stages do, sources first."""
+
+    stages: tuple[StageFigures, ...]
+    machine: MachineFigures
+
+    def __iter__(self) -> Iterator[StageFigures]:
+        return iter(self.stages)
+
+    def stage(self, key: int) -> StageFigures:
+        """Returns the stage of that number."""
+        return next(stage for stage in self.stages if stage.key == key)
+
+    def upstream(self, key: int) -> frozenset[int]:
+        """Returns the numbers of a stage and of all that it reads, directly or not."""
+        return frozenset({key}).union(*(self.upstream(read) for read in self.stage(key).reads))
+
+    def replaced(self, stage: StageFigures) -> PipelineFigures:
+        """Returns the same with another stage in place of that of its number."""
+        stages = tuple(stage if other.key == stage.key else other for other in self.stages)
+        return dataclasses.replace(self, stages=stages)

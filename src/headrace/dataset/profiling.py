@@ -1,0 +1,52 @@
+"""Why steps wait for a dataset, found by running it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from headrace.arguments import check_function
+from headrace.dataset.mixin import DatasetMixin
+from headrace.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from headrace.profiling import Profile
+
+__all__ = ["Profiling"]
+
+
+class Profiling(DatasetMixin):
+    """Why steps wait for a dataset, found by running it."""
+
+    __slots__ = ()
+
+    def profile(self, step: Callable[[Any], object] | None = None, *, seconds: float = 10.0) -> Profile:
+        """Runs the pipeline for some seconds, and says why its steps wait and what to change.
+
+        With a step it runs three times: the step on what the pipeline gives, the pipeline alone, and the step alone on elements that are
+        there already. Epochs that end are begun again; none of them counts as one. What functions do to files and the like, they do.
+
+        Args:
+            step: what is done with an element, such as a training step, called with it; None looks at the pipeline alone.
+            seconds: how long all of it takes, about.
+
+        Returns:
+            The verdict, advice with what each piece is expected to bring, and the figures of each stage; printed, they can be read.
+
+        Raises:
+            InvalidArgumentError: the dataset has no element, or ``seconds`` is not positive.
+            TypeError: the step cannot be called.
+
+        Example:
+            >>> import headrace as hr
+            >>> profile = hr.Dataset.range(1000).batch(8).profile(seconds=0.1)
+            >>> profile.verdict.stage in (stage.name for stage in profile.stats.stages)
+            True
+        """
+        if step is not None:
+            check_function(step, stage="profile")
+        if not seconds > 0:
+            raise InvalidArgumentError(f"seconds must be positive, not {seconds}", stage="profile")
+        from headrace.profiling.profile import profiled  # what few programs use
+
+        return profiled(self._plan, step, seconds, self._of)

@@ -1,0 +1,204 @@
+"""Why steps wait, found by running them: a sentence, a table, and what to change."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, Final
+
+from headrace.analysis.changes import Change, Way, changes
+from headrace.analysis.figures import MachineFigures, PipelineFigures, StepFigures
+from headrace.analysis.finding import judge
+from headrace.clock import MONOTONIC, Clock
+from headrace.engine import physical_plan
+from headrace.frozen import frozen
+from headrace.iterator import DatasetIterator
+from headrace.machine import current_share
+from headrace.observe.stats import IteratorStats
+from headrace.observe.tables import plain
+from headrace.plan.buffering import options_of
+from headrace.plan.node import Node
+from headrace.profiling.applying import applied, may_apply, words_for
+from headrace.profiling.phases import Epochs, Phase, Step, consume, keep
+from headrace.profiling.telling import figures_of, told_nodes
+from headrace.profiling.wording import sentence
+
+__all__ = ["Advice", "Profile", "Verdict", "profiled"]
+
+# Of the time: steps beside the pipeline, the pipeline alone, steps alone.
+_BESIDE, _ALONE, _STEP = 0.5, 0.3, 0.2
+_MOST_ADVICE: Final = 3
+
+
+@frozen
+class Verdict:
+    """Why steps wait.
+
+    Attributes:
+        cause: what it is, in a word: ``"source"``, ``"map"``, ``"gil"``, ``"parallelism"``, ``"buffer"``, ``"burst"``, ``"straggler"``,
+            ``"memory_budget"``, ``"consumer"``, ``"copy"``, ``"cache"``, ``"trainer_slowed"`` or ``"rank"``.
+        stage: the operation that causes it, as ``explain`` names it; None where it is none.
+        waiting_share: the part of the time that steps wait, from 0 to 1.
+        text: the same in a sentence.
+    """
+
+    cause: str
+    stage: str | None
+    waiting_share: float
+    text: str
+
+
+@frozen(eq=False)
+class Advice:
+    """A change that would make steps faster.
+
+    Attributes:
+        text: what to write, and where.
+        expected_speedup: how many times as many steps a second the model expects.
+    """
+
+    text: str
+    expected_speedup: float
+    _apply: Callable[[], Any]
+
+    def applied(self) -> Any:
+        """Returns the dataset with this change."""
+        return self._apply()
+
+
+@frozen(eq=False)
+class Profile:
+    """What ``ds.profile()`` found; printed, it is the verdict, what to change, and a table.
+
+    Attributes:
+        verdict: why steps wait.
+        advice: what would make them faster, what brings most first.
+        stats: what the stages did, the pipeline alone.
+        steps_per_s: steps a second of step and pipeline together; without a step, of the pipeline.
+        pipeline_per_s: elements a second of the pipeline alone.
+        step_s: seconds of a step on elements that are there already; None without a step.
+        step_beside_s: the same beside the pipeline, without its waiting.
+        waited_s: seconds that a step waited for its element.
+    """
+
+    verdict: Verdict
+    advice: tuple[Advice, ...]
+    stats: IteratorStats
+    steps_per_s: float
+    pipeline_per_s: float
+    step_s: float | None = None
+    step_beside_s: float | None = None
+    waited_s: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns all figures as dicts, lists, numbers and texts, which JSON can hold."""
+        advice = [{"text": one.text, "expected_speedup": one.expected_speedup} for one in self.advice]
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: advice if name == "advice" else plain(value) for name, value in fields.items()}
+
+    def __str__(self) -> str:
+        lines = [self.verdict.text, ""]
+        lines += [f"  {number}. {one.text}" for number, one in enumerate(self.advice, 1)]
+        return "\n".join([*lines, *([""] if self.advice else []), str(self.stats)])
+
+
+def profiled(
+    plan: Node, step: Step | None, seconds: float, made: Callable[[Node], Any], clock: Clock = MONOTONIC
+) -> Profile:
+    """Runs a plan on trial.
+
+    Args:
+        plan: what is run.
+        step: what consumes an element; None for the pipeline alone.
+        seconds: how long, in all.
+        made: makes a dataset of a plan.
+        clock: what tells the time.
+    """
+    beside = None if step is None else consume(_elements(plan), step, _BESIDE * seconds, clock)
+    share = seconds if step is None else _ALONE * seconds
+    last: list[DatasetIterator] = []
+    elements = _elements(plan, last)
+    alone = consume(elements, _dropped, share, clock)
+    stats = last[-1].stats()
+    options = options_of(plan)
+    running = physical_plan(plan, options)
+    figures = figures_of(running, options, stats, MachineFigures(cores=current_share().cores))
+    steps = None
+    if step is not None and beside is not None:
+        kept = keep(elements)
+        own = consume(itertools.cycle(kept), step, _STEP * seconds, clock)
+        steps = _steps(beside, own)
+    elements.close()
+    judged = steps or StepFigures(alone_s=0.0, beside_s=0.0, waited_s=1 / alone.rate)
+    finding = judge(figures, judged, alone.rate)
+    name = None if finding.key is None else figures.stage(finding.key).name
+    verdict = Verdict(finding.cause.value, name, finding.waiting_share, sentence(finding, figures, steps, alone.rate))
+    return Profile(
+        verdict,
+        tuple(_advice(plan, running, figures, steps, made)),
+        stats,
+        steps_per_s=(beside or alone).rate,
+        pipeline_per_s=alone.rate,
+        step_s=None if steps is None else steps.alone_s,
+        step_beside_s=None if steps is None else steps.beside_s,
+        waited_s=None if steps is None else steps.waited_s,
+    )
+
+
+def _elements(plan: Node, last: list[DatasetIterator] | None = None) -> Generator[Any]:
+    """Yields elements of one epoch after another; the list holds the iterator of the latest."""
+
+    def began(iterator: Any) -> None:
+        if last is not None:
+            last[:] = [iterator]
+
+    yield from Epochs(_Runs(plan), began)
+
+
+class _Runs:
+    """Begins a run of a plan whenever it is iterated."""
+
+    def __init__(self, plan: Node) -> None:
+        self._plan = plan
+
+    def __iter__(self) -> DatasetIterator:
+        return DatasetIterator(self._plan, counts=False)
+
+
+def _dropped(_: Any) -> None:
+    """Takes an element and does nothing with it."""
+
+
+def _steps(beside: Phase, own: Phase) -> StepFigures:
+    waits_s = sorted(beside.waits_s)
+    return StepFigures(
+        alone_s=own.step_s,
+        beside_s=beside.step_s,
+        waited_s=beside.waited_s,
+        waited_p50_s=waits_s[len(waits_s) // 2],
+        cpu_s=own.cpu_s,
+    )
+
+
+def _advice(
+    written: Node,
+    running: Node,
+    figures: PipelineFigures,
+    step: StepFigures | None,
+    made: Callable[[Node], Any],
+) -> Iterator[Advice]:
+    nodes = told_nodes(running)
+    for change in changes(figures, step)[:_MOST_ADVICE]:
+        node = None if change.key is None else nodes[change.key]
+        if node is not None and not may_apply(written, node):
+            continue
+        where = "" if node is None else f" for {node.label}" if change.way is not Way.CACHE else f" behind {node.label}"
+        gain = f"about {change.expected_speedup:.1f}× as many {'elements' if step is None else 'steps'}"
+        apply = functools.partial(_made, made, written, change, node)
+        yield Advice(f"{words_for(change)}{where}: {gain}", change.expected_speedup, apply)
+
+
+def _made(made: Callable[[Node], Any], written: Node, change: Change, node: Node | None) -> Any:
+    return made(applied(written, change, node))

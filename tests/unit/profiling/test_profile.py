@@ -1,0 +1,96 @@
+"""``ds.profile``: what comes back, whatever the machine's speed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace.analysis.changes import Change, Way
+from headrace.analysis.figures import MachineFigures, PipelineFigures
+from headrace.plan.node import nodes_of
+from headrace.profiling.applying import applied
+
+CAUSES = {
+    "source", "map", "gil", "parallelism", "buffer", "burst", "straggler", "memory_budget", "consumer", "copy", "cache",
+    "trainer_slowed", "rank",
+}  # fmt: skip
+NOTHING = PipelineFigures(stages=(), machine=MachineFigures(cores=1))
+
+
+def doubled(x: int) -> int:
+    return x * 2
+
+
+PIPELINE = hr.Dataset.range(1000).map(doubled).batch(8)
+
+
+@pytest.mark.parametrize("executor", ["thread", "inline", "subprocess", "process"])
+def test_a_profile_has_a_verdict_and_figures_that_json_can_hold(executor: str) -> None:
+    taken: list[np.ndarray] = []
+    profile = PIPELINE.with_options(hr.Options(executor=executor)).profile(taken.append, seconds=0.05)
+    assert profile.verdict.cause in CAUSES
+    assert 0 <= profile.verdict.waiting_share <= 1
+    assert str(profile).startswith(profile.verdict.text)
+    assert json.loads(json.dumps(profile.to_dict()))["verdict"]["cause"] == profile.verdict.cause
+    assert len(taken) >= 4
+    assert all(batch.shape == (8,) for batch in taken)
+
+
+def test_a_pipeline_alone_has_no_figures_of_steps() -> None:
+    profile = PIPELINE.profile(seconds=0.05)
+    assert profile.step_s is None
+    assert profile.steps_per_s == profile.pipeline_per_s > 0
+
+
+def test_advice_is_a_dataset_with_the_same_elements() -> None:
+    def slow(x: int) -> int:
+        return sum(range(20_000)) * 0 + x
+
+    profile = hr.Dataset.range(2000).map(slow).batch(8).profile(lambda _: None, seconds=0.2)
+    assert profile.advice
+    for advice in profile.advice:
+        assert advice.expected_speedup >= 1.05
+        batches = advice.applied().take(3)
+        assert [batch.tolist() for batch in batches] == [[*range(n, n + 8)] for n in (0, 8, 16)]
+
+
+@pytest.mark.parametrize(
+    ("way", "shown"),
+    [
+        (Way.CALLS, "num_parallel_calls=3"),
+        (Way.PROCESSES, "executor=process"),
+        (Way.UNORDERED, "deterministic=False"),
+        (Way.CACHE, "cache"),
+        (Way.PREFETCH, "prefetch"),
+        (Way.SUBPROCESS, "executor=subprocess"),
+    ],
+)
+def test_a_change_changes_its_operation_alone(way: Way, shown: str) -> None:
+    plan = hr.Dataset.range(8).map(doubled).map(doubled).batch(2).__headrace_plan__()
+    second = [*nodes_of(plan)][2]
+    is_of_all = way in (Way.PREFETCH, Way.SUBPROCESS)
+    change = Change(way, None if is_of_all else 2, 3, 1.0, NOTHING)
+    changed = hr.Dataset(applied(plan, change, None if is_of_all else second))
+    written, *_ = changed.explain().split("\n\n")
+    assert written.count(shown) == 1
+    assert [batch.tolist() for batch in changed] == [[0, 4], [8, 12], [16, 20], [24, 28]]
+
+
+def test_nothing_to_profile_is_an_error() -> None:
+    with pytest.raises(hr.errors.InvalidArgumentError, match="the dataset is empty"):
+        hr.Dataset.range(0).profile()
+    with pytest.raises(hr.errors.InvalidArgumentError, match="must be positive"):
+        PIPELINE.profile(seconds=0)
+    with pytest.raises(hr.errors.InvalidArgumentError, match="callable"):
+        PIPELINE.profile(3)  # type: ignore[arg-type]
+
+
+def test_an_error_of_a_step_is_its_own() -> None:
+    def fails(_: object) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        PIPELINE.profile(fails, seconds=0.05)

@@ -1,0 +1,74 @@
+"""The figures of the model, told by runs whose counts are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace.analysis.figures import CONSUMER, Kind, MachineFigures, PipelineFigures
+from headrace.engine import physical_plan
+from headrace.plan.buffering import options_of
+from headrace.profiling.telling import figures_of, told_nodes
+
+MACHINE = MachineFigures(cores=2)
+
+
+def told(ds: hr.Dataset) -> PipelineFigures:
+    iterator = iter(ds)
+    for _ in iterator:
+        pass
+    plan = ds.__headrace_plan__()
+    running = physical_plan(plan, options_of(plan))
+    figures = figures_of(running, options_of(plan), iterator.stats(), MACHINE)
+    assert len(figures.stages) == len(told_nodes(running))
+    assert [stage.key for stage in figures] == [*range(len(figures.stages))]
+    return figures
+
+
+def doubled(x: int) -> int:
+    return x * 2
+
+
+def test_a_stage_is_visited_once_for_each_element_that_it_makes_for_a_step() -> None:
+    figures = told(hr.Dataset.range(640).filter(lambda x: x % 2 == 0).map(doubled, num_parallel_calls=2).batch(64))
+    visits = {stage.kind: stage.visits for stage in figures if stage.kind is not Kind.MAP}
+    assert visits[Kind.SOURCE] == pytest.approx(128)
+    assert figures.stages[-1].visits == pytest.approx(1)
+
+
+def test_a_prefetch_parts_threads_and_workers_are_counted() -> None:
+    ds = hr.Dataset.range(64).map(doubled, num_parallel_calls=3).prefetch(2).map(np.sqrt).batch(4)
+    figures = told(ds.with_options(hr.Options(optimize=False)))
+    by_name = {stage.name.split(" ")[0]: stage for stage in figures}
+    assert [stage.kind for stage in figures] == [Kind.SOURCE, Kind.MAP, Kind.PREFETCH, Kind.MAP, Kind.OTHER]
+    assert figures.stages[1].calls == 3
+    assert figures.stages[1].segment == figures.stages[0].segment == by_name["prefetch"].key
+    assert {stage.segment for stage in figures.stages[2:]} == {CONSUMER}
+    assert figures.upstream(figures.stages[-1].key) == {stage.key for stage in figures}
+
+
+def test_calls_in_processes_hold_locks_of_their_own() -> None:
+    ds = hr.Dataset.range(8).map(doubled, num_parallel_calls=2, executor="process")
+    assert [stage.is_elsewhere for stage in told(ds)][:2] == [False, True]
+
+
+def test_a_branch_that_is_read_twice_is_one_stage() -> None:
+    once = hr.Dataset.range(8).map(doubled)
+    figures = told(hr.Dataset.zip((once, once)).with_options(hr.Options(optimize=False)))
+    assert [stage.kind for stage in figures] == [Kind.SOURCE, Kind.MAP, Kind.OTHER]
+    assert figures.stages[-1].reads == (1,)
+
+
+@pytest.mark.parametrize(
+    ("ds", "is_cacheable"),
+    [
+        (hr.Dataset.range(8).map(doubled), True),
+        (hr.Dataset.range(8).shuffle(8).map(doubled), False),
+        (hr.Dataset.range(8).repeat().map(doubled).take(8), False),
+        (hr.Dataset.range(8).random_map(lambda rng, x: x, seed=0), False),
+    ],
+)
+def test_what_differs_between_epochs_or_never_ends_is_not_to_be_cached(ds: hr.Dataset, is_cacheable: bool) -> None:
+    maps = [stage for stage in told(ds) if stage.kind is Kind.MAP]
+    assert [stage.may_be_cached for stage in maps] == [is_cacheable]
