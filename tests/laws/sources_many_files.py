@@ -116,6 +116,7 @@ SOURCES: Final[dict[str, Callable[[int], hr.Dataset]]] = {
         hr.TextLineDataset, cycle_length=4, num_parallel_calls=2
     ),
     "many row groups": lambda n: hr.ParquetDataset(_row_groups(n)),
+    "many row groups, two at a time": lambda n: hr.ParquetDataset(_row_groups(n), num_parallel_reads=2),
     "many row groups, one broken": lambda n: hr.ParquetDataset(_row_groups(n, broken=True)),
     "many row groups, filtered": lambda n: hr.ParquetDataset(_row_groups(n), filters=[("id", "not in", [1, 7, 8, 9])]),
     "many record batches": lambda n: hr.ArrowDataset(_record_batches(n), on_error="skip"),

@@ -6,12 +6,11 @@ import dataclasses
 from collections.abc import Callable
 from typing import Final
 
-from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.frozen import frozen
-from headrace.io.file_format import Piece, PiecedFormat
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.plan.combining import Zip
-from headrace.plan.dealing import Share, SharedFiles
+from headrace.plan.dealing import Share
+from headrace.plan.dealing_files import refused, shared_files, shared_pieces, too_few
 from headrace.plan.dealing_zips import by_places, moved
 from headrace.plan.elementwise import Enumerate, Filter, Map, RandomMap
 from headrace.plan.files import Files
@@ -95,10 +94,10 @@ _PER_STREAM: Final = (
 
 def _dealt_source(node: Node, streams: int) -> Part:
     if isinstance(node, Files):
-        return Part(_shared_files(node, streams), is_whole=False)
+        return Part(shared_files(node, streams), is_whole=False)
     if isinstance(node, _READ_BY_EACH):
         return Part(node, is_whole=True)
-    raise _refused(node, "it cannot be dealt to ranks")
+    raise refused(node, "it cannot be dealt to ranks")
 
 
 def _dealt_node(node: Node, parts: list[Part], streams: int) -> Part:
@@ -111,15 +110,17 @@ def _dealt_node(node: Node, parts: list[Part], streams: int) -> Part:
         return dataclasses.replace(part, maps=(*part.maps, node))
     if isinstance(node, (Shuffle, Repeat)):
         return _reordered(node, part, streams)
+    if isinstance(node, FlatMap) and (pieces := shared_pieces(node, part.whole(), streams)) is not None:
+        return Part(pieces, is_whole=False)
     if isinstance(node, _PER_STREAM):
         return Part(node.with_inputs(tuple(one.of_stream(streams) for one in parts)), is_whole=False)
     if not part.is_whole:
-        raise _refused(node, _after_dealing(node))
+        raise refused(node, _after_dealing(node))
     if isinstance(node, _MOVING):
         return dataclasses.replace(part, core=moved(node, part.core))
     if isinstance(node, _WHOLE):
         return Part(node.with_inputs((part.whole(),)), is_whole=True)
-    raise _refused(node, "it cannot be dealt to ranks")
+    raise refused(node, "it cannot be dealt to ranks")
 
 
 def _reordered(node: Shuffle | Repeat, part: Part, streams: int) -> Part:
@@ -136,7 +137,7 @@ def _dealt_together(node: Zip | Concatenate, parts: list[Part], streams: int) ->
         whole = node.with_inputs(tuple(part.whole() for part in parts))
         return Part(by_places(whole) if isinstance(whole, Zip) else whole, is_whole=True)
     if isinstance(node, Zip):
-        raise _refused(
+        raise refused(
             node,
             "it ties elements together by their place in the whole, and behind a filter, a reader of files or a mixture each "
             "stream has places of its own. Zip what is read by number, or the names of the files, and open them inside "
@@ -151,10 +152,6 @@ def _after_dealing(node: Node) -> str:
         f"files, a mixture, pack). Put the {node.op} before that, where elements have numbers, or after distributed_batch, where it is "
         "about the rank's batches"
     )
-
-
-def _refused(node: Node, reason: str) -> InvalidArgumentError:
-    return InvalidArgumentError(f"{node.label}: {reason}", stage="distributed_batch")
 
 
 def shared(plan: Node, streams: int) -> Node:
@@ -182,7 +179,7 @@ def _shared(plan: Node, streams: int, before: int) -> Node:
 def _check_pieces(plan: Node, streams: int) -> None:
     for node in nodes_of(plan):
         if isinstance(node, Cache):
-            raise _refused(
+            raise refused(
                 node,
                 "each stream would fill it by itself, because what follows it runs once per stream. Put it before the first "
                 "function and the batch alone, or keep the elements with save and load",
@@ -190,60 +187,7 @@ def _check_pieces(plan: Node, streams: int) -> None:
     count = plan.cardinality()
     if 0 <= count < streams:
         source = next(iter(nodes_of(plan)))
-        raise _too_few(source.label, count, "elements", streams)
-
-
-# Formats whose records can be read by number.
-_INDEXED: Final = frozenset({"ArrowDataset", "ParquetDataset", "TFRecordDataset", "TarDataset", "TextLineDataset"})
-_OF_FEW_FILES: Final = {
-    True: "; or read the records by number (random_access=True), of however few files, where they are not compressed",
-    False: "; or write the records into more files, or into a format that is read by number (TextLineDataset, TFRecordDataset, "
-    "TarDataset, ParquetDataset, ArrowDataset with random_access=True)",
-}
-
-
-def _shared_files(node: Files, streams: int) -> SharedFiles:
-    paths, pieces = node.paths, None
-    if len(paths) < streams:
-        paths, pieces = _pieces_of(node, streams)
-    return SharedFiles(
-        paths=paths,
-        pieces=pieces,
-        format=node.format,
-        on_error=node.on_error,
-        name=node.name,
-        operation=node.operation,
-        num_streams=streams,
-    )
-
-
-def _pieces_of(node: Files, streams: int) -> tuple[tuple[str, ...], tuple[Piece | None, ...]]:
-    """Returns the pieces of all files, where there are enough: the file of each, and which of it; None is all of a file."""
-    found: list[tuple[str, Piece | None]] = [(path, None) for path in node.paths]
-    way_out = _OF_FEW_FILES[node.format.op in _INDEXED]
-    too_few = _too_few(node.label, len(found), "files", streams, way_out)
-    if isinstance(node.format, PiecedFormat):
-        try:
-            pieces = [(path, node.format.pieces(path)) for path in node.paths]
-        except HeadraceError as error:
-            # It is not dealt whole: on another rank it might be readable, and would be dealt otherwise.
-            raise too_few.with_reason(f"{too_few.reason}. Its row groups cannot be counted: {error}") from error
-        found = [(path, piece) for path, parts in pieces for piece in ([None] if parts is None else parts)]
-        if any(parts is not None for _, parts in pieces):
-            way_out = f"; or write smaller ones, or more files{way_out}"
-            too_few = _too_few(node.label, len(found), "row groups", streams, way_out)
-    if len(found) < streams:
-        raise too_few
-    return tuple(path for path, _ in found), tuple(piece for _, piece in found)
-
-
-def _too_few(label: str, count: int, kind: str, streams: int, way_out: str = "") -> InvalidArgumentError:
-    kind = kind if count != 1 else kind.rstrip("s")
-    return InvalidArgumentError(
-        f"{label}: {count} {kind} cannot be dealt to {streams} streams, each of which needs one at least: give num_streams=, at "
-        f"most {max(count, 1)} and a multiple of the number of ranks{way_out}",
-        stage="distributed_batch",
-    )
+        raise too_few(source.label, count, "elements", streams)
 
 
 def lengths_of_streams(part: Part, streams: int) -> list[int]:

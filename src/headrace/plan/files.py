@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
@@ -12,7 +12,10 @@ from headrace.io.reader import RecordPosition, RecordReader
 from headrace.io.streamed_files import StreamedFiles
 from headrace.plan.node import Node, Spec
 
-__all__ = ["Files"]
+__all__ = ["OPENS_A_NAMED_FILE", "Files"]
+
+# What is known of the function by which the files of a dataset of names are opened.
+OPENS_A_NAMED_FILE: Final = "opens a file that is named"
 
 
 @frozen(kw_only=True, eq=False)

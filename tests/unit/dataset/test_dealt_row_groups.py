@@ -159,3 +159,43 @@ def test_a_file_that_is_another_when_it_is_read_is_told(tmp_path: Path, executor
     pq.write_table(pa.table({"x": range(24)}), path, row_group_size=5)
     with pytest.raises(DataLossError, match=r"rows 0 to 4 in row group 0 when it was dealt: the file has changed"):
         list(as_rank(dealt, 0, 1, executor))
+
+
+READ_IN_PARALLEL: dict[str, Callable[..., hr.Dataset]] = {
+    "parquet": lambda *rows: hr.ParquetDataset([parquet_file(count) for count in rows], ["x"], num_parallel_reads=2),
+    "arrow": lambda *rows: hr.ArrowDataset([arrow_file(count) for count in rows], ["x"], num_parallel_reads=2),
+    "named by a dataset": lambda *rows: hr.ParquetDataset(
+        hr.Dataset.from_tensor_slices([parquet_file(count) for count in rows]), ["x"]
+    ),
+}
+in_parallel = pytest.mark.parametrize("name", sorted(READ_IN_PARALLEL))
+
+
+@in_parallel
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_row_groups_are_dealt_of_files_that_are_read_at_once(name: str, executor: str) -> None:
+    dealt = numbers_of(READ_IN_PARALLEL[name](24, 9)).distributed_batch(3, num_streams=3, end="uneven")
+    streams = [
+        [number for batch in as_rank(dealt, rank, 3, executor) for number in batch.tolist()] for rank in range(3)
+    ]
+    assert sorted(number for stream in streams for number in stream) == sorted([*range(24), *range(9)])
+    for stream, given in enumerate(streams):
+        groups = PlacesOfStream(3, stream).among(0, 3).tolist()
+        assert {4 * group if group < 6 else 4 * (group - 6) for group in groups} <= set(given)
+    whole = [batch.tolist() for batch in as_rank(dealt, 0, 1)]
+    assert [[*rows] for rows in zip(*(stream[:8] for stream in streams), strict=True)] == whole[:8]
+
+
+@in_parallel
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_files_that_are_read_at_once_go_on_from_every_row(name: str, executor: str) -> None:
+    rows = numbers_of(READ_IN_PARALLEL[name](29)).filter(lambda x: x % 5 > 0)
+    check_every_restore_point(as_rank(rows.distributed_batch(4, num_streams=4, steps=4), 0, 1, executor))
+
+
+def test_few_files_without_pieces_that_are_read_at_once_say_the_way_out() -> None:
+    with pytest.raises(
+        InvalidArgumentError,
+        match=r"TextLineDataset: 1 file cannot be dealt to 2 streams.*or read the records by number",
+    ):
+        hr.TextLineDataset("absent.txt", num_parallel_reads=2).distributed_batch(2)

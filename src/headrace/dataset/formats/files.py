@@ -11,7 +11,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.io.file_format import FileFormat
 from headrace.io.files import path_of, paths_of_files
 from headrace.known_as import known_as
-from headrace.plan.files import Files
+from headrace.plan.files import OPENS_A_NAMED_FILE, Files
 from headrace.plan.nesting import FlatMap, Interleave
 from headrace.plan.node import Node
 from headrace.tensor_spec import TensorSpec
@@ -52,7 +52,7 @@ def of_files(
         names = filenames.__headrace_plan__()
         _check_names(names, stage=file_format.op)
 
-        @known_as("opens a file that is named")
+        @known_as(OPENS_A_NAMED_FILE)
         def open_one(*element: Any) -> Dataset:
             try:
                 path = path_of(element[0] if len(element) == 1 else element)  # type: ignore[arg-type]  # checked there
