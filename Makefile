@@ -37,7 +37,7 @@ unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 CODE := src tests conftest.py $(wildcard benchmarks examples docs/building)
 
-.PHONY: help setup demo wav alexnet elastic test check format lint types layers schemas doctest docs thorough stress exits fuzz ranks chaos conformance bench idioms handoff import-time dist clean
+.PHONY: help setup demo wav alexnet elastic test check format lint types layers schemas doctest docs thorough stress exits fuzz ranks chaos conformance bench faults idioms handoff import-time dist clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -114,6 +114,9 @@ conformance: $(BENCH_READY)  ## random chains in tf.data and in headrace, elemen
 
 bench: $(BENCH_READY)  ## against peers, in an environment of its own (.bench): docs/benchmarks.md
 	$(BENCH)/bin/python benchmarks/run.py $(ARGS)
+
+faults: $(BENCH_READY)  ## headrace and peers under the same faults, each in processes of its own: docs/reliability.md
+	$(BENCH)/bin/python benchmarks/faults $(ARGS)
 
 idioms: $(BENCH_READY)  ## programs as people write them, beside the plain loop and peers: ARGS="--quick --no-peers --only flat_map"
 	$(BENCH)/bin/python benchmarks/idioms $(ARGS)

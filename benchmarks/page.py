@@ -31,12 +31,12 @@ def write_page(
     )
 
 
-def put_sections(page: Path, sections: Mapping[str, str]) -> None:
+def put_sections(page: Path, sections: Mapping[str, str], begin: str = BEGIN) -> None:
     """Put sections between the page's marks, in place of those of the same names."""
-    before, figures, after = around_figures(page)
+    before, figures, after = around_figures(page, begin)
     all_sections = {**_sections_of(figures), **sections}
     written = "\n\n".join(all_sections[name] for name in sorted(all_sections))
-    page.write_text(f"{before}{BEGIN}\n\n{written}\n\n{END}{after}")
+    page.write_text(f"{before}{begin}\n\n{written}\n\n{END}{after}")
 
 
 def _sections_of(figures: str) -> dict[str, str]:
@@ -45,12 +45,12 @@ def _sections_of(figures: str) -> dict[str, str]:
     return {part.partition("\n")[0]: f"### {part.strip()}" for part in parts}
 
 
-def around_figures(page: Path) -> tuple[str, str, str]:
+def around_figures(page: Path, begin: str = BEGIN) -> tuple[str, str, str]:
     """The text before the figures, they, and the text behind; raises ValueError if the page has no place for them."""
-    before, begin, rest = page.read_text().partition(BEGIN)
+    before, found, rest = page.read_text().partition(begin)
     figures, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{page.name} has no place for figures: it needs the lines {BEGIN!r} and {END!r}")
+    if not found or not end:
+        raise ValueError(f"{page.name} has no place for figures: it needs the lines {begin!r} and {END!r}")
     return before, figures, after
 
 

@@ -56,9 +56,13 @@ def faulty(given: Sequence[Fault], records: Path) -> Callable[..., Any]:
 
 
 def deaths_of(given: Sequence[Fault], records: Path) -> int:
-    """Returns how many processes have died of the function."""
+    """Returns how many processes have died of the function: one for each element that is noted, however often it was called again."""
     deadly = [_record(records, number) for number, fault in enumerate(given) if fault.kind in _DEADLY]
-    return sum(path.stat().st_size // ENTRY_BYTES for path in deadly if path.exists())
+    return sum(len(_noted(path.read_bytes())) for path in deadly if path.exists())
+
+
+def _noted(entries: bytes) -> set[bytes]:
+    return {entries[at : at + ENTRY_BYTES] for at in range(0, len(entries), ENTRY_BYTES)}
 
 
 def _record(records: Path, number: int) -> Path:

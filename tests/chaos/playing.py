@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
 import shutil
+import signal
 import time
 from collections import Counter
 from pathlib import Path
@@ -156,6 +158,9 @@ class _Programs:
     def _wait_for_the_end(self, mark: str) -> None:
         """Fails unless all processes of a program end that has ended."""
         begun_s = time.monotonic()
+        for pid in _processes_with(mark):  # one that the program had stopped hears of nothing
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
         while left := _processes_with(mark):
             if time.monotonic() > begun_s + _GONE_S:
                 raise WrongError(f"processes are left of a program that has ended: {left}")
@@ -163,14 +168,12 @@ class _Programs:
         self._played["programs whose processes took more than 2 s to end"] += time.monotonic() > begun_s + _SOON_S
 
 
-def _processes_with(mark: str) -> list[str]:
-    """Returns the processes that have the mark in their environment (Linux)."""
+def _processes_with(mark: str) -> dict[int, str]:
+    """Returns the commands of the processes that have the mark in their environment (Linux)."""
     wanted = f"{MARK}={mark}\0".encode()
-    found = []
+    found = {}
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
+        with contextlib.suppress(OSError):  # gone, or another user's
             if wanted in (folder / "environ").read_bytes():
-                found.append((folder / "cmdline").read_text().replace("\0", " "))
-        except OSError:  # gone, or another user's
-            continue
+                found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
     return found
