@@ -71,6 +71,7 @@ ARRAYS: dict[str, Callable[[Own, int], Any]] = {
     "the same": lambda own, n: own.filled(n),
     "a view": lambda own, n: own.filled(n)[:],
     "a part": lambda own, n: own.turned(n),
+    "of any length": lambda own, n: own.filled(n)[: n % 4],
     "locked": lambda own, n: locked(own.filled(n)),
     "locked, new": lambda _, n: locked(np.full(3, n, np.float32)),
     "longer": lambda _, n: np.full(4, n, np.float32),
@@ -94,6 +95,8 @@ WHOLES: dict[str, Callable[[Own, Any, int], Any]] = {
     "its dict": lambda own, x, n: own.updated(x=x, y=n),
     "alone": lambda _, x, n: x,
     "twice": lambda _, x, n: (x, x),
+    "twice in a dict": lambda _, x, n: {"y": x, "x": x},
+    "twice, then less": lambda _, x, n: {"y": x, "x": x[: n % 3]} if np.ndim(x) else x,
     "deep": lambda own, x, n: ({"x": x, "y": n}, (n, x)),
     "deep in its dict": lambda own, x, n: (own.updated(x=x, y=n), (n, x)),
     "large": lambda _, x, n: (x, n << 62),
@@ -128,6 +131,16 @@ FITTING = {
     "deep": ["deep", "deep in its dict"],
     **{name: ["alone"] for name in SIGNATURES if name.startswith("alone")},
 }
+# Who reads them; those that put arrays together take them joined.
+READERS: dict[str, Callable[[hr.Dataset], hr.Dataset]] = {
+    "none": lambda ds: ds,
+    "none at all": lambda ds: ds,
+    "batch": lambda ds: ds.batch(4),
+    "pack": lambda ds: ds.pack(10, open_rows=2),
+    "pack, cut": lambda ds: ds.pack(3, truncate=True),
+    "pack and split": lambda ds: ds.pack(7, "concat_then_split"),
+    "unbatch": lambda ds: ds.unbatch(),
+}
 
 
 @st.composite
@@ -139,7 +152,8 @@ def generators(draw: st.DrawFn) -> tuple[str, Callable[[], hr.Dataset]]:
     length = draw(st.sampled_from([0, 3, 12, 50]))
     odd = draw(st.dictionaries(st.integers(0, 50), st.tuples(wholes, st.sampled_from(sorted(ARRAYS))), max_size=8))
     failing = draw(st.sampled_from([None, None, None, 2, 40]))
-    batch = draw(st.sampled_from([None, None, 4]))
+    has_arrays = signature == "none" or signature.startswith("alone")  # as far as the plan knows
+    reader = draw(st.sampled_from(sorted(READERS) if has_arrays else ["none", "batch"]))
 
     def build() -> hr.Dataset:
         def generate() -> Iterator[Any]:
@@ -151,18 +165,18 @@ def generators(draw: st.DrawFn) -> tuple[str, Callable[[], hr.Dataset]]:
                 yield WHOLES[whole](own, ARRAYS[array](own, n), n)
 
         dataset = hr.Dataset.from_generator(generate, output_signature=SIGNATURES[signature])
-        return dataset if batch is None else dataset.batch(batch)
+        return READERS[reader](dataset)
 
-    return f"{length} × {usual}, but {odd}; failing: {failing}, signature: {signature}, batch: {batch}", build
+    return f"{length} × {usual}, but {odd}; failing: {failing}, signature: {signature}, reader: {reader}", build
 
 
-def yielding(signature: str, whole: str, array: str) -> hr.Dataset:
+def yielding(signature: str, whole: str, array: str, reader: str = "none") -> hr.Dataset:
     def generate() -> Iterator[Any]:
         own = Own()
         for n in range(20):
             yield WHOLES[whole](own, ARRAYS[array](own, n), n)
 
-    return hr.Dataset.from_generator(generate, output_signature=SIGNATURES[signature])
+    return READERS[reader](hr.Dataset.from_generator(generate, output_signature=SIGNATURES[signature]))
 
 
 @pytest.mark.parametrize("array", sorted(ARRAYS))
@@ -173,6 +187,16 @@ def test_each_kind_is_taken_as_it_was_yielded(signature: str, array: str) -> Non
         for policy in (LoopPolicy(probed=1), LoopPolicy(probed=3, rows_a_look=2)):
             way = Way(hr.Options(seed=7), (5, 7), loops=policy)
             assert_same(expected, elements_of(yielding(signature, whole, array), way))
+
+
+@pytest.mark.parametrize("reader", [name for name in sorted(READERS) if "none" not in name])
+@pytest.mark.parametrize("whole", ["alone", "twice", "twice in a dict", "twice, then less"])
+def test_each_kind_is_put_together_as_it_was_yielded(whole: str, reader: str) -> None:
+    for array in sorted(ARRAYS):
+        for signature in ("none", "alone of any shape") if whole == "alone" else ("none",):
+            way = Way(hr.Options(seed=7), (5, 7), loops=LoopPolicy(probed=2))
+            expected = elements_of(yielding(signature, whole, array, reader), REFERENCE)
+            assert_same(expected, elements_of(yielding(signature, whole, array, reader), way))
 
 
 @given(generators(), ways())

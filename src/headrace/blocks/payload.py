@@ -1,11 +1,12 @@
 """What elements travel in.
 
-A payload is immutable and comes in four forms, cheapest first; stages cut and pick without knowing which they hold:
+A payload is immutable and comes in several forms, cheapest first; stages cut and pick without knowing which they hold:
 
-    Indexed   indices into a source that is read by index: nothing has been read yet
-    Columns   one array a leaf, elements along the first axis
-    Zipped    several payloads side by side
-    Rows      a list of elements, for what fits no array
+    Indexed     indices into a source that is read by index: nothing has been read yet
+    Columns     one array a leaf, elements along the first axis
+    RaggedRows  the same for arrays of different lengths, one behind the other, where their reader puts them together
+    Zipped      several payloads side by side
+    Rows        a list of elements, for what fits no array
 
 So a shuffle over an indexed source moves indices, and a batch after it reads whole batches at once: index
 space needs no rule of its own.

@@ -51,6 +51,8 @@ class Stage:
     ready_elements = 0
     # True where its reader sets it, as it can do with elements that are made when somebody looks (``blocks.unmade``).
     may_wait = False
+    # True where its reader sets it, as it puts short arrays together and takes them joined (``blocks.ragged_rows``).
+    may_join = False
     # How many elements there are in all, where it gives any of them by its number, wherever it stands, and none of them fails.
     numbered: int | None = None
 

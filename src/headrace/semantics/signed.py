@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.blocks.ragged_rows import RaggedRows
 from headrace.errors import InvalidArgumentError, said
 from headrace.frozen import frozen
 from headrace.leaf_arrays import tensor_as_array
@@ -56,6 +57,14 @@ class Signed:
             return rows_of_leaves(self._treedef, fitted, len(raw)), None
         except (ValueError, TypeError, LookupError, ArithmeticError):
             return self._one_by_one(raw)  # says which element it is
+
+    def joined(self, rows: RaggedRows) -> RaggedRows | None:
+        """Returns elements that are joined, if all fit as they are; None where each must be looked at."""
+        columns = rows.joined
+        if rows.treedef != self._treedef:
+            return None
+        are_fit = all(leaf.takes_any(column.values) for leaf, column in zip(self._leaves, columns, strict=True))
+        return RaggedRows(self._treedef, columns) if are_fit else None
 
     def _columns(self, raw: list[Any]) -> list[list[Any]]:
         """Returns, for each leaf of the signature, what stands there in every element."""
@@ -188,6 +197,10 @@ class _Leaf:
             return False
         shapes = set(map(_shape, arrays))
         return () not in shapes and all(_fits(shape, self._spec.shape) for shape in shapes)
+
+    def takes_any(self, array: np.ndarray) -> bool:
+        """Returns whether the array would fit whatever its length were."""
+        return array.dtype == self._dtype and self._spec.shape in (None, (None,))
 
     def fitted(self, leaf: Any) -> Any:
         """Brings the leaf into the form of the signature.

@@ -7,6 +7,12 @@
         append(x)
 
 Each element is its receiver's alone before the generator goes on: it may fill the same memory for the next one.
+
+Where the reader joins short arrays, each is taken as its bytes, which costs half as much as an array of its own and a look at who has it:
+
+        if not (type(x) is ndarray and x.dtype is k0 and x.ndim == 1 and x.flags.writeable):
+            return SURPRISED, x
+        append(x.tobytes())
 """
 
 from __future__ import annotations
@@ -19,6 +25,7 @@ from headrace.frozen import frozen
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.loops.conditions import Conditions
 from headrace.physical.loops.forms import Form, can_be_changed, form_of, ids_of, joined_form, kinds_of
+from headrace.physical.loops.joined_form import JoinedForm, joined_form_of
 from headrace.physical.loops.learned import FIRST_ROWS_A_LOOK, LOOK_S, SURPRISES, known_better
 from headrace.physical.loops.text import GENERIC, Known, compiled
 from headrace.taking import owned
@@ -51,24 +58,45 @@ class _Loop:
 
 @functools.lru_cache(maxsize=256)
 def _loop_of(known: Known) -> _Loop:
-    constants: list[Any] = []
+    constants = Constants()
+    lines = _lines_of(known, constants.name)
+    return _Loop(*_compiled(lines, "x", constants), None if known.form is None else kinds_of(known.form))
 
-    def constant(value: Any) -> str:
-        if not any(value is other for other in constants):
-            constants.append(value)
-        return f"k{next(index for index, other in enumerate(constants) if other is value)}"
 
-    lines = _lines_of(known, constant)
-    names = "".join(f"k{number}, " for number in range(len(constants)))
+@functools.lru_cache(maxsize=256)
+def _loop_that_joins(form: JoinedForm) -> _Loop:
+    constants = Constants()
+    lines = [f"if not ({' and '.join(form.conditions('x', constants.name))}):", f" return {_SURPRISED}, x"]
+    return _Loop(*_compiled(lines, form.bytes_of("x"), constants), None)
+
+
+class Constants:
+    """What the text of a loop has names for."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+
+    def name(self, value: Any) -> str:
+        """Returns the name of a value."""
+        if not any(value is other for other in self.values):
+            self.values.append(value)
+        return f"k{next(index for index, other in enumerate(self.values) if other is value)}"
+
+
+def _compiled(
+    lines: list[str], taken: str, constants: Constants
+) -> tuple[Callable[..., tuple[int, Any]], tuple[Any, ...]]:
+    """Returns a loop with these lines for each element, after which that is what is taken of it; and its constants."""
+    names = "".join(f"k{number}, " for number in range(len(constants.values)))
     text = [
         "def loop(elements, made, chunk, chunks, clock, until, constants):",
-        *([f" {names}= constants"] if constants else []),
+        *([f" {names}= constants"] if names else []),
         " append, wanted = made.append, len(made)",
         " for _ in repeat(None, chunks):",
         "  wanted += chunk",
         "  for x in islice(elements, chunk):",
         *(f"   {line}" for line in lines),
-        "   append(x)",
+        f"   append({taken})",
         "  if len(made) < wanted:",
         f"   return {_ENDED}, None",
         "  if clock() > until:",
@@ -76,7 +104,7 @@ def _loop_of(known: Known) -> _Loop:
         f" return {_DONE}, None",
         "",
     ]
-    return _Loop(compiled("\n".join(text)), tuple(constants), None if known.form is None else kinds_of(known.form))
+    return compiled("\n".join(text)), tuple(constants.values)
 
 
 def _lines_of(known: Known, constant: Callable[[Any], str]) -> list[str]:
@@ -107,11 +135,13 @@ class Taken(NamedTuple):
         has_ended: whether the iterator has.
         kinds: the types of the elements, where they follow from their form.
         unfit: why the element after the last one could not be copied, if that is so.
+        joined: how elements were taken to be joined, where they were.
     """
 
     has_ended: bool
     kinds: frozenset[type] | None = None
     unfit: Exception | None = None
+    joined: JoinedForm | None = None
 
 
 class Taking:
@@ -131,40 +161,71 @@ class Taking:
         self._to_look_at = policy.probed  # elements, to learn their form
         self._forms: list[Form | None] = []  # that they had so far, joined
         self._since_then = 0  # surprises since it was learned what to expect
+        self._joined: JoinedForm | None = None  # how elements are taken to be joined
+        self._misjoined = 0  # elements that could not be
 
     def take(
-        self, elements: Iterator[Any], made: list[Any], limit: int, now_s: Callable[[], float], until_s: float
+        self,
+        elements: Iterator[Any],
+        made: list[Any],
+        limit: int,
+        now_s: Callable[[], float],
+        until_s: float,
+        *,
+        may_join: bool = False,
     ) -> Taken:
         """Puts elements into an empty list, one at least, up to that many, or until the time has come.
+
+        Args:
+            elements: gives them.
+            made: gets them; or what is taken of each to join them.
+            limit: how many there may be.
+            now_s: the clock.
+            until_s: the time.
+            may_join: whether they may be taken to be joined.
 
         Raises:
             Exception: whatever the iterator raises.
         """
         begun_s = now = now_s()
         kinds: set[frozenset[type] | None] = set()
-        # One at least, however late it is: nothing would be the end.
-        while len(made) < limit and (not made or now <= until_s):
-            loop = _loop_of(self._known)
-            kinds.add(loop.kinds)
-            left = min(limit - len(made), self._to_look_at or limit)
-            chunk = min(self._rows_a_look, left)
-            why, value = loop.run(elements, made, chunk, left // chunk, now_s, until_s, loop.constants)
-            if self._to_look_at:
-                self._look_at(made[-left:])
-            if why == _SURPRISED:
-                kinds.add(None)
-                before = ids_of(value)
-                try:
-                    value = owned(value)
-                except Exception as error:  # noqa: BLE001 - a class of the user's may raise anything
-                    return Taken(has_ended=False, unfit=error)
-                made.append(value)
-                self._surprised(value, before)
-            elif why != _DONE:
-                return Taken(why == _ENDED, kinds.pop() if len(kinds) == 1 else None, value)
-            now = now_s()
+        joined = self._joined if may_join else None
+        try:
+            # One at least, however late it is: nothing would be the end.
+            while len(made) < limit and (not made or now <= until_s):
+                loop = _loop_of(self._known) if joined is None else _loop_that_joins(joined)
+                kinds.add(loop.kinds)
+                left = min(limit - len(made), self._to_look_at or limit)
+                chunk = min(self._rows_a_look, left)
+                why, value = loop.run(elements, made, chunk, left // chunk, now_s, until_s, loop.constants)
+                if self._to_look_at:
+                    self._look_at(made[-left:])
+                if why == _SURPRISED:
+                    kinds.add(None)
+                    if joined is not None:
+                        made[:], joined = joined.elements(made), None
+                        self._misjoined += 1
+                        self._joined = None if self._misjoined >= SURPRISES else self._joined
+                    before = ids_of(value)
+                    try:
+                        value = owned(value)
+                    except Exception as error:  # noqa: BLE001 - a class of the user's may raise anything
+                        return Taken(has_ended=False, unfit=error)
+                    made.append(value)
+                    self._surprised(value, before)
+                elif why != _DONE:
+                    return Taken(why == _ENDED, kinds.pop() if len(kinds) == 1 else None, value, joined)
+                now = now_s()
+        except BaseException:
+            if joined is not None:
+                made[:] = joined.elements(made)
+            raise
         self._rows_a_look = max(1, min(self._most_rows_a_look, int(LOOK_S * len(made) / (now - begun_s + 1e-9))))
-        return Taken(has_ended=False, kinds=kinds.pop() if len(kinds) == 1 else None)
+        return Taken(has_ended=False, kinds=kinds.pop() if len(kinds) == 1 else None, joined=joined)
+
+    def join_no_more(self) -> None:
+        """Takes each element by itself from now on."""
+        self._joined = None
 
     def _look_at(self, rows: list[Any]) -> None:
         """Takes in the first elements; when there are enough of them, their form is what is expected."""
@@ -175,6 +236,7 @@ class Taking:
         self._to_look_at = max(0, self._to_look_at - len(rows))
         if not self._to_look_at and self._forms:
             self._known = Known(self._forms[0])
+            self._joined = joined_form_of(self._forms[0], rows)
 
     def _surprised(self, row: Any, before: Any) -> None:
         """Takes in an element that was not of the form that is known, and after some of them expects better."""

@@ -13,6 +13,7 @@ from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import Cursor, State, input_state
 from headrace.blocks.origin import Indices, Origin, slice_of, subset
 from headrace.blocks.payload import Indexed, Payload, Rows
+from headrace.blocks.ragged_rows import RaggedRows
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.leaf_arrays import common_items
@@ -73,6 +74,7 @@ class UnbatchStage(Stage):
     def __init__(self, label: str, input_stage: Stage, meter: Meter, state: State | None) -> None:
         self._drop: int = state["given"] if state else 0  # of the first element, which were given before
         super().__init__(meter, (input_stage,), _InnerCursor(input_stage.cursor, self._drop))
+        input_stage.may_join = True
         self._label = label
         self._each = 0  # slices of an element, as those before had
         self._unopened: Block | None = None  # elements that are taken apart one by one
@@ -131,6 +133,10 @@ def _sliced_at_once(payload: Payload) -> tuple[Columns | Rows, Sequence[int]] | 
     if isinstance(payload, Columns):
         slices = slices_of(payload)
         return None if slices is None else (slices, range(0, len(slices) + 1, len(slices) // len(payload)))
+    if isinstance(payload, RaggedRows):
+        arrays, starts = [column.values for column in payload.joined], payload.joined[0].ends
+        are_alike = all(np.array_equal(column.ends, starts) for column in payload.joined[1:])
+        return (Columns(payload.treedef, arrays), starts.tolist()) if are_alike else None
     return _joined_slices(payload) if isinstance(payload, Rows) and len(payload) > 1 else None
 
 

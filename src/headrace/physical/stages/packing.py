@@ -117,6 +117,7 @@ class PackStage(Stage):
 
     def __init__(self, node: Pack, input_stage: Stage, meter: Meter, state: State | None, *, holding: Holding) -> None:
         self._holding = holding
+        input_stage.may_join = True
         self._node = node
         self._saved = state
         self._bins = open_bins(node)

@@ -11,6 +11,7 @@ how much had been read and how many rows had gone out.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
@@ -122,15 +123,18 @@ class _Bins:
         self._limit = limit
         self._shelf = shelf
         self._shelves: dict[SequenceKind, Shelf] = {}
+        self._latest: tuple[SequenceRun, Shelf] | None = None  # a run, and where its sequences go
         self._open: dict[int, PackedRow] = {}  # the oldest first
         self.log: list[PackedRow] = []
         self._opened = self._closed = 0
         self.count = 0
         self.nbytes = 0
+        self._runs: deque[SequenceRun] = deque()  # that open rows may share
+        self._shared_nbytes = 0  # in these
 
     @property
     def sequences(self) -> Iterable[tuple[np.ndarray, ...]]:
-        return (sequence for row in self._open.values() for sequence in zip(*row.columns, strict=True))
+        return itertools.chain.from_iterable(row.sequences() for row in self._open.values())
 
     @property
     def oldest(self) -> int | None:
@@ -140,22 +144,48 @@ class _Bins:
         self.log = list(self._open.values())
 
     def take(self, run: SequenceRun, start: int, rows: list[Any], limit: int) -> int:
+        if not start and run.is_joined:
+            self._share(run)
         shelf = self._shelf_of(run)
         first = start
         while len(rows) < limit:
             start, full = shelf.take(run, start)
             if full is not None:
-                rows.append(self._closed_one(full, run.first + start))
+                rows.append(self._closed_one(full, run.first + start, shelf))
             elif start == len(run):
                 break
             else:
                 if len(self._open) == self._limit:
-                    rows.append(self._closed_one(shelf.to_go(self._open.values()), run.first + start))
+                    rows.append(self._closed_one(shelf.to_go(self._open.values()), run.first + start, shelf))
                     if len(rows) == limit:
                         break
                 self._new_row(run, shelf)
         self._count_in(run, first, start)
         return start
+
+    def _share(self, run: SequenceRun) -> None:
+        """Takes in a run that comes; what rows keep alive of those before it is at most about twice what is in them.
+
+        Rows go out about in the order in which they were opened, and so with all that is in a run; those that stay get copies.
+        """
+        self._runs.append(run)
+        self._shared_nbytes += run.nbytes
+        most = 2 * (self.nbytes + run.nbytes)
+        while self._shared_nbytes > most:
+            oldest = self._runs[0]
+            shared = [row.since for row in self._open.values() if row.since is not None]
+            if self._drop_before(min(shared, default=run.first)):
+                continue
+            for row in self._open.values():
+                if row.since == oldest.first:
+                    row.settle()
+
+    def _drop_before(self, index: int) -> bool:
+        """Forgets the runs before this sequence, which no row shares any more; returns whether there are any."""
+        count = len(self._runs)
+        while self._runs[0].first < index:
+            self._shared_nbytes -= self._runs.popleft().nbytes
+        return len(self._runs) < count
 
     def _count_in(self, run: SequenceRun, start: int, stop: int) -> None:
         count, nbytes = run.weight(start, stop)
@@ -163,10 +193,12 @@ class _Bins:
         self.nbytes += nbytes
 
     def _shelf_of(self, run: SequenceRun) -> Shelf:
-        shelf = self._shelves.get(run.kind)
-        if shelf is None:
-            shelf = self._shelves[run.kind] = self._shelf()
-        return shelf
+        if self._latest is None or self._latest[0] is not run:
+            shelf = self._shelves.get(run.kind)
+            if shelf is None:
+                shelf = self._shelves[run.kind] = self._shelf(run.kind)
+            self._latest = run, shelf
+        return self._latest[1]
 
     def _new_row(self, run: SequenceRun, shelf: Shelf) -> PackedRow:
         row = self._open[self._opened] = shelf.open(run, self._opened)
@@ -174,12 +206,14 @@ class _Bins:
         self.log.append(row)
         return row
 
-    def _closed_one(self, row: PackedRow, read: int) -> PackedRow:
-        """Takes a row out, when so many sequences had been taken."""
+    def _closed_one(self, row: PackedRow, read: int, shelf: Shelf | None = None) -> PackedRow:
+        """Takes a row out, when so many sequences had been taken; mostly it is of this shelf."""
         del self._open[row.opened_at]
-        self.count -= len(row.columns[0])
+        self.count -= row.count
         self.nbytes -= row.nbytes
-        self._shelves[row.kind].close(row)
+        if shelf is None or row.kind is not shelf.kind:
+            shelf = self._shelves[row.kind]
+        shelf.close(row)
         row.closed_at, self._closed = self._closed, self._closed + 1
         row.read = read
         return row

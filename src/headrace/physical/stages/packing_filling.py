@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import bisect
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from headrace.physical.stages.packing_rows import CutTokens, Piece, WholeTokens
 from headrace.physical.stages.packing_runs import RunOrder, SequenceRun
-from headrace.semantics.packing import BinContents
+from headrace.semantics.packing import BinContents, SequenceKind
 
 __all__ = ["CutRow", "PackedRow", "Span", "contents_of"]
 
@@ -29,9 +29,10 @@ class PackedRow:
         kind: what its sequences have in common.
         limits: how long each of its components is.
         widths: how many bytes a token of each component has.
-        columns: for each component those of its sequences; none any more, once they were taken.
         bounds: the indices of its sequences among all that were read: from one to before another, and so on. They only become
             more until it goes out.
+        runs: for each of these parts the run that it is of; none any more, once they were taken.
+        since: the index of the first sequence in the first of these runs that others have, too; None where it shares none.
         room: for each component for how many more tokens there is room, where its sequences are not even; else None.
         total: the same, in all components; where they are even, in each.
         opened_at: how many rows were opened before it.
@@ -39,14 +40,27 @@ class PackedRow:
         read: how many sequences had been taken when it went out.
     """
 
-    __slots__ = ("bounds", "closed_at", "columns", "kind", "limits", "opened_at", "read", "room", "total", "widths")
+    __slots__ = (
+        "bounds",
+        "closed_at",
+        "kind",
+        "limits",
+        "opened_at",
+        "read",
+        "room",
+        "runs",
+        "since",
+        "total",
+        "widths",
+    )
 
-    def __init__(self, like: SequenceRun, opened_at: int, *, is_even: bool) -> None:
+    def __init__(self, like: SequenceRun, kind: SequenceKind, opened_at: int, *, is_even: bool) -> None:
         limits = like.limits
-        self.kind = like.kind
+        self.kind = kind
         self.limits = limits
         self.widths = like.widths
-        self.columns: Sequence[list[np.ndarray]] = [[] for _ in limits]
+        self.runs: list[SequenceRun] = []
+        self.since: int | None = None
         self.bounds: list[int] = []
         self.room: list[int] | None = None if is_even else list(limits)
         self.total = limits[0] if is_even else sum(limits)
@@ -56,14 +70,25 @@ class PackedRow:
 
     def add(self, run: SequenceRun, start: int, stop: int, room: int) -> None:
         """Adds even sequences of a run, each with tokens, after which there is so much room."""
-        first = run.first
-        self.bounds += first + start, first + stop
+        runs, bounds, begin = self.runs, self.bounds, run.first + start
         self.total = room
-        for mine, column in zip(self.columns, run.columns):  # noqa: B905 - of one kind; to look is dear here
-            if stop - start == 1:
-                mine.append(column[start])
-            else:
-                mine.extend(column[start:stop])
+        if not run.is_joined:
+            run = run.part(start, stop)
+        elif self.since is None:
+            self.since = run.first
+        elif bounds[-1] == begin and runs[-1] is run:
+            bounds[-1] += stop - start
+            return
+        runs.append(run)
+        bounds += begin, begin + stop - start
+
+    def settle(self) -> None:
+        """Copies what it has of runs that others have, too, so that it keeps nothing else alive."""
+        if self.since is None:
+            return
+        self.since = None
+        parts = zip(self.runs, self.bounds[::2], self.bounds[1::2], strict=True)
+        self.runs = [run.part(begin - run.first, end - run.first) for run, begin, end in parts]
 
     def add_uneven(self, run: SequenceRun, at: int) -> None:
         """Adds a sequence of a run, with tokens."""
@@ -73,8 +98,19 @@ class PackedRow:
 
     def taken(self) -> WholeTokens:
         """Returns its sequences, and forgets them: positions that are kept refer to its indices alone."""
-        columns, self.columns = self.columns, ()
-        return WholeTokens(columns, self.total if self.room is None else self.room)
+        runs, self.runs = self.runs, []
+        return WholeTokens(runs, self.bounds, self.total if self.room is None else self.room)
+
+    def sequences(self) -> Iterator[tuple[np.ndarray, ...]]:
+        """Yields the tokens of its sequences, of each component in turn, in as few arrays as they are in."""
+        tokens = WholeTokens(self.runs, self.bounds, 0)
+        return ((array,) for component in range(len(self.limits)) for array in tokens.of(component)[0])
+
+    @property
+    def count(self) -> int:
+        """How many sequences it has."""
+        bounds = self.bounds
+        return sum(bounds[1::2]) - sum(bounds[::2])
 
     @property
     def nbytes(self) -> int:

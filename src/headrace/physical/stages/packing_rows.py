@@ -10,7 +10,8 @@ import numpy as np
 
 from headrace.blocks.columns import Columns
 from headrace.frozen import frozen
-from headrace.physical.stages.packing_runs import JoinedRun
+from headrace.io.freed_memory import keep_freed_memory
+from headrace.physical.stages.packing_runs import JoinedRun, SequenceRun
 from headrace.plan.packing import Pack
 from headrace.semantics.packing import SequenceKind
 from headrace.structure import flatten, may_refuse
@@ -19,6 +20,9 @@ __all__ = ["CutTokens", "Piece", "RowMaker", "RowTokens", "WholeTokens"]
 
 # So many numbers are made once, a quarter of a megabyte.
 _NUMBERS: Final = 1 << 16
+
+# Memory of this size is given back to the system where nothing is done about it.
+_LARGE_BYTES: Final = 64 << 10
 
 # Tokens of a run: those from one to before another.
 Piece = tuple[JoinedRun, int, int]
@@ -29,16 +33,28 @@ class WholeTokens:
     """What is in a row of whole sequences.
 
     Attributes:
-        columns: for each component those of its sequences.
-        missing: for how many more tokens there is room, in each component or for each of them.
+        runs: those that its sequences are of.
+        bounds: for each of these their indices among all that were read: from one to before another.
+        missing: for how many more tokens there is room, in all components alike or in each.
     """
 
-    columns: Sequence[Sequence[np.ndarray]]
+    runs: Sequence[SequenceRun]
+    bounds: Sequence[int]
     missing: int | Sequence[int]
 
-    def missing_of(self, number: int) -> int:
+    def of(self, component: int) -> tuple[list[np.ndarray], list[int]]:
+        """Returns the tokens of a component, in as few arrays as they are in, and the lengths of its sequences."""
+        arrays: list[np.ndarray] = []
+        lengths: list[int] = []
+        for run, begin, end in zip(self.runs, self.bounds[::2], self.bounds[1::2], strict=True):
+            start, stop = begin - run.first, end - run.first
+            arrays += run.tokens(component, start, stop)
+            lengths += run.lengths[component][start:stop]
+        return arrays, lengths
+
+    def missing_of(self, component: int) -> int:
         """Returns for how many more tokens of a component there is room."""
-        return self.missing if isinstance(self.missing, int) else self.missing[number]
+        return self.missing if isinstance(self.missing, int) else self.missing[component]
 
 
 @frozen
@@ -89,6 +105,8 @@ class RowMaker:
 
     def _made(self, parts: Sequence[Any], *, are_given: bool) -> Columns:
         rows = len(parts)
+        if rows * self.part_nbytes >= _LARGE_BYTES:
+            keep_freed_memory()  # for the next ones: to get new pages takes as long as to fill them
         laid = (
             _laid_cut(parts, self._paddings, are_given=are_given)
             if isinstance(parts[0], CutTokens)
@@ -113,16 +131,19 @@ def _laid_whole(rows: Sequence[WholeTokens], paddings: Sequence[np.ndarray]) -> 
     """Yields for each component the tokens of whole sequences, padded, and where its segments are."""
     for number, padding in enumerate(paddings):
         arrays: list[np.ndarray] = []
-        ends: list[int] = []  # how many segments there are up to the end of each row
+        lengths: list[int] = []
+        ends: list[int] = [0]  # how many segments there are up to the end of each row
         padded: list[int] = []
         for row in rows:
-            arrays += row.columns[number]
+            its_arrays, its_lengths = row.of(number)
+            arrays += its_arrays
+            lengths += its_lengths
             if missing := row.missing_of(number):
-                padded.append(len(arrays))
+                padded.append(len(lengths))
                 arrays.append(padding[:missing])
-            ends.append(len(arrays))
-        lengths = np.fromiter(map(len, arrays), np.int64, len(arrays))
-        yield _together(arrays, len(rows), padding), _Segments(lengths, np.array([0, *ends]), padded)
+                lengths.append(missing)
+            ends.append(len(lengths))
+        yield _together(arrays, len(rows), padding), _Segments(np.array(lengths, np.int64), np.array(ends), padded)
 
 
 # A piece, or so much padding as None has tokens.

@@ -1,20 +1,23 @@
 """Sequences to be packed, many at a time.
 
 The sequences of a block are mostly of one kind: arrays of one dtype in one structure. That is seen at one look over all of them.
-Where it is not so, or one of them is no sequence, they are looked at one by one. Those that are cut where a row ends are joined when
-they come, so that rows are parts of one array.
+Where it is not so, or one of them is no sequence, they are looked at one by one. Short ones, and all that are cut where a row ends, are
+joined when they come: what goes into a row together is then one part of one array, and no sequence is an object of its own for as long
+as its row is open.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from headrace.blocks.columns import Columns
 from headrace.blocks.payload import Indexed, Payload
+from headrace.blocks.ragged_rows import RaggedColumn, RaggedRows
 from headrace.frozen import frozen
 from headrace.leaf_arrays import common_items
 from headrace.plan.packing import Pack
@@ -23,6 +26,9 @@ from headrace.semantics.packing import SequenceKind, sequence_of
 from headrace.structure import Element, TreeDef
 
 __all__ = ["JoinedRun", "Run", "RunOrder", "SequenceRun", "run_of", "run_of_one", "widths_of"]
+
+# Longer components are not joined when they come: to copy them once more takes longer than to hold each by itself.
+_SHORT_BYTES: Final = 4 << 10
 
 
 @frozen
@@ -33,8 +39,9 @@ class SequenceRun:
         first: the index of the first among all that were read.
         kind: what they have in common; only sequences of one kind share a row.
         limits: how long each component of a row is.
-        columns: for each component those of all sequences.
-        lengths: the same, their lengths.
+        columns: for each component those of all sequences: one array where they are joined, else a list.
+        ends: for each component where each sequence begins in that array, and the last one ends; nothing where they are not joined.
+        lengths: for each component those of all sequences.
         needs: how much room each sequence needs: a length for each component, or an int where that is all of them.
         is_even: whether all components of each sequence are equally long, and of a row, so that one stands for all.
         widths: how many bytes a token of each component has.
@@ -43,11 +50,43 @@ class SequenceRun:
     first: int
     kind: SequenceKind
     limits: Sequence[int]
-    columns: Sequence[Sequence[np.ndarray]]
+    columns: Sequence[Any]
+    ends: Sequence[Sequence[int]]
     lengths: Sequence[list[int]]
     needs: Sequence[Any]
     is_even: bool
     widths: Sequence[int]
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether its sequences are parts of one array, so that whoever has one has all."""
+        return bool(self.ends)
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes are kept alive by whoever has one of its sequences."""
+        return sum(column.nbytes for column in self.columns) if self.ends else 0
+
+    def part(self, start: int, stop: int) -> SequenceRun:
+        """Returns some of its sequences as a run that keeps nothing else alive."""
+        columns: list[Any] = [column[start:stop] for column in self.columns]
+        all_ends: list[Sequence[int]] = []
+        if self.ends:
+            parts = [(column, ends[start : stop + 1]) for column, ends in zip(self.columns, self.ends, strict=True)]
+            columns = [column[ends[0] : ends[-1]].copy() for column, ends in parts]
+            all_ends = [[end - ends[0] for end in ends] for _, ends in parts]
+        lengths, needs = [one[start:stop] for one in self.lengths], self.needs[start:stop]
+        return SequenceRun(
+            self.first + start, self.kind, self.limits, columns, all_ends, lengths, needs, self.is_even, self.widths
+        )
+
+    def tokens(self, component: int, start: int, stop: int) -> Sequence[np.ndarray]:
+        """Returns the tokens of a part of it, of one component, in as few arrays as they are in."""
+        column = self.columns[component]
+        if not self.ends:
+            return column[start:stop]  # type: ignore[no-any-return]  # a list of them
+        ends = self.ends[component]
+        return (column[ends[start] : ends[stop]],)
 
     @property
     def rows_worth(self) -> float:
@@ -140,34 +179,45 @@ def run_of(node: Pack, payload: Payload, first: int) -> Run | None:
     if not parts or None in parts:
         return None
     kind = (treedef, parts)
+    all_ends = list(map(_ends_of, columns))
     if node.strategy == "concat_then_split":
-        all_ends = list(map(_ends_of, columns))
         is_equal = all(np.array_equal(ends, all_ends[0]) for ends in all_ends[1:])
         return _joined_run(first, kind, limits, columns, all_ends[0]) if is_equal else None
-    lengths = [list(map(len, column)) for column in columns]
     for number, limit in enumerate(limits):
-        if max(lengths[number]) > limit:
+        ends = all_ends[number]
+        if int((ends[1:] - ends[:-1]).max()) > limit:
             if not node.truncate:
                 return None
-            columns[number] = [array[:limit] for array in columns[number]]
-            lengths[number] = [min(length, limit) for length in lengths[number]]
-    return _whole_run(first, kind, limits, columns, lengths)
+            columns[number] = [array[:limit] for array in _one_by_one(columns[number])]
+            all_ends[number] = _ends_of(columns[number])
+    return _whole_run(first, kind, limits, columns, all_ends)
 
 
 def _columns_of(payload: Payload) -> tuple[TreeDef, list[Any]]:
-    """Returns the common structure of these elements, and each component of all, in one array where it is in one already."""
+    """Returns the common structure of these elements, and each component of all, joined or in one array where it is so already."""
     if isinstance(payload, Indexed) and payload.source.is_columnar:
         payload = payload.columns()
     if isinstance(payload, Columns):
         return payload.treedef, list(payload.arrays)
+    if isinstance(payload, RaggedRows):
+        return payload.treedef, list(payload.joined)
     return transpose(payload.rows())
 
 
 def _part_of(column: Any) -> tuple[Any, tuple[int, ...]] | None:
     """Returns the dtype and the shape after the first axis that all arrays of a component have; None where they differ."""
+    if isinstance(column, RaggedColumn):
+        return column.values.dtype, ()
     if isinstance(column, np.ndarray):
         return (column.dtype, column.shape[2:]) if column.ndim > 1 else None
     return common_items(column)
+
+
+def _one_by_one(column: Any) -> Sequence[np.ndarray]:
+    """Returns the arrays of a component."""
+    if isinstance(column, RaggedColumn):
+        return [column.values[start:stop] for start, stop in itertools.pairwise(column.ends.tolist())]
+    return list(column)
 
 
 def run_of_one(node: Pack, element: Element, index: int) -> Run:
@@ -178,21 +228,35 @@ def run_of_one(node: Pack, element: Element, index: int) -> Run:
     """
     one = sequence_of(node, element, index)
     columns = [[array] for array in one.arrays]
+    all_ends = list(map(_ends_of, columns))
     if node.strategy == "concat_then_split":
-        return _joined_run(index, one.kind, one.limits, columns, _ends_of(columns[0]))
-    return _whole_run(index, one.kind, one.limits, columns, [[length] for length in one.lengths])
+        return _joined_run(index, one.kind, one.limits, columns, all_ends[0])
+    return _whole_run(index, one.kind, one.limits, columns, all_ends)
 
 
 def _whole_run(
-    first: int, kind: SequenceKind, limits: Sequence[int], columns: Sequence[Any], lengths: Sequence[list[int]]
+    first: int, kind: SequenceKind, limits: Sequence[int], columns: Sequence[Any], all_ends: Sequence[np.ndarray]
 ) -> SequenceRun:
-    is_even = all(one == lengths[0] for one in lengths) and len(set(limits)) == 1
+    is_even = len(set(limits)) == 1 and all(np.array_equal(ends, all_ends[0]) for ends in all_ends[1:])
+    lengths = [(ends[1:] - ends[:-1]).tolist() for ends in (all_ends[:1] if is_even else all_ends)]
     needs = lengths[0] if is_even else list(zip(*lengths, strict=True))
-    return SequenceRun(first, kind, limits, columns, lengths, needs, is_even, widths_of(kind))
+    widths = widths_of(kind)
+    nbytes = sum(int(ends[-1]) * width for ends, width in zip(all_ends, widths, strict=True))
+    ends: list[list[int]] = []
+    if len(needs) > 1 and nbytes <= _SHORT_BYTES * len(needs) * len(columns):
+        ends = [one.tolist() for one in all_ends]
+        columns = list(map(_joined, columns))
+    else:
+        columns = list(map(_one_by_one, columns))
+    return SequenceRun(
+        first, kind, limits, columns, ends, lengths * (len(columns) // len(lengths)), needs, is_even, widths
+    )
 
 
-def _ends_of(column: Sequence[np.ndarray]) -> np.ndarray:
+def _ends_of(column: Any) -> np.ndarray:
     """Returns how many tokens there are before each of these sequences, and after the last one."""
+    if isinstance(column, RaggedColumn):
+        return column.ends
     ends = np.zeros(len(column) + 1, np.int64)
     np.fromiter(map(len, column), np.int64, len(column)).cumsum(out=ends[1:])
     return ends
@@ -207,6 +271,8 @@ def _joined_run(
 
 def _joined(column: Any) -> np.ndarray:
     """Returns the tokens of all sequences."""
+    if isinstance(column, RaggedColumn):
+        return column.values
     if isinstance(column, np.ndarray):
         return column.reshape(column.shape[0] * column.shape[1], *column.shape[2:])
     return np.concatenate(column)

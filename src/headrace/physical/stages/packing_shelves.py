@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import abc
 import bisect
+import itertools
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from headrace.physical.stages.packing_filling import PackedRow
 from headrace.physical.stages.packing_runs import SequenceRun
+from headrace.semantics.packing import SequenceKind
 
 __all__ = ["BestFit", "FirstFit", "Shelf"]
 
@@ -27,9 +29,13 @@ class Shelf(abc.ABC):
     """The open rows of one kind.
 
     As long as its sequences are even, all that is counted is one length of each, and the room for that.
+
+    Attributes:
+        kind: it, as all its rows have it: the very same object.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kind: SequenceKind) -> None:
+        self.kind = kind
         self._is_even = True
 
     def take(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
@@ -43,7 +49,7 @@ class Shelf(abc.ABC):
     def open(self, like: SequenceRun, opened_at: int) -> PackedRow:
         """Makes a row for sequences of this kind."""
         self._count_as(like)
-        row = PackedRow(like, opened_at, is_even=self._is_even)
+        row = PackedRow(like, self.kind, opened_at, is_even=self._is_even)
         self._add(row)
         return row
 
@@ -104,9 +110,8 @@ class Shelf(abc.ABC):
     def close(self, row: PackedRow) -> None:
         """Removes a row."""
 
-    @staticmethod
     @abc.abstractmethod
-    def to_go(rows: Iterable[PackedRow]) -> PackedRow:
+    def to_go(self, rows: Collection[PackedRow]) -> PackedRow:
         """Returns which of all open rows goes out first."""
 
 
@@ -116,13 +121,13 @@ class FirstFit(Shelf):
     A row only loses room until it goes out. So a search begins after the rows that have no room for half as much.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, kind: SequenceKind) -> None:
+        super().__init__(kind)
         self._rows: list[PackedRow] = []  # the oldest first, and some that went out
         self._rooms: list[int] = []  # of each its total; 0, where it went out
         self._gone = 0  # how many of these went out
         self._begin = [0] * _SIZES  # by the bits of a length: how many rows have no room for any length of so many bits
-        self._below = 0  # no row but the last one has more room
+        self._below = 0  # so much has the row with the most room but the last one
 
     def _begin_of(self, total: int) -> int:
         """Returns from where on there may be room for so many tokens."""
@@ -134,48 +139,51 @@ class FirstFit(Shelf):
         return begin
 
     def _take_even(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
-        rows, rooms, needs, count = self._rows, self._rooms, run.needs, len(run.needs)
-        last = len(rows) - 1
-        at = start
-        while at < count:
-            begin, room, below = at, rooms[last] if rows else 0, self._below
-            need = place = 0
-            for at in range(begin, count):  # into the last row, as long as no other one has room
-                need = needs[at]
-                if below < need < room:
-                    room -= need
-                    continue
-                place = self._place_of(need, last) if need else -1
-                if place != last or need >= room:
-                    break
+        below, room = self._below, self._rooms[-1] if self._rooms else 0
+        begin = start
+        for at, need in enumerate(itertools.islice(run.needs, start, None), start):
+            if below < need < room:  # into the last row, with those before it
                 room -= need
-                below = self._below
-            else:
-                at = count
+                continue
             if at > begin:
-                rooms[last] = room
-                rows[last].add(run, begin, at, room)
-                if at == count:
-                    break
-            if need:
-                if place == last and need > room:
-                    return at, None
-                room = rooms[place] = rooms[place] - need
-                rows[place].add(run, at, at + 1, room)
-                if not room:
-                    return at + 1, rows[place]
-            at += 1
-        return count, None
+                self._put(-1, run, begin, at, room)
+            begin = at + 1
+            if not need:
+                continue
+            row = self._put_one(run, at, need)
+            if row is None:
+                return at, None
+            if not row.total:
+                return begin, row
+            below = self._below
+        if begin < len(run):
+            self._put(-1, run, begin, len(run), room)
+        return len(run), None
 
-    def _place_of(self, need: int, last: int) -> int:
-        """Returns the place of the first row with so much room before the last one; else that of the last."""
+    def _put(self, place: int, run: SequenceRun, start: int, stop: int, room: int) -> PackedRow:
+        """Puts even sequences into the row at this place, which has so much room then."""
+        row = self._rows[place]
+        self._rooms[place] = room
+        row.add(run, start, stop, room)
+        return row
+
+    def _put_one(self, run: SequenceRun, at: int, need: int) -> PackedRow | None:
+        """Puts an even sequence into the first row that has so much room; returns it, or None."""
+        if need > self._below:
+            room = self._rooms[-1] - need if self._rooms else -1
+            return self._put(-1, run, at, at + 1, room) if room >= 0 else None
+        place = self._place_of(need)
+        before = self._rooms[place]
+        row = self._put(place, run, at, at + 1, before - need)
+        self._lose(place, before, row.total)
+        return row
+
+    def _place_of(self, need: int) -> int:
+        """Returns the place of the first row with so much room, which is not the last one."""
         rooms = self._rooms
         place = self._begin_of(need)
-        while place < last and rooms[place] < need:
+        while rooms[place] < need:
             place += 1
-        if place >= last:
-            self._below = max(rooms[:-1], default=0)
-            return last
         return place
 
     def _find(self, need: Sequence[int], total: int) -> PackedRow | None:
@@ -185,13 +193,19 @@ class FirstFit(Shelf):
         return None
 
     def _add(self, row: PackedRow) -> None:
-        self._below = max(self._below, self._rooms[-1]) if self._rooms else 0
+        if self._rooms:
+            self._below = max(self._below, self._rooms[-1])
         self._rows.append(row)
         self._rooms.append(row.total)
 
     def _filled(self, row: PackedRow, before: int) -> None:
-        del before
-        self._rooms[self._rows.index(row)] = row.total
+        self._lose(self._rows.index(row), before, row.total)
+
+    def _lose(self, place: int, before: int, room: int) -> None:
+        """Takes in that the row at this place has less room than before."""
+        self._rooms[place] = room
+        if before == self._below and place < len(self._rooms) - 1:
+            self._below = max(self._rooms[:-1], default=0)
 
     def _become_uneven(self) -> None:
         for row in self._rows:
@@ -200,16 +214,17 @@ class FirstFit(Shelf):
         self._begin = [0] * _SIZES
 
     def close(self, row: PackedRow) -> None:
-        self._rooms[self._rows.index(row)] = 0
+        place = self._rows.index(row)
+        self._lose(place, self._rooms[place], 0)
         self._gone += 1
         if self._gone > _GONE_AT_MOST:
             self._rows = [row for row, room in zip(self._rows, self._rooms, strict=True) if room]
             self._rooms = [room for room in self._rooms if room]
+            self._below = max(self._rooms[:-1], default=0)
             self._begin = [0] * _SIZES
             self._gone = 0
 
-    @staticmethod
-    def to_go(rows: Iterable[PackedRow]) -> PackedRow:
+    def to_go(self, rows: Collection[PackedRow]) -> PackedRow:
         return next(iter(rows))
 
 
@@ -220,8 +235,8 @@ _ONE_TOKEN: Final = 1 << 40
 class BestFit(Shelf):
     """The open rows of one kind; finds the one with the least room that suffices, the oldest of several."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, kind: SequenceKind) -> None:
+        super().__init__(kind)
         self._keys: list[int] = []  # in order
         self._rows: dict[int, PackedRow] = {}  # by when they were opened
 
@@ -284,8 +299,9 @@ class BestFit(Shelf):
     def close(self, row: PackedRow) -> None:
         del self._keys[bisect.bisect_left(self._keys, _key(row, row.total))], self._rows[row.opened_at]
 
-    @staticmethod
-    def to_go(rows: Iterable[PackedRow]) -> PackedRow:
+    def to_go(self, rows: Collection[PackedRow]) -> PackedRow:
+        if len(rows) == len(self._keys):  # there are none of another kind
+            return self._rows[self._keys[0] % _ONE_TOKEN]
         return min(rows, key=PackedRow.total_room)
 
 

@@ -10,13 +10,14 @@ from typing import Any, Final
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State
 from headrace.blocks.origin import IndexOrigin
-from headrace.blocks.payload import Rows
+from headrace.blocks.payload import Payload, Rows
 from headrace.clock import Clock
 from headrace.frozen import frozen
 from headrace.observe.frames import holds, since
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
-from headrace.physical.loops.taking import Taking
+from headrace.physical.loops.joined_form import JoinedForm, is_long
+from headrace.physical.loops.taking import Taken, Taking
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.sources import FromGenerator
@@ -55,7 +56,7 @@ class GeneratorRun:
 
     @holds(lambda at, _: (at["self"].label, f"element {at['self'].index + len(at['made'])}"))
     @since("_since_s")
-    def next_rows(self, limit: int) -> tuple[Rows, Exception | None]:
+    def next_rows(self, limit: int, *, may_join: bool) -> tuple[Payload, Exception | None]:
         """Returns up to ``limit`` elements, and the error after them; after the last ones ``has_ended`` is true.
 
         There are fewer where they suddenly take long: what was made does not wait for many that are slower.
@@ -63,21 +64,35 @@ class GeneratorRun:
         _since_s = time.perf_counter()  # for the report of what is held up
         made: list[Any] = []
         error: Exception | None = None
-        kinds: frozenset[type] | None = None
+        taken = Taken(has_ended=self.has_ended)
         try:
             if not self.has_ended:
                 until_s = self._now_s() + _PATIENCE_S
-                self.has_ended, kinds, error = self._taking.take(self._begun(), made, limit, self._now_s, until_s)
+                taken = self._taking.take(self._begun(), made, limit, self._now_s, until_s, may_join=may_join)
+                self.has_ended, error = taken.has_ended, taken.unfit
         except Exception as raised:  # noqa: BLE001 - a user's generator may raise anything
             error, self._iterator = raised, iter(())
-        rows, unfit = self._checked(made, kinds)
+        rows, unfit = self._joined(made, taken.joined) or self._checked(made, taken.kinds)
         if unfit is not None:
             self._iterator = _resumed(made[len(rows) + 1 :], error, self._begun())
             error, self.has_ended = unfit, False
         self.index += len(rows) + (error is not None)
         return rows, error
 
-    def _checked(self, made: list[Any], kinds: frozenset[type] | None) -> tuple[Rows, Exception | None]:
+    def _joined(self, made: list[Any], form: JoinedForm | None) -> tuple[Payload, None] | None:
+        """Returns what was taken to be joined; None where it was not, or each element must be fitted, as which it is given back."""
+        if form is None or not made:
+            return None
+        rows = form.rows(made)
+        if is_long(rows.nbytes, len(rows) * len(rows.joined)):
+            self._taking.join_no_more()
+        joined = rows if self._signed is None else self._signed.joined(rows)
+        if joined is None:
+            made[:] = rows.rows()
+            return None
+        return joined, None
+
+    def _checked(self, made: list[Any], kinds: frozenset[type] | None) -> tuple[Payload, Exception | None]:
         """Brings the elements into the form that they should have, up to the first that does not fit, and its error."""
         if self._signed is not None:
             fitted, misfit = self._signed.rows(made)
@@ -145,9 +160,9 @@ class GeneratorStage(Stage):
     def _pull(self, limit: int) -> Item:
         if self._raised is None and not self._ended:
             cursor = _GeneratorCursor(self._run.index, self._run.own_state())
-            rows, self._raised = self._run.next_rows(limit)
+            rows, self._raised = self._run.next_rows(limit, may_join=self.may_join)
             self._ended = self._raised is None and self._run.has_ended
-            if rows:
+            if len(rows):
                 indices = range(cursor.index, cursor.index + len(rows))
                 return Block(rows, cursor, IndexOrigin(indices))
         return None if self._raised is None else self._failure(self._raised)

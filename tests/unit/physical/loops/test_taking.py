@@ -116,6 +116,53 @@ def test_what_a_generator_makes_anew_is_not_copied() -> None:
     assert [row["x"][0] for row in made] == list(range(60))
 
 
+def test_what_may_be_joined_is_taken_so_until_something_else_comes() -> None:
+    memory = np.zeros(9)
+
+    def generate() -> Iterator[Any]:
+        for n in range(100):
+            memory[:] = n
+            yield np.zeros((2, n)) if n in (50, 51) else memory[: n % 9]
+
+    taking, elements = Taking(LoopPolicy(probed=2)), generate()
+    found: list[Any] = []
+    were_joined = []
+    end = Taken(has_ended=False)
+    for limit in (2, 30, 30, 30, 30):
+        made: list[Any] = []
+        end = taking.take(elements, made, limit, no_time, math.inf, may_join=True)
+        were_joined.append(end.joined is not None)
+        found += made if end.joined is None else end.joined.elements(made)
+    assert end.has_ended
+    assert were_joined == [False, True, False, True, True]  # the third is given back one by one
+    assert all(found[n].tolist() == [n] * (n % 9) for n in range(100) if n not in (50, 51))
+    assert found[50].shape == (2, 50)
+
+
+@each_policy
+def test_what_was_taken_to_be_joined_is_there_when_the_generator_fails(policy: LoopPolicy) -> None:
+    def generate() -> Iterator[Any]:
+        for n in range(60):
+            if n == 45:
+                raise ValueError("failing")
+            yield np.arange(n)
+
+    taking, elements = Taking(policy), generate()
+    found = taken(taking, elements, 20)[0]
+    made: list[Any] = []
+    with pytest.raises(ValueError, match="failing"):
+        taking.take(elements, made, 100, no_time, math.inf, may_join=True)
+    assert [len(array) for array in found + made] == list(range(45))
+    assert all(type(array) is np.ndarray for array in made)
+
+
+def test_long_arrays_are_not_taken_to_be_joined() -> None:
+    taking = Taking(LoopPolicy(probed=1))
+    elements = (np.arange(100_000) for _ in range(20))
+    taken(taking, elements, 5)
+    assert taking.take(elements, [], 5, no_time, math.inf, may_join=True).joined is None
+
+
 class Refusing:
     """A structure that cannot be built again with a three in it."""
 

@@ -16,11 +16,14 @@ from tests.laws.running import in_blocks_of
 
 import headrace as hr
 from headrace.blocks.columns import Columns
+from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.physical.stages.packing_bins import open_bins
 from headrace.physical.stages.packing_filling import PackedRow
 from headrace.physical.stages.packing_rows import RowMaker, RowTokens
-from headrace.physical.stages.packing_runs import SequenceRun, run_of_one
+from headrace.physical.stages.packing_runs import SequenceRun, run_of
 from headrace.plan.packing import Pack
+from headrace.semantics.held_bytes import owner_of
 from headrace.testing import check_every_restore_point
 from headrace.testing.restoring import delivered, same
 
@@ -402,13 +405,56 @@ def tracked(row: PackedRow) -> int:
 
 
 def test_a_row_is_as_many_objects_however_many_sequences_it_has() -> None:
-    node = hr.Dataset.source([np.arange(3)]).pack(9)._plan
+    node = hr.Dataset.source([np.arange(3)]).pack(60)._plan
     assert isinstance(node, Pack)
-    runs = [run_of_one(node, np.arange(3), index) for index in range(3)]
-    assert isinstance(runs[0], SequenceRun)
-    row = PackedRow(runs[0], 0, is_even=True)
+    run = run_of(node, Rows([np.arange(3) for _ in range(20)]), 0)
+    assert isinstance(run, SequenceRun)
+    row = PackedRow(run, run.kind, 0, is_even=True)
+    row.add(run, 0, 2, 54)
     before = tracked(row)
-    for run in runs:
-        assert isinstance(run, SequenceRun)
-        row.add(run, 0, 1, row.total - 3)
-    assert (tracked(row), row.indices) == (before, [0, 1, 2])
+    for start in range(3, 20, 3):
+        row.add(run, start, start + 2, row.total - 6)
+    assert (tracked(row), row.count) == (before, 14)
+
+
+@pytest.mark.parametrize("components", [1, 2])
+def test_rows_that_stay_open_keep_little_alive_that_is_not_theirs(components: int) -> None:
+    # Of each run one sequence is in a row that stays open, and all others fill rows in pairs.
+    run = [np.arange(length, dtype=np.int32) for length in (51, *[50] * 98)]
+    node = hr.Dataset.source([run[0]]).pack(100, "best_fit")._plan
+    assert isinstance(node, Pack)
+    bins = open_bins(node)
+    for first in range(0, 99 * 40, 99):
+        joined = run_of(node, Rows([(tokens,) * components for tokens in run]), first)
+        assert isinstance(joined, SequenceRun)
+        assert joined.is_joined
+        at = 0
+        while at < len(joined):
+            at = bins.take(joined, at, [], 5)
+        owners = {id(owner): owner for (array,) in bins.sequences for owner in [owner_of(array)]}
+        assert sum(owner.nbytes for owner in owners.values()) <= 2 * (bins.nbytes + joined.nbytes)
+    assert bins.count > 30
+    for number in range(40):  # what was copied is what it was
+        row = bins.left(40 * 99)
+        if row is None:
+            break
+        assert isinstance(row, PackedRow)
+        arrays, lengths = row.taken().of(components - 1)
+        assert (np.concatenate(arrays) == np.arange(sum(lengths)) % 51).all(), number
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_documents_that_a_generator_fills_again_are_packed_as_they_were(strategy: Any) -> None:
+    lengths = np.random.default_rng(0).integers(1, 40, 500).tolist()
+
+    def generate() -> Iterator[np.ndarray]:
+        memory = np.zeros(40, np.int64)
+        for number, length in enumerate(lengths):
+            memory[:] = number
+            yield memory[:length]
+
+    packed = hr.Dataset.from_generator(generate).pack(64, strategy)
+    expected = hr.Dataset.source([np.full(length, number) for number, length in enumerate(lengths)]).pack(64, strategy)
+    found, wanted = list(packed), list(expected)
+    assert len(found) == len(wanted)
+    assert all(map(same, found, wanted))
