@@ -6,7 +6,8 @@ A bucket is kept where something fell into it, so a counter has a few dozen numb
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import log
 from typing import Final, NamedTuple
 
 from headrace.frozen import frozen
@@ -16,7 +17,8 @@ __all__ = ["GROWTH", "NOTHING", "Durations", "DurationsReading", "Times", "times
 # A percentile off by a tenth still tells a slow disk from a slow decoder.
 GROWTH: Final = 1.1
 _SHORTEST_S: Final = 1e-7  # no hand-off between threads is shorter
-_BUCKETS_PER_E: Final = 1 / math.log(GROWTH)
+_PER_SHORTEST: Final = 1 / _SHORTEST_S
+_BUCKETS_PER_E: Final = 1 / log(GROWTH)
 
 
 @frozen
@@ -78,10 +80,20 @@ class Durations:
 
     def add(self, seconds: float, count: int = 1) -> None:
         """Counts so many that took so long each."""
-        bucket = math.ceil(math.log(seconds / _SHORTEST_S) * _BUCKETS_PER_E) if seconds > _SHORTEST_S else 0
-        self._buckets[bucket] = self._buckets.get(bucket, 0) + count
-        self._total_s += seconds * count
-        self._longest_s = max(self._longest_s, seconds)
+        self.add_means([(seconds * count, count)])
+
+    def add_means(self, sums: Iterable[tuple[float, int]]) -> None:
+        """Counts several that took so long together, of each such sum."""
+        buckets, total_s, longest_s = self._buckets, self._total_s, self._longest_s
+        for sum_s, count in sums:
+            seconds = sum_s / count
+            # As everything is counted here, it is written out, and calls nothing that it need not.
+            bucket = int(log(seconds * _PER_SHORTEST) * _BUCKETS_PER_E) + 1 if seconds > _SHORTEST_S else 0
+            buckets[bucket] = buckets[bucket] + count if bucket in buckets else count
+            total_s += sum_s
+            if seconds > longest_s:  # noqa: PLR1730 - max() would be a call
+                longest_s = seconds
+        self._total_s, self._longest_s = total_s, longest_s
 
     def reading(self) -> DurationsReading:
         """Returns what was counted so far; another thread may count meanwhile."""

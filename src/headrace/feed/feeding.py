@@ -263,7 +263,6 @@ class FeedIterator:
         if self._ended:
             raise StopIteration
         start = time.perf_counter()
-        self._step.asks(start)
         try:
             item = self._take()
         except HeadraceError:
@@ -277,6 +276,7 @@ class FeedIterator:
             item = None
         if item is None:
             self.position.ended = True
+            self._step.ends(start)
             self.close()
             raise StopIteration
         element = None

@@ -150,7 +150,6 @@ class DatasetIterator:
             self._shut()  # where another thread closed it just when the run began
             raise StopIteration
         start = self._now_s()
-        self._step.asks(start)
         run = self._run
         if run is not None:
             run.refuse_own_functions()
@@ -160,6 +159,7 @@ class DatasetIterator:
             self._end()  # no element's failure, those are items: nothing can go on from here
             raise
         if item is None or self._phase is not RUNNING:  # the end, or closed by another thread while this one waited
+            self._step.ends(start)
             self._end()
             self._wait_s += self._now_s() - start
             raise StopIteration

@@ -1,8 +1,7 @@
 """Counters of stages.
 
-What always holds: a stage counts once a block, never once an element, so watching costs next to nothing. Who counts
-appends one record, which is atomic and waits for nobody; records are folded together now and then, by one who finds that nobody
-does it just then. Live meters stay inside; readers get frozen figures (``observe.stats``).
+What always holds: a stage counts once a block, never once an element, so watching costs next to nothing. Live meters stay
+inside; readers get frozen figures (``observe.stats``).
 """
 
 from __future__ import annotations
@@ -12,13 +11,9 @@ from collections import deque
 from typing import Final, NamedTuple
 
 from headrace.durations import NOTHING, Durations, DurationsReading
+from headrace.observe.folded import AT_ONCE, Folded, drained
 
 __all__ = ["START", "Gauge", "Meter", "Reading"]
-
-# So many records are folded together at once: few enough to be small, and many enough that it is seldom.
-_FOLD_AT: Final = 128
-# A reader waits no longer for another that folds: it has what was folded before.
-_PATIENCE_S: Final = 0.1
 
 
 class Reading(NamedTuple):
@@ -42,7 +37,11 @@ class Reading(NamedTuple):
 START: Final = Reading()
 
 
-class Meter:
+# Elements delivered, elements that the work was for; seconds of work, of waiting for workers or a buffer, for the inputs, for room.
+_Record = tuple[int, int, float, float, float, float]
+
+
+class Meter(Folded[_Record]):
     """The counters of one plan node in one run, for all the stages that it becomes, whatever threads they are in.
 
     Attributes:
@@ -54,9 +53,8 @@ class Meter:
     __slots__ = (
         "_buffered",
         "_counted",
+        "_cpu",
         "_drawn",
-        "_folding",
-        "_fresh",
         "_fresh_buffered",
         "_fresh_cpu",
         "_lock",
@@ -70,21 +68,27 @@ class Meter:
     )
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         self.name = name
         self.calls = 1
         self.cpu_due_s = 0.0
         self.failed = 0
         self.restarts = 0
-        self._fresh: deque[tuple[int, int, float, float, float, float]] = deque()
         self._fresh_cpu: deque[tuple[float, float]] = deque()
         self._fresh_buffered: deque[tuple[int, int]] = deque()
-        self._counted: tuple[int, float, float, float, float, float, float] = (0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        self._counted: tuple[int, float, float, float, float] = (
+            0,
+            0.0,
+            0.0,
+            0.0,
+            0.0,
+        )  # a record's, without the second
+        self._cpu = (0.0, 0.0)
         self._buffered = (0, 0, 0, 0)  # elements, bytes, and the least and the most elements since they were told
         self._service = Durations()
         self._sources: list[str] = []  # of an operation that mixes datasets
         self._drawn: list[int] = []
         self._lock = threading.Lock()
-        self._folding = threading.Lock()
 
     # ---- counting
 
@@ -98,7 +102,7 @@ class Meter:
         input_wait_s: float = 0.0,
         room_wait_s: float = 0.0,
     ) -> None:
-        """Counts what was done at once: a block, a task, or a wait.
+        """Counts what was done at once: a block, a task, or a wait; what ``add`` counts in one record.
 
         Args:
             elements: how many were delivered.
@@ -108,9 +112,7 @@ class Meter:
             input_wait_s: seconds that the inputs took.
             room_wait_s: seconds that who makes elements waited until some were taken.
         """
-        self._fresh.append((elements, served, busy_s, wait_s, input_wait_s, room_wait_s))
-        if len(self._fresh) >= _FOLD_AT:
-            self._fold(0.0)
+        self.add((elements, served, busy_s, wait_s, input_wait_s, room_wait_s))
 
     def count_cpu(self, cpu_s: float, of_s: float) -> None:
         """Counts how long the processor took for a piece of the work, and how long that took in all."""
@@ -119,8 +121,8 @@ class Meter:
     def count_buffered(self, elements: int, nbytes: int) -> None:
         """Counts elements that are held from now on, or with negative numbers no more."""
         self._fresh_buffered.append((elements, nbytes))
-        if len(self._fresh_buffered) >= _FOLD_AT:
-            self._fold(0.0)
+        if len(self._fresh_buffered) >= AT_ONCE:
+            self._fold_if_free()
 
     def count_skipped(self, count: int) -> None:
         """Counts elements that were skipped because they had failed."""
@@ -156,43 +158,27 @@ class Meter:
         Args:
             remembered: whether the least and the most that is buffered are counted anew from here on.
         """
-        self._fold(_PATIENCE_S)
-        elements, busy_s, wait_s, input_wait_s, room_wait_s, cpu_s, cpu_of_s = self._counted
+        self._fold()
         buffered = self._buffered
         if remembered:
             self._buffered = (*buffered[:2], buffered[0], buffered[0])
-        times = busy_s, wait_s, input_wait_s, room_wait_s
-        return Reading(elements, *times, self._service.reading(), cpu_s, cpu_of_s, *buffered)
+        return Reading(*self._counted, self._service.reading(), *self._cpu, *buffered)
 
-    def _fold(self, patience_s: float) -> None:
-        """Folds what was appended, unless another thread does.
-
-        It never waits for that one for long: a garbage collection within may close the run, which waits for the threads that count.
-        """
-        if not self._folding.acquire(timeout=patience_s):
-            return
-        try:
-            self._fold_counts()
+    def _fold_fresh(self) -> None:
+        if self._fresh:
+            self._fold_counts(drained(self._fresh))
+        if self._fresh_cpu:
+            cpu_s, cpu_of_s = map(sum, zip(*drained(self._fresh_cpu), strict=True))
+            self._cpu = self._cpu[0] + cpu_s, self._cpu[1] + cpu_of_s
+        if self._fresh_buffered:
             self._fold_buffered()
-        finally:
-            self._folding.release()
 
-    def _fold_counts(self) -> None:
-        elements, busy_s, wait_s, input_wait_s, room_wait_s, cpu_s, cpu_of_s = self._counted
-        while self._fresh:
-            delivered, served, work_s, waited_s, input_s, room_s = self._fresh.popleft()
-            elements += delivered
-            busy_s += work_s
-            wait_s += waited_s
-            input_wait_s += input_s
-            room_wait_s += room_s
-            if served:
-                self._service.add(work_s / served, served)
-        while self._fresh_cpu:
-            used_s, of_s = self._fresh_cpu.popleft()
-            cpu_s += used_s
-            cpu_of_s += of_s
-        self._counted = elements, busy_s, wait_s, input_wait_s, room_wait_s, cpu_s, cpu_of_s
+    def _fold_counts(self, records: list[_Record]) -> None:
+        elements, _, busy_s, wait_s, input_wait_s, room_wait_s = map(sum, zip(*records, strict=True))
+        before = self._counted
+        times = before[1] + busy_s, before[2] + wait_s, before[3] + input_wait_s, before[4] + room_wait_s
+        self._counted = (before[0] + elements, *times)
+        self._service.add_means((work_s, served) for _, served, work_s, *_ in records if served)
 
     def _fold_buffered(self) -> None:
         elements, nbytes, low, high = self._buffered

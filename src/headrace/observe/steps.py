@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from headrace.durations import NOTHING, Durations, DurationsReading, Times, times_between
 from headrace.frozen import frozen
+from headrace.observe.folded import Folded, drained
 from headrace.observe.tables import plain
 from headrace.observe.window import Window
 
@@ -58,40 +59,40 @@ class _Reading(NamedTuple):
     computed: DurationsReading = NOTHING
 
 
-class StepMeter:
-    """Counts steps. The consumer's thread counts; any other may look.
+# What the steps of a block waited, how many they are, and what all steps of the block before computed; below 0 where none was before.
+_Record = tuple[float, int, float]
+
+
+class StepMeter(Folded[_Record]):
+    """Counts steps, once for all that have come at once. The consumer's thread counts; any other may look.
 
     Args:
         now_s: tells the time.
     """
 
     def __init__(self, now_s: Callable[[], float]) -> None:
+        super().__init__()
         self._now_s = now_s
         self._waited, self._copied, self._computed = Durations(), Durations(), Durations()
         self._waits, self._copies, self._computes = (deque[float](maxlen=_KEPT) for _ in range(3))  # oldest first
         self._window = Window(self._reading, _Reading())
         self._window.begin(now_s())
-        self._had_s: float | None = None  # since when the consumer has what it computes on
-        self._had = 0  # how many elements that is
-
-    def asks(self, now_s: float) -> None:
-        """Says that the consumer asks for more, so that it has computed on what it had."""
-        if self._had_s is None:
-            return
-        each_s = (now_s - self._had_s) / self._had
-        self._computed.add(each_s, self._had)
-        self._computes.append(each_s)
-        self._had_s = None
+        self._had_s = -1.0  # since when the consumer has what it computes on; below 0 where it has nothing
+        self._had = 0  # how many elements that is, as far as was folded
 
     def has(self, now_s: float, waited_s: float, elements: int) -> None:
-        """Says that the consumer has so many elements, for which it waited so long."""
-        self._waited.add(waited_s)
-        self._waits.append(waited_s)
-        if elements > 1:  # the others are there with the first
-            self._waited.add(0.0, elements - 1)
-        self._had_s, self._had = now_s, elements
+        """Says that the consumer has so many elements, for which it waited so long; before that it computed."""
+        had_s = self._had_s
+        self.add((waited_s, elements, now_s - waited_s - had_s if had_s >= 0 else -1.0))
+        self._had_s = now_s
         if now_s >= self._window.due_s:
             self._window.note(now_s)
+
+    def ends(self, asked_s: float) -> None:
+        """Says that the consumer asked for more at that time, and there was nothing more."""
+        if self._had_s >= 0:
+            self.add((0.0, 0, asked_s - self._had_s))
+            self._had_s = -1.0
 
     def copied(self, ended_s: list[float]) -> None:
         """Counts how long copies to the device took that have ended."""
@@ -99,9 +100,23 @@ class StepMeter:
             self._copied.add(seconds)
         self._copies.extend(ended_s)
 
+    def _fold_fresh(self) -> None:
+        records = drained(self._fresh)
+        had = [self._had, *(elements for _, elements, _ in records)]
+        computed = [(seconds, count) for (_, _, seconds), count in zip(records, had, strict=False) if seconds >= 0]
+        waited = [(seconds, 1) for seconds, elements, _ in records if elements]
+        self._had = had[-1]
+        self._computed.add_means(computed)
+        self._waited.add_means(waited)
+        if (others := sum(had[1:]) - len(waited)) > 0:  # which were there with the first
+            self._waited.add_means([(0.0, others)])
+        self._computes.extend([seconds / count for seconds, count in computed])
+        self._waits.extend([seconds for seconds, _ in waited])
+
     @property
     def waits_s(self) -> tuple[float, ...]:
         """What the last steps waited, oldest first; the first element of several that came at once."""
+        self._fold()
         return tuple(self._waits.copy())
 
     @property
@@ -112,6 +127,7 @@ class StepMeter:
     @property
     def computes_s(self) -> tuple[float, ...]:
         """What the last steps computed, oldest first."""
+        self._fold()
         return tuple(self._computes.copy())
 
     def stats(self, now_s: float) -> StepStats:
@@ -123,4 +139,5 @@ class StepMeter:
         return StepStats(waited.count / window_s if window_s > 0 else 0.0, waited, copied, computed, window_s)
 
     def _reading(self) -> _Reading:
+        self._fold()
         return _Reading(self._waited.reading(), self._copied.reading(), self._computed.reading())

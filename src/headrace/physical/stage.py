@@ -29,7 +29,7 @@ from headrace.observe.meter import Meter
 __all__ = ["Item", "Pace", "Stage"]
 
 # To look what the processor takes of a pull costs as much as ten looks at the clock.
-_CPU_EVERY_S: Final = 0.05
+_CPU_EVERY_S: Final = 0.1
 
 Item = Block | Failure | None
 
@@ -87,13 +87,9 @@ class Stage:
         self._span_s = span_s = self._pull_end_s - start
         elements = len(item) if isinstance(item, Block) else 0
         served = elements or int(item is not None) if self.works_in_pull else 0
-        self.meter.count(
-            elements=elements,
-            served=served,
-            busy_s=max(0.0, span_s - self._inside_s - self._wait_s),
-            wait_s=self._wait_s,
-            input_wait_s=self._inside_s,
-        )
+        inside_s, wait_s = self._inside_s, self._wait_s
+        busy_s = span_s - inside_s - wait_s
+        self.meter.add((elements, served, busy_s if busy_s > 0 else 0.0, wait_s, inside_s, 0.0))
         if self._cpu is not None:
             self._count_cpu(*self._cpu.looked(span_s - self._wait_s))
             self.meter.cpu_due_s = start + _CPU_EVERY_S
