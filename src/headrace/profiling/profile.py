@@ -25,11 +25,15 @@ from headrace.profiling.phases import Epochs, Phase, Step, consume, keep
 from headrace.profiling.telling import figures_of, told_nodes
 from headrace.profiling.wording import sentence
 
-__all__ = ["Advice", "Profile", "Verdict", "profiled"]
+__all__ = ["Advice", "Profile", "Verdict", "improved", "profiled"]
 
 # Of the time: steps beside the pipeline, the pipeline alone, steps alone.
 _BESIDE, _ALONE, _STEP = 0.5, 0.3, 0.2
 _MOST_ADVICE: Final = 3
+# What was tried is kept from here on: two runs of the same differ by about this.
+_HELPED: Final = 1.05
+# How many changes are tried, one upon the other.
+_MOST_TRIED: Final = 3
 
 
 @frozen
@@ -57,11 +61,18 @@ class Advice:
     Attributes:
         text: what to write, and where.
         expected_speedup: how many times as many steps a second the model expects.
+        measured_speedup: how many there were, where it was tried (``apply=True``); else None.
     """
 
     text: str
     expected_speedup: float
-    _apply: Callable[[], Any]
+    _apply: Callable[[], Any] = dataclasses.field(repr=False)
+    measured_speedup: float | None = None
+
+    @property
+    def helped(self) -> bool:
+        """Whether it was tried, and steps were faster."""
+        return self.measured_speedup is not None and self.measured_speedup >= _HELPED
 
     def applied(self) -> Any:
         """Returns the dataset with this change."""
@@ -81,6 +92,8 @@ class Profile:
         step_s: seconds of a step on elements that are there already; None without a step.
         step_beside_s: the same beside the pipeline, without its waiting.
         waited_s: seconds that a step waited for its element.
+        tried: the advice that was tried, in that order; empty without ``apply=True``.
+        dataset: the dataset with all that helped; None without ``apply=True``.
     """
 
     verdict: Verdict
@@ -91,17 +104,22 @@ class Profile:
     step_s: float | None = None
     step_beside_s: float | None = None
     waited_s: float | None = None
+    tried: tuple[Advice, ...] = ()
+    dataset: Any = dataclasses.field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all figures as dicts, lists, numbers and texts, which JSON can hold."""
-        advice = [{"text": one.text, "expected_speedup": one.expected_speedup} for one in self.advice]
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {name: advice if name == "advice" else plain(value) for name, value in fields.items()}
+        shown = (field.name for field in dataclasses.fields(self) if field.name != "dataset")
+        figures = {name: plain(getattr(self, name)) for name in shown}
+        for name in ("advice", "tried"):
+            figures[name] = [{key: value for key, value in one.items() if key != "_apply"} for one in figures[name]]
+        return figures
 
     def __str__(self) -> str:
         lines = [self.verdict.text, ""]
         lines += [f"  {number}. {one.text}" for number, one in enumerate(self.advice, 1)]
-        return "\n".join([*lines, *([""] if self.advice else []), str(self.stats)])
+        lines += [f"  tried: {one.text}; measured {one.measured_speedup:.2f}×" for one in self.tried]
+        return "\n".join([*lines, *([""] if self.advice or self.tried else []), str(self.stats)])
 
 
 def profiled(
@@ -118,10 +136,10 @@ def profiled(
     """
     beside = None if step is None else consume(_elements(plan), step, _BESIDE * seconds, clock)
     share = seconds if step is None else _ALONE * seconds
-    last: list[DatasetIterator] = []
-    elements = _elements(plan, last)
+    epochs: list[DatasetIterator] = []
+    elements = _elements(plan, epochs)
     alone = consume(elements, _dropped, share, clock)
-    stats = last[-1].stats()
+    stats = max((iterator.stats() for iterator in epochs), key=lambda one: one.elements)
     options = options_of(plan)
     running = physical_plan(plan, options)
     figures = figures_of(running, options, stats, MachineFigures(cores=current_share().cores))
@@ -147,12 +165,35 @@ def profiled(
     )
 
 
-def _elements(plan: Node, last: list[DatasetIterator] | None = None) -> Generator[Any]:
-    """Yields elements of one epoch after another; the list holds the iterator of the latest."""
+def improved(plan: Node, step: Step | None, seconds: float, made: Callable[[Node], Any]) -> Profile:
+    """Runs a plan on trial, and then with what was advised, one change upon the other; what helps is kept.
+
+    Args:
+        plan: what is run.
+        step: what consumes an element; None for the pipeline alone.
+        seconds: how long a profile takes, about; each change takes half as long.
+        made: makes a dataset of a plan.
+    """
+    first = latest = profiled(plan, step, seconds, made)
+    best, tried = plan, list[Advice]()
+    waiting = [*first.advice]
+    while waiting and len(tried) < _MOST_TRIED:
+        advice = waiting.pop(0)
+        changed = advice.applied().__headrace_plan__()
+        after = consume(_elements(changed), step or _dropped, _BESIDE * seconds)
+        tried.append(dataclasses.replace(advice, measured_speedup=after.rate / latest.steps_per_s))
+        if tried[-1].helped:
+            best, latest = changed, profiled(changed, step, seconds, made)
+            waiting = [*latest.advice]
+    return dataclasses.replace(first, tried=tuple(tried), dataset=made(best))
+
+
+def _elements(plan: Node, epochs: list[DatasetIterator] | None = None) -> Generator[Any]:
+    """Yields elements of one epoch after another; the list gets the iterators of the last two."""
 
     def began(iterator: Any) -> None:
-        if last is not None:
-            last[:] = [iterator]
+        if epochs is not None:
+            epochs[:] = [*epochs[-1:], iterator]
 
     yield from Epochs(_Runs(plan), began)
 

@@ -94,3 +94,19 @@ def test_an_error_of_a_step_is_its_own() -> None:
 
     with pytest.raises(ZeroDivisionError):
         PIPELINE.profile(fails, seconds=0.05)
+
+
+def test_what_helped_is_kept_and_what_did_not_is_not() -> None:
+    def slow(x: int) -> int:
+        return sum(range(20_000)) * 0 + x
+
+    ds = hr.Dataset.range(200).map(slow).batch(8)
+    profile = ds.profile(seconds=0.2, apply=True)
+    assert 1 <= len(profile.tried) <= 3
+    assert all(one.measured_speedup is not None for one in profile.tried)
+    written, *_ = profile.dataset.explain().split("\n\n")
+    before, *_ = ds.explain().split("\n\n")
+    assert (written != before) == any(one.helped for one in profile.tried)
+    assert [batch.tolist() for batch in profile.dataset.take(2)] == [[*range(8)], [*range(8, 16)]]
+    assert "measured" in str(profile)
+    assert json.dumps(profile.to_dict())
