@@ -20,6 +20,7 @@ import typer
 from headrace import __version__
 from headrace.cli.cache.command import app as cache
 from headrace.cli.demo.command import demo
+from headrace.cli.doctor.command import doctor
 from headrace.cli.inspect.command import inspect
 from headrace.cli.ranks.command import app as ranks
 from headrace.errors import HeadraceError, InternalError
@@ -37,6 +38,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(demo)
+app.command()(doctor)
 app.command()(inspect)
 app.add_typer(cache, name="cache")
 app.add_typer(ranks, name="ranks")

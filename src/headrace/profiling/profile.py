@@ -25,7 +25,7 @@ from headrace.profiling.phases import Epochs, Phase, Step, consume, keep
 from headrace.profiling.telling import figures_of, told_nodes
 from headrace.profiling.wording import sentence
 
-__all__ = ["Advice", "Profile", "Verdict", "improved", "profiled"]
+__all__ = ["Advice", "Profile", "Verdict", "dropped", "improved", "profiled", "step_figures"]
 
 # Of the time: steps beside the pipeline, the pipeline alone, steps alone.
 _BESIDE, _ALONE, _STEP = 0.5, 0.3, 0.2
@@ -138,7 +138,7 @@ def profiled(
     share = seconds if step is None else _ALONE * seconds
     epochs: list[DatasetIterator] = []
     elements = _elements(plan, epochs)
-    alone = consume(elements, _dropped, share, clock)
+    alone = consume(elements, dropped, share, clock)
     stats = max((iterator.stats() for iterator in epochs), key=lambda one: one.elements)
     options = options_of(plan)
     running = physical_plan(plan, options)
@@ -147,7 +147,7 @@ def profiled(
     if step is not None and beside is not None:
         kept = keep(elements)
         own = consume(itertools.cycle(kept), step, _STEP * seconds, clock)
-        steps = _steps(beside, own)
+        steps = step_figures(beside, own)
     elements.close()
     judged = steps or StepFigures(alone_s=0.0, beside_s=0.0, waited_s=1 / alone.rate)
     finding = judge(figures, judged, alone.rate)
@@ -180,7 +180,7 @@ def improved(plan: Node, step: Step | None, seconds: float, made: Callable[[Node
     while waiting and len(tried) < _MOST_TRIED:
         advice = waiting.pop(0)
         changed = advice.applied().__headrace_plan__()
-        after = consume(_elements(changed), step or _dropped, _BESIDE * seconds)
+        after = consume(_elements(changed), step or dropped, _BESIDE * seconds)
         tried.append(dataclasses.replace(advice, measured_speedup=after.rate / latest.steps_per_s))
         if tried[-1].helped:
             best, latest = changed, profiled(changed, step, seconds, made)
@@ -208,11 +208,12 @@ class _Runs:
         return DatasetIterator(self._plan, counts=False)
 
 
-def _dropped(_: Any) -> None:
+def dropped(_: Any) -> None:
     """Takes an element and does nothing with it."""
 
 
-def _steps(beside: Phase, own: Phase) -> StepFigures:
+def step_figures(beside: Phase, own: Phase) -> StepFigures:
+    """Returns what is known of steps that ran beside the pipeline, and alone."""
     waits_s = sorted(beside.waits_s)
     return StepFigures(
         alone_s=own.step_s,

@@ -43,7 +43,7 @@ def _reason(
     if stage is None or cause is Cause.BUFFER:
         return f"the pipeline alone gives {rate}, but nothing is made while a step runs, or too little is held ready"
     why = _OF_STAGES.get(cause, _works)(stage)
-    return why if cause in (Cause.STRAGGLER, Cause.BURST) else f"{why}: the pipeline gives {rate}"
+    return why if step is None or cause in (Cause.STRAGGLER, Cause.BURST) else f"{why}: the pipeline gives {rate}"
 
 
 def _consumer(step: StepFigures, alone_rate: float, _: MachineFigures) -> str:

@@ -15,8 +15,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from headrace.cli.loading import built, function_named
 from headrace.cli.ranks.finding import as_rank, culprit_of, other_plan
-from headrace.cli.ranks.loading import built, function_named
 from headrace.cli.ranks.running import FAILED, Build, Leg, first_difference, run_job
 from headrace.dataset import Dataset
 from headrace.plan.dealing_batch import DistributedBatch, divisors

@@ -1,4 +1,4 @@
-"""The user's plan: a function that is named as MODULE:FUNCTION, called as each process of a job would call it."""
+"""The user's functions, named as MODULE:FUNCTION; one that makes a plan is called as each process of a job would call it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ import typer
 from headrace.dataset import Dataset
 from headrace.errors import FailedPreconditionError, HeadraceError
 
-__all__ = ["built", "function_named"]
+__all__ = ["built", "called", "function_named", "kind_of"]
 
 _RANK_VARIABLES: Final = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
 
-def function_named(target: str) -> Callable[[], Any]:
+def function_named(target: str) -> Callable[..., Any]:
     """Returns the function that ``module:function`` or ``file.py:function`` names.
 
     Raises:
@@ -42,7 +42,7 @@ def function_named(target: str) -> Callable[[], Any]:
         hint = f": did you mean {name}:{near[0]}?" if near else ""
         raise typer.BadParameter(f"{name} has no function {function!r}{hint}")
     if not callable(found):
-        raise typer.BadParameter(f"{target} is no function, but {_kind(found)}")
+        raise typer.BadParameter(f"{target} is no function, but {kind_of(found)}")
     return found  # type: ignore[no-any-return] # whatever the user wrote
 
 
@@ -80,15 +80,24 @@ def built(function: Callable[[], Any], target: str, rank: int = 0, ranks: int = 
         FailedPreconditionError: it raised.
     """
     with _as_rank(rank, ranks):
-        try:
-            dataset = function()
-        except HeadraceError:
-            raise
-        except Exception as error:
-            raise _raised(f"{target}()", error) from error
+        dataset = called(function, target)
     if not isinstance(dataset, Dataset):
-        raise typer.BadParameter(f"{target} must return a headrace Dataset, but returned {_kind(dataset)}")
+        raise typer.BadParameter(f"{target} must return a headrace Dataset, but returned {kind_of(dataset)}")
     return dataset
+
+
+def called(function: Callable[[], Any], target: str) -> Any:
+    """Returns what the function returns.
+
+    Raises:
+        FailedPreconditionError: it raised.
+    """
+    try:
+        return function()
+    except HeadraceError:
+        raise
+    except Exception as error:
+        raise _raised(f"{target}()", error) from error
 
 
 @contextlib.contextmanager
@@ -106,7 +115,8 @@ def _as_rank(rank: int, ranks: int) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """Returns what a value is, in words."""
     name = type(value).__name__
     return "None" if value is None else f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
 

@@ -1,0 +1,1 @@
+"""``headrace doctor``: why steps wait."""

@@ -1,0 +1,197 @@
+"""Why steps wait for an iterable that is not headrace's: a torch DataLoader, a ``tf.data.Dataset``, a generator's maker.
+
+Nothing can be seen inside of it. What can be seen from outside: when its elements come, which processors its process and
+the children of that used meanwhile, and what they read from disks.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any, Final
+
+import psutil
+
+from headrace.analysis.figures import StepFigures
+from headrace.analysis.finding import Cause
+from headrace.clock import MONOTONIC, Clock
+from headrace.frozen import frozen
+from headrace.machine import current_share
+from headrace.observe.tables import duration, plain, quantity, share
+from headrace.profiling.phases import Epochs, Phase, Step, consume, keep
+from headrace.profiling.profile import Verdict, dropped, step_figures
+
+__all__ = ["ForeignProfile", "examined"]
+
+_BESIDE, _ALONE, _STEP = 0.5, 0.3, 0.2
+_HARDLY: Final = 0.05
+_MARGIN: Final = 1.1
+# One processor, give or take, says that one thread at a time works; so near to all of them, that there are no more.
+_ONE: Final = (0.8, 1.2)
+_ALL: Final = 0.85
+# So much of all waiting, in so few of the steps, comes in bursts.
+_MOST: Final = 0.5
+_FEW: Final = 0.05
+
+
+@frozen
+class ForeignProfile:
+    """What was found of an iterable; printed, it is the verdict and the figures.
+
+    Attributes:
+        kind: the class of the iterable.
+        verdict: why steps wait; its ``stage`` is None, as nothing can be seen inside.
+        steps_per_s: steps a second of step and iterable together; without a step, of the iterable.
+        pipeline_per_s: elements a second of the iterable alone.
+        cores_used: how many cores the process and its children kept busy, the iterable alone.
+        cores: how many they may use.
+        read_bytes_per_s: what they read from disks meanwhile; None where the system does not say.
+        step_s: seconds of a step on elements that are there already; None without a step.
+        step_beside_s: the same beside the iterable, without its waiting.
+        waited_s: seconds that a step waited for its element.
+    """
+
+    kind: str
+    verdict: Verdict
+    steps_per_s: float
+    pipeline_per_s: float
+    cores_used: float
+    cores: int
+    read_bytes_per_s: float | None
+    step_s: float | None = None
+    step_beside_s: float | None = None
+    waited_s: float | None = None
+
+    @property
+    def reachable_per_s(self) -> float:
+        """Elements a second, if all cores did the work that some do now."""
+        return self.pipeline_per_s * self.cores / self.cores_used if self.cores_used > 0 else self.pipeline_per_s
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns all figures as dicts, lists, numbers and texts, which JSON can hold."""
+        figures: dict[str, Any] = plain(self)
+        return figures | {"reachable_per_s": self.reachable_per_s}
+
+    def __str__(self) -> str:
+        read = "" if self.read_bytes_per_s is None else f", {self.read_bytes_per_s / 1e6:,.1f} MB/s from disks"
+        return "\n".join(
+            [
+                self.verdict.text,
+                "",
+                f"{self.kind} alone: {quantity(self.pipeline_per_s)} elements/s, {self.cores_used:.1f} of {self.cores} cores busy{read}",
+                f"with all cores at that work: {quantity(self.reachable_per_s)} elements/s",
+            ]
+        )
+
+
+def examined(
+    iterable: Iterable[Any], step: Step | None = None, seconds: float = 10.0, clock: Clock = MONOTONIC
+) -> ForeignProfile:
+    """Runs an iterable on trial, as ``ds.profile`` runs a dataset.
+
+    Args:
+        iterable: what gives elements, each time that it is iterated.
+        step: what consumes one; None for the iterable alone.
+        seconds: how long all of it takes, about.
+        clock: what tells the time.
+
+    Raises:
+        InvalidArgumentError: it has no element, or its elements come only once.
+    """
+    beside = None if step is None else consume(iter(Epochs(iterable)), step, _BESIDE * seconds, clock)
+    elements = iter(Epochs(iterable))
+    before, began_s = _Use.now(), clock.now_s()
+    alone = consume(elements, dropped, seconds if step is None else _ALONE * seconds, clock)
+    used, took_s = _Use.now().since(before), max(1e-9, clock.now_s() - began_s)
+    steps = None
+    if step is not None and beside is not None:
+        steps = step_figures(beside, consume(itertools.cycle(keep(elements)), step, _STEP * seconds, clock))
+    kind, cores = type(iterable).__name__, current_share().cores
+    cores_used = used.cpu_s / took_s
+    cause = _cause(steps, beside, alone, cores_used, cores)
+    judged = steps or StepFigures(alone_s=0.0, beside_s=0.0, waited_s=1 / alone.rate)
+    text = _sentence(cause, kind, steps, alone)
+    return ForeignProfile(
+        kind=kind,
+        verdict=Verdict(cause.value, None, judged.waiting_share, text),
+        steps_per_s=(beside or alone).rate,
+        pipeline_per_s=alone.rate,
+        cores_used=cores_used,
+        cores=cores,
+        read_bytes_per_s=None if used.read_bytes is None else used.read_bytes / took_s,
+        step_s=None if steps is None else steps.alone_s,
+        step_beside_s=None if steps is None else steps.beside_s,
+        waited_s=None if steps is None else steps.waited_s,
+    )
+
+
+@frozen
+class _Use:
+    """What this process and its children have used."""
+
+    cpu_s: float
+    read_bytes: int | None
+
+    @classmethod
+    def now(cls) -> _Use:
+        """Returns what they have used until now; children that have ended count as far as they were waited for."""
+        own = psutil.Process()
+        times = own.cpu_times()
+        cpu_s = (
+            times.user + times.system + getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
+        )
+        read = _read_bytes(own)
+        for child in own.children(recursive=True):
+            try:
+                times = child.cpu_times()
+                cpu_s += times.user + times.system
+                read = None if read is None else read + (_read_bytes(child) or 0)
+            except psutil.Error:  # it has ended
+                continue
+        return cls(cpu_s, read)
+
+    def since(self, before: _Use) -> _Use:
+        """Returns what they have used from then on."""
+        read = None if self.read_bytes is None or before.read_bytes is None else self.read_bytes - before.read_bytes
+        return _Use(max(0.0, self.cpu_s - before.cpu_s), None if read is None else max(0, read))
+
+
+def _read_bytes(process: psutil.Process) -> int | None:
+    try:
+        return int(process.io_counters().read_bytes)
+    except (AttributeError, psutil.Error, OSError):  # macOS does not tell
+        return None
+
+
+def _cause(steps: StepFigures | None, beside: Phase | None, alone: Phase, cores_used: float, cores: int) -> Cause:
+    if steps is not None and beside is not None:
+        if steps.waiting_share < _HARDLY:
+            return Cause.TRAINER_SLOWED if steps.beside_s > _MARGIN * steps.alone_s else Cause.CONSUMER
+        if alone.rate * steps.alone_s >= _MARGIN:
+            waits_s = sorted(beside.waits_s, reverse=True)
+            few_s = sum(waits_s[: max(1, int(_FEW * len(waits_s)))])
+            return Cause.BURST if few_s > _MOST * sum(waits_s) else Cause.BUFFER
+    if cores_used >= _ALL * cores:
+        return Cause.MAP
+    return Cause.GIL if _ONE[0] <= cores_used <= _ONE[1] else Cause.SOURCE
+
+
+def _sentence(cause: Cause, kind: str, steps: StepFigures | None, alone: Phase) -> str:
+    opening = f"{kind} gives {quantity(alone.rate)} elements/s"
+    if steps is not None:
+        waits = "Steps hardly wait" if steps.waiting_share < _HARDLY else "Steps wait"
+        opening = (
+            f"{waits} ({share(steps.waiting_share)} of the time): a step takes {duration(steps.alone_s)}, {opening}"
+        )
+    return f"{opening}; {_REASONS[cause]}."
+
+
+_REASONS: Final = {
+    Cause.CONSUMER: "nothing in it would make steps faster",
+    Cause.TRAINER_SLOWED: "beside it the step itself takes longer: they share Python's lock and the cores",
+    Cause.BURST: "that would be enough, but it comes in bursts: hold more ready",
+    Cause.BUFFER: "that would be enough, but nothing is made while a step runs, or too little is held ready",
+    Cause.MAP: "all cores are busy: less work for each element, or more cores",
+    Cause.GIL: "one core is busy: one thread at a time works, so that workers in processes would help",
+    Cause.SOURCE: "most of that time no core is busy: it waits for a disk, a network or a lock, so that more reads at once would help",
+}
