@@ -6,6 +6,7 @@ import atexit
 import enum
 import functools
 import itertools
+import os
 import threading
 import time
 import weakref
@@ -79,6 +80,8 @@ def _apart(root: Stage, limit: int) -> Iterator[Item]:
 
 # Runs that may still be open, for the interpreter's exit.
 _open_runs: Final[weakref.WeakSet[Run]] = weakref.WeakSet()
+if hasattr(os, "register_at_fork"):  # a copy of this process has none of them
+    os.register_at_fork(after_in_child=_open_runs.clear)
 # How long a user's function may go on at the interpreter's exit before the process ends without it.
 _EXIT_PATIENCE_S = 5.0
 
@@ -91,6 +94,7 @@ def _end_open_runs() -> None:
     WATCH.end()
     for run in runs:
         run.stop()
+    exiting.stop_others()
     end_s = time.monotonic() + _EXIT_PATIENCE_S
     busy = _join_ours(end_s)
     exiting.close_libraries()

@@ -17,12 +17,13 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final
 
 import optree
 
-__all__ = ["at_exit", "begin", "close_libraries", "hold", "let_out"]
+__all__ = ["at_exit", "begin", "close_libraries", "hold", "let_out", "stop_others", "stops_at_exit"]
 
 # Longer than the engine waits for functions that still run, and short beside a person's patience.
 _HELD_FOR_S: Final = 10.0
@@ -34,6 +35,10 @@ _LIBRARY: Final = os.path.join(os.path.dirname(optree.__file__), "")  # noqa: PT
 
 # The thread that ends the interpreter, once it does.
 _ending: int | None = None
+
+
+# What ends more than runs.
+_stops: Final[list[Callable[[], None]]] = []
 
 
 class _Gate:
@@ -49,6 +54,18 @@ def begin() -> None:
     """Begins the exit; the thread that ends the interpreter calls it before it waits for others."""
     global _ending  # noqa: PLW0603 - there is one exit
     _ending = threading.get_ident()
+
+
+def stops_at_exit(stop: Callable[[], None]) -> Callable[[], None]:
+    """Has the engine call a function at exit, when it has stopped its runs; returns it."""
+    _stops.append(stop)
+    return stop
+
+
+def stop_others() -> None:
+    """Calls them."""
+    for stop in _stops:
+        stop()
 
 
 def close_libraries() -> None:

@@ -25,6 +25,7 @@ from headrace.errors import CancelledError, HeadraceError, OutOfRangeError
 from headrace.feed.stats import FeedStats, own_rank
 from headrace.frozen import frozen
 from headrace.iterator import DatasetIterator, joint_end_of
+from headrace.iterator.forked import forked, is_left_to_parent
 from headrace.observe.stalls import Stall
 from headrace.observe.steps import StepMeter
 from headrace.plan.buffering import WithOptions
@@ -195,7 +196,15 @@ class _Reader:
 
     def begin(self) -> None:
         """Starts the thread."""
+        is_left_to_parent(self)
         self._thread.start()
+
+    def leave_to_parent(self) -> None:
+        """Has nothing ready any more, in a process that is a copy of its own."""
+        self.ready = Channel(
+            capacity=1, name="feed"
+        )  # a thread of the other process may have held the lock of the old one
+        self.ready.fail(forked())
 
     def _work(self) -> None:
         try:

@@ -26,6 +26,7 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, SavedCursor
 from headrace.engine import Run
 from headrace.errors import FailedPreconditionError, HeadraceError, InternalError, OutOfRangeError
+from headrace.iterator.forked import ForkedRun, is_left_to_parent
 from headrace.iterator.joint_end import JointEnd, joint_end_of
 from headrace.iterator.phases import BEGIN, END, ENDED, LOAD, LOSE, LOST, NEW, NEXT, RUNNING
 from headrace.iterator.saved_state import Earlier, RunStart
@@ -94,7 +95,7 @@ class DatasetIterator:
         self._fingerprint: Fingerprint | None = None
         self._phase = NEW
         self._turning = threading.RLock()  # a garbage collection may close it in the very thread that does
-        self._run: Run | RemoteRun | None = None
+        self._run: Run | RemoteRun | ForkedRun | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
         self._began_s = self._now_s()
         self._ended_s: float | None = None
@@ -228,9 +229,10 @@ class DatasetIterator:
         if self._earlier is not None:
             self._earlier.note(self._cursor, self._delivered_before, self._block_length)
 
-    def _running(self) -> Run | RemoteRun:
+    def _running(self) -> Run | RemoteRun | ForkedRun:
         if self._run is None:
             start = self._start
+            is_left_to_parent(self)
             self._run = self._made_run(start)
             self._finalizer = weakref.finalize(self, self._run.drop)
             self._finalizer.atexit = False  # the engine closes runs at the interpreter's exit
@@ -399,12 +401,25 @@ class DatasetIterator:
 
     def close(self) -> None:
         """Ends the run: every thread is joined, every file closed. The state stays as it was."""
+        self._drop_rows()
+        self._end()
+
+    def leave_to_parent(self) -> None:
+        """Is no run any more, in a process that is a copy of its own."""
+        self._turning = threading.RLock()  # which a thread of the other process may have held
+        self._drop_rows()
+        if self._finalizer is not None:
+            self._finalizer.detach()
+        if self._run is not None:
+            self._run = ForkedRun(self._run)
+
+    def _drop_rows(self) -> None:
+        """Goes behind what was delivered, without what is at hand."""
         delivered = self._block_length - operator.length_hint(self._rows)
         if self._cursor is not None:
             self._cursor = self._cursor.advance(delivered)
         self._delivered_before += delivered
         self._rows, self._block_length = iter(()), 0
-        self._end()
 
     def _end(self) -> None:
         self._ended_s = self._ended_s or self._now_s()

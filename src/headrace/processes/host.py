@@ -22,6 +22,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from headrace import exiting
 from headrace.coordination.latch import Latch
 from headrace.errors import FailedPreconditionError, HeadraceError, InternalError, ResourceExhaustedError
 from headrace.processes.connection import Connection
@@ -141,6 +142,7 @@ class _Line:
         self.drop_questions()
         for told in list(self.when_ended):
             told()
+        self.outbox.close(_PATIENCE_S)  # a dataset may keep this for as long as the program runs
 
     def drop_questions(self) -> None:
         """Answers every question with the end of the process."""
@@ -182,6 +184,8 @@ class Host:
             ) from error
         self._line = _Line(Connection(mine), process)
         self._finalizer = weakref.finalize(self, _let_go, self._line)
+        self._finalizer.atexit = False  # nobody reads a run any more then, or it would go on in another process
+        _lines.add(self._line)
         self._line.listener.start()
         self.setting: Final = Setting.now()
         self.tell("begin", self.setting.path, self.setting.folder, sys.argv, _level())
@@ -303,6 +307,16 @@ def _let_go(line: _Line) -> None:
         line.connection.shut()
     else:
         line.process.returncode = 0  # of the process that was forked; nobody waits for it here
+
+
+# What leads to the processes that are there.
+_lines: Final[weakref.WeakSet[_Line]] = weakref.WeakSet()
+
+
+@exiting.stops_at_exit
+def _let_all_go() -> None:
+    for line in all_of(_lines):
+        _let_go(line)
 
 
 def _log(record: Mapping[str, Any]) -> None:

@@ -42,6 +42,14 @@ class Outbox:
             finally:
                 self._sending.release()
 
+    def close(self, patience_s: float) -> None:
+        """Closes the connection, whose other end is gone, once the thread has left it that sends at this moment."""
+        if self._sending.acquire(timeout=patience_s):
+            try:
+                self._connection.close()
+            finally:
+                self._sending.release()
+
     def _send_all(self) -> None:
         while self._waiting:
             message, descriptors = self._waiting.popleft()

@@ -6,6 +6,9 @@ import dataclasses
 import gc
 import itertools
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -520,3 +523,27 @@ def test_an_epoch_that_ended_for_all_feeds_has_ended_in_their_state() -> None:
     again = rank_feed(0, 1, ahead=False)
     again.load_state_dict(state)
     assert len(list(again)) == 5
+
+
+FORKS = """
+import os, sys
+import headrace as hr
+from tests.unit.feed.test_feeding import feed_of
+
+iterator = iter(feed_of(hr.Dataset.range(100), ahead=True))
+next(iterator)
+child = os.fork()
+if not child:
+    try:
+        next(iterator)
+    except hr.errors.FailedPreconditionError as error:
+        sys.exit(0 if "fork" in str(error) else 2)
+    sys.exit(1)
+assert os.waitpid(child, 0)[1] == 0
+assert next(iterator) == (1, 1)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_copy_of_the_process_is_told_that_the_feed_is_not_its_own() -> None:
+    subprocess.run([sys.executable, "-c", FORKS], check=True, timeout=60)

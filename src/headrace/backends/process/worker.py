@@ -184,7 +184,7 @@ class WorkerProcess:
 
     def end(self, *, is_idle: bool) -> None:
         """Lets it go: to another run, where it calls nothing now."""
-        self._connection.close()
+        self._connection.close()  # the threads that called have ended
         self._arena.close()
         if is_idle:
             give_host(self._host)

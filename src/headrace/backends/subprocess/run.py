@@ -9,6 +9,7 @@ import threading
 import weakref
 from typing import Final
 
+from headrace import exiting
 from headrace.backends.subprocess.fillings import RemoteFillings
 from headrace.backends.subprocess.plan_process import process_of, without_options
 from headrace.backends.subprocess.positions import Mark, RemoteCursor, Session
@@ -123,6 +124,7 @@ class RemoteRun:
 
     def open(self, state: State | None) -> None:
         """Begins it at a state or at the start."""
+        exiting.hold()
         self._known = Known(None if state is None else in_pieces(state), self._fillings.saved, 0)
         self._begin(is_resumed=self._fillings.is_restored)
         if self._vigil.patience_s is not None:
@@ -153,6 +155,7 @@ class RemoteRun:
                 given = self._received(session)
                 if given is not None:
                     return self._item(session, given)
+                exiting.hold()
                 if not self.is_closed:
                     self._begin_again(session)
             return None
