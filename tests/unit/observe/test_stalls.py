@@ -11,6 +11,7 @@ import pytest
 from tests.unit.queues.background import HandClock
 
 import headrace as hr
+from headrace.engine import Run
 from headrace.log import LOG
 from headrace.observe.stalls import Stall, Vigil
 
@@ -107,7 +108,7 @@ def test_of_many_workers_that_hang_four_are_shown_and_the_rest_counted(told: lis
     with iter(hr.Dataset.range(6).map(hanging, num_parallel_calls=6).with_options(options)) as iterator:
         thread = in_thread(iterator)
         hanging.all_begun.wait(LIMIT_S)
-        assert iterator._run is not None
+        assert isinstance(iterator._run, Run)
         watched = iterator._run._vigil
         held = when_only_functions_hold(iterator, 6)
         assert sorted(str(stall.origin) for stall in held) == [f"element {number}" for number in range(6)]
