@@ -405,7 +405,7 @@ class DatasetIterator:
         self._end()
 
     def leave_to_parent(self) -> None:
-        """Is no run any more, in a process that is a copy of its own."""
+        """Leaves its run to the process that this one is a copy of."""
         self._turning = threading.RLock()  # which a thread of the other process may have held
         self._drop_rows()
         if self._finalizer is not None:
