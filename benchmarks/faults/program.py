@@ -1,6 +1,6 @@
 """One contestant under one fault, in a process of its own: it reads, and writes down what comes and when.
 
-It asks for the next element after an error, as long as errors come one at a time, so that a library that goes on is seen to.
+It asks for the next element after an error, so that a library that goes on is seen to, unless the same comes again and again.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ sys.path[0] = str(Path(__file__).resolve().parent.parent)
 from faults.contestants import CONTESTANTS  # noqa: E402 - found there
 from faults.function import AT, COUNT, function_of, note  # noqa: E402 - found there
 
-# One that gives errors without end is left after so many.
-_MOST_ERRORS: Final = 200
+# One that gives the same error each time is left after so many.
+_MOST_ERRORS: Final = 3
 
 
 def main() -> None:
@@ -39,16 +39,16 @@ def main() -> None:
 
 def _read(contestant: str, fault: str, folder: Path, say: Any) -> None:
     elements = CONTESTANTS[contestant].opened(function_of(fault, folder))
-    errors = 0
+    errors: list[str] = []
     for _ in range(2 * COUNT):
         try:
             number = int(next(elements))
         except StopIteration:
             break
         except Exception as error:  # noqa: BLE001 - whatever a library says
-            say("error", type(error).__name__, " ".join(str(error).split())[:200])
-            errors += 1
-            if errors == _MOST_ERRORS:
+            errors.append(" ".join(str(error).split())[:200])
+            say("error", type(error).__name__, errors[-1])
+            if errors[-_MOST_ERRORS:] == [errors[-1]] * _MOST_ERRORS:
                 break
             continue
         say("element", number)

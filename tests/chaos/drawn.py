@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hypothesis import strategies as st
 from tests.cases.killing import Kill, kills
 from tests.cases.numbered import numbered
-from tests.chaos.faulty import Fault, drawn_faults
+from tests.chaos.faulty import Fault, drawn_faults, enlarged
 from tests.laws.plans import Recipe, recipes, unordered_recipes
 from tests.laws.running import LIMIT, Way, unordered_ways, ways
 
@@ -19,7 +19,7 @@ import headrace as hr
 if TYPE_CHECKING:
     from tests.laws.elements import Step
 
-__all__ = ["EXECUTORS", "Case", "Outside", "Turn", "case_of"]
+__all__ = ["EXECUTORS", "Case", "Outside", "Place", "Turn", "case_of"]
 
 EXECUTORS: Final = ("thread", "inline", "subprocess", "process")
 # Those in processes have most to lose.
@@ -70,19 +70,34 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where the function is called: after how many of the plan's steps, by how many workers, and of which kind if not the run's."""
+
+    after: int
+    calls: int
+    executor: str | None
+
+    def step(self, function: Callable[..., Any]) -> Step:
+        """Returns the step of a plan."""
+        return lambda dataset: dataset.map(function, num_parallel_calls=self.calls, executor=self.executor)
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """A plan, and the programs that read it; the last one comes to the end without a fault.
 
     Attributes:
         recipe: the plan.
         in_order: whether its elements come in one order only.
-        places: after how many of its steps the function is called, and by how many workers.
+        is_large: whether its elements are paired with arrays that travel by shared memory.
+        places: where the function is called.
         turns: the programs.
     """
 
     recipe: Recipe
     in_order: bool
-    places: tuple[tuple[int, int], ...]
+    is_large: bool
+    places: tuple[Place, ...]
     turns: tuple[Turn, ...]
 
     @property
@@ -93,18 +108,22 @@ class Case:
     def plan(self, function: Callable[..., Any]) -> hr.Dataset:
         """Returns the plan, with that function at its places."""
         steps = list(self.recipe.steps)
-        for place, calls in sorted(self.places, reverse=True):
-            steps.insert(min(place, len(self.recipe.steps)), _mapped(function, calls))
+        for place in sorted(self.places, key=lambda place: place.after, reverse=True):
+            steps.insert(min(place.after, len(self.recipe.steps)), place.step(function))
+        if self.is_large:
+            steps.append(lambda dataset: dataset.map(enlarged))
         return dataclasses.replace(self.recipe, steps=tuple(steps)).build()
 
+    def dies_here(self, turn: Turn) -> bool:
+        """Whether the function is called in the program itself."""
+        return turn.executor == "inline" or (
+            turn.executor == "thread" and any(place.executor is None for place in self.places)
+        )
+
     def __str__(self) -> str:
-        places = ", ".join(f"{min(place, len(self.recipe.steps))} ({calls} calls)" for place, calls in self.places)
         turns = "\n".join(f"    {number}: {turn}" for number, turn in enumerate(self.turns))
-        return f"{self.recipe}, touched after steps {places}\n{turns}"
-
-
-def _mapped(function: Callable[..., Any], calls: int) -> Step:
-    return lambda dataset: dataset.map(function, num_parallel_calls=calls)
+        large = ", with large arrays" if self.is_large else ""
+        return f"{self.recipe}, touched in {self.places}{large}\n{turns}"
 
 
 def _turns(ways_: st.SearchStrategy[Way]) -> st.SearchStrategy[Turn]:
@@ -135,7 +154,12 @@ def _cases(
         Case,
         recipe=plans.filter(lambda recipe: "in memory" not in str(recipe)),  # such files are their process's own
         in_order=st.just(in_order),
-        places=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 3)), min_size=1, max_size=2).map(tuple),
+        is_large=st.booleans(),
+        places=st.lists(
+            st.builds(Place, st.integers(0, 5), st.integers(1, 3), st.sampled_from([None, None, "process"])),
+            min_size=1,
+            max_size=2,
+        ).map(tuple),
         turns=st.builds(
             lambda turns, last: (*turns, last), st.lists(_turns(ways_), min_size=1, max_size=3), _last(ways_)
         ),

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from hypothesis import strategies as st
+from tests.laws.elements import total
 
 from headrace.testing import faults
 from headrace.testing.faults.record import ENTRY_BYTES
 
-__all__ = ["EXIT_STATUS", "Fault", "deaths_of", "drawn_faults", "faulty", "touched"]
+__all__ = ["EXIT_STATUS", "Fault", "deaths_of", "drawn_faults", "enlarged", "faulty", "touched"]
 
 EXIT_STATUS: Final = 7
 # Beyond any block, and short beside a case.
@@ -39,6 +41,11 @@ def drawn_faults() -> st.SearchStrategy[Fault]:
 def touched(*element: Any) -> Any:
     """Returns an element as it is."""
     return element if len(element) != 1 else element[0]
+
+
+def enlarged(*element: Any) -> Any:
+    """Returns an element and an array of some pages that tells it from others."""
+    return touched(*element), np.full(3_000, total(element) % 1_000)
 
 
 def faulty(given: Sequence[Fault], records: Path) -> Callable[..., Any]:

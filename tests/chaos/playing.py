@@ -58,6 +58,7 @@ class _Programs:
             self._turn(number, turn)
         self._played["plans"] += 1
         self._played[f"plans in {'one' if self._case.in_order else 'any'} order"] += 1
+        self._played["plans with large arrays"] += self._case.is_large
         self._played["elements of plans"] += len(self._expected)
         return self._played
 
@@ -99,11 +100,10 @@ class _Programs:
 
     def _check_ended(self, turn: Turn, code: int, part: Part, noted: list[Any], deaths: int) -> bool:
         """Fails where a program did not end as it is to; returns whether its run gave up because processes died."""
-        here = turn.executor in ("thread", "inline")  # where the function is called, and dies
+        here = self._case.dies_here(turn)
         may = (
             {0} | ({KILLED} if turn.kill is not None else set()) | ({KILLED, EXIT_STATUS} if here and deaths else set())
         )
-        # A parallel function of a process that has died too often to be replaced is nobody else's.
         if code not in may:
             raise WrongError(f"it ended with status {code}: {failure_of(part.failed)}")
         reasons = [value for what, value in noted if what == "gave up"]
