@@ -50,6 +50,7 @@ class Turn:
         kill: where the program is killed itself.
         faults: of the function.
         outside: what comes from outside.
+        room: how many bytes its caches may write before the disk is full, where it runs itself; None is enough.
     """
 
     executor: str
@@ -61,6 +62,7 @@ class Turn:
     kill: Kill | None = None
     faults: tuple[Fault, ...] = ()
     outside: tuple[Outside, ...] = ()
+    room: int | None = None
 
     @property
     def full_way(self) -> Way:
@@ -140,6 +142,7 @@ def _turns(ways_: st.SearchStrategy[Way]) -> st.SearchStrategy[Turn]:
         outside=st.lists(st.builds(Outside, st.sampled_from(["kill", "stop"]), st.integers(0, 20)), max_size=2).map(
             tuple
         ),
+        room=st.sampled_from([None, None, None, 0, 300, 2_000]),
     )
 
 

@@ -99,7 +99,7 @@ class _Programs:
         self._count(turn, part, noted, deaths, code)
 
     def _check_ended(self, turn: Turn, code: int, part: Part, noted: list[Any], deaths: int) -> bool:
-        """Fails where a program did not end as it is to; returns whether its run gave up because processes died."""
+        """Fails where a program did not end as it is to; returns whether its run gave up, because processes died or the disk was full."""
         here = self._case.dies_here(turn)
         may = (
             {0} | ({KILLED} if turn.kill is not None else set()) | ({KILLED, EXIT_STATUS} if here and deaths else set())
@@ -109,13 +109,16 @@ class _Programs:
         reasons = [value for what, value in noted if what == "gave up"]
         if reasons and deaths < 2:
             raise WrongError(f"it gave up after {deaths} deaths: {reasons[0]}")
+        full = [value for what, value in noted if what == "disk full"]
+        if full and turn.room is None:
+            raise WrongError(f"there was room: {full[0]}")
         refused = [value for what, value in noted if what == "state refused"]
         if refused and (self._case.in_order or not deaths):
             raise WrongError(f"after {deaths} deaths a state was refused: {refused[0]}")
         restarts = sum(value for what, value in noted if what == "restarts")
         if restarts > deaths:
             raise WrongError(f"{restarts} processes were replaced, and {deaths} died")
-        return bool(reasons)
+        return bool(reasons or full)
 
     def _compare(self, given: list[str], *, is_whole: bool) -> None:
         begun = len(self._confirmed)

@@ -6,6 +6,7 @@ is killed leaves the old one or the new one.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
@@ -32,7 +33,8 @@ from tests.laws.running import REFERENCE, running
 from tests.laws.small_limits import STACKED_BY_WORKERS
 
 import headrace as hr
-from headrace.errors import FailedPreconditionError, HeadraceError, WorkerError
+from headrace.errors import FailedPreconditionError, HeadraceError, ResourceExhaustedError, WorkerError
+from headrace.testing import faults
 
 __all__ = ["MARK", "Part", "play_alone", "play_turn"]
 
@@ -111,7 +113,9 @@ def play_turn(part: Part) -> None:
 
 
 def _read(case: Case, turn: Turn, part: Part) -> None:
-    with running(case.plan(faulty(turn.faults, part.folder)), turn.full_way) as iterator:
+    dataset = case.plan(faulty(turn.faults, part.folder))  # which may write files itself, and before the disk is full
+    full = contextlib.nullcontext() if turn.room is None else faults.disk_full(part.files, after_bytes=turn.room)
+    with full, running(dataset, turn.full_way) as iterator:
         if part.state is not None:
             iterator.load_state_dict(json.loads(part.state.read_text())["state"])
         if turn.saves_first:
@@ -134,6 +138,9 @@ def _give(iterator: hr.DatasetIterator, turn: Turn, part: Part, most: int) -> No
                 return
             except WorkerError as error:
                 _note(part, "gave up", str(error))
+                return
+            except ResourceExhaustedError as error:
+                _note(part, "disk full", str(error))
                 return
             except HeadraceError as error:
                 element = error

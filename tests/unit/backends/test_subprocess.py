@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -90,6 +91,29 @@ def test_an_error_names_its_element_and_tells_the_traceback_of_its_process() -> 
     assert isinstance(cause, KeyError)
     assert 'raise KeyError("label")' in "".join(cause.__notes__)
     assert list(iterator) == [3]
+
+
+def test_a_position_is_found_again_also_where_the_process_that_looks_for_it_dies() -> None:
+    # The first process calls nine times, the next once.
+    dataset = beside(hr.Dataset.range(9).map(faults.kill(with_process, at=9)))
+    iterator = iter(dataset)
+    pids = {int(next(iterator)[1]) for _ in range(9)}
+    os.kill(pids.pop(), signal.SIGKILL)
+    resumed = iter(dataset)
+    resumed.load_state_dict(iterator.state_dict())
+    assert list(resumed) == []
+
+
+def test_a_position_that_kills_whoever_looks_for_it_is_an_error_that_says_so() -> None:
+    # The first process calls nine times, each of the next two once.
+    function = faults.kill(faults.kill(with_process, at=9), at=10)
+    iterator = iter(beside(hr.Dataset.range(9).map(function), max_restarts=1))
+    pids = {int(next(iterator)[1]) for _ in range(9)}
+    os.kill(pids.pop(), signal.SIGKILL)
+    with pytest.raises(
+        hr.errors.WorkerError, match="so has each that was to find where it was: the last one was killed"
+    ):
+        iterator.state_dict()
 
 
 @dataclasses.dataclass

@@ -264,7 +264,12 @@ class RemoteRun:
         return state
 
     def _made_again(self, mark: Mark, count: int) -> State:
-        """Returns a position by reading up to it once more, from one that is known."""
+        """Returns a position by reading up to it once more, from one that is known.
+
+        Raises:
+            FailedPreconditionError: the run gives what is ready first.
+            WorkerError: so many processes have died of it as the run may have.
+        """
         if not self._order.is_ordered:
             raise FailedPreconditionError(
                 "the process that ran the pipeline has died, and which elements it had given cannot be found out with "
@@ -272,13 +277,22 @@ class RemoteRun:
             )
         known = mark.known
         order = self._order._replace(start=known, skipped=mark.places - known.places + count)
-        session, _ = self._beside.begin(order)
-        try:
-            told = session.host.ask("position", session.number, 0, 0)
-            state: State = whole(*told)
-            return state
-        finally:
-            session.connection.close()
+        how = ""
+        for _ in range(1 + self._most_restarts):
+            session, _ = self._beside.begin(order)
+            try:
+                state: State = whole(*session.host.ask("position", session.number, 0, 0))
+            except Gone:
+                how = session.host.how_it_ended()
+            else:
+                return state
+            finally:
+                session.connection.close()
+        raise WorkerError(
+            f"the process that ran the pipeline has died, and so has each that was to find where it was: the last one {how}. Use a state "
+            "that was saved earlier",
+            stage=self._label,
+        )
 
     def caches(self) -> State | None:
         """Returns what its caches give."""
