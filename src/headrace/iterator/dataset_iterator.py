@@ -161,8 +161,8 @@ class DatasetIterator:
             raise
         if item is None or self._phase is not RUNNING:  # the end, or closed by another thread while this one waited
             self._step.ends(start)
-            self._end()
             self._wait_s += self._now_s() - start
+            self._end()
             raise StopIteration
         return self._raised(item, start) if isinstance(item, Failure) else self._first_of(item, start)
 

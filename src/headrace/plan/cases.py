@@ -41,11 +41,14 @@ class Cases(Generic[P, T]):
         raise NotImplementedError
 
 
-def cases(learn: Callable[[type[Node]], None] | None = None) -> Callable[[Callable[P, T]], Cases[P, T]]:
+def cases(
+    learn: Callable[[type[Node]], None] | None = None, afterwards: Callable[..., Any] | None = None
+) -> Callable[[Callable[P, T]], Cases[P, T]]:
     """Makes a function of two or three arguments, the first a node, one that has cases; it is called where there is none.
 
     Args:
         learn: called with each kind of node that is met, before its case is looked up; imports the modules that add it.
+        afterwards: of a function of three arguments: given what a case returned, and those; returns what is returned in its place.
     """
 
     def made(base: Callable[P, T]) -> Cases[P, T]:
@@ -67,6 +70,10 @@ def cases(learn: Callable[[type[Node]], None] | None = None) -> Callable[[Callab
         def of_three(node: Any, one: Any, other: Any) -> Any:
             return (found.get(type(node)) or dispatch(type(node)))(node, one, other)
 
+        def of_three_and_afterwards(node: Any, one: Any, other: Any) -> Any:
+            assert afterwards is not None
+            return afterwards((found.get(type(node)) or dispatch(type(node)))(node, one, other), node, one, other)
+
         def register(case: Any) -> Any:
             def add(case: Any) -> Any:
                 known[kind] = case
@@ -80,7 +87,8 @@ def cases(learn: Callable[[type[Node]], None] | None = None) -> Callable[[Callab
             kind = case.__globals__[first]
             return add(case)
 
-        direct: Any = {2: of_two, 3: of_three}[cast("Any", base).__code__.co_argcount]
+        three = of_three if afterwards is None else of_three_and_afterwards
+        direct: Any = {2: of_two, 3: three}[cast("Any", base).__code__.co_argcount]
         functools.update_wrapper(direct, base)
         direct.register, direct.dispatch = register, dispatch
         called: Cases[P, T] = direct

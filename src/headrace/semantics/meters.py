@@ -7,7 +7,16 @@ from collections.abc import Iterable
 from headrace.observe.meter import Meter
 from headrace.plan.node import Node
 
-__all__ = ["Meters"]
+__all__ = ["Inside", "Meters"]
+
+
+class Inside:
+    """How long what was read took, while what reads it is still measured; in one thread."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
 
 
 class Meters:
@@ -18,6 +27,7 @@ class Meters:
 
     def __init__(self, nodes: Iterable[Node] = ()) -> None:
         self._meters: dict[tuple[object, ...], Meter] = {}
+        self.inside = Inside()
         for node in nodes:
             self.of(node, ())
 
@@ -27,6 +37,10 @@ class Meters:
         key = (*within, node.label) if within else (id(node),)
         known = self._meters.get(key)
         return self._meters.setdefault(key, Meter(node.label)) if known is None else known
+
+    def known(self, node: Node, within: tuple[object, ...]) -> Meter | None:
+        """Returns the meter of a node that stands in the plan, or in one that a function made; None for what only helps to run it."""
+        return self.of(node, within) if within else self._meters.get((id(node),))
 
     def all(self) -> tuple[Meter, ...]:
         """Returns every meter."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.backends.reference.counted import counted
 from headrace.backends.reference.stream import Stream
 from headrace.blocks.cursor import State
 from headrace.plan.cases import cases
@@ -12,7 +13,12 @@ from headrace.semantics.run_context import RunContext
 __all__ = ["stream_of"]
 
 
-@cases()
+def _counted(stream: Stream, node: Node, _: State | None, context: RunContext) -> Stream:
+    meter = context.meters.known(node, context.within)
+    return stream if meter is None else counted(stream, meter, context.meters.inside)
+
+
+@cases(afterwards=_counted)
 def stream_of(node: Node, state: State | None, context: RunContext) -> Stream:
-    """Makes the stream of a node, at the position that the state says."""
+    """Makes the stream of a node, at the position that the state says; what it gives is counted."""
     raise not_run(node)
