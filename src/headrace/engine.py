@@ -56,17 +56,22 @@ from headrace.semantics.run_context import OwnEnd, Seeds
 if TYPE_CHECKING:
     from headrace.backends.process import ProcessCalls
 
-__all__ = ["Run", "may_hang", "physical_plan"]
+__all__ = ["Run", "may_hang", "physical_plan", "unoptimised_plan"]
 
 
 def physical_plan(plan: Node, options: Options, policy: RunPolicy = USUAL) -> Node:
     """Returns the plan as it will run."""
+    plan = unoptimised_plan(plan, options)
+    return plan if options.optimize is False or options.executor == "inline" else optimized(plan, policy.rules)
+
+
+def unoptimised_plan(plan: Node, options: Options) -> Node:
+    """Returns the plan as the rules of the optimizer get it: that of the rank, whose sources are asked for numbers."""
     if (rank := rank_of_run(plan, options)) is not None:
         from headrace.plan.dealing_ranks import dealt  # what few plans need
 
         plan = dealt(plan, rank)
-    plan = numbers_first(plan)
-    return plan if options.optimize is False or options.executor == "inline" else optimized(plan, policy.rules)
+    return numbers_first(plan)
 
 
 def _apart(root: Stage, limit: int) -> Iterator[Item]:

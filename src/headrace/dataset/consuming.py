@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from headrace.dataset.mixin import DatasetMixin
 from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.observe.window import WINDOW_S
 from headrace.ownership import copied
 from headrace.plan.buffering import options_of
 from headrace.plan.dealt import dealing_of
@@ -210,14 +212,17 @@ class Consuming(DatasetMixin):
 
         return NumpyIterator(self._plan)
 
-    def explain(self, stats: IteratorStats | None = None) -> str:
+    def explain(self, stats: IteratorStats | None = None, *, analyze: bool = False) -> str:
         """Returns the plan as it was written and, if that differs, as it will run.
+
+        With figures, each line of the plan that ran has what its operation did, as ``stats()`` tells it, the bottleneck is marked, and
+        it is said which rule of the optimizer changed what.
 
         Of a plan that is dealt to ranks it says how this rank runs it, and where each of its streams has a plan of its own.
 
         Args:
-            stats: what ``stats()`` of an iterator of this dataset returned, to be printed below the plan: what each part did, and which
-                function holds Python's lock so long that processes would make its elements sooner.
+            stats: what ``stats()`` of an iterator of this dataset returned: the figures.
+            analyze: whether to run an epoch for the figures, or ten seconds of it, with nothing that consumes it.
 
         Example:
             >>> import headrace as hr
@@ -228,11 +233,13 @@ class Consuming(DatasetMixin):
         written = explain_plan(self._plan)
         from headrace.engine import physical_plan
 
-        plan = physical_plan(self._plan, options_of(self._plan))
+        options = options_of(self._plan)
+        plan = physical_plan(self._plan, options)
         running = explain_plan(plan)
         how = "runs as" if dealing_of(self._plan) is None else _how_dealt(plan)
-        plans = written if running == written else f"{written}\n\n{how}\n{running}"
-        return plans if stats is None else f"{plans}\n\n{stats}"
+        if analyze or stats is not None:
+            return _analyzed(self._plan, written, how, _figures_of_a_look(self._plan) if stats is None else stats)
+        return written if running == written else f"{written}\n\n{how}\n{running}"
 
     def __iter__(self) -> DatasetIterator:
         from headrace.iterator import DatasetIterator
@@ -240,6 +247,30 @@ class Consuming(DatasetMixin):
 
         warn_of_whole_copies(self, self._plan)
         return DatasetIterator(self._plan)
+
+
+def _figures_of_a_look(plan: Node) -> IteratorStats:
+    """Returns what an epoch tells, or ten seconds of one."""
+    from headrace.iterator import DatasetIterator
+
+    end_s = time.monotonic() + WINDOW_S
+    with DatasetIterator(plan, counts=False) as iterator:
+        for _ in iterator.blocks():
+            if time.monotonic() > end_s:
+                break
+        return iterator.stats()
+
+
+def _analyzed(plan: Node, written: str, how: str, stats: IteratorStats) -> str:
+    """Returns what stands in an explanation with figures."""
+    from headrace.engine import physical_plan, unoptimised_plan
+    from headrace.profiling.explaining import explained_rules, explained_run  # what few programs need
+
+    options = options_of(plan)
+    is_optimized = options.optimize is not False and options.executor != "inline"
+    rules = explained_rules(unoptimised_plan(plan, options)) if is_optimized else []
+    ran = explained_run(physical_plan(plan, options), options, stats)
+    return "\n\n".join([written, *(["\n".join(["rules", *rules])] if rules else []), f"{how}\n{ran}"])
 
 
 def _how_dealt(plan: Node) -> str:

@@ -16,7 +16,7 @@ from headrace.observe.meter import Meter, Reading
 from headrace.observe.steps import StepStats
 from headrace.observe.tables import Table, duration, plain, quantity, screen_width, seconds, share
 
-__all__ = ["Drawn", "IteratorStats", "StageStats", "stage_stats"]
+__all__ = ["Drawn", "IteratorStats", "StageColumn", "StageStats", "stage_columns", "stage_stats"]
 
 
 @frozen
@@ -153,7 +153,13 @@ def _drawn(meter: Meter) -> tuple[Drawn, ...]:
     return tuple(Drawn(name, count, count / total) for name, count in drawn)
 
 
-class _Column(NamedTuple):
+# Less is shown as nothing.
+_LEAST_SHARE: Final = 0.005
+
+
+class StageColumn(NamedTuple):
+    """A figure of stages, as it is printed."""
+
     title: str
     text: Callable[[StageStats], str]
     is_told: Callable[[StageStats], object] = lambda _: (
@@ -166,22 +172,29 @@ def _service(of: Callable[[Times], float]) -> Callable[[StageStats], str]:
 
 
 _COLUMNS: Final = (
-    _Column("elements", lambda stage: f"{stage.elements:,}"),
-    _Column("per_s", lambda stage: quantity(stage.elements_per_s)),
-    _Column("p50", _service(lambda times: times.p50_s)),
-    _Column("p99", _service(lambda times: times.p99_s)),
-    _Column("at_work", lambda stage: f"{stage.parallelism:.2f} of {stage.max_parallelism}"),
-    _Column("cpu", lambda stage: "" if stage.cpu_share is None else share(stage.cpu_share)),
-    _Column(
+    StageColumn("elements", lambda stage: f"{stage.elements:,}"),
+    StageColumn("per_s", lambda stage: quantity(stage.elements_per_s)),
+    StageColumn("p50", _service(lambda times: times.p50_s)),
+    StageColumn("p99", _service(lambda times: times.p99_s)),
+    StageColumn("at_work", lambda stage: f"{stage.parallelism:.2f} of {stage.max_parallelism}"),
+    StageColumn("cpu", lambda stage: "" if stage.cpu_share is None else share(stage.cpu_share)),
+    StageColumn(
         "gil", lambda stage: "" if stage.gil_share is None else share(stage.gil_share), lambda stage: stage.gil_share
     ),
-    _Column("input", lambda stage: share(stage.input_wait_share)),
-    _Column("wait", lambda stage: share(stage.wait_share), lambda stage: stage.wait_s),
-    _Column("room", lambda stage: share(stage.room_wait_share), lambda stage: stage.room_wait_s),
-    _Column("buffered", lambda stage: f"{stage.buffered:,}", lambda stage: stage.buffered_high or stage.buffered),
-    _Column("failed", lambda stage: f"{stage.failed:,}", lambda stage: stage.failed),
-    _Column("restarts", lambda stage: f"{stage.restarts:,}", lambda stage: stage.restarts),
+    StageColumn("input", lambda stage: share(stage.input_wait_share)),
+    StageColumn("wait", lambda stage: share(stage.wait_share), lambda stage: stage.wait_share >= _LEAST_SHARE),
+    StageColumn(
+        "room", lambda stage: share(stage.room_wait_share), lambda stage: stage.room_wait_share >= _LEAST_SHARE
+    ),
+    StageColumn("buffered", lambda stage: f"{stage.buffered:,}", lambda stage: stage.buffered_high or stage.buffered),
+    StageColumn("failed", lambda stage: f"{stage.failed:,}", lambda stage: stage.failed),
+    StageColumn("restarts", lambda stage: f"{stage.restarts:,}", lambda stage: stage.restarts),
 )
+
+
+def stage_columns(stages: Sequence[StageStats]) -> list[StageColumn]:
+    """Returns the columns of a table of these stages, beside that of their names."""
+    return [column for column in _COLUMNS if any(map(column.is_told, stages))]
 
 
 @frozen
@@ -244,7 +257,7 @@ class IteratorStats:
 
     def _table(self) -> Table:
         """Returns a row a stage, sources first, and below it a row for each dataset that it mixed."""
-        shown = [column for column in _COLUMNS if any(map(column.is_told, self.stages))]
+        shown = stage_columns(self.stages)
         rows: list[list[str]] = []
         for stage in self.stages:
             rows.append([stage.name, *(column.text(stage) for column in shown)])

@@ -5,7 +5,7 @@ The law on each: the same elements in the same order, or the plan unchanged, the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from headrace.optimize.add_final_prefetch import add_final_prefetch
@@ -16,7 +16,7 @@ from headrace.optimize.shuffle_before_map import shuffle_before_map
 from headrace.optimize.stack_in_map import stack_in_map
 from headrace.plan.node import Node
 
-__all__ = ["RULES", "optimized"]
+__all__ = ["RULES", "optimized", "rewritings"]
 
 RULES: Final[tuple[Callable[[Node], Node], ...]] = (
     shuffle_before_map,  # first: maps on both sides of a shuffle become neighbours
@@ -33,3 +33,11 @@ def optimized(plan: Node, rules: tuple[Callable[[Node], Node], ...] = RULES) -> 
     for rule in rules:
         plan = rule(plan)
     return plan
+
+
+def rewritings(plan: Node, rules: tuple[Callable[[Node], Node], ...] = RULES) -> Iterator[tuple[str, Node, Node]]:
+    """Yields each rule that changes the plan, by its name, with the plan before and after it."""
+    for rule in rules:
+        before, plan = plan, rule(plan)
+        if plan is not before:
+            yield rule.__name__, before, plan

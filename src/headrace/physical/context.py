@@ -33,7 +33,7 @@ class Elsewhere(Protocol):
         ...
 
     def calling(
-        self, maps: Sequence[Map], loops: LoopPolicy, *, stacked: bool = False
+        self, maps: Sequence[Map], meter: Meter, loops: LoopPolicy, *, stacked: bool = False
     ) -> Callable[[Block], list[BlockOrFailure]]:
         """Returns what has them call maps in a row on a block, and waits for that; ``stacked`` where a batch follows."""
         ...

@@ -10,7 +10,7 @@ from headrace.observe.tables import printable
 from headrace.plan.facts import fact
 from headrace.plan.node import Node
 
-__all__ = ["abridged_plan", "explain_plan", "operations_in"]
+__all__ = ["abridged_plan", "explain_plan", "operations_in", "plan_lines"]
 
 _MOST_INDENTED = 60
 _TUNABLE = ("num_parallel_calls", "buffer_size")  # where -1 is AUTOTUNE, and no number
@@ -18,7 +18,12 @@ _TUNABLE = ("num_parallel_calls", "buffer_size")  # where -1 is AUTOTUNE, and no
 
 def explain_plan(plan: Node) -> str:
     """Returns one line a node, the last operation first, what it reads indented below it."""
-    return "\n".join(_line(node, depth) for depth, node in _from_the_end(plan))
+    return "\n".join(line for line, _ in plan_lines(plan))
+
+
+def plan_lines(plan: Node) -> Iterator[tuple[str, Node]]:
+    """Yields these lines, each with its node."""
+    return ((_line(node, depth), node) for depth, node in _from_the_end(plan))
 
 
 def abridged_plan(plan: Node, lines: int) -> list[str]:

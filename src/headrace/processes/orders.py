@@ -118,11 +118,13 @@ class Answer(NamedTuple):
         parcel: for each piece the elements, or of a failure the index of its map and the error; None where the functions cannot be had.
         error: why not.
         places: of shared memory that this side has given back.
+        cpu_s: how long the processor took for it.
     """
 
     parcel: Parcel | None
     error: Any
     places: list[Place]
+    cpu_s: float
 
 
 class Taken(NamedTuple):

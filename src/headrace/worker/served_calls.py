@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -51,11 +52,13 @@ class _Served:
     def answer(self, call: Call) -> Answer:
         for place in call.places:
             self.arena.give(place)
+        start_s = time.thread_time()
+        parcel, sent = None, None
         try:
             parcel = self._made(call)
         except BaseException as error:  # noqa: BLE001 - who asked is to have it: also a function's sys.exit(), as in threads
-            return Answer(None, sent_error(error), self.leases.gone())
-        return Answer(parcel, None, self.leases.gone())
+            sent = sent_error(error)
+        return Answer(parcel, sent, self.leases.gone(), time.thread_time() - start_s)
 
     def _made(self, call: Call) -> Parcel:
         if call.functions is not None:

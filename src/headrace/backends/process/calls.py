@@ -16,6 +16,7 @@ from headrace.backends.process.worker import Functions, Unsendable, WorkerProces
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.errors import CancelledError, HeadraceError, InvalidArgumentError, WorkerError
 from headrace.log import LOG
+from headrace.observe.meter import Meter
 from headrace.observe.stalls import Stall
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.loops.failing import instead_of
@@ -85,7 +86,7 @@ class ProcessCalls:
         return wants_process(node, self._options)
 
     def calling(
-        self, maps: Sequence[Map], loops: LoopPolicy, *, stacked: bool = False
+        self, maps: Sequence[Map], meter: Meter, loops: LoopPolicy, *, stacked: bool = False
     ) -> Callable[[Block], list[BlockOrFailure]]:
         """Returns what has a process call maps in a row on a block, and waits for that; ``stacked`` where a batch follows.
 
@@ -94,7 +95,7 @@ class ProcessCalls:
         """
         # What they read is not sent.
         alone = [dataclasses.replace(one, input=_NO_INPUT) for one in maps]
-        functions = Functions(next(self._numbers), to_ship((alone, loops, stacked), alone), tuple(maps))
+        functions = Functions(next(self._numbers), to_ship((alone, loops, stacked), alone), tuple(maps), meter)
         self._begin()
         return functools.partial(self._call, functions)
 
@@ -157,6 +158,8 @@ class ProcessCalls:
             pieces = worker.call(functions, block)
         except Gone as gone:
             self._replace(worker, gone)
+            if not worker.ended_by_itself:
+                functions.meter.count_restart()
             raise
         except Unsendable:
             self._free.append(worker)

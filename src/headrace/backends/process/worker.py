@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.origin import GroupedOrigin, words_of
 from headrace.errors import CancelledError, HeadraceError, InvalidArgumentError
+from headrace.observe.meter import Meter
 from headrace.observe.stalls import Stall
 from headrace.plan.elementwise import Map
 from headrace.processes.arena import Arena
@@ -43,11 +44,13 @@ class Functions(NamedTuple):
         key: their number in the run.
         body: them, pickled.
         maps: them.
+        meter: counts what the processes do.
     """
 
     key: int
     body: bytes
     maps: tuple[Map, ...]
+    meter: Meter
 
     @property
     def stage(self) -> str:
@@ -110,6 +113,7 @@ class WorkerProcess:
         finally:
             self._calling = None
         self._told.add(functions.key)
+        functions.meter.count_cpu(answer.cpu_s, 0.0)  # how long it took is counted by the thread that waited
         for place in answer.places:
             self._arena.give(place)
         if answer.parcel is None:

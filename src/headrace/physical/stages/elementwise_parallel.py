@@ -112,7 +112,7 @@ class ParallelMaps:
         elsewhere = context.elsewhere
         make = applied(self.maps, self.meter, context)
         if elsewhere is not None and elsewhere.wanted_for(self.node):
-            make = elsewhere.calling(self.maps, context.policy.loops, stacked=bool(size))
+            make = elsewhere.calling(self.maps, self.meter, context.policy.loops, stacked=bool(size))
         return ParallelStage(
             make,
             source,
