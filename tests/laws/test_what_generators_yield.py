@@ -199,6 +199,34 @@ def test_each_kind_is_put_together_as_it_was_yielded(whole: str, reader: str) ->
             assert_same(expected, elements_of(yielding(signature, whole, array, reader), way))
 
 
+@pytest.mark.parametrize("array", sorted(ARRAYS))
+@pytest.mark.parametrize("signature", sorted(SIGNATURES))
+def test_each_kind_is_batched_as_it_was_yielded(signature: str, array: str) -> None:
+    for whole in ["pair", "alone", "dict"] if signature == "none" else FITTING.get(signature, ["pair"]):
+        batches = yielding(signature, whole, array).batch(4)
+        expected = elements_of(batches, REFERENCE)
+        for policy in (LoopPolicy(probed=1), LoopPolicy(probed=3, rows_a_look=2)):
+            assert_same(expected, elements_of(batches, Way(hr.Options(seed=7), (1, 2, 9), loops=policy)))
+
+
+@pytest.mark.parametrize("usual", ["the same", "new", "of ints", "a number", "text"])
+@pytest.mark.parametrize("odd", sorted(ARRAYS))
+def test_one_of_another_kind_is_batched_in_its_place(usual: str, odd: str) -> None:
+    def generate() -> Iterator[Any]:
+        own = Own()
+        for n in range(60):
+            array = odd if n in (21, 40, 43) else usual
+            yield WHOLES["longer" if n == 50 else "pair"](own, ARRAYS[array](own, n), n)
+
+    for signature in [None, hr.TensorSpec(None, np.float32), hr.TensorSpec(None, np.int64), hr.TensorSpec(None, str)]:
+        specs = None if signature is None else (signature, I64)
+        batches = hr.Dataset.from_generator(generate, output_signature=specs).batch(4)
+        way = Way(hr.Options(seed=7), (1, 2, 3), loops=LoopPolicy(probed=1))
+        elements, states = history(batches, REFERENCE, limit=60)
+        assert_same(elements, elements_of(batches, way))
+        assert_same(elements[7:], resumed(batches, states[7], way, limit=60))
+
+
 @given(generators(), ways())
 def test_what_is_taken_is_what_was_yielded(generator: tuple[str, Callable[[], hr.Dataset]], way: Way) -> None:
     _, build = generator

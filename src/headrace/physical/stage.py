@@ -53,6 +53,8 @@ class Stage:
     may_wait = False
     # True where its reader sets it, as it puts short arrays together and takes them joined (``blocks.ragged_rows``).
     may_join = False
+    # True where its reader sets it, as it stacks all elements that it gets: columns cost it nothing.
+    is_stacked = False
     # How many elements there are in all, where it gives any of them by its number, wherever it stands, and none of them fails.
     numbered: int | None = None
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import operator
 import reprlib
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 import numpy as np
@@ -65,6 +66,23 @@ class Signed:
             return None
         are_fit = all(leaf.takes_any(column.values) for leaf, column in zip(self._leaves, columns, strict=True))
         return RaggedRows(self._treedef, columns) if are_fit else None
+
+    @property
+    def treedef(self) -> TreeDef:
+        """The structure of elements."""
+        return self._treedef
+
+    def fits_arrays(self, leaf: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
+        """Returns whether arrays of this dtype and shape, which has axes, are what a leaf should be."""
+        return self._leaves[leaf].fits_arrays({dtype}, {shape})
+
+    def column(self, leaf: int, leaves: list[Any]) -> list[Any]:
+        """Fits a leaf in a run of elements.
+
+        Raises:
+            ValueError, TypeError, LookupError, ArithmeticError: one does not fit; another may be told than the first.
+        """
+        return self._leaves[leaf].column(leaves)
 
     def _columns(self, raw: list[Any]) -> list[list[Any]]:
         """Returns, for each leaf of the signature, what stands there in every element."""
@@ -193,9 +211,12 @@ class _Leaf:
 
     def _are_fit(self, arrays: Sequence[np.ndarray]) -> bool:
         """Returns whether arrays have the dtype of the signature, axes, and a shape that fits; there are few of each, of many arrays."""
-        if any(dtype != self._dtype for dtype in set(map(_dtype, arrays))) or self._convert != self._number:
+        return self.fits_arrays(set(map(_dtype, arrays)), set(map(_shape, arrays)))
+
+    def fits_arrays(self, dtypes: AbstractSet[np.dtype[Any]], shapes: AbstractSet[tuple[int, ...]]) -> bool:
+        """Returns whether arrays of these dtypes and shapes are as they should be."""
+        if any(dtype != self._dtype for dtype in dtypes) or self._convert != self._number:
             return False
-        shapes = set(map(_shape, arrays))
         return () not in shapes and all(_fits(shape, self._spec.shape) for shape in shapes)
 
     def takes_any(self, array: np.ndarray) -> bool:

@@ -164,6 +164,16 @@ class Taking:
         self._joined: JoinedForm | None = None  # how elements are taken to be joined
         self._misjoined = 0  # elements that could not be
 
+    @property
+    def has_form(self) -> bool:
+        """Whether it is known which form elements mostly have."""
+        return self._known.form is not None
+
+    @property
+    def rows_a_look(self) -> int:
+        """How many elements to take between two looks at the clock."""
+        return self._rows_a_look
+
     def take(
         self,
         elements: Iterator[Any],
@@ -174,7 +184,7 @@ class Taking:
         *,
         may_join: bool = False,
     ) -> Taken:
-        """Puts elements into an empty list, one at least, up to that many, or until the time has come.
+        """Puts elements into a list, one at least into an empty one, up to that many, or until the time has come.
 
         Args:
             elements: gives them.

@@ -294,6 +294,7 @@ def owned_batch(array: np.ndarray) -> np.ndarray:
 @lower.register
 def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
     upstream = lower(node.input, state, context)
+    upstream.is_stacked = True
     meter = context.meter(node)
     gate = context.gate(node)
     memory = BatchMemory(node.batch_size, context.budget.share_bytes, shared=context.policy.shared)

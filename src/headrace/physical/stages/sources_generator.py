@@ -17,7 +17,9 @@ from headrace.observe.frames import holds, since
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.loops.joined_form import JoinedForm, is_long
+from headrace.physical.loops.learned import SURPRISES
 from headrace.physical.loops.taking import Taken, Taking
+from headrace.physical.loops.taking_columns import ENDED, SURPRISED, ColumnTaking, TakenApart
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.sources import FromGenerator
@@ -26,6 +28,7 @@ from headrace.semantics.failures import as_element_error
 from headrace.semantics.generator_runs import OwnState, own_state_of, started_generator
 from headrace.semantics.signed import Signed
 from headrace.structure import Element, normalize
+from headrace.taking import owned
 
 __all__ = ["GeneratorStage"]
 
@@ -44,6 +47,8 @@ class GeneratorRun:
         self._saved: State = state or {"index": 0}
         self._signed = None if node.signature is None else Signed(node.signature)
         self._iterator: Iterator[Any] | None = None
+        self._apart: ColumnTaking | None = None  # takes elements apart, where they are of one form
+        self._surprises = 0  # how often they were not
         self._closed = False
         self.has_ended = False
         self.index: int = self._saved["index"]
@@ -56,23 +61,73 @@ class GeneratorRun:
 
     @holds(lambda at, _: (at["self"].label, f"element {at['self'].index + len(at['made'])}"))
     @since("_since_s")
-    def next_rows(self, limit: int, *, may_join: bool) -> tuple[Payload, Exception | None]:
+    def next_elements(self, limit: int, *, may_join: bool, as_columns: bool) -> tuple[Payload, Exception | None]:
         """Returns up to ``limit`` elements, and the error after them; after the last ones ``has_ended`` is true.
 
         There are fewer where they suddenly take long: what was made does not wait for many that are slower.
+
+        Args:
+            limit: how many at most.
+            may_join: whether they may be taken to be joined.
+            as_columns: whether they are all to be stacked, so that columns are better where they can be had.
         """
         _since_s = time.perf_counter()  # for the report of what is held up
-        made: list[Any] = []
+        made: list[Any] | TakenApart = []
         error: Exception | None = None
+        kinds: frozenset[type] | None = None
         taken = Taken(has_ended=self.has_ended)
         try:
             if not self.has_ended:
                 until_s = self._now_s() + _PATIENCE_S
-                taken = self._taking.take(self._begun(), made, limit, self._now_s, until_s, may_join=may_join)
-                self.has_ended, error = taken.has_ended, taken.unfit
+                if as_columns and self._apart is not None:
+                    made = self._apart.begin()
+                    made, error = self._taken_apart(self._apart, made, limit, until_s)
+                if isinstance(made, list) and len(made) < limit and error is None:
+                    is_first = not made
+                    taken = self._taking.take(self._begun(), made, limit, self._now_s, until_s, may_join=may_join)
+                    self.has_ended, error = taken.has_ended, taken.unfit
+                    kinds = taken.kinds if is_first else None  # of the one that is of another form nothing is known
         except Exception as raised:  # noqa: BLE001 - a user's generator may raise anything
             error, self._iterator = raised, iter(())
-        rows, unfit = self._joined(made, taken.joined) or self._checked(made, taken.kinds)
+        if isinstance(made, TakenApart):
+            made.even()
+            columns = made.payload(self._signed) if len(made) else None
+            if columns is not None:
+                self.index += len(columns) + (error is not None)
+                return columns, error
+            made = made.rows()
+        elif as_columns:
+            self._look_for_form(made)
+        return self._fitting(made, kinds, taken.joined, error)
+
+    def _taken_apart(
+        self, apart: ColumnTaking, taken: TakenApart, limit: int, until_s: float
+    ) -> tuple[list[Any] | TakenApart, Exception | None]:
+        """Takes elements apart; returns them as rows where one is of another form, with that one, or why it could not be copied."""
+        why, other = apart.take(self._begun(), taken, limit, self._taking.rows_a_look, self._now_s, until_s)
+        self.has_ended = why == ENDED
+        if why != SURPRISED:
+            return taken, None
+        self._apart = None
+        self._surprises += 1
+        made = taken.rows()
+        try:
+            other = owned(other)
+        except Exception as error:  # noqa: BLE001 - a class of the user's may raise anything
+            return made, error
+        made.append(other)
+        return made, None
+
+    def _look_for_form(self, made: list[Any]) -> None:
+        """Has elements taken apart from the next one on, if they are of a form for that."""
+        if made and self._apart is None and self._surprises < SURPRISES and self._taking.has_form:
+            self._apart = ColumnTaking.of(made[-1], self._signed)
+
+    def _fitting(
+        self, made: list[Any], kinds: frozenset[type] | None, joined: JoinedForm | None, error: Exception | None
+    ) -> tuple[Payload, Exception | None]:
+        """Returns elements in the form that they should have, and the error after them, which may be that one has not."""
+        rows, unfit = self._joined(made, joined) or self._checked(made, kinds)
         if unfit is not None:
             self._iterator = _resumed(made[len(rows) + 1 :], error, self._begun())
             error, self.has_ended = unfit, False
@@ -160,7 +215,7 @@ class GeneratorStage(Stage):
     def _pull(self, limit: int) -> Item:
         if self._raised is None and not self._ended:
             cursor = _GeneratorCursor(self._run.index, self._run.own_state())
-            rows, self._raised = self._run.next_rows(limit, may_join=self.may_join)
+            rows, self._raised = self._run.next_elements(limit, may_join=self.may_join, as_columns=self.is_stacked)
             self._ended = self._raised is None and self._run.has_ended
             if len(rows):
                 indices = range(cursor.index, cursor.index + len(rows))

@@ -1,0 +1,221 @@
+"""The loop that takes what a generator yields apart, leaf by leaf, where all of it is stacked by who reads it.
+
+    for x in islice(elements, chunk):
+        if not (type(x) is tuple and len(x) == 2 and type(y0 := x[0]) is ndarray and y0.dtype is k0 and y0.shape == k1 and …):
+            return SURPRISED, x
+        a0(y0.tobytes())                             # the generator may fill it again
+        a1(y1)
+
+No element is made of what is taken. An array's bytes are copied as they come, which costs a third of an array of one's own; who else
+has it is no question then. So it is for small arrays of one shape, in tuples and dicts that hold nothing deeper.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from headrace.blocks.columns import Columns
+from headrace.errors import HeadraceError
+from headrace.frozen import frozen
+from headrace.leaf_arrays import PYTHON_NUMBERS, stack
+from headrace.physical.loops.text import compiled
+from headrace.rows_and_columns import rows_of_leaves
+from headrace.semantics.signed import Signed
+from headrace.structure import Element, TreeDef, flatten
+
+__all__ = ["ENDED", "SURPRISED", "ColumnTaking", "TakenApart"]
+
+# Why a loop ended: it has taken as many as it should, or its time has come; the generator has ended; an element was of another form.
+DONE: Final = 0
+ENDED: Final = 1
+SURPRISED: Final = 2
+
+# Larger ones are copied once and not twice: into arrays of their own, which are stacked.
+_MOST_BYTES: Final = 1024
+# What a column holds as it came, and gives back.
+_SCALARS: Final = frozenset({*PYTHON_NUMBERS, str, bytes, np.float32, np.int32, np.uint8})
+
+
+@frozen
+class Arrays:
+    """Leaves that are arrays of one dtype and shape."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    def column(self, parts: list[bytes]) -> np.ndarray:
+        """Returns the arrays that have these bytes as one, of its own memory."""
+        whole = np.empty((len(parts), *self.shape), self.dtype)
+        whole.reshape(-1).view(np.uint8)[:] = np.frombuffer(b"".join(parts), np.uint8)
+        return whole
+
+
+class TakenApart:
+    """Elements that were taken, by their leaves."""
+
+    def __init__(self, treedef: TreeDef, leaves: tuple[type | Arrays, ...]) -> None:
+        self.columns: list[list[Any]] = [[] for _ in leaves]
+        self._treedef = treedef
+        self._leaves = leaves
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def even(self) -> None:
+        """Drops what was taken of an element of which something is missing, as there was no memory for it."""
+        whole = min(map(len, self.columns))
+        for column in self.columns:
+            del column[whole:]
+
+    def rows(self) -> list[Element]:
+        """Returns the elements, each with arrays of its own."""
+        leaves = [
+            [array.copy() for array in leaf.column(column)] if isinstance(leaf, Arrays) else column
+            for leaf, column in zip(self._leaves, self.columns, strict=True)
+        ]
+        return rows_of_leaves(self._treedef, leaves, len(self))
+
+    def payload(self, signed: Signed | None) -> Columns | None:
+        """Returns the elements as columns, as they should be; None where one by one says which is not."""
+        arrays = []
+        try:
+            for number, (leaf, column) in enumerate(zip(self._leaves, self.columns, strict=True)):
+                if isinstance(leaf, Arrays):
+                    arrays.append(leaf.column(column))
+                else:
+                    arrays.append(stack(column if signed is None else signed.column(number, column)))
+        except (HeadraceError, ValueError, TypeError, LookupError, ArithmeticError):
+            return None
+        return Columns(self._treedef, arrays)
+
+
+class ColumnTaking:
+    """Takes elements of one form apart.
+
+    Args:
+        treedef: their structure.
+        keys: of their parts, in the order of its leaves; None of a leaf.
+        leaves: what these are.
+    """
+
+    def __init__(self, treedef: TreeDef, keys: tuple[Any, ...] | None, leaves: tuple[type | Arrays, ...]) -> None:
+        self._treedef = treedef
+        self._leaves = leaves
+        self._constants = tuple(value for leaf in leaves for value in _constants_of(leaf))
+        self._run = _loop_of(treedef.type, keys, tuple(isinstance(leaf, Arrays) for leaf in leaves))
+
+    @classmethod
+    def of(cls, element: Element, signed: Signed | None) -> ColumnTaking | None:
+        """Returns what takes elements apart that are as this one; None where that cannot be, or does not pay."""
+        keys: tuple[Any, ...] | None = None
+        if type(element) is tuple:
+            keys = tuple(range(len(element)))
+        elif type(element) is dict:
+            if signed is None or not all(type(key) is str for key in element):
+                return None  # the first element says in which order the keys of a batch are
+            keys = tuple(sorted(element))
+        parts = [element] if keys is None else [element[key] for key in keys]
+        leaves = tuple(map(_leaf_of, parts))
+        treedef = flatten(element)[1] if signed is None else signed.treedef
+        if not leaves or None in leaves or treedef != flatten(element)[1]:
+            return None
+        if signed is not None and not all(
+            signed.fits_arrays(number, leaf.dtype, leaf.shape)
+            for number, leaf in enumerate(leaves)
+            if isinstance(leaf, Arrays)
+        ):
+            return None
+        return cls(treedef, keys, leaves)  # type: ignore[arg-type]  # None is not among them
+
+    def begin(self) -> TakenApart:
+        """Returns where elements are put that are taken next."""
+        return TakenApart(self._treedef, self._leaves)
+
+    def take(
+        self,
+        elements: Iterator[Any],
+        taken: TakenApart,
+        limit: int,
+        rows_a_look: int,
+        now_s: Callable[[], float],
+        until_s: float,
+    ) -> tuple[int, Any]:
+        """Takes elements, one at least, up to that many, or until the time has come; returns why it ended, and the element that surprised.
+
+        Raises:
+            Exception: whatever the iterator raises.
+        """
+        while True:
+            left = limit - len(taken)
+            chunk = min(rows_a_look, left)
+            why, value = self._run(elements, taken.columns, chunk, left // chunk, now_s, until_s, self._constants)
+            if why != DONE or len(taken) >= limit or now_s() > until_s:
+                return why, value
+
+
+def _leaf_of(value: Any) -> type | Arrays | None:
+    kind = type(value)
+    if kind is np.ndarray:
+        is_small = value.ndim and 0 < value.nbytes <= _MOST_BYTES
+        return (
+            Arrays(value.dtype, value.shape)
+            if is_small and value.dtype.kind in "biufc" and value.dtype.isnative
+            else None
+        )
+    return kind if kind in _SCALARS else None
+
+
+def _constants_of(leaf: type | Arrays) -> tuple[Any, ...]:
+    return (leaf.dtype, leaf.shape) if isinstance(leaf, Arrays) else (leaf,)
+
+
+@functools.lru_cache(maxsize=128)
+def _loop_of(
+    kind: type | None, keys: tuple[Any, ...] | None, are_arrays: tuple[bool, ...]
+) -> Callable[..., tuple[int, Any]]:
+    checks: list[str] = []
+    lines: list[str] = []
+    if keys is not None:
+        checks = [f"type(x) is {'dict' if kind is dict else 'tuple'}", f"len(x) == {len(keys)}"]
+        checks += [f"{key!r} in x" for key in keys if kind is dict]
+    count = 0
+    for number, is_array in enumerate(are_arrays):
+        part = "x" if keys is None else f"x[{keys[number]!r}]"
+        name = f"y{number}"
+        if is_array:
+            checks += [
+                f"type({name} := {part}) is ndarray",
+                f"{name}.dtype is k{count}",
+                f"{name}.shape == k{count + 1}",
+            ]
+            lines.append(f"a{number}({name}.tobytes())")
+        else:
+            checks.append(f"type({name} := {part}) is k{count}")
+            lines.append(f"a{number}({name})")
+        count += 1 + is_array
+    names = "".join(f"k{number}, " for number in range(count))
+    appends = "".join(f"a{number}, " for number in range(len(are_arrays)))
+    text = [
+        "def loop(elements, columns, chunk, chunks, clock, until, constants):",
+        f" {names}= constants",
+        f" {appends}= [column.append for column in columns]",
+        " last = columns[-1]",
+        " wanted = len(last)",
+        " for _ in repeat(None, chunks):",
+        "  wanted += chunk",
+        "  for x in islice(elements, chunk):",
+        f"   if not ({' and '.join(checks)}):",
+        f"    return {SURPRISED}, x",
+        *(f"   {line}" for line in lines),
+        "  if len(last) < wanted:",
+        f"   return {ENDED}, None",
+        "  if clock() > until:",
+        "   break",
+        f" return {DONE}, None",
+        "",
+    ]
+    return compiled("\n".join(text))
