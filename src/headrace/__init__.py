@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from headrace.iterator import DatasetIterator, NumpyIterator
     from headrace.iterator.merging import merge_states
     from headrace.iterator.sharded_state import ShardedState
+    from headrace.observe.tracing import trace
 
 __all__ = [
     "AUTOTUNE",
@@ -63,6 +64,7 @@ __all__ = [
     "one_hot",
     "queue",
     "ranks",
+    "trace",
     "train",
     "vectorized",
 ]
@@ -82,6 +84,8 @@ if not TYPE_CHECKING:  # a type checker would take it for a promise that there i
             return importlib.import_module(f"headrace.{name}")
         if name == "merge_states":
             return importlib.import_module("headrace.iterator.merging").merge_states
+        if name == "trace":
+            return importlib.import_module("headrace.observe.tracing").trace
         if name == "ShardedState":
             return importlib.import_module("headrace.iterator.sharded_state").ShardedState
         if name in {"DatasetIterator", "NumpyIterator"}:

@@ -14,6 +14,7 @@ from headrace.durations import NOTHING, Durations, DurationsReading, Times, time
 from headrace.frozen import frozen
 from headrace.observe.folded import Folded, drained
 from headrace.observe.tables import plain
+from headrace.observe.tracing import Recorder
 from headrace.observe.window import Window
 
 __all__ = ["StepMeter", "StepStats"]
@@ -83,6 +84,10 @@ class StepMeter(Folded[_Record]):
     def has(self, now_s: float, waited_s: float, elements: int) -> None:
         """Says that the consumer has so many elements, for which it waited so long; before that it computed."""
         had_s = self._had_s
+        if Recorder.active is not None:
+            self._trace(Recorder.active, now_s - waited_s)
+            Recorder.active.did("wait", now_s - waited_s, now_s, elements)
+            Recorder.active.gives((id(self), int(now_s * 1e9)), now_s)
         self.add((waited_s, elements, now_s - waited_s - had_s if had_s >= 0 else -1.0))
         self._had_s = now_s
         if now_s >= self._window.due_s:
@@ -91,8 +96,16 @@ class StepMeter(Folded[_Record]):
     def ends(self, asked_s: float) -> None:
         """Says that the consumer asked for more at that time, and there was nothing more."""
         if self._had_s >= 0:
+            if Recorder.active is not None:
+                self._trace(Recorder.active, asked_s)
             self.add((0.0, 0, asked_s - self._had_s))
             self._had_s = -1.0
+
+    def _trace(self, recorder: Recorder, asked_s: float) -> None:
+        """Notes the step that was over when the consumer asked for more."""
+        if self._had_s >= 0:
+            recorder.did("step", self._had_s, asked_s)
+            recorder.takes((id(self), int(self._had_s * 1e9)), self._had_s)
 
     def copied(self, ended_s: list[float]) -> None:
         """Counts how long copies to the device took that have ended."""

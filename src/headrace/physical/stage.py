@@ -25,6 +25,7 @@ from headrace.blocks.payload import Payload
 from headrace.coordination.closing import close_all
 from headrace.observe.frames import holds, since
 from headrace.observe.meter import Meter
+from headrace.observe.tracing import Recorder
 
 __all__ = ["Item", "Pace", "Stage"]
 
@@ -92,6 +93,8 @@ class Stage:
         inside_s, wait_s = self._inside_s, self._wait_s
         busy_s = span_s - inside_s - wait_s
         self.meter.add((elements, served, busy_s if busy_s > 0 else 0.0, wait_s, inside_s, 0.0))
+        if Recorder.active is not None:
+            Recorder.active.did(self.meter.name, start, self._pull_end_s, elements)
         if self._cpu is not None:
             self._count_cpu(*self._cpu.looked(span_s - self._wait_s))
             self.meter.cpu_due_s = start + _CPU_EVERY_S

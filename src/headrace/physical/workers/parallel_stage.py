@@ -21,6 +21,7 @@ from headrace.errors import DeadlineExceededError
 from headrace.frozen import frozen
 from headrace.observe.frames import since, waits
 from headrace.observe.meter import Gauge, Meter
+from headrace.observe.tracing import Recorder
 from headrace.physical.budget import Budget
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.batch_memory import BatchMemory
@@ -174,6 +175,8 @@ class ParallelStage(Stage):
             piece = piece.slice(0, limit)
         if not task.pieces:
             self._finish(task)
+            if Recorder.active is not None:
+                Recorder.active.takes((id(self), task.start), time.perf_counter())
         self._show_ready()
         if self._delivery is None:
             return piece
@@ -277,6 +280,9 @@ class ParallelStage(Stage):
         task.start_s, task.seconds = start, time.perf_counter() - start
         task.cpu_s = time.thread_time() - start_cpu_s
         task.made = list(reversed(pieces))
+        if (trace := Recorder.active) is not None:
+            trace.did(self.meter.name, start, start + task.seconds, task.elements)
+            trace.gives((id(self), task.start), start + task.seconds)
 
     def _collect(self) -> None:
         while (task := self._done.get_nowait()) is not EMPTY:

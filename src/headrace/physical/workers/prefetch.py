@@ -22,6 +22,7 @@ from headrace.coordination.closing import close_all
 from headrace.errors import CancelledError, OutOfRangeError
 from headrace.observe.frames import waits
 from headrace.observe.meter import Gauge, Meter
+from headrace.observe.tracing import Recorder
 from headrace.physical.budget import Budget
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.overlap_tuner import OverlapTuner
@@ -182,6 +183,8 @@ class _Driver:
             if self._coordinator.should_stop():  # a reader that keeps elements must not take this for the end
                 raise CancelledError("the run was closed") from None
             return None
+        if Recorder.active is not None:
+            Recorder.active.takes((id(self), self._taken_elements), self._now_s())
         self._taken_elements += _elements_of(made[0])
         return made
 
@@ -203,6 +206,8 @@ class _Driver:
                 if item is None:
                     break
                 made_s = self._now_s()
+                if Recorder.active is not None:
+                    Recorder.active.gives((id(self), self._put_elements), made_s)
                 self._put(item, made_s - start)
                 self._meter.count(input_wait_s=made_s - start, room_wait_s=self._now_s() - made_s)
                 del item  # it must not live on beside the next one
