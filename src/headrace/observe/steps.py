@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 from headrace.durations import NOTHING, Durations, DurationsReading, Times, times_between
 from headrace.frozen import frozen
 from headrace.observe.folded import Folded, drained
+from headrace.observe.recorder import Recorder
 from headrace.observe.tables import plain
-from headrace.observe.tracing import Recorder
 from headrace.observe.window import Window
 
 __all__ = ["StepMeter", "StepStats"]

@@ -25,7 +25,7 @@ from headrace.blocks.payload import Payload
 from headrace.coordination.closing import close_all
 from headrace.observe.frames import holds, since
 from headrace.observe.meter import Meter
-from headrace.observe.tracing import Recorder
+from headrace.observe.recorder import Recorder
 
 __all__ = ["Item", "Pace", "Stage"]
 

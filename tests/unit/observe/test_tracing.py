@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace.observe.tracing import Recorder
+from headrace.observe.recorder import Recorder
 
 
 def traced(ds: hr.Dataset, path: Path) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from headrace.errors import DeadlineExceededError
 from headrace.frozen import frozen
 from headrace.observe.frames import since, waits
 from headrace.observe.meter import Gauge, Meter
-from headrace.observe.tracing import Recorder
+from headrace.observe.recorder import Recorder
 from headrace.physical.budget import Budget
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.batch_memory import BatchMemory

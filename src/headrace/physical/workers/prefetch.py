@@ -22,7 +22,7 @@ from headrace.coordination.closing import close_all
 from headrace.errors import CancelledError, OutOfRangeError
 from headrace.observe.frames import waits
 from headrace.observe.meter import Gauge, Meter
-from headrace.observe.tracing import Recorder
+from headrace.observe.recorder import Recorder
 from headrace.physical.budget import Budget
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.overlap_tuner import OverlapTuner

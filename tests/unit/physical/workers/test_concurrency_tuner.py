@@ -26,11 +26,18 @@ from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner, tuner_
 
 
 def fed(
-    calls: ConcurrencyTuner, alone_s: float, beside_s: float, tasks: int, *, elements: int = 10, in_turns: bool = False
+    calls: ConcurrencyTuner,
+    alone_s: float,
+    beside_s: float,
+    tasks: int,
+    *,
+    elements: int = 10,
+    in_turns: bool = False,
+    from_s: float = 0.0,
 ) -> list[int]:
     """How many could run at once in each of so many tasks, whose elements take so long; those of workers run at once, or in turns."""
     seen: list[int] = []
-    now_s = 0.0
+    now_s = from_s
     while len(seen) < tasks:
         now = calls.now
         took_s = elements * (alone_s if now == 1 else beside_s)
@@ -60,8 +67,8 @@ def test_the_first_tasks_of_new_workers_do_not_decide(most: int, alone_s: float,
     calls = ConcurrencyTuner(most)
     while calls.now == 1:
         fed(calls, alone_s, alone_s, 1, elements=5)
-    fed(calls, alone_s, alone_s * most * slower, 12, elements=5)
-    seen = fed(calls, alone_s, alone_s, 40, elements=5)
+    fed(calls, alone_s, alone_s * most * slower, 12, elements=5, from_s=100)
+    seen = fed(calls, alone_s, alone_s, 40, elements=5, from_s=200)
     assert seen[-10:] == [most] * 10
     assert not calls.is_trying
 
