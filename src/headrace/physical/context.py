@@ -80,7 +80,9 @@ class StageContext(RunContext):
 
     def for_subplan(self, plan: Node, *, opener: Node, index: int) -> Self:
         """Returns the context of the plan that ``opener`` made of its element with that index, which is read inside a task."""
-        return RunContext.for_subplan(self, plan, opener=opener, index=index).without_workers()
+        inside = RunContext.for_subplan(self, plan, opener=opener, index=index).without_workers()
+        # Its functions are new with each element: to send them would take longer than to call them.
+        return inside if self.elsewhere is None else dataclasses.replace(inside, elsewhere=None)
 
     def pace(self, meter: Meter, **bounds: Any) -> Pace:
         """Returns how much is asked for at once by the operation that has that meter; in the streams of a plan, which read alike, its stages learn together."""
@@ -91,6 +93,10 @@ class StageContext(RunContext):
         """Returns how much the workers do at once of the operation that has that meter, however many stages it becomes."""
         paces: TaskPaces | None = self.learned.get(id(meter))
         return self.learned.setdefault(id(meter), TaskPaces(self.policy.pace)) if paces is None else paces
+
+    def looks_elsewhere(self, node: Map | MapChain | RandomMap) -> bool:
+        """Returns whether processes call an operation's functions where it has no worker that would wait for them: to look something up."""
+        return self.gates is None and self.elsewhere is not None and self.elsewhere.wanted_for(node)
 
     def gate(self, node: Node) -> Gate | None:
         """Returns the way to the workers for an operation that asked for some; None where it has none."""

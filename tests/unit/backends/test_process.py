@@ -183,6 +183,20 @@ def test_what_cannot_be_sent_there_is_an_error_that_names_the_variable() -> None
         list(in_processes(hr.Dataset.range(2), lambda x: (lock, x)))
 
 
+def test_what_is_looked_up_to_go_on_from_a_state_is_called_in_processes_as_well() -> None:
+    def thrice(x: int, pid: int) -> hr.Dataset:
+        return hr.Dataset.range(3).map(lambda _: (x, pid))
+
+    dataset = in_processes(hr.Dataset.range(4), with_process, calls=1).flat_map(thrice)
+    iterator = iter(dataset)
+    first = [next(iterator) for _ in range(4)]  # in the middle of a dataset, whose element is read again
+    resumed = iter(dataset)
+    resumed.load_state_dict(iterator.state_dict())
+    came = [*first, *resumed]
+    assert [x for x, _ in came] == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert os.getpid() not in {int(pid) for _, pid in came}
+
+
 @dataclasses.dataclass
 class Pair:
     """Of no other test: a process has not met it before."""

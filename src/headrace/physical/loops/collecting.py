@@ -121,6 +121,8 @@ def _links_of_maps(place: Place, maps: tuple[Map, ...], source: Node) -> tuple[P
     is_tuned = context.gate(node) is not None
     if is_tuned and not may_be_here(node, context):  # its functions are called in workers
         return None
+    if context.looks_elsewhere(node):
+        return None
     map_index = context.downstream_maps + len(maps) - 1
     delivered, saved = undelivered(place.state, range(context.downstream_maps, map_index + 1))
     if is_tuned and delivered:

@@ -128,7 +128,8 @@ def _map_stage(
     vectorized = any(isinstance(one.function, Vectorized) for one in maps)
     map_index = context.downstream_maps + len(maps) - 1
     delivered, saved = undelivered(state, range(context.downstream_maps, map_index + 1))
-    if not vectorized and (gate is None or (may_be_here(node, context) and not delivered)):
+    is_elsewhere = context.looks_elsewhere(node)
+    if not vectorized and not is_elsewhere and (gate is None or (may_be_here(node, context) and not delivered)):
         return chained(node, state, context)
     meter = context.meter(node)
     ordered = gate is None or is_ordered(node.deterministic, context)
@@ -137,6 +138,9 @@ def _map_stage(
     upstream = lower(source, saved, inside if ordered else inside.replaying())
     if delivered:
         upstream = UndeliveredStage(upstream, meter, delivered, map_index)
+    if is_elsewhere:
+        assert context.elsewhere is not None  # it looks there
+        return PiecewiseStage(context.elsewhere.calling(maps, context.policy.loops), upstream, meter)
     if gate is None:
         return PiecewiseStage(applied(maps, meter, context), upstream, meter)
     parallel = ParallelMaps.of(node, maps, meter, context, map_index if not ordered else None)
