@@ -140,7 +140,7 @@ def _map_stage(
         upstream = UndeliveredStage(upstream, meter, delivered, map_index)
     if is_elsewhere:
         assert context.elsewhere is not None  # it looks there
-        return PiecewiseStage(context.elsewhere.calling(maps, context.policy.loops), upstream, meter)
+        return PiecewiseStage(context.elsewhere.calling(maps, meter, context.policy.loops), upstream, meter)
     if gate is None:
         return PiecewiseStage(applied(maps, meter, context), upstream, meter)
     parallel = ParallelMaps.of(node, maps, meter, context, map_index if not ordered else None)
