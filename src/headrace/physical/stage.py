@@ -52,7 +52,7 @@ class Stage:
     ready_elements = 0
     # True where its reader sets it, as it can do with elements that are made when somebody looks (``blocks.unmade``).
     may_wait = False
-    # True where its reader sets it, as it puts short arrays together and takes them joined (``blocks.ragged_rows``).
+    # True where its reader sets it, as it puts short arrays together, takes them joined (``blocks.ragged_rows``), and hands none of them on.
     may_join = False
     # True where its reader sets it, as it stacks all elements that it gets: columns cost it nothing.
     is_stacked = False

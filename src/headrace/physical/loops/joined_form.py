@@ -12,7 +12,7 @@ from headrace.frozen import frozen
 from headrace.physical.loops.forms import ArrayForm, DictForm, Form, TupleForm
 from headrace.structure import Element, TreeDef, flatten, nbytes_of
 
-__all__ = ["JoinedForm", "is_long", "joined_form_of"]
+__all__ = ["JoinedForm", "is_long", "is_of_numbers", "joined_form_of"]
 
 # Longer arrays are better off by themselves: to copy them once more takes longer than to make an array for each.
 _SHORT_BYTES: Final = 4 << 10
@@ -28,14 +28,14 @@ class JoinedForm:
         kind: the class of an element.
         keys: of a dict or a tuple, by which its leaves are found, in the order of the structure; none of an array.
         order: those of a dict in its own order.
-        parts: for each leaf the dtype, and whether the array is read-only.
+        dtypes: that of each leaf.
     """
 
     treedef: TreeDef
     kind: type
     keys: tuple[Any, ...]
     order: tuple[Any, ...]
-    parts: tuple[tuple[np.dtype[Any], bool], ...]
+    dtypes: tuple[np.dtype[Any], ...]
 
     def _leaves(self, element: str) -> list[str]:
         return [f"{element}[{key!r}]" for key in self.keys] if self.keys else [element]
@@ -47,14 +47,8 @@ class JoinedForm:
             checks = [f"type({element}) is {self.kind.__name__}"]
             is_dict = self.kind is dict
             checks.append(f"[*{element}] == {list(self.order)!r}" if is_dict else f"len({element}) == {len(self.keys)}")
-        for leaf, (dtype, is_locked) in zip(self._leaves(element), self.parts, strict=True):
-            is_written_to = f"{'not ' if is_locked else ''}{leaf}.flags.writeable"
-            checks += [
-                f"type({leaf}) is ndarray",
-                f"{leaf}.dtype is {constant(dtype)}",
-                f"{leaf}.ndim == 1",
-                is_written_to,
-            ]
+        for leaf, dtype in zip(self._leaves(element), self.dtypes, strict=True):
+            checks += [f"type({leaf}) is ndarray", f"{leaf}.dtype is {constant(dtype)}", f"{leaf}.ndim == 1"]
         return checks
 
     def bytes_of(self, element: str) -> str:
@@ -65,13 +59,7 @@ class JoinedForm:
     def rows(self, taken: Sequence[Any]) -> RaggedRows:
         """Returns the elements of which these are the bytes, at least one."""
         columns = zip(*taken, strict=True) if self.keys else [taken]
-        return RaggedRows(
-            self.treedef,
-            [
-                RaggedColumn.of_bytes(column, dtype, locked=is_locked)
-                for column, (dtype, is_locked) in zip(columns, self.parts, strict=True)
-            ],
-        )
+        return RaggedRows(self.treedef, list(map(RaggedColumn.of_bytes, columns, self.dtypes)))
 
     def elements(self, taken: Sequence[Any]) -> list[Element]:
         """Returns the same one by one."""
@@ -82,7 +70,7 @@ def joined_form_of(form: Form | None, rows: Sequence[Element]) -> JoinedForm | N
     """Returns how elements of that form, such as these, are taken to be joined; None where they had better not be."""
     is_flat = isinstance(form, DictForm) or (isinstance(form, TupleForm) and form.kind is tuple)
     parts = form.parts if is_flat else (form,)  # type: ignore[union-attr]  # it has some, as was seen
-    if not rows or not parts or not all(isinstance(part, ArrayForm) and _is_of_numbers(part.dtype) for part in parts):
+    if not rows or not parts or not all(isinstance(part, ArrayForm) and is_of_numbers(part.dtype) for part in parts):
         return None
     leaves, treedef = flatten(rows[-1])
     if any(leaf.ndim != 1 for leaf in leaves) or is_long(sum(map(nbytes_of, rows)), len(rows) * len(leaves)):
@@ -92,7 +80,7 @@ def joined_form_of(form: Form | None, rows: Sequence[Element]) -> JoinedForm | N
         type(rows[-1]),
         tuple(treedef.entries()) if is_flat else (),
         form.keys if isinstance(form, DictForm) else (),
-        tuple((leaf.dtype, not leaf.flags.writeable) for leaf in leaves),
+        tuple(leaf.dtype for leaf in leaves),
     )
 
 
@@ -101,5 +89,6 @@ def is_long(nbytes: int, arrays: int) -> bool:
     return nbytes > arrays * _SHORT_BYTES
 
 
-def _is_of_numbers(dtype: np.dtype[Any]) -> bool:
+def is_of_numbers(dtype: np.dtype[Any]) -> bool:
+    """Returns whether arrays of this dtype may be joined by their bytes."""
     return dtype.isnative and dtype.kind in _NUMBERS

@@ -14,6 +14,7 @@ from headrace.blocks.block import Block, BlockOrFailure, Failure, joined_block
 from headrace.blocks.cursor import CountedCursor, Cursor
 from headrace.observe.meter import Meter
 from headrace.physical.loops.chain import Chain
+from headrace.physical.loops.held_arrays import HeldArrays
 from headrace.physical.loops.one_pass import Tally
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
@@ -67,6 +68,7 @@ class LoopStage(Stage):
         super().__init__(meters[-1], (input_stage,), self._counted(input_stage.cursor))
         self._filters = any(link.kind == "filter" for link in chain.links)
         self._next: deque[Item] = deque()  # what comes after what is delivered
+        self._held = None if turns or tuned or len(chain.links) > 1 else HeldArrays.of(chain.links[0].node)
         self._rest: tuple[Block, Sequence[int]] | None = None  # of a block that was not gone through to its end
         self._passing = Passing()
         self._told_inside_s = 0.0  # of this pull, what its links were told that they waited for
@@ -139,8 +141,12 @@ class LoopStage(Stage):
         """Goes through so many elements of a block; what is left of it waits."""
         start_s = time.perf_counter()
         tally = Tally.of(len(self._chain.links))
+        pieces: list[BlockOrFailure]
         taken = block.slice(0, most)
-        if self._distinct_turns:
+        joined = self._held.joined(taken.payload) if self.may_join and self._held is not None else None
+        if joined is not None:
+            pieces, done = [Block(joined, taken.cursor, taken.origin)], len(taken)
+        elif self._distinct_turns:
             pieces, done = self._in_turns(taken, numbers, tally, start_s)
         else:
             pieces, done = self._chain.run(taken, numbers, tally, start_s)

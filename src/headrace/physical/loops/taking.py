@@ -10,7 +10,7 @@ Each element is its receiver's alone before the generator goes on: it may fill t
 
 Where the reader joins short arrays, each is taken as its bytes, which costs half as much as an array of its own and a look at who has it:
 
-        if not (type(x) is ndarray and x.dtype is k0 and x.ndim == 1 and x.flags.writeable):
+        if not (type(x) is ndarray and x.dtype is k0 and x.ndim == 1):
             return SURPRISED, x
         append(x.tobytes())
 """

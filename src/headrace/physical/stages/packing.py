@@ -168,7 +168,10 @@ class PackStage(Stage):
         maker = self._maker
         if maker is None or maker.kind != first.kind:
             maker = self._maker = RowMaker(self._node, first.kind, first.limits)
-        return Unmade(maker, tokens) if self.may_wait and maker.may_wait else maker.columns_of_all(tokens)
+        laid = maker.laid(tokens)
+        if self.may_wait and maker.may_wait:
+            return Unmade(maker, [(laid, index) for index in range(laid.count)])
+        return maker.made(laid)
 
     def _fill(self, rows: list[PackedRow | CutRow], limit: int) -> Failure | None:
         """Lets rows go out until there are so many, or a failure on the way to the next one; there are fewer at the end."""

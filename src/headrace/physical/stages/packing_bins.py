@@ -164,13 +164,13 @@ class _Bins:
         return start
 
     def _share(self, run: SequenceRun) -> None:
-        """Takes in a run that comes; what rows keep alive of those before it is at most about twice what is in them.
+        """Takes in a run that comes; what rows keep alive is at most twice what is in them, and two runs.
 
         Rows go out about in the order in which they were opened, and so with all that is in a run; those that stay get copies.
         """
         self._runs.append(run)
         self._shared_nbytes += run.nbytes
-        most = 2 * (self.nbytes + run.nbytes)
+        most = 2 * (self.nbytes + max(one.nbytes for one in self._runs))
         while self._shared_nbytes > most:
             oldest = self._runs[0]
             shared = [row.since for row in self._open.values() if row.since is not None]

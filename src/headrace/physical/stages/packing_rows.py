@@ -18,8 +18,8 @@ from headrace.structure import flatten, may_refuse
 
 __all__ = ["CutTokens", "Piece", "RowMaker", "RowTokens", "WholeTokens"]
 
-# So many numbers are made once, a quarter of a megabyte.
-_NUMBERS: Final = 1 << 16
+# So many numbers are made once, half a megabyte.
+_NUMBERS: Final = 1 << 17
 
 # Memory of this size is given back to the system where nothing is done about it.
 _LARGE_BYTES: Final = 64 << 10
@@ -95,31 +95,59 @@ class RowMaker:
         if self.may_wait:
             node.row(self._treedef, *([0] * len(parts) for _ in range(3)))
 
-    def columns(self, parts: Sequence[RowTokens]) -> Columns:
-        """Makes rows: each component of all in one array."""
-        return self._made(parts, are_given=False)
-
-    def columns_of_all(self, parts: Sequence[RowTokens]) -> Columns:
-        """Makes the same of rows that nobody else makes any of: their tokens need not be copied."""
-        return self._made(parts, are_given=True)
-
-    def _made(self, parts: Sequence[Any], *, are_given: bool) -> Columns:
-        rows = len(parts)
-        if rows * self.part_nbytes >= _LARGE_BYTES:
+    def laid(self, rows: Sequence[Any]) -> LaidRows:
+        """Lays the tokens of rows behind each other; from then on they refer to nothing else."""
+        if len(rows) * self.part_nbytes >= _LARGE_BYTES:
             keep_freed_memory()  # for the next ones: to get new pages takes as long as to fill them
-        laid = (
-            _laid_cut(parts, self._paddings, are_given=are_given)
-            if isinstance(parts[0], CutTokens)
-            else _laid_whole(parts, self._paddings)
-        )
-        tokens, segments = zip(*laid, strict=True)
+        lay = _laid_cut if isinstance(rows[0], CutTokens) else _laid_whole
+        return LaidRows(len(rows), list(lay(rows, self._paddings)))
+
+    def columns(self, parts: Sequence[tuple[LaidRows, int]]) -> Columns:
+        """Makes rows that are laid, each given by its index among some, which others may have too."""
+        components = range(len(self._paddings))
+        return self.made(LaidRows(len(parts), [_gathered(parts, number) for number in components]))
+
+    def made(self, laid: LaidRows) -> Columns:
+        """Makes rows that are laid: each component of all in one array. Their tokens are given away."""
+        tokens, segments = zip(*laid.components, strict=True)
         ids, positions = zip(*_numbered(segments), strict=True)
         by_row = (
-            [array.reshape(rows, len(array) // rows, *array.shape[1:]) for array in part]
+            [array.reshape(laid.count, len(array) // laid.count, *array.shape[1:]) for array in part]
             for part in (tokens, ids, positions)
         )
         leaves, structure = flatten(self._node.row(self._treedef, *by_row))
         return Columns(structure, leaves)
+
+
+@frozen(eq=False)
+class LaidRows:
+    """Rows whose tokens are laid behind each other, and not numbered yet.
+
+    Attributes:
+        count: how many they are.
+        components: for each component the tokens of all, padded, and where its segments are.
+    """
+
+    count: int
+    components: Sequence[tuple[np.ndarray, _Segments]]
+
+
+def _gathered(parts: Sequence[tuple[LaidRows, int]], component: int) -> tuple[np.ndarray, _Segments]:
+    """Returns a component of rows out of several that are laid."""
+    arrays: list[np.ndarray] = []
+    lengths: list[np.ndarray] = []
+    ends: list[int] = [0]
+    padded: list[int] = []
+    for laid, row in parts:
+        tokens, segments = laid.components[component]
+        limit = len(tokens) // laid.count
+        arrays.append(tokens[row * limit : (row + 1) * limit])
+        begin, end = segments.starts[row : row + 2]
+        lengths.append(segments.lengths[begin:end])
+        ends.append(ends[-1] + end - begin)
+        if end - 1 in segments.padded:
+            padded.append(ends[-1] - 1)
+    return np.concatenate(arrays), _Segments(np.concatenate(lengths), ends, frozenset(padded))
 
 
 def _together(arrays: Sequence[np.ndarray], rows: int, padding: np.ndarray) -> np.ndarray:
@@ -143,26 +171,24 @@ def _laid_whole(rows: Sequence[WholeTokens], paddings: Sequence[np.ndarray]) -> 
                 arrays.append(padding[:missing])
                 lengths.append(missing)
             ends.append(len(lengths))
-        yield _together(arrays, len(rows), padding), _Segments(np.array(lengths, np.int64), np.array(ends), padded)
+        yield _together(arrays, len(rows), padding), _Segments(np.array(lengths, np.int64), ends, frozenset(padded))
 
 
 # A piece, or so much padding as None has tokens.
 _PieceOrPadding = tuple[JoinedRun | None, int, int]
 
 
-def _laid_cut(
-    rows: Sequence[CutTokens], paddings: Sequence[np.ndarray], *, are_given: bool
-) -> Iterator[tuple[np.ndarray, _Segments]]:
+def _laid_cut(rows: Sequence[CutTokens], paddings: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, _Segments]]:
     """Yields for each component the tokens of sequences that are cut, and where its segments are.
 
-    Tokens that nobody else has need not be copied where they are given away.
+    Tokens that nobody else has need not be copied.
     """
     pieces = _merged(rows, len(paddings[0]))
     segments = _segments_of(pieces, len(rows), len(paddings[0]))
     for number, padding in enumerate(paddings):
         arrays = [(padding if run is None else run.tokens[number])[begin:end] for run, begin, end in pieces]
         run = pieces[0][0]
-        is_own = are_given and len(pieces) == 1 and run is not None and run.is_own[number]
+        is_own = len(pieces) == 1 and run is not None and run.is_own[number]
         is_alike = arrays[0].dtype == padding.dtype
         yield arrays[0] if is_own and is_alike else _together(arrays, len(rows), padding), segments
 
@@ -201,7 +227,8 @@ def _segments_of(pieces: Sequence[_PieceOrPadding], rows: int, limit: int) -> _S
     where = np.concatenate([bounds, np.array(starts), *inside])
     where.sort()
     where = where[np.diff(where, prepend=-1) > 0]  # a row may begin where a sequence does, and one may have no tokens
-    return _Segments(where[1:] - where[:-1], where.searchsorted(bounds), where.searchsorted(padded).tolist())
+    starts, padding = where.searchsorted(bounds).tolist(), frozenset(where.searchsorted(padded).tolist())
+    return _Segments(where[1:] - where[:-1], starts, padding)
 
 
 @frozen(eq=False)
@@ -210,33 +237,31 @@ class _Segments:
 
     Attributes:
         lengths: those of all segments, padding counted as one.
-        bounds: how many segments there are before each row, and after the last one.
+        starts: how many segments there are before each row, and after the last one.
         padded: which of them are padding.
     """
 
     lengths: np.ndarray
-    bounds: np.ndarray
-    padded: list[int]
+    starts: list[int]
+    padded: frozenset[int]
 
     def are(self, other: _Segments) -> bool:
         """Returns whether these are the same."""
         return self is other or (
-            np.array_equal(self.lengths, other.lengths)
-            and np.array_equal(self.bounds, other.bounds)
-            and self.padded == other.padded
+            self.starts == other.starts and self.padded == other.padded and np.array_equal(self.lengths, other.lengths)
         )
 
     def numbered(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns for each token the number of its segment in the row, and its position in that; 0 in padding."""
-        lengths, firsts = self.lengths, self.bounds[:-1]
+        lengths, bounds, padded = self.lengths, np.array(self.starts, np.int32), list(self.padded)
         numbers = np.arange(1, len(lengths) + 1, dtype=np.int32)
-        numbers -= firsts.astype(np.int32).repeat(self.bounds[1:] - firsts)
-        numbers[self.padded] = 0
+        numbers -= bounds[:-1].repeat(bounds[1:] - bounds[:-1])
+        numbers[padded] = 0
         ends = lengths.cumsum()
         starts = ends - lengths
         positions = starts.astype(np.int32).repeat(lengths)
         np.subtract(_numbers_up_to(len(positions)), positions, out=positions)
-        for start, end in zip(starts[self.padded].tolist(), ends[self.padded].tolist(), strict=True):
+        for start, end in zip(starts[padded].tolist(), ends[padded].tolist(), strict=True):
             positions[start:end] = 0
         return numbers.repeat(lengths), positions
 

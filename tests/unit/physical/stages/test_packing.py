@@ -20,8 +20,9 @@ from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.physical.stages.packing_bins import open_bins
 from headrace.physical.stages.packing_filling import PackedRow
-from headrace.physical.stages.packing_rows import RowMaker, RowTokens
+from headrace.physical.stages.packing_rows import LaidRows, RowMaker
 from headrace.physical.stages.packing_runs import SequenceRun, run_of
+from headrace.plan.fetching import Fetch
 from headrace.plan.packing import Pack
 from headrace.semantics.held_bytes import owner_of
 from headrace.testing import check_every_restore_point
@@ -360,7 +361,7 @@ def test_rows_of_streams_are_made_where_they_are_batched() -> None:
     sequences = sequences_of([5, 3, 2, 7, 1, 4, 6] * 60)
     columns = RowMaker.columns
 
-    def counted(maker: RowMaker, parts: Sequence[RowTokens]) -> Columns:
+    def counted(maker: RowMaker, parts: Sequence[tuple[LaidRows, int]]) -> Columns:
         made.append(len(parts))
         return columns(maker, parts)
 
@@ -441,6 +442,51 @@ def test_rows_that_stay_open_keep_little_alive_that_is_not_theirs(components: in
         assert isinstance(row, PackedRow)
         arrays, lengths = row.taken().of(components - 1)
         assert (np.concatenate(arrays) == np.arange(sum(lengths)) % 51).all(), number
+
+
+ODD = [
+    np.float64(3),
+    np.arange(3.0),
+    np.zeros((2, 2), int),
+    np.arange(99),
+    "text",
+    [1, 2],
+    None,
+    np.ma.array([1, 2], mask=[False, True]),
+]
+
+
+@pytest.mark.parametrize("odd", [[], *([one] for one in ODD), ODD], ids=str)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_documents_that_a_list_holds_are_packed_as_others(strategy: Any, odd: list[Any]) -> None:
+    documents: list[Any] = [np.arange(number % 7) for number in range(100)]
+    documents[40:40] = odd
+    for held in (documents, tuple(documents)):
+        shuffled = hr.Dataset.source(held).shuffle(len(held), seed=1, reshuffle_each_iteration=False)
+        dataset = shuffled.pack(20, strategy, truncate=True)
+        both = []
+        for executor in EXECUTORS:
+            with iter(dataset.with_options(hr.Options(executor=executor))) as iterator:
+                both.append(list(delivered(iterator, 200)))
+        assert len(both[0]) == len(both[1])
+        assert all(map(same, *both))
+    assert all(document.tolist() == [*range(len(document))] for document in documents[:40])
+
+
+def test_documents_that_a_list_holds_are_fetched_without_a_call_for_each() -> None:
+    called = []
+    fetch = Fetch.__call__
+
+    def counted(self: Fetch, index: int) -> Any:
+        called.append(index)
+        return fetch(self, index)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Fetch, "__call__", counted)
+        assert len(list(hr.Dataset.source([np.arange(5)] * 500).pack(10))) == 250
+        assert not called
+        assert len(list(hr.Dataset.source([np.arange(5)] * 500).batch(2))) == 250
+        assert called
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
