@@ -11,12 +11,16 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from headrace.errors import ResourceExhaustedError
 from headrace.processes.segment import Segment
 
 __all__ = ["Arena", "Place"]
 
 _ALIGNED: Final = 64
 _SMALLEST: Final = 16 << 20
+# Each takes a descriptor on either side, of which a process has about a thousand: one that comes is at least this part of all that are there, so
+# a hundred gigabytes of batches that somebody keeps take about sixty.
+_PART: Final = 8
 _PAGE: Final = 4096
 
 
@@ -57,8 +61,8 @@ class Arena:
                     free[index : index + 1] = [(start + wanted, stop)] if stop - start > wanted else []
                     return Place(number, start, wanted)
         self._drop_unused()
-        size = max(_SMALLEST, -(-wanted // _PAGE) * _PAGE)
-        segment, descriptor = Segment.made(size)
+        segment, descriptor = self._made(-(-wanted // _PAGE) * _PAGE)
+        size = segment.nbytes
         self._fresh.append(descriptor)
         self._segments.append(segment)
         self._free.append([(wanted, size)] if size > wanted else [])
@@ -73,6 +77,15 @@ class Arena:
         place = self.take(raw.nbytes)
         self.bytes_at(place)[: raw.nbytes] = np.frombuffer(raw, np.uint8)
         return place
+
+    def _made(self, least: int) -> tuple[Segment, int]:
+        part = self.held_bytes // _PART // _PAGE * _PAGE
+        try:
+            return Segment.made(max(_SMALLEST, least, part))
+        except ResourceExhaustedError:
+            if least >= part:
+                raise
+        return Segment.made(max(_SMALLEST, least))
 
     def _drop_unused(self) -> None:
         """Lets segments go that hold nothing: none of them had room, and those of ever larger batches would add up."""

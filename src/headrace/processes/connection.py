@@ -11,7 +11,7 @@ from typing import Final
 
 from headrace.errors import ResourceExhaustedError
 
-__all__ = ["Connection"]
+__all__ = ["Connection", "connected"]
 
 _HEAD: Final = struct.Struct("!QI")
 _MOST_DESCRIPTORS: Final = 64
@@ -23,6 +23,22 @@ class _End(socket.socket):
 
     def __del__(self) -> None:
         self.close()
+
+
+def connected() -> tuple[Connection, socket.socket]:
+    """Returns a connection and its other end, which is sent to another process and closed here.
+
+    Raises:
+        ResourceExhaustedError: this process may have no more descriptors.
+    """
+    try:
+        mine, its = socket.socketpair()
+    except OSError as error:
+        raise ResourceExhaustedError(
+            f"the system gives no sockets to a process beside the trainer: {error.strerror}; raise the limit of descriptors (ulimit -n), "
+            "have fewer at once, or run in threads"
+        ) from error
+    return Connection(mine), its
 
 
 class Connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.errors import ResourceExhaustedError
+from headrace.processes import arena as arena_module
 from headrace.processes.arena import Arena, Place
 from headrace.processes.leases import Leases
 from headrace.processes.segment import Segment
@@ -85,6 +87,36 @@ def test_a_place_goes_back_when_the_last_array_on_it_is_gone() -> None:
     del part
     assert leases.gone() == [place]
     assert leases.gone() == []
+
+
+def test_kept_places_take_few_segments_and_so_few_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arena_module, "_SMALLEST", 1 << 14)
+    arena = Arena()
+    kept = [arena.take(1 << 14) for _ in range(2000)]
+    segments = {place.segment for place in kept}
+    assert len(segments) < 80
+    assert arena.held_bytes < sum(place.nbytes for place in kept) * 1.2
+    spans = sorted((place.segment, place.start, place.start + place.nbytes) for place in kept)
+    assert all(before[0] < after[0] or before[2] <= after[1] for before, after in itertools.pairwise(spans))
+    arena.close()
+
+
+def test_where_no_large_segment_is_to_be_had_one_that_is_large_enough_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arena_module, "_SMALLEST", 1 << 14)
+    arena, made = Arena(), Segment.made
+    kept = [arena.take(1 << 14) for _ in range(100)]
+
+    def refuse_large(nbytes: int) -> tuple[Segment, int]:
+        if nbytes > 1 << 14:
+            raise ResourceExhaustedError("no more")
+        return made(nbytes)
+
+    monkeypatch.setattr(Segment, "made", refuse_large)
+    kept += [arena.take(1 << 14) for _ in range(100)]
+    assert len({(place.segment, place.start) for place in kept}) == 200
+    with pytest.raises(ResourceExhaustedError):
+        arena.take(1 << 15)
+    arena.close()
 
 
 def descriptors() -> int:

@@ -6,7 +6,6 @@ import dataclasses
 import os
 import pickle
 import re
-import socket
 import time
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -18,7 +17,7 @@ from headrace.observe.meter import Meter
 from headrace.observe.stalls import Stall
 from headrace.plan.elementwise import Map
 from headrace.processes.arena import Arena
-from headrace.processes.connection import Connection
+from headrace.processes.connection import connected
 from headrace.processes.elements_sent import received_elements, refused, sent_elements
 from headrace.processes.errors_sent import received_error
 from headrace.processes.host import Gone, Host
@@ -67,8 +66,7 @@ class WorkerProcess:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        mine, its = socket.socketpair()
-        self._connection = Connection(mine)
+        self._connection, its = connected()
         with its:
             self._host.tell("serve", descriptors=(its.fileno(),))
         self._host.watch(self._connection)

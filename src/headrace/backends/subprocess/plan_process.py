@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import socket
 import threading
 from typing import Final
 
@@ -11,7 +10,7 @@ from headrace.backends.subprocess.positions import Session, SharedWith
 from headrace.errors import WorkerError
 from headrace.plan.buffering import WithOptions
 from headrace.plan.node import Node
-from headrace.processes.connection import Connection
+from headrace.processes.connection import connected
 from headrace.processes.host import Gone, Host
 from headrace.processes.leases import Leases
 from headrace.processes.orders import RunOrder
@@ -76,8 +75,7 @@ class PlanProcess:
         while True:
             host = self.host()
             memory = self._memory(host)
-            mine, its = socket.socketpair()
-            connection = Connection(mine)
+            connection, its = connected()
             with its:
                 begun = host.tell("run", self._key, run, body, memory.number, descriptors=(its.fileno(),))
             host.watch(connection)
