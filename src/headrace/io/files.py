@@ -22,6 +22,7 @@ from headrace.errors import (
     NotFoundError,
 )
 from headrace.io.http_file import HttpFile, is_http
+from headrace.io.no_room import no_more_files
 from headrace.io.patterns import pythons_pattern
 
 __all__ = [
@@ -232,7 +233,7 @@ def _named(error: Exception, path: str) -> Exception:
     if isinstance(error, PermissionError):
         return FailedPreconditionError(f"no permission to read {path}; look at its owner and mode")
     if isinstance(error, OSError):
-        return DataLossError(f"{path} cannot be read: {error}")
+        return no_more_files(error, path) or DataLossError(f"{path} cannot be read: {error}")
     # A remote file system raises what it likes.
     return DataLossError(f"{path} cannot be read: {error!r}") if _is_remote(path) else error
 

@@ -1,4 +1,4 @@
-"""What the operating system says where a file cannot be written, as an error of ours that names the place."""
+"""What the operating system says where a file cannot be written, or no more files be opened, as an error of ours that names the place."""
 
 from __future__ import annotations
 
@@ -9,10 +9,20 @@ from typing import Final
 
 from headrace.errors import FailedPreconditionError, HeadraceError, MissingExtraError, ResourceExhaustedError
 
-__all__ = ["told_as_ours"]
+__all__ = ["no_more_files", "told_as_ours"]
 
 # The disk is full, or this user's part of it, or the largest size that a process may write.
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_DESCRIPTORS: Final = (errno.EMFILE, errno.ENFILE)
+
+
+def no_more_files(error: OSError, path: object) -> ResourceExhaustedError | None:
+    """Returns the error where this process, or the system, may have no more files open; None where something else is wrong."""
+    if error.errno not in _NO_DESCRIPTORS:
+        return None
+    return ResourceExhaustedError(
+        f"{path} cannot be opened: {error.strerror}; raise the limit of descriptors (ulimit -n), or read fewer files at once (cycle_length)"
+    )
 
 
 @contextmanager

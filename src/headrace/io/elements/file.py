@@ -31,6 +31,7 @@ from headrace.io.elements.columns import StoredColumn
 from headrace.io.elements.holds import Hold
 from headrace.io.elements.structure import structure_from_json
 from headrace.io.elements.table import check_table
+from headrace.io.no_room import no_more_files
 from headrace.known_as import known_as
 from headrace.rows_and_columns import columns_of, rows_of
 from headrace.structure import Element, TreeDef, unflatten
@@ -372,4 +373,4 @@ def _mapped(path: Path) -> memoryview:
     except FileNotFoundError:
         raise NotFoundError(f"{path}: there is no such file") from None
     except OSError as error:
-        raise DataLossError(f"{path} cannot be read: {error}") from error
+        raise (no_more_files(error, path) or DataLossError(f"{path} cannot be read: {error}")) from error
