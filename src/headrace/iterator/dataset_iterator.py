@@ -422,10 +422,10 @@ class DatasetIterator:
         self._rows, self._block_length = iter(()), 0
 
     def _end(self) -> None:
-        self._ended_s = self._ended_s or self._now_s()
         with self._turning:
             self._phase = NEXT[self._phase, END]
         self._shut()
+        self._ended_s = self._ended_s or self._now_s()
 
     def _shut(self) -> None:
         if self._run is not None:

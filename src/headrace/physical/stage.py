@@ -46,6 +46,8 @@ class Stage:
     granularity = 1
     # False where workers do what it does, and count it.
     works_in_pull = True
+    # True where it is a part of the operation whose other part reads it, and counts what comes out.
+    is_first_part = False
     # How many elements to ask for first, when nobody has measured yet what one costs.
     first_elements = 1
     # How many elements it holds ready: asking for this many costs neither work nor memory.
@@ -65,7 +67,13 @@ class Stage:
         # The position before the next element, as that before the latest block, and how many elements that had: in a plan
         # of thousands of operations few are asked for their positions, and each asks all that it reads.
         self._before: tuple[Cursor, int] = (cursor, 0)
-        self._inside_s = 0.0
+        # What comes out of one operation is counted once, also where one of its stages reads the other.
+        self._counts_elements = not (
+            self.is_first_part or any(stage.meter is meter and not stage.is_first_part for stage in inputs)
+        )
+        self._inside_s = self._part_s = (
+            0.0  # in the latest pull, in its inputs; of that, in a part of its own operation
+        )
         self._span_s = 0.0
         self._pull_end_s = 0.0  # when the latest pull was over
         self._wait_s = 0.0  # in the latest pull, for workers or a buffer
@@ -76,7 +84,7 @@ class Stage:
     @since("start")
     def pull(self, limit: int) -> Item:
         """Returns the next block of at most ``limit`` elements, a failure, or None at the end."""
-        self._inside_s = self._wait_s = 0.0
+        self._inside_s = self._part_s = self._wait_s = 0.0
         start = time.perf_counter()
         self._cpu = _CpuLook() if start >= self.meter.cpu_due_s else None
         item: Item = self._surplus
@@ -89,10 +97,12 @@ class Stage:
         self._pull_end_s = time.perf_counter()
         self._span_s = span_s = self._pull_end_s - start
         elements = len(item) if isinstance(item, Block) else 0
-        served = elements or int(item is not None) if self.works_in_pull else 0
+        counted, served = (elements, elements or int(item is not None)) if self._counts_elements else (0, 0)
+        if not self.works_in_pull:
+            served = 0
         inside_s, wait_s = self._inside_s, self._wait_s
         busy_s = span_s - inside_s - wait_s
-        self.meter.add((elements, served, busy_s if busy_s > 0 else 0.0, wait_s, inside_s, 0.0))
+        self.meter.add((counted, served, busy_s if busy_s > 0 else 0.0, wait_s, inside_s - self._part_s, 0.0))
         if Recorder.active is not None:
             Recorder.active.did(self.meter.name, start, self._pull_end_s, elements)
         if self._cpu is not None:
@@ -168,6 +178,8 @@ class Stage:
         item = source.pull(limit)
         seconds = time.perf_counter() - start
         self._inside_s += seconds
+        if source.meter is self.meter:  # which has counted itself what it waited for
+            self._part_s += seconds
         if cpu is not None:
             cpu.leave_out(time.thread_time() - start_cpu_s, seconds)
         return item

@@ -266,6 +266,8 @@ class CombinedBatchStage(BatchStage):
 class ChunkStage(BatchStage):
     """The elements of whole batches, not stacked yet: a worker does that."""
 
+    is_first_part = True
+
     def __init__(self, node: Batch, input_stage: Stage, meter: Meter) -> None:
         super().__init__(node, input_stage, meter)
         self.granularity = node.batch_size

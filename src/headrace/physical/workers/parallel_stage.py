@@ -332,6 +332,8 @@ class ParallelStage(Stage):
 class UndeliveredStage(Stage):
     """Upstream of a parallel map that was restored in the middle of unordered delivery: skips what was delivered."""
 
+    is_first_part = True
+
     def __init__(self, input_stage: Stage, meter: Meter, delivered: DeliveredRuns, map_index: int) -> None:
         self._runs = list(delivered)
         self._map = map_index

@@ -1,0 +1,267 @@
+"""Law 7, of statistics: what stages count is what passed them, on every executor, and all times fit into the time that there was."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.laws.plans import Recipe, recipes
+from tests.laws.running import LIMIT, REFERENCE, Way, elements_of, paced, running, ways
+from tests.unit.queues.background import HandClock
+
+import headrace as hr
+from headrace.durations import GROWTH
+from headrace.iterator import DatasetIterator
+from headrace.observe.folded import Folded
+from headrace.observe.stats import IteratorStats, StageStats
+from headrace.physical.run_policy import RunPolicy
+from headrace.plan.buffering import Cache, Prefetch
+from headrace.plan.node import Node, nodes_of
+from headrace.plan.sequencing import Repeat
+from headrace.testing.restoring import delivered
+
+# Sums of floats in another order.
+ROUNDING_S = 1e-6
+
+
+def is_odd(x: int) -> bool:
+    return x % 2 == 1
+
+
+def fail_on_three(x: int) -> int:
+    if x == 3:
+        raise ValueError("three")
+    return x
+
+
+def up_to_two(x: int) -> hr.Dataset:
+    return hr.Dataset.range(x % 3)
+
+
+Step = Callable[[hr.Dataset], hr.Dataset]
+STEPS: dict[str, Step] = {
+    "map": lambda ds: ds.map(lambda x: x + 1),
+    "parallel map": lambda ds: ds.map(lambda x: x + 2, num_parallel_calls=2),
+    "map that is left to headrace": lambda ds: ds.map(lambda x: x + 3, num_parallel_calls=hr.AUTOTUNE),
+    "failing map": lambda ds: ds.map(fail_on_three),
+    "skipping map": lambda ds: ds.map(fail_on_three, on_error="skip"),
+    "filter": lambda ds: ds.filter(is_odd),
+    "batch": lambda ds: ds.batch(3).map(lambda x: int(x[0])),
+    "parallel batch": lambda ds: ds.batch(2, num_parallel_calls=2).map(lambda x: int(x[0])),
+    "unbatch": lambda ds: ds.batch(4).unbatch(),
+    "shuffle": lambda ds: ds.shuffle(5, seed=3),
+    "enumerate": lambda ds: ds.enumerate().map(lambda _, x: x),
+    "flat_map": lambda ds: ds.flat_map(up_to_two),
+    "interleave": lambda ds: ds.interleave(up_to_two, cycle_length=2),
+    "parallel interleave": lambda ds: ds.interleave(up_to_two, cycle_length=2, num_parallel_calls=2),
+    "prefetch": lambda ds: ds.prefetch(2),
+    "repeat": lambda ds: ds.repeat(2),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Chain:
+    """Operations of which each reads the whole of the one before."""
+
+    elements: int
+    names: tuple[str, ...]
+
+    def build(self) -> hr.Dataset:
+        dataset = hr.Dataset.range(self.elements)
+        for name in self.names:
+            dataset = STEPS[name](dataset)
+        return dataset
+
+
+def chains() -> st.SearchStrategy[Chain]:
+    return st.builds(Chain, st.integers(0, 12), st.lists(st.sampled_from([*STEPS]), max_size=5).map(tuple))
+
+
+def passed(root: Node) -> dict[int, int]:
+    """How many elements each operation gives in an epoch, as the reference says of the plan that ends with it; by its id."""
+    counts: dict[int, int] = {}
+    turns = 1
+    for node in reversed(list(nodes_of(root))):  # the last first, as all read one
+        elements = elements_of(_dataset(node), REFERENCE, limit=100_000)
+        counts[id(node)] = turns * sum(not isinstance(one, hr.errors.HeadraceError) for one in elements)
+        assert not isinstance(node, Cache)
+        turns *= 2 if isinstance(node, Repeat) else 1
+    return counts
+
+
+def _dataset(plan: Node) -> hr.Dataset:
+    return hr.Dataset(plan)
+
+
+def drained(dataset: hr.Dataset, way: Way) -> tuple[IteratorStats, list[Any]]:
+    with running(dataset, way) as iterator:
+        elements = list(delivered(iterator, 100_000))
+        return iterator.stats(), elements
+
+
+def written(way: Way) -> Way:
+    """The same way, of the plan as it was written."""
+    return dataclasses.replace(way, options=way.options.merged(hr.Options(optimize=False)), rules=())
+
+
+@given(chains(), st.one_of(st.just(REFERENCE), ways().map(written)))
+def test_each_stage_counts_what_the_reference_says_that_passes_it(chain: Chain, way: Way) -> None:
+    dataset = chain.build()
+    root = dataset.__headrace_plan__()
+    expected = passed(root)
+    stats, elements = drained(dataset, way)
+    assert {id(node): stage.elements for node, stage in zip(nodes_of(root), stats.stages, strict=False)} == expected
+    assert stats.elements == expected[id(root)] == sum(not isinstance(one, hr.errors.HeadraceError) for one in elements)
+
+
+@given(chains())
+def test_a_served_element_is_counted_once_where_nothing_is_lost(chain: Chain) -> None:
+    stats, _ = drained(chain.build(), REFERENCE)
+    for stage in stats.stages:
+        assert stage.service.count >= stage.elements
+        assert stage.service.total_s <= stage.busy_s + ROUNDING_S
+
+
+@given(recipes(), st.one_of(st.just(REFERENCE), ways()))
+def test_work_and_waits_fit_into_the_time_that_there_was(recipe: Recipe, way: Way) -> None:
+    with running(recipe.build(), way) as iterator:
+        count = sum(not isinstance(one, hr.errors.HeadraceError) for one in delivered(iterator, LIMIT))
+        stats = iterator.stats()
+    assert stats.elements == count
+    assert 0 <= stats.wait_s <= stats.elapsed_s + ROUNDING_S
+    step = stats.step
+    assert step.waited.total_s + step.computed.total_s <= stats.elapsed_s + ROUNDING_S
+    assert step.waited.count == stats.elements
+    for stage in stats.stages:
+        assert_sound(stage, stats)
+
+
+def assert_sound(stage: StageStats, stats: IteratorStats) -> None:
+    """Fails where figures of one stage contradict each other."""
+    times_s = [stage.busy_s, stage.wait_s, stage.input_wait_s, stage.room_wait_s]
+    assert all(math.isfinite(value) and value >= 0 for value in times_s), stage
+    service = stage.service
+    assert service.p50_s <= service.p95_s <= service.p99_s <= service.max_s, stage
+    assert stage.buffered_low <= stage.buffered <= stage.buffered_high, stage
+    assert stage.buffered_low >= 0, stage
+    assert stage.cpu_share is None or 0 <= stage.cpu_share <= 1, stage
+    assert 0 <= stage.window_s <= stats.elapsed_s + ROUNDING_S, stage
+    # It is read by one thread at a time, and so many work for it.
+    assert stage.elements_per_s * stage.window_s <= stage.elements * (1 + ROUNDING_S) + ROUNDING_S
+
+
+@given(chains(), ways().map(written))
+def test_one_thread_works_or_waits_and_never_both(chain: Chain, way: Way) -> None:
+    dataset = chain.build()
+    stats, _ = drained(dataset, way)
+    for node, stage in zip(nodes_of(dataset.__headrace_plan__()), stats.stages, strict=False):
+        if isinstance(node, Prefetch):  # which has two
+            assert stage.busy_s + stage.wait_s <= stats.elapsed_s + ROUNDING_S
+            assert stage.input_wait_s + stage.room_wait_s <= stats.elapsed_s + ROUNDING_S
+        elif getattr(node, "num_parallel_calls", None) is None:
+            assert stage.busy_s + stage.wait_s + stage.input_wait_s <= stats.elapsed_s + ROUNDING_S
+        else:
+            workers = max(1, stats.workers)
+            assert stage.busy_s <= (workers + 1) * stats.elapsed_s + ROUNDING_S
+            assert stage.wait_s + stage.input_wait_s <= stats.elapsed_s + ROUNDING_S
+
+
+# ------------------------------------------------------------------------------------------------- a clock by hand
+
+
+@contextlib.contextmanager
+def by_hand() -> Iterator[HandClock]:
+    """Has all time stand still until the clock is moved."""
+    clock, real = HandClock(), time.perf_counter
+    time.perf_counter = clock.now_s
+    try:
+        yield clock
+    finally:
+        time.perf_counter = real
+
+
+@given(
+    st.lists(st.floats(1e-6, 50.0), min_size=1, max_size=60),
+    st.sampled_from(["inline", "thread"]),
+    st.sampled_from([None, 1]),
+)
+def test_percentiles_are_those_of_planted_times(times_s: list[float], executor: Any, calls: int | None) -> None:
+    with by_hand() as clock:
+
+        def slow(index: int) -> int:
+            clock.move(times_s[index])
+            return index
+
+        dataset = hr.Dataset.range(len(times_s)).map(slow, num_parallel_calls=calls)
+        plan = dataset.with_options(hr.Options(executor=executor, optimize=False, stall_warning_s=0))
+        with DatasetIterator(plan.__headrace_plan__(), policy=RunPolicy(pace=paced([1]), clock=clock)) as iterator:
+            for _ in iterator:
+                pass
+            stage = iterator.stats().stages[1]
+    in_window = stage.service
+    # Of the time that is not noted a second is missing at most, and elements within it: the last are always there.
+    exact_s = sorted(times_s[len(times_s) - in_window.count :])
+    assert in_window.count == len(times_s) or sum(times_s) > 10
+    for percent, told_s in [
+        (50, in_window.p50_s),
+        (95, in_window.p95_s),
+        (99, in_window.p99_s),
+        (100, in_window.max_s),
+    ]:
+        planted_s = exact_s[-(-percent * len(exact_s) // 100) - 1]
+        assert planted_s / GROWTH <= told_s * (1 + 1e-6)
+        assert told_s <= planted_s * GROWTH * (1 + 1e-6)
+    if calls is None:  # else the thread that reads is at work on its own while the clock is moved
+        assert stage.busy_s == pytest.approx(sum(times_s))
+
+
+def test_figures_are_those_of_the_last_ten_seconds_and_totals_of_all() -> None:
+    with by_hand() as clock:
+
+        def slow(index: int) -> int:
+            clock.move(2.0 if index < 20 else 0.5)
+            return index
+
+        plan = hr.Dataset.range(100).map(slow).with_options(hr.Options(optimize=False, stall_warning_s=0))
+        with DatasetIterator(plan.__headrace_plan__(), policy=RunPolicy(pace=paced([1]), clock=clock)) as iterator:
+            for _ in range(80):
+                next(iterator)
+                clock.move(0.5)
+            stats = iterator.stats()
+    stage = stats.stages[1]
+    assert (stage.elements, stage.busy_s) == (80, 20 * 2.0 + 60 * 0.5)
+    assert 10.0 <= stage.window_s <= 12.0
+    assert stage.elements_per_s == pytest.approx(1.0, rel=0.1)
+    assert stage.service.p99_s == stage.service.p50_s == pytest.approx(0.5, rel=GROWTH - 1)
+    assert stage.parallelism == pytest.approx(0.5, rel=0.1)
+    assert stats.step.wait_share == pytest.approx(0.5, rel=0.1)
+    assert stats.step.computed.p50_s == pytest.approx(0.5, rel=GROWTH - 1)
+    assert stats.elapsed_s == 20 * 2.5 + 60 * 1.0
+
+
+# ------------------------------------------------------------------------------------------------- what it costs
+
+
+def test_a_stage_counts_once_a_block_and_not_once_an_element(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[str] = []
+    add = Folded.add
+
+    def noted(self: Folded[Any], record: tuple[Any, ...]) -> None:
+        counts.append(type(self).__name__)
+        add(self, record)
+
+    monkeypatch.setattr(Folded, "add", noted)
+    plan = hr.Dataset.range(100_000).map(lambda x: x + 1).batch(100).__headrace_plan__()
+    with DatasetIterator(plan, policy=RunPolicy(pace=paced([1000]))) as iterator:
+        blocks = sum(1 for _ in iterator.blocks())
+        assert iterator.stats().stages[0].elements == 100_000
+    assert blocks <= 1_000
+    # Range, map and batch a record for each pull, and the consumer one for each block that it gets.
+    assert len(counts) <= 4 * (blocks + 200)
