@@ -105,6 +105,18 @@ def test_a_process_that_dies_once_is_replaced_and_nothing_is_missing(caplog: pyt
     assert "ended with exit status 3: another goes on" in record.getMessage()
 
 
+def test_what_processes_do_is_told_of_the_stage_whose_function_they_call() -> None:
+    dataset = in_processes(hr.Dataset.range(12), faults.exit(same, 3, at=lambda x: x == 5)).map(same)
+    with iter(dataset) as iterator:
+        assert len(list(iterator)) == 12
+        stats = iterator.stats()
+    source, called, after, *_ = stats.stages
+    assert (stats.restarts, source.restarts, called.restarts, after.restarts) == (1, 0, 1, 0)
+    assert (called.elements, called.service.count) == (12, 12)
+    assert called.cpu_share is not None
+    assert "restarts" in str(stats)
+
+
 def test_too_many_deaths_end_the_run() -> None:
     dataset = in_processes(hr.Dataset.range(9), dying_at(2))
     with pytest.raises(hr.errors.WorkerError, match=r"as often as Options\(max_restarts=\) allows"):
