@@ -67,6 +67,7 @@ class Desk:
             runs = {
                 served.connection.fileno(): run for run, served in list(self._runs.items()) if run not in self._left
             }
+            runs.pop(-1, None)  # one that another thread has just closed
             for descriptor in runs:
                 poll.register(descriptor, 0)  # its end alone
             found = [descriptor for descriptor, _ in poll.poll()]
