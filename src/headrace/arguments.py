@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from headrace.errors import InvalidArgumentError
 
-__all__ = ["AUTOTUNE", "check_function", "check_int", "check_parallel_calls"]
+__all__ = ["AUTOTUNE", "check_function", "check_int", "check_parallel_calls", "check_seconds"]
 
 AUTOTUNE: Final = -1  # of a number of calls, or of a buffer: as many as measurements say
 
@@ -46,3 +47,18 @@ def check_parallel_calls(calls: int | None, *, stage: str) -> None:
     if check_int(calls, field="num_parallel_calls", stage=stage) < 1:
         message = f"num_parallel_calls must be at least 1, hr.AUTOTUNE or None, not {calls}"
         raise InvalidArgumentError(message, stage=stage)
+
+
+def check_seconds(seconds: object, *, field: str, stage: str) -> None:
+    """Refuses a time that is neither None nor a positive number of seconds.
+
+    Raises:
+        TypeError: it is no number.
+        InvalidArgumentError: it is not positive, or has no end.
+    """
+    if seconds is None:
+        return
+    if type(seconds) not in (int, float):
+        raise TypeError(f"{stage}: {field} must be float or None, not {type(seconds).__name__}")
+    if not 0 < seconds < math.inf:  # type: ignore[operator]  # it is a number
+        raise InvalidArgumentError(f"{field} must be more than 0 seconds, or None, not {seconds}", stage=stage)

@@ -48,10 +48,12 @@ from headrace.plan.options import STALL_WARNING_S, Options
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
 from headrace.plan.shuffling import Shuffle
 from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
+from headrace.plan.timeouts import with_timeouts
 from headrace.semantics.cache_fillings import Fillings
 from headrace.semantics.held_bytes import owner_of
 from headrace.semantics.meters import Meters
 from headrace.semantics.run_context import OwnEnd, Seeds
+from headrace.semantics.timed_calls import LEFT_BEHIND, Callers
 
 if TYPE_CHECKING:
     from headrace.backends.process import ProcessCalls
@@ -67,6 +69,7 @@ def physical_plan(plan: Node, options: Options, policy: RunPolicy = USUAL) -> No
 
 def unoptimised_plan(plan: Node, options: Options) -> Node:
     """Returns the plan as the rules of the optimizer get it: that of the rank, whose sources are asked for numbers."""
+    plan = with_timeouts(plan, options.timeout_s)
     if (rank := rank_of_run(plan, options)) is not None:
         from headrace.plan.dealing_ranks import dealt  # what few plans need
 
@@ -114,7 +117,7 @@ def _end_open_runs() -> None:
 
 def _join_ours(end_s: float) -> list[str]:
     """Waits for headrace's own threads; returns the names of those that are still running."""
-    while ours := [thread for thread in threading.enumerate() if thread.name.startswith("headrace-")]:
+    while ours := [thread for thread in threading.enumerate() if _is_ours(thread.name)]:
         if time.monotonic() >= end_s:
             return [thread.name for thread in ours]
         for thread in ours:
@@ -123,6 +126,10 @@ def _join_ours(end_s: float) -> list[str]:
             except RuntimeError:  # another thread is starting it
                 time.sleep(0)
     return []
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith("headrace-") and not name.startswith(LEFT_BEHIND)
 
 
 class _Phase(enum.IntEnum):
@@ -200,11 +207,13 @@ class Run:
         rank = rank_of_run(plan, options)
         gates = self._made_gates(options)
         self._elsewhere = _elsewhere(running, options, self.workers)
+        self._callers = Callers(policy.clock)
         self._context = StageContext(
             seeds=seeds,
             meters=self._meters,
             gates=gates,
             elsewhere=self._elsewhere,
+            callers=self._callers,
             budget=self._budget,
             policy=policy,
             deterministic=options.deterministic is not False,
@@ -377,6 +386,7 @@ class Run:
             self._root.stop()
         if self._pool is not None:
             self._pool.stop()
+        self._callers.stop()
         if self._elsewhere is not None:
             self._elsewhere.stop()
 
@@ -409,6 +419,7 @@ class Run:
         if self._pool is not None:
             self._pool.stop()
             self._pool.join()
+        self._callers.close()
         if self._elsewhere is not None:
             self._elsewhere.close()
 

@@ -192,7 +192,13 @@ class CancelledError(HeadraceError, RuntimeError):
 
 
 class DeadlineExceededError(HeadraceError, TimeoutError):
-    """An operation took longer than its deadline allowed."""
+    """An operation took longer than its deadline allowed.
+
+    Attributes:
+        stack: of a user's function that did not return in time (``timeout_s``): the Python stack where it was, as in a traceback.
+    """
+
+    stack: str = ""
 
 
 class ResourceExhaustedError(HeadraceError, MemoryError):

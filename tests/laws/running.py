@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.laws.jumping import Jumps, LateClock, jumping, jumps
 
 import headrace as hr
+from headrace.clock import Clock
 from headrace.iterator import DatasetIterator
 from headrace.optimize.rules import RULES
 from headrace.physical.budget import Budget
@@ -30,6 +31,8 @@ from headrace.testing.restoring import delivered, same
 T = TypeVar("T")
 # Enough for every plan that ends; of an endless one so much is compared.
 LIMIT = 60
+# A timeout that no function of the tests comes near, on whatever machine: each is called as one that has a timeout.
+HOURS_S = 36_000.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +48,7 @@ class Way:
     reading_place: type[ReadingPlace] = ReadingPlace
     concurrency: type[ConcurrencyTuner] = ConcurrencyTuner
     jumps: Jumps | None = None  # of the clock
+    clock: Clock | None = None  # another one than the usual, for all but loops
 
 
 class NeverAhead(OverlapTuner):
@@ -145,6 +149,7 @@ def ways() -> st.SearchStrategy[Way]:
         num_workers=st.sampled_from([None, 1, 2, 5]),
         ram_budget=st.sampled_from([None, None, 1, 100, 5_000]),
         optimize=st.sampled_from([None, True, False]),
+        timeout_s=st.sampled_from([None, None, None, HOURS_S]),
     )
     # Sizes take turns, so that blocks of unlike sizes meet.
     sizes = st.one_of(st.none(), st.lists(st.sampled_from([1, 2, 3, 7, 1000]), min_size=1, max_size=3).map(tuple))
@@ -253,7 +258,7 @@ def policy_of(way: Way) -> RunPolicy:
         overlap=lambda _: way.overlap(),
         reading_place=lambda _: way.reading_place(),
         concurrency=lambda most, _: way.concurrency(most),
-        clock=clock,
+        clock=clock if way.clock is None else way.clock,
     )
 
 

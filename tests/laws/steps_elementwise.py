@@ -19,6 +19,7 @@ from tests.laws.elements import (
     text,
     total,
 )
+from tests.laws.running import HOURS_S
 
 import headrace as hr
 
@@ -55,6 +56,7 @@ def maps() -> st.SearchStrategy[Named]:
     """Everything that calls a function on each element, and keeps their order."""
     return st.one_of(
         PARALLEL.map(lambda p: (text("map add_one", p), lambda ds: ds.map(add_one, num_parallel_calls=p))),
+        PARALLEL.map(lambda p: (text("timed map", p), lambda ds: ds.map(add_one, p, timeout_s=HOURS_S))),
         PARALLEL.map(lambda p: (text("map halves", p), lambda ds: ds.map(halves, num_parallel_calls=p))),
         st.tuples(st.sampled_from(sorted(SHAPES)), PARALLEL).map(
             lambda a: (text("map to", *a), lambda ds: ds.map(shaped(a[0]), num_parallel_calls=a[1]))
@@ -77,6 +79,9 @@ def elementwise() -> st.SearchStrategy[Named]:
         maps(),
         st.integers(0, 3).map(lambda s: (text("enumerate", s), lambda ds: ds.enumerate(s))),
         parallel.map(lambda p: (text("random_map", p), lambda ds: ds.random_map(_drawn, 7, num_parallel_calls=p))),
+        parallel.map(
+            lambda p: (text("timed random_map", p), lambda ds: ds.random_map(_drawn, 7, p, timeout_s=HOURS_S))
+        ),
         parallel.map(lambda p: (text("unseeded random_map", p), lambda ds: ds.random_map(_drawn, None, p))),
         parallel.map(
             lambda p: (text("vectorized map", p), lambda ds: ds.map(_numbers).map(_doubled, num_parallel_calls=p))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.laws.hosts import Hosts, one_process_for_plans
 from tests.laws.plans import Recipe, recipes, unordered_recipes
 from tests.laws.running import (
     LIMIT,
@@ -26,34 +27,15 @@ from tests.laws.running import (
 )
 
 import headrace as hr
-from headrace.backends.subprocess import plan_process
-from headrace.processes.host import Host
 from headrace.testing.restoring import delivered
-
-
-class Hosts:
-    """One process for all plans, as a fresh interpreter for each would take the tests an hour."""
-
-    def __init__(self) -> None:
-        self.now: Host | None = None
-
-    def host(self) -> Host:
-        if self.now is None or not self.now.is_alive:
-            self.now = Host()
-        return self.now
-
-    def end(self) -> None:
-        if self.now is not None:
-            self.now.end()
-
 
 HOSTS = Hosts()
 
 
 @pytest.fixture(autouse=True)
-def one_process_for_all_plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(plan_process, "_new_host", HOSTS.host)
-    yield
+def one_process_for_all_plans() -> Iterator[None]:
+    with one_process_for_plans(HOSTS):
+        yield
     HOSTS.end()
 
 

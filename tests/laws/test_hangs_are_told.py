@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.hanging import BEHIND, LIMIT_S, OPERATIONS, assert_told, consumed
+from tests.laws.running import HOURS_S
 
 import headrace as hr
 
@@ -33,12 +34,18 @@ class EventHang:
         self._may_go.set()
 
 
-@given(st.sampled_from(sorted(OPERATIONS)), st.sampled_from(sorted(BEHIND)), st.sampled_from(EXECUTORS))
+@given(
+    st.sampled_from(sorted(OPERATIONS)),
+    st.sampled_from(sorted(BEHIND)),
+    st.sampled_from(EXECUTORS),
+    st.sampled_from([None, HOURS_S]),
+)
 def test_who_holds_the_pipeline_is_told_with_its_element_and_its_line(
-    operation: str, behind: str, executor: str
+    operation: str, behind: str, executor: str, timeout_s: float | None
 ) -> None:
     hang = EventHang(7)
-    dataset = BEHIND[behind](OPERATIONS[operation][0](hang)).with_options(hr.Options(executor=executor))
+    options = hr.Options(executor=executor, timeout_s=timeout_s)
+    dataset = BEHIND[behind](OPERATIONS[operation][0](hang)).with_options(options)
     with consumed(dataset) as (iterator, _):
         assert hang.begun.wait(LIMIT_S)
         try:

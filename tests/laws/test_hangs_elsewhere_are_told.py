@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.hanging import BEHIND, LIMIT_S, OPERATIONS, assert_told, consumed
+from tests.laws.hosts import Hosts, one_process_for_plans
 
 import headrace as hr
-from headrace.backends.subprocess import plan_process
-from headrace.processes.host import Host
 
 
 class PipeHang:
@@ -36,19 +35,17 @@ class PipeHang:
 
 
 @pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    """One process for all plans, as the start of each takes longer than the test."""
-    host = Host()
-    yield host
-    host.end()
+def hosts() -> Iterator[Hosts]:
+    hosts = Hosts()
+    yield hosts
+    hosts.end()
 
 
 @given(st.sampled_from(sorted(OPERATIONS)), st.sampled_from(sorted(BEHIND)), st.sampled_from(["subprocess", "process"]))
 def test_who_holds_the_pipeline_is_told_from_whatever_process_it_is_in(
-    host: Host, operation: str, behind: str, executor: str
+    hosts: Hosts, operation: str, behind: str, executor: str
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan_process, "_new_host", lambda: host)
+    with tempfile.TemporaryDirectory() as folder, one_process_for_plans(hosts):
         hang = PipeHang(7, folder)
         ends = []
         for name in ("begun", "may_go"):

@@ -34,6 +34,7 @@ class Elementwise(DatasetMixin):
         on_error: str | Callable[[HeadraceError], Any] = "raise",
         output_buffer_size: int | None = None,
         executor: str | None = None,
+        timeout_s: float | None = None,
     ) -> Dataset:
         """Replaces each element by what a function returns for it.
 
@@ -57,12 +58,19 @@ class Elementwise(DatasetMixin):
             executor: ``"process"`` calls it in processes, each of which has a Python lock of its own: for a function that is Python alone.
                 It is sent to them once, with the variables that it uses as they are then. ``"thread"`` keeps it in threads where
                 ``Options(executor="process")`` says otherwise.
+            timeout_s: how many seconds the function may take on one element, from when it is called. One on which it does not return in
+                time has failed, and ``on_error`` holds for it as for any other; the run goes on. A thread in which it hangs is left
+                behind, as Python cannot end one, and another takes its place; a process is killed and replaced. The function is called in a
+                thread of its own, also where it would have been called in the one that reads. None takes that of
+                ``Options(timeout_s=)``, or waits as long as it takes.
 
         Raises:
-            InvalidArgumentError: ``num_parallel_calls`` is neither positive nor ``hr.AUTOTUNE``, or ``on_error`` or ``executor`` is
-                something else; or the function cannot be sent to a process.
+            InvalidArgumentError: ``num_parallel_calls`` is neither positive nor ``hr.AUTOTUNE``, or ``on_error``, ``executor`` or
+                ``timeout_s`` is something else; or the function cannot be sent to a process.
             ValueError: ``synchronous`` with ``num_parallel_calls``.
             DataError: while iterating, in place of each element on which the function failed.
+            DeadlineExceededError: while iterating, in place of each element on which it did not return within ``timeout_s``; its
+                ``stack`` says where it was.
 
         Example:
             >>> import headrace as hr
@@ -72,6 +80,15 @@ class Elementwise(DatasetMixin):
             [-6, 6, 3]
             >>> list(hr.Dataset.range(4).map(lambda x: 6 // (x - 1), on_error=lambda error: 0))
             [-6, 0, 6, 3]
+            >>> import threading
+            >>> never = threading.Event()
+            >>> def fetched(x):
+            ...     if x == 2:
+            ...         never.wait()
+            ...     return x
+            >>> list(hr.Dataset.range(4).map(fetched, timeout_s=0.2, on_error="skip"))
+            [0, 1, 3]
+            >>> never.set()
         """
         if synchronous and num_parallel_calls is not None:
             raise ValueError("map: synchronous=True and num_parallel_calls exclude each other")
@@ -82,6 +99,7 @@ class Elementwise(DatasetMixin):
             deterministic=deterministic,
             on_error=on_error,
             executor=executor,
+            timeout_s=timeout_s,
             name=name,
         )
         if output_buffer_size is None:
@@ -97,6 +115,7 @@ class Elementwise(DatasetMixin):
         name: str | None = None,
         *,
         executor: str | None = None,
+        timeout_s: float | None = None,
     ) -> Dataset:
         """Replaces each element by what a function returns for it and random numbers of its own.
 
@@ -111,10 +130,13 @@ class Elementwise(DatasetMixin):
             deterministic: as in ``map``.
             name: what the operation is called in messages and statistics.
             executor: as in ``map``.
+            timeout_s: as in ``map``.
 
         Raises:
-            InvalidArgumentError: ``num_parallel_calls`` is neither positive nor ``hr.AUTOTUNE``, or ``executor`` is something else.
+            InvalidArgumentError: ``num_parallel_calls`` is neither positive nor ``hr.AUTOTUNE``, or ``executor`` or ``timeout_s`` is
+                something else.
             DataError: while iterating, in place of each element on which the function failed.
+            DeadlineExceededError: while iterating, in place of each element on which it did not return within ``timeout_s``.
 
         Example:
             >>> import headrace as hr
@@ -133,6 +155,7 @@ class Elementwise(DatasetMixin):
                 num_parallel_calls=num_parallel_calls,
                 deterministic=deterministic,
                 executor=executor,
+                timeout_s=timeout_s,
                 name=name,
             )
         )

@@ -8,6 +8,7 @@ Functions that work on elements say, where they are defined, what their local va
     since     when what it works on was begun
     within    the element in which lie those that it reads
     waits     nothing: its thread waits for other threads of the run, and they hold what is to come
+    hands_over  which thread does for it what it waits for: the frames of that one are as if it had called them
     begins    that here a run begins, perhaps inside a function of another one
 
 The marks are kept by code object, so a call costs what it did before. A frame that is looked at goes on meanwhile: what
@@ -17,13 +18,14 @@ no longer fits together is no answer, as it no longer hangs.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType, FrameType
 from typing import Any, Final, TypeVar
 
 from headrace.frozen import frozen
 
-__all__ = ["Held", "begins", "counts", "held_in", "holds", "reaches", "since", "waits", "within"]
+__all__ = ["Held", "begins", "counts", "hands_over", "held_in", "holds", "reaches", "since", "waits", "within"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 # The local variables of a frame.
@@ -38,6 +40,7 @@ _reaches: Final[dict[CodeType, Callable[[FrameType], Any]]] = {}
 _since: Final[dict[CodeType, str]] = {}
 _within: Final[dict[CodeType, Callable[[Locals], str | None]]] = {}
 _waits: Final[set[CodeType]] = set()
+_hands_over: Final[dict[CodeType, Callable[[Locals], int | None]]] = {}
 _begins: Final[set[CodeType]] = set()
 
 
@@ -92,6 +95,11 @@ def waits(function: F) -> F:
     return function
 
 
+def hands_over(thread: Callable[[Locals], int | None]) -> Callable[[F], F]:
+    """Marks what waits for a thread that works for it alone: ``thread(locals)`` is that thread's ident."""
+    return _marked(_hands_over, thread)
+
+
 def begins(function: F) -> F:
     """Marks the method by which a run is read."""
     _begins.add(function.__code__)
@@ -108,8 +116,8 @@ def _marked(marks: dict[CodeType, Any], mark: Any) -> Callable[[F], F]:
 
 def held_in(innermost: FrameType, run: object) -> Held | None:
     """Returns what a thread of a run holds whose innermost frame this is; None where it holds nothing or only waits."""
-    frames = list(_outwards(innermost))
     try:
+        frames = _with_handed_over(list(_outwards(innermost)))
         return _held(frames, _part_of(frames, run))
     except Exception:  # noqa: BLE001 - the thread has moved on while it was looked at, so nothing hangs here
         return None
@@ -119,6 +127,17 @@ def _outwards(frame: FrameType | None) -> Iterator[FrameType]:
     while frame is not None:
         yield frame
         frame = frame.f_back
+
+
+def _with_handed_over(frames: list[FrameType]) -> list[FrameType]:
+    """Returns the frames of a thread, with those of the thread that works for it instead of its wait."""
+    for index, frame in enumerate(frames):
+        if frame.f_code in _hands_over:
+            threads = sys._current_frames()  # noqa: SLF001 - documented, whatever its name
+            inner = threads.get(_hands_over[frame.f_code](frame.f_locals) or 0)
+            threads.clear()  # this very frame is among them, and would keep all others with what they hold
+            return [*_outwards(inner), *frames[index + 1 :]]
+    return frames
 
 
 def _part_of(frames: Sequence[FrameType], run: object) -> range:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from headrace.arguments import check_function, check_int, check_parallel_calls
+from headrace.arguments import check_function, check_int, check_parallel_calls, check_seconds
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.known_as import known_as
@@ -18,9 +18,9 @@ from headrace.tensor_spec import TensorSpec
 __all__ = ["Enumerate", "Filter", "Map", "MapChain", "RandomMap"]
 
 
-def _settings(executor: str | None, stacked: int | None) -> dict[str, Any]:
+def _settings(executor: str | None, stacked: int | None, timeout_s: float | None = None) -> dict[str, Any]:
     """Returns what few maps have."""
-    found = {"executor": executor, "stacked": stacked}
+    found = {"executor": executor, "stacked": stacked, "timeout_s": timeout_s}
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -38,18 +38,22 @@ class Map(UnaryNode):
     """Each element replaced by what a function makes of it."""
 
     op: ClassVar[str] = "map"
-    tuning: ClassVar[frozenset[str]] = frozenset({"num_parallel_calls", "deterministic", "stacked", "executor"})
+    tuning: ClassVar[frozenset[str]] = frozenset(
+        {"num_parallel_calls", "deterministic", "stacked", "executor", "timeout_s"}
+    )
     function: Callable[..., Any]
     num_parallel_calls: int | None = None
     deterministic: bool | None = None
     on_error: str | Callable[[HeadraceError], Any] = "raise"
     executor: str | None = None
+    timeout_s: float | None = None  # how long the function may take on one element
     stacked: int | None = None  # how many a batch after it stacks, where its workers may do so; the optimizer says it
 
     def __post_init__(self) -> None:
         check_function(self.function, stage=self.op)
         check_parallel_calls(self.num_parallel_calls, stage=self.op)
         _check_executor(self.executor, self.num_parallel_calls, stage=self.op)
+        check_seconds(self.timeout_s, field="timeout_s", stage=self.op)
         if not callable(self.on_error) and self.on_error not in ("raise", "skip"):
             message = f"on_error must be 'raise', 'skip' or a function of the error, not {self.on_error!r}"
             raise InvalidArgumentError(message, stage=self.op)
@@ -79,7 +83,7 @@ class Map(UnaryNode):
             "num_parallel_calls": self.num_parallel_calls,
             "deterministic": self.deterministic,
             "on_error": None if self.on_error == "raise" else "skip" if self.skips else "a function",
-            **_settings(self.executor, self.stacked),
+            **_settings(self.executor, self.stacked, self.timeout_s),
         }
 
 
@@ -88,18 +92,22 @@ class RandomMap(UnaryNode):
     """Each element replaced by what a function makes of it and of random numbers of its own."""
 
     op: ClassVar[str] = "random_map"
-    tuning: ClassVar[frozenset[str]] = frozenset({"num_parallel_calls", "deterministic", "stacked", "executor"})
+    tuning: ClassVar[frozenset[str]] = frozenset(
+        {"num_parallel_calls", "deterministic", "stacked", "executor", "timeout_s"}
+    )
     function: Callable[..., Any]
     randomness: Randomness
     num_parallel_calls: int | None = None
     deterministic: bool | None = None
     executor: str | None = None
+    timeout_s: float | None = None  # how long the function may take on one element
     stacked: int | None = None  # as a map's
 
     def __post_init__(self) -> None:
         check_function(self.function, stage=self.op)
         check_parallel_calls(self.num_parallel_calls, stage=self.op)
         _check_executor(self.executor, self.num_parallel_calls, stage=self.op)
+        check_seconds(self.timeout_s, field="timeout_s", stage=self.op)
 
     def _spec(self) -> Spec:
         """Returns None: only the function could tell."""
@@ -116,7 +124,7 @@ class RandomMap(UnaryNode):
             "seed": self.randomness.seed,
             "num_parallel_calls": self.num_parallel_calls,
             "deterministic": self.deterministic,
-            **_settings(self.executor, self.stacked),
+            **_settings(self.executor, self.stacked, self.timeout_s),
         }
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from typing import Final
 
+from headrace.arguments import check_seconds
 from headrace.errors import InvalidArgumentError
 
 __all__ = ["EXECUTORS", "STALL_WARNING_S", "Options"]
@@ -45,7 +46,8 @@ class Options:
         stall_warning_s: after how many seconds without an element a warning in the log names what holds it up, once a
             wait: each function that runs, its element, and the line where it is (the guide shows one under *When nothing comes*).
             30 by default; 0 is never.
-
+        timeout_s: after how many seconds without an answer the function of a ``map`` or ``random_map`` is given up on one element, where
+            the operation has no ``timeout_s`` of its own.
         max_restarts: how often a process that died is replaced in one run; its elements are made again. 10 by default.
         rank: which of the processes of a job this one is, from 0 on, for ``distributed_batch``; by default what ``hr.ranks.current()``
             finds out.
@@ -70,6 +72,7 @@ class Options:
     optimize: bool | None = None
     max_failures: int | None = None
     stall_warning_s: float | None = None
+    timeout_s: float | None = None
     max_restarts: int | None = None
     rank: int | None = None
     world_size: int | None = None
@@ -89,6 +92,7 @@ class Options:
             if value is not None and value < 0:
                 raise InvalidArgumentError(f"Options.{field} must be at least 0, not {value}")
         self._check_seconds()
+        check_seconds(self.timeout_s, field="timeout_s", stage="Options")
         self._check("executor", str)
         if self.executor is not None and self.executor not in EXECUTORS:
             message = f"Options.executor must be one of {', '.join(map(repr, EXECUTORS))}, not {self.executor!r}"

@@ -258,6 +258,14 @@ class Host:
             if threading.current_thread() is not line.listener:
                 line.listener.join()
 
+    def end_by(self, signum: int, patience_s: float) -> None:
+        """Ends it by a signal, and kills it where it does not end in time."""
+        if self.is_alive:
+            self._line.process.send_signal(signum)
+            if not self._line.ended.wait(patience_s):
+                self.kill()
+                self._line.ended.wait(_PATIENCE_S)
+
     def kill(self) -> None:
         """Kills it."""
         if self.is_alive:

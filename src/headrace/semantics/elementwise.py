@@ -83,7 +83,7 @@ class _Drawing:
 def drawing_map(node: RandomMap, numbered: Enumerate, context: RunContext) -> Map:
     """Makes the map over numbered elements that a random_map is, in this epoch."""
     drawing = _Drawing(node.function, context.key(node, of_rank=True))
-    return _DrawingMap(input=numbered, function=drawing, name=node.name)
+    return _DrawingMap(input=numbered, function=drawing, name=node.name, timeout_s=node.timeout_s)
 
 
 DeliveredRuns = list[tuple[int, int]]  # sorted, apart from each other

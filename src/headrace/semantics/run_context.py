@@ -21,6 +21,7 @@ from headrace.semantics.held_bytes import HeldBytes, Holding
 from headrace.semantics.meters import Meters
 from headrace.semantics.random_streams import Key, derived_seed
 from headrace.semantics.shared_order import warn_of_own_order
+from headrace.semantics.timed_calls import Callers
 
 __all__ = ["OwnEnd", "RunContext", "Seeds", "SomeContext"]
 
@@ -127,6 +128,7 @@ class RunContext:
         stream: the stream of a dealt plan that this is; None in front of the dealing and behind it.
         rank: the rank that runs a dealt plan; None in a stream of it, and in all that is the same for all ranks.
         own_end: where a rank ends by itself, in a job whose ranks end together.
+        callers: the threads that call functions which have a timeout.
     """
 
     seeds: Seeds
@@ -142,6 +144,7 @@ class RunContext:
     stream: int | None = None
     rank: int | None = None
     own_end: OwnEnd = dataclasses.field(default_factory=OwnEnd)
+    callers: Callers = dataclasses.field(default_factory=Callers)
 
     def for_stream(self, stream: int) -> Self:
         """Returns the context of one stream of a plan that is dealt to ranks: what is random there is its own."""

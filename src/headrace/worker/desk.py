@@ -19,6 +19,7 @@ from headrace.plan.node import Node, nodes_of
 from headrace.processes.connection import Connection
 from headrace.processes.orders import RunOrder
 from headrace.processes.outbox import LOGGED
+from headrace.processes.progress import Progress
 from headrace.processes.segment import Segment
 from headrace.processes.shipping import unshipped
 from headrace.processes.slab import Slab
@@ -104,16 +105,17 @@ class Desk:
             raise
         return served.run.workers, served.run.ram_budget_bytes, served.run.share_bytes
 
-    def _serve(self, descriptor: int) -> None:
+    def _serve(self, descriptor: int, progress: int, stacks: int) -> None:
         self._begin_work()
-        _in_thread(self._serve_until_it_is_left, Connection(socket.socket(fileno=descriptor)))
+        connection = Connection(socket.socket(fileno=descriptor))
+        _in_thread(self._serve_until_it_is_left, connection, Progress.received(progress), stacks)
 
-    def _serve_until_it_is_left(self, connection: Connection) -> None:
+    def _serve_until_it_is_left(self, connection: Connection, progress: Progress, stacks: int) -> None:
         from headrace.worker.served_calls import serve_calls
 
         self._callers.add(threading.get_ident())
         try:
-            serve_calls(connection)
+            serve_calls(connection, progress, stacks)
         finally:
             self._callers.discard(threading.get_ident())
             connection.close()

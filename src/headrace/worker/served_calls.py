@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.cursor import IndexCursor
@@ -14,6 +14,7 @@ from headrace.blocks.origin import Indices, Origin, WordedOrigin, subset
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.physical.loops.failing import instead_of
+from headrace.physical.loops.timed import Noted, TimedMap
 from headrace.physical.stages.elementwise_parallel import applied_alone
 from headrace.plan.elementwise import Map
 from headrace.processes.arena import Arena
@@ -23,9 +24,12 @@ from headrace.processes.errors_sent import sent_error
 from headrace.processes.leases import Leases
 from headrace.processes.orders import NO_ORIGIN, Answer, Call
 from headrace.processes.parcels import Parcel, packed, to_bytes, unpacked
+from headrace.processes.progress import Progress, leave_stacks
 from headrace.processes.shipping import made_there
 
 __all__ = ["serve_calls"]
+
+T = TypeVar("T")
 
 
 @frozen
@@ -44,9 +48,10 @@ class _KnownElsewhere:
 class _Served:
     """The functions that this process has, and the memory that it shares with one thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, progress: Progress) -> None:
         self.arena = Arena()
         self.leases = Leases()
+        self._progress = progress
         self._functions: dict[int, tuple[tuple[Any, ...], Callable[[Block], list[BlockOrFailure]], bool]] = {}
 
     def answer(self, call: Call) -> Answer:
@@ -60,10 +65,23 @@ class _Served:
             sent = sent_error(error)
         return Answer(parcel, sent, self.leases.gone(), time.thread_time() - start_s)
 
+    def _timed(self, node: Map, maps: Sequence[Map]) -> Callable[[Block], list[BlockOrFailure]]:
+        """Returns what calls a map that has a timeout."""
+        timed, progress = TimedMap(node, _Here(self._progress)), self._progress
+        link = next(index for index, one in enumerate(maps) if one is node)
+
+        def make(block: Block) -> list[BlockOrFailure]:
+            assert isinstance(block.cursor, IndexCursor)  # of the whole block, as no map before it leaves any out
+            progress.link, progress.first = link, block.cursor.index
+            return timed.make(block)
+
+        return make
+
     def _made(self, call: Call) -> Parcel:
         if call.functions is not None:
             maps, loops, stacked = made_there(call.functions)
-            self._functions[call.key] = tuple(maps), applied_alone(maps, loops), stacked
+            make = applied_alone(maps, loops, lambda node: self._timed(node, maps))
+            self._functions[call.key] = tuple(maps), make, stacked
         maps, make, stacked = self._functions[call.key]
         payload = received_elements(unpacked(call.parcel, self.leases))
         origin: Origin = _KnownElsewhere(range(len(payload))) if call.words is None else WordedOrigin(call.words)
@@ -110,6 +128,16 @@ def _unsendable(one: Block, last: Map) -> Failure | None:
     return None
 
 
+class _Here:
+    """Calls what somebody else times, for whom it is noted which element is called on."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def call(self, work: Callable[[Noted], T], _: float) -> T:
+        return work(self._progress)
+
+
 def _sent(piece: BlockOrFailure, maps: tuple[Any, ...], stacked: bool) -> tuple[int, Any, Any]:
     if isinstance(piece, Block):
         return len(piece), sent_elements(piece.payload, stacked=stacked), None
@@ -117,9 +145,23 @@ def _sent(piece: BlockOrFailure, maps: tuple[Any, ...], stacked: bool) -> tuple[
     return 1, None, (link, sent_error(piece.error))
 
 
-def serve_calls(connection: Connection) -> None:
-    """Answers calls until the other end is gone."""
-    served = _Served()
+def serve_calls(connection: Connection, progress: Progress, stacks: int) -> None:
+    """Answers calls until the other end is gone.
+
+    Args:
+        connection: to who calls.
+        progress: where it is noted what is called on.
+        stacks: the descriptor to which all stacks are written where this process is ended because a function hangs.
+    """
+    served = _Served(progress)
+    leave_stacks(stacks)
+    try:
+        _serve(connection, served)
+    finally:
+        os.close(stacks)
+
+
+def _serve(connection: Connection, served: _Served) -> None:
     while (received := connection.receive()) is not None:
         message, descriptors = received
         served.leases.add(descriptors)

@@ -8,6 +8,7 @@ from headrace.backends.reference.stream import Given
 from headrace.plan.elementwise import Enumerate, Map, RandomMap
 from headrace.semantics.elementwise import drawing_map
 from headrace.semantics.run_context import RunContext
+from headrace.semantics.timed_calls import Callers
 
 __all__: list[str] = []
 
@@ -22,7 +23,8 @@ class MapAccess:
 
     def at(self, index: int) -> Given:
         element, origin = self.input.at(index)
-        return made_by(self.node, element, origin), origin
+        with Callers() as callers:  # which has a thread where the function has a timeout
+            return made_by(self.node, element, origin, callers), origin
 
 
 class EnumerateAccess:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from headrace.backends.access.dispatch import Access, access_of
 from headrace.plan.buffering import options_of
 from headrace.plan.node import Node
+from headrace.plan.timeouts import with_timeouts
 from headrace.semantics.cache_keys import with_keys_of_run
 from headrace.semantics.held_bytes import HeldBytes
 from headrace.semantics.meters import Meters
@@ -19,10 +20,9 @@ def element_access(plan: Node) -> Access:
     Raises:
         TypeError: only a run could tell which element has which index; the operation is named.
     """
-    seeds = Seeds.of(
-        plan, seed=options_of(plan).seed, entropy=0
-    )  # functions that draw from it make plans, and have no access
+    options = options_of(plan)
+    seeds = Seeds.of(plan, seed=options.seed, entropy=0)  # functions that draw from it make plans, and have no access
     return access_of(
-        with_keys_of_run(plan, seeds, options_of(plan)),
+        with_timeouts(with_keys_of_run(plan, seeds, options), options.timeout_s),
         RunContext(seeds=seeds, meters=Meters(), budget=HeldBytes(1)),
     )

@@ -20,6 +20,7 @@ from headrace.observe.meter import Meter
 from headrace.observe.stalls import Stall
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.loops.failing import instead_of
+from headrace.physical.loops.timed import failed_in_time, pieces_of
 from headrace.plan.elementwise import Map, MapChain, RandomMap
 from headrace.plan.node import Node, nodes_of, parallel_calls_of
 from headrace.plan.options import Options
@@ -28,6 +29,7 @@ from headrace.processes.host import Gone
 from headrace.processes.segment import refuse_this_system
 from headrace.processes.shipping import to_ship
 from headrace.processes.spare import taken_host
+from headrace.semantics.timed_calls import Overtime
 
 __all__ = ["ProcessCalls", "process_calls_of"]
 
@@ -110,6 +112,8 @@ class ProcessCalls:
     def _call(self, functions: Functions, block: Block) -> list[BlockOrFailure]:
         try:
             return self._called(functions, block)
+        except Overtime as late:
+            return self._called_around(functions, block, late)
         except (Gone, Unsendable):
             pass  # with whatever element it was that the process died of, or that it cannot have
         pieces: list[BlockOrFailure] = []
@@ -117,12 +121,29 @@ class ProcessCalls:
             pieces += self._called_alone(functions, block.slice(index, index + 1))
         return pieces
 
+    def _called_around(self, functions: Functions, block: Block, late: Overtime) -> list[BlockOrFailure]:
+        """Has all elements made but the one that was not done in time, which is a failure."""
+        pieces: list[BlockOrFailure] = []
+        if late.index is None and len(block) > 1:  # it may be any of them, or all together
+            for index in range(len(block)):
+                pieces += self._call(functions, block.slice(index, index + 1))
+            return pieces
+        index, node = late.index or 0, functions.maps[late.link]
+        assert node.timeout_s is not None  # it has one, or nothing would have been too late
+        failed = failed_in_time(node, block, index, node.timeout_s, late.stack)
+        before, after = block.slice(0, index), block.slice(index + 1, len(block))
+        pieces += self._call(functions, before) if index else []
+        pieces += pieces_of([failed], block.slice(index, index + 1))
+        return pieces + (self._call(functions, after) if index + 1 < len(block) else [])
+
     def _called_alone(self, functions: Functions, one: Block) -> list[BlockOrFailure]:
         """Has one element made; one of which its process dies again is a failure."""
         how = ""
         for _ in range(2):
             try:
                 return self._called(functions, one)
+            except Overtime as late:
+                return self._called_around(functions, one, late)
             except Gone as gone:
                 how = gone.reason
             except Unsendable as unsendable:
@@ -150,6 +171,7 @@ class ProcessCalls:
 
         Raises:
             Gone: it died.
+            Overtime: a function did not return in time, and its process was replaced.
             WorkerError: too many have died.
             CancelledError: the run was stopped.
         """
@@ -164,6 +186,9 @@ class ProcessCalls:
         except Unsendable:
             self._free.append(worker)
             raise
+        except Overtime as late:
+            self._replace_hung(worker, functions, late)
+            raise
         except BaseException:
             worker.kill()  # it may have answered half
             raise
@@ -177,6 +202,15 @@ class ProcessCalls:
             return self._free.pop()
         except IndexError:  # there are as many as threads that call, unless one could not be replaced
             raise WorkerError("a process that called functions could not be replaced, and no other is free") from None
+
+    def _replace_hung(self, worker: WorkerProcess, functions: Functions, late: Overtime) -> None:
+        LOG.info(
+            "a process that called %s (pid %d) was killed at its timeout", functions.maps[late.link].label, worker.pid
+        )
+        with self._lock:
+            self._all.remove(worker)
+        worker.end(is_idle=False)
+        self._begin()
 
     def _replace(self, worker: WorkerProcess, gone: Gone) -> None:
         if self._is_stopped:

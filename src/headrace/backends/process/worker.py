@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import pickle
 import re
+import select
 import time
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -24,11 +26,16 @@ from headrace.processes.host import Gone, Host
 from headrace.processes.leases import Leases
 from headrace.processes.orders import NO_ORIGIN, Answer, Call
 from headrace.processes.parcels import packed, unpacked
+from headrace.processes.progress import SIGNAL, Progress, Stacks
 from headrace.processes.spare import give_host
+from headrace.semantics.timed_calls import Overtime
 
 __all__ = ["Functions", "Unsendable", "WorkerProcess"]
 
 
+# How long a process may take to write its stacks before it is killed.
+_PATIENCE_S: Final = 1.0
+_LONGEST_WAIT_S: Final = 1e6  # more milliseconds have no room in a poll
 _NUMBERS: Final = re.compile(f"{NO_ORIGIN}([0-9]+)")
 
 
@@ -67,8 +74,14 @@ class WorkerProcess:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._connection, its = connected()
-        with its:
-            self._host.tell("serve", descriptors=(its.fileno(),))
+        self._stacks = Stacks()
+        self._progress, noted = Progress.made()
+        try:
+            with its:
+                self._host.tell("serve", descriptors=(its.fileno(), noted, self._stacks.writing))
+        finally:
+            os.close(noted)
+            self._stacks.close_writing()
         self._host.watch(self._connection)
         self._arena = Arena()
         self._leases = Leases()
@@ -91,6 +104,7 @@ class WorkerProcess:
 
         Raises:
             Gone: it died.
+            Overtime: a function did not return in time; it was killed.
             CancelledError: it was stopped.
             Unsendable: an element cannot be sent to it.
             InvalidArgumentError: functions cannot be had there.
@@ -107,7 +121,7 @@ class WorkerProcess:
         words = words_of(block.origin, len(block)) if is_told_origins else None
         self._calling = functions, block, time.perf_counter()
         try:
-            answer = self._answered(Call(functions.key, body, parcel, words, self._leases.gone()))
+            answer = self._answered(Call(functions.key, body, parcel, words, self._leases.gone()), functions)
         finally:
             self._calling = None
         self._told.add(functions.key)
@@ -118,10 +132,11 @@ class WorkerProcess:
             raise received_error(answer.error, f"process {self.pid}")
         return self._pieces(functions, block, unpacked(answer.parcel, self._leases))
 
-    def _answered(self, call: Call) -> Answer:
+    def _answered(self, call: Call, functions: Functions) -> Answer:
         descriptors = self._arena.fresh()
         try:
             self._connection.send(pickle.dumps(call, pickle.HIGHEST_PROTOCOL), descriptors)
+            self._wait_in_time(functions)
             received = self._connection.receive()
         except OSError:
             received = None
@@ -135,6 +150,28 @@ class WorkerProcess:
         self._leases.add(received[1])
         answer: Answer = pickle.loads(received[0])
         return answer
+
+    def _wait_in_time(self, functions: Functions) -> None:
+        """Waits for an answer where a function has a timeout.
+
+        Raises:
+            Overtime: one did not return in time.
+        """
+        limits_s = [one.timeout_s for one in functions.maps if one.timeout_s is not None]
+        if not limits_s:
+            return
+        poll = select.poll()
+        poll.register(self._connection.fileno(), select.POLLIN)
+        while True:
+            at = self._progress.at
+            limit_s = min(limits_s) if at is None else functions.maps[at.link].timeout_s
+            assert limit_s is not None  # only maps that have one say what they are at
+            left_s = limit_s if at is None else at.since_s + limit_s - time.monotonic()
+            if poll.poll(math.ceil(1e3 * min(max(left_s, 0.0), _LONGEST_WAIT_S))):
+                return
+            if at is not None and time.monotonic() >= at.since_s + limit_s and self._progress.at == at:
+                self._host.end_by(SIGNAL, _PATIENCE_S)
+                raise Overtime(None if at.place < 0 else at.place, self._stacks.of_function(), at.link)
 
     def _pieces(self, functions: Functions, block: Block, sent: list[tuple[int, Any, Any]]) -> list[BlockOrFailure]:
         """Returns pieces as of this block: for each how many elements it has, and them, or its map and the error."""
@@ -188,6 +225,7 @@ class WorkerProcess:
         """Lets it go: to another run, where it calls nothing now."""
         self._connection.close()  # the threads that called have ended
         self._arena.close()
+        self._stacks.close()
         if is_idle:
             give_host(self._host)
         else:

@@ -16,6 +16,7 @@ from headrace.semantics.calls import call_function, is_true, packed
 from headrace.semantics.elementwise import drawing_map, undelivered
 from headrace.semantics.failures import input_changed
 from headrace.semantics.run_context import RunContext
+from headrace.semantics.timed_calls import Callers, Overtime, Progress, not_in_time
 from headrace.structure import Element
 
 __all__ = ["made_by"]
@@ -24,19 +25,20 @@ __all__ = ["made_by"]
 class MapStream(Unary):
     """What the function makes of each element."""
 
-    def __init__(self, node: Map, input_stream: Stream) -> None:
+    def __init__(self, node: Map, input_stream: Stream, callers: Callers) -> None:
         super().__init__(input_stream)
         self.node = node
+        self.callers = callers
 
     def next(self) -> Given:
         element, origin = self.input.next()
-        return made_by(self.node, element, origin), origin
+        return made_by(self.node, element, origin, self.callers), origin
 
 
-def made_by(node: Map, element: Element, origin: str) -> Element:
+def made_by(node: Map, element: Element, origin: str, callers: Callers) -> Element:
     """Returns what a map makes of an element."""
     try:
-        return called(node.label, origin, lambda: call_function(node.function, element))
+        return called_in_time(node, element, origin, callers)
     except HeadraceError as failure:
         instead = node.on_error
         if not callable(instead):
@@ -45,11 +47,31 @@ def made_by(node: Map, element: Element, origin: str) -> Element:
     return called(node.label, origin, lambda: packed(copied(instead(error))))
 
 
+def called_in_time(node: Map, element: Element, origin: str, callers: Callers) -> Element:
+    """Returns what the function makes of an element, which it may have to do in so many seconds."""
+
+    def call(progress: Progress | None = None) -> Element:
+        if progress is None:
+            return call_function(node.function, element)
+        progress.begin(0)
+        try:
+            return call_function(node.function, element)
+        finally:
+            progress.end()
+
+    if node.timeout_s is None:
+        return called(node.label, origin, call)
+    try:
+        return callers.call(lambda progress: called(node.label, origin, lambda: call(progress)), node.timeout_s)
+    except Overtime as late:
+        raise not_in_time(node.timeout_s, late.stack).located(stage=node.label, origin=origin) from None
+
+
 class SkippingMapStream(MapStream):
     """The same, without the elements on which it fails, up to a bound."""
 
-    def __init__(self, node: Map, input_stream: Stream, failed: int, most: int | None) -> None:
-        super().__init__(node, input_stream)
+    def __init__(self, node: Map, input_stream: Stream, callers: Callers, failed: int, most: int | None) -> None:
+        super().__init__(node, input_stream, callers)
         self.failed = failed
         self.most = most
 
@@ -57,7 +79,7 @@ class SkippingMapStream(MapStream):
         while True:
             element, origin = self.input.next()
             try:
-                return made_by(self.node, element, origin), origin
+                return made_by(self.node, element, origin, self.callers), origin
             except HeadraceError as error:
                 self.failed += 1
                 log_skipped(error, self.failed, self.most)
@@ -70,14 +92,16 @@ class SkippingMapStream(MapStream):
 def _map(node: Map, state: State | None, context: RunContext) -> Stream:
     if node.skips:
         upstream = _upstream_of_map(node.input, input_state(state), context)
-        return SkippingMapStream(node, upstream, state["failed"] if state else 0, context.max_failures)
-    return MapStream(node, _upstream_of_map(node.input, state, context))
+        failed = state["failed"] if state else 0
+        return SkippingMapStream(node, upstream, context.callers, failed, context.max_failures)
+    return MapStream(node, _upstream_of_map(node.input, state, context), context.callers)
 
 
 @stream_of.register
 def _random_map(node: RandomMap, state: State | None, context: RunContext) -> Stream:
     numbered = Enumerate(input=node.input)
-    return MapStream(drawing_map(node, numbered, context), _upstream_of_map(numbered, state, context))
+    upstream = _upstream_of_map(numbered, state, context)
+    return MapStream(drawing_map(node, numbered, context), upstream, context.callers)
 
 
 def _upstream_of_map(source: Node, state: State | None, context: RunContext) -> Stream:

@@ -18,7 +18,7 @@ from headrace.plan.node import Node
 from headrace.plan.vectorized import Vectorized
 from headrace.semantics.elementwise import DeliveredRuns, drawing_map, undelivered
 
-__all__ = ["Collected", "Place", "collected", "may_be_here", "shared_chain"]
+__all__ = ["Collected", "Place", "collected", "is_chainable", "may_be_here", "shared_chain"]
 
 # A loop of more links would be compiled for long.
 _MOST_LINKS: Final = 32
@@ -105,11 +105,11 @@ def _links_of(place: Place, downstream: list[Collected]) -> tuple[Place, list[Co
         case Enumerate() if downstream:
             link = Collected(node, context.meter(node), place, state["index"] if state else 0)
             return Place(node.input, input_state(state), context), [link]
-        case Map() if not isinstance(node.function, Vectorized) and not (node.skips and downstream):
+        case Map() if is_chainable(node) and not (node.skips and downstream):
             return _links_of_maps(place, (node,), node.input)
-        case MapChain() if not any(isinstance(one.function, Vectorized) for one in node.maps):
+        case MapChain() if all(map(is_chainable, node.maps)):
             return _links_of_maps(place, node.maps, node.input)
-        case RandomMap():
+        case RandomMap() if is_chainable(node):
             numbered = Enumerate(input=node.input)
             return _links_of_maps(place, (drawing_map(node, numbered, context),), numbered)
     return None
@@ -132,6 +132,11 @@ def _links_of_maps(place: Place, maps: tuple[Map, ...], source: Node) -> tuple[P
     tuned = node if is_tuned else None
     links = [Collected(one, meter, place, tuned=tuned) for one, meter in zip(maps, meters, strict=True)]
     return Place(source, saved, context.upstream_of_maps(len(maps)), delivered, map_index), links[::-1]
+
+
+def is_chainable(node: Map | RandomMap) -> bool:
+    """Returns whether a map's function is called on one element after the other, for as long as it takes."""
+    return node.timeout_s is None and not isinstance(node.function, Vectorized)
 
 
 def may_be_here(node: Map | MapChain | RandomMap, context: StageContext) -> bool:

@@ -18,7 +18,7 @@ from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.alone import filtered_alone, mapped_alone
-from headrace.physical.loops.collecting import may_be_here
+from headrace.physical.loops.collecting import is_chainable, may_be_here
 from headrace.physical.lower import is_ordered, lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.elementwise_parallel import ParallelMaps, applied, chained
@@ -125,11 +125,11 @@ def _map_stage(
     node: Map | MapChain | RandomMap, maps: tuple[Map, ...], source: Node, state: State | None, context: StageContext
 ) -> Stage:
     gate = context.gate(node)
-    vectorized = any(isinstance(one.function, Vectorized) for one in maps)
     map_index = context.downstream_maps + len(maps) - 1
     delivered, saved = undelivered(state, range(context.downstream_maps, map_index + 1))
     is_elsewhere = context.looks_elsewhere(node)
-    if not vectorized and not is_elsewhere and (gate is None or (may_be_here(node, context) and not delivered)):
+    is_apart = is_elsewhere or not all(map(is_chainable, maps))
+    if not is_apart and (gate is None or (may_be_here(node, context) and not delivered)):
         return chained(node, state, context)
     meter = context.meter(node)
     ordered = gate is None or is_ordered(node.deterministic, context)

@@ -17,8 +17,9 @@ from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.loops.chain import Chain
-from headrace.physical.loops.collecting import Collected, collected, shared_chain
+from headrace.physical.loops.collecting import Collected, collected, is_chainable, shared_chain
 from headrace.physical.loops.loop_stage import LoopStage, TunedLinks
+from headrace.physical.loops.timed import TimedMap
 from headrace.physical.lower import lower
 from headrace.physical.stage import Stage
 from headrace.physical.stages.elementwise_vectorized import PiecewiseStage, map_whole
@@ -30,34 +31,38 @@ from headrace.physical.workers.own_turn import OwnTurn
 from headrace.physical.workers.parallel_stage import ParallelStage, UndeliveredStage
 from headrace.physical.workers.tuned_stage import TunedStage
 from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap
-from headrace.plan.vectorized import Vectorized
 
 __all__ = ["ParallelMaps", "applied", "applied_alone", "chained"]
 
 
-def applied(maps: Sequence[Map], meter: Meter, context: StageContext) -> Callable[[Block], list[BlockOrFailure]]:
+_Make = Callable[[Block], list[BlockOrFailure]]
+
+
+def applied(maps: Sequence[Map], meter: Meter, context: StageContext) -> _Make:
     """Returns what applies maps in a row to a block, as the serial ones do in their driver."""
-    return _applied(maps, lambda run: shared_chain(meter, run, context))
+    return _applied(
+        maps, lambda run: shared_chain(meter, run, context).make, lambda node: TimedMap(node, context.callers).make
+    )
 
 
-def applied_alone(maps: Sequence[Map], loops: LoopPolicy) -> Callable[[Block], list[BlockOrFailure]]:
+def applied_alone(maps: Sequence[Map], loops: LoopPolicy, timed: Callable[[Map], _Make]) -> _Make:
     """Returns the same outside of any run."""
-    return _applied(maps, lambda run: Chain(run, loops))
+    return _applied(maps, lambda run: Chain(run, loops).make, timed)
 
 
 def _applied(
-    maps: Sequence[Map], chain_of: Callable[[tuple[Map, ...]], Chain]
-) -> Callable[[Block], list[BlockOrFailure]]:
-    parts: list[Callable[[Block], list[BlockOrFailure]]] = []
-    for is_vectorized, run in itertools.groupby(maps, lambda node: isinstance(node.function, Vectorized)):
-        if is_vectorized:
-            parts += [functools.partial(map_whole, node) for node in run]
+    maps: Sequence[Map], chained_up: Callable[[tuple[Map, ...]], _Make], timed: Callable[[Map], _Make]
+) -> _Make:
+    parts: list[_Make] = []
+    for is_called_by_element, run in itertools.groupby(maps, is_chainable):
+        if is_called_by_element:
+            parts.append(chained_up(tuple(run)))
         else:
-            parts.append(chain_of(tuple(run)).make)
+            parts += [functools.partial(map_whole, node) if node.timeout_s is None else timed(node) for node in run]
     return parts[0] if len(parts) == 1 else functools.partial(_in_turn, parts)
 
 
-def _in_turn(parts: Sequence[Callable[[Block], list[BlockOrFailure]]], block: Block) -> list[BlockOrFailure]:
+def _in_turn(parts: Sequence[_Make], block: Block) -> list[BlockOrFailure]:
     pieces: list[BlockOrFailure] = [block]
     for part in parts:
         pieces = [made for piece in pieces for made in (part(piece) if isinstance(piece, Block) else [piece])]
@@ -131,7 +136,7 @@ class ParallelMaps:
     def here(self, source: Stage) -> Stage:
         """Makes the stage that calls them in the thread that reads it, as if no workers had been asked for."""
         turn = OwnTurn(self.gate, self.meter.name)
-        if any(isinstance(one.function, Vectorized) for one in self.maps):
+        if not all(map(is_chainable, self.maps)):
             return PiecewiseStage(applied(self.maps, self.meter, self.context), source, self.meter, turn)
         chain = shared_chain(self.meter, self.maps, self.context)
         return LoopStage(chain, [self.meter], (), source, [turn] * len(self.maps))

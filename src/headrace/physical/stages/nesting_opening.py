@@ -20,6 +20,7 @@ from headrace.physical.stages.nesting_turns import Whole
 from headrace.physical.workers.subplan_reader import Opened, OpenPlan, SubplanReader
 from headrace.plan.nesting import FlatMap
 from headrace.plan.node import Node
+from headrace.plan.timeouts import with_timeouts
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.inner_plans import in_run
 from headrace.semantics.nesting import changed_since, made_plan
@@ -134,7 +135,7 @@ class Opening:
         if opener.plan is not None:
             return opener.plan
         try:
-            return made_plan(self.node, opener.element)
+            return with_timeouts(made_plan(self.node, opener.element), self._context.options.timeout_s)
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
             return self.failed(opener, error)
 

@@ -22,6 +22,7 @@ from headrace.physical.stages.made_together_forms import Form
 from headrace.physical.stages.windowing_held import Group, GroupCursor, GroupsPosition, MembersOrigin
 from headrace.physical.workers.subplan_reader import Opened, SubplanReader
 from headrace.plan.node import Node
+from headrace.plan.timeouts import with_timeouts
 from headrace.plan.windowing import GroupByWindow
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.inner_plans import in_run
@@ -86,7 +87,8 @@ class GroupOpening:
     def plan(self, full: FullGroup) -> Node | Failure:
         """Calls the function with a group; returns the plan that it made, or why there is none."""
         try:
-            return reduced_plan(self._node, full.group.key, full.held)
+            plan = reduced_plan(self._node, full.group.key, full.held)
+            return with_timeouts(plan, self._context.options.timeout_s)
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
             return self._failed(full, error)
 
