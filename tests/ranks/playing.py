@@ -138,14 +138,14 @@ class _Jobs:
         try:
             merged = hr.merge_states(list(states.values()), align=True)
         except InvalidArgumentError as refused:
-            reason = self._reason(turn, states, lowest)
+            reason = self._reason(turn, states)
             if reason is None:
                 raise WrongError(f"refused without a reason: {refused}") from refused
             self.played[f"refused: {reason}"] += 1
             return
         if merged["step"] != lowest:
             raise WrongError(f"merged at step {merged['step']}, and the lowest was {lowest}")
-        if (reason := self._reason(turn, states, lowest)) is not None:
+        if (reason := self._reason(turn, states)) is not None:
             raise WrongError(f"merged, though {reason}")
         self.played["states merged"] += 1
         self.played["of different steps"] += len({state["step"] for state in states.values()}) > 1
@@ -153,7 +153,7 @@ class _Jobs:
         self._merged.write_text(json.dumps(merged))
         self._at = lowest
 
-    def _reason(self, turn: Turn, states: dict[int, Any], lowest: int) -> str | None:
+    def _reason(self, turn: Turn, states: dict[int, Any]) -> str | None:
         """Returns why such states cannot be merged; None where they can."""
         if not states:
             return "no rank had saved"
@@ -161,8 +161,6 @@ class _Jobs:
             return None
         if len(states) < turn.ranks:
             return "a rank had not saved"
-        if any(turn.executor(rank) == "inline" and state["step"] > lowest for rank, state in states.items()):
-            return "executor='inline' was ahead, whose states do not reach back"
         return None
 
 

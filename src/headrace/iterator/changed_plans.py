@@ -95,7 +95,7 @@ def _read_by(node: Node, state: Any) -> Iterator[tuple[Node, State | None]]:
         state = state["input"]
     if isinstance(node, DealtStreams):
         for stream in node.owned:
-            yield node.input, replayed_from(state["streams"].get(str(stream)))[0]
+            yield node.input, replayed_from(state["streams"].get(str(stream)), node.each)[0]
     elif isinstance(node, Concatenate):
         yield node.inputs[state["part"]], state["input"]
     elif isinstance(node, (Zip, Mixture)):
@@ -166,7 +166,7 @@ def _check_dealing(
     """Refuses other elements where some are read again, and other global batches where the present one is not over."""
     if isinstance(node, DealtStreams):
         done, each, width = state["rounds"], node.each, node.num_streams
-        if words and any(replayed_from(saved)[1] for saved in state["streams"].values()):
+        if words and any(replayed_from(saved, 1)[1] for saved in state["streams"].values()):
             raise _refused(
                 words,
                 "the state is of ranks that saved at different steps, and some read steps again: load it as it is, and change the plan "

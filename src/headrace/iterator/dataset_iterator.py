@@ -37,7 +37,6 @@ from headrace.observe.steps import StepMeter
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item
 from headrace.plan.buffering import options_of
-from headrace.plan.dealt import dealing_of
 from headrace.plan.node import Node
 from headrace.structure import Element
 
@@ -106,9 +105,10 @@ class DatasetIterator:
         self._cursor: Cursor | None = None  # before the first element of the block, or after the last failure
         self._delivered_before = 0  # elements before the block
         self._pace = policy.pace()
-        # The one cursor of executor="inline" knows the present alone.
-        is_noted = dealing_of(plan) is not None and self._options.executor != "inline"
-        self._earlier = StepsBack() if is_noted else None
+        # One rank that is alone has nobody who stood elsewhere.
+        ranks = self._start.ranks
+        self._earlier = None if ranks is None or ranks.rank.world_size == 1 else StepsBack()
+        self._has_ended = False  # whether its reader got the end
 
     # ------------------------------------------------------------- delivering
 
@@ -160,6 +160,7 @@ class DatasetIterator:
             self._end()  # no element's failure, those are items: nothing can go on from here
             raise
         if item is None or self._phase is not RUNNING:  # the end, or closed by another thread while this one waited
+            self._has_ended = item is None and self._phase is RUNNING
             self._step.ends(start)
             self._wait_s += self._now_s() - start
             self._end()
@@ -167,6 +168,8 @@ class DatasetIterator:
         return self._raised(item, start) if isinstance(item, Failure) else self._first_of(item, start)
 
     def _next_item(self, limit: int | None = None) -> Item:
+        if self._earlier is not None and self._options.executor == "inline":  # whose one cursor knows the present alone
+            self._earlier.note_written(self._cursor, self._delivered_before + self._block_length)
         if self._run is not None and self._run.is_spent:
             return None
         return self._running().pull(limit or self._pace.size)
@@ -226,7 +229,7 @@ class DatasetIterator:
 
     def _note_earlier(self) -> None:
         """Notes where the block began that has been delivered, in a plan that is dealt to ranks."""
-        if self._earlier is not None:
+        if self._earlier is not None and self._options.executor != "inline":
             self._earlier.note(self._cursor, self._delivered_before, self._block_length)
 
     def _running(self) -> Run | RemoteRun | ForkedRun:
@@ -286,7 +289,9 @@ class DatasetIterator:
         cursor = self._cursor
         if self._is_beside and cursor is not None:  # who ends the run has to know which positions will be asked for
             cursor, delivered = cursor.advance(delivered), 0
-        bookmark = functools.partial(self._state_at, self._start, cursor, delivered, count, earlier)
+        bookmark = functools.partial(
+            self._state_at, self._start, cursor, delivered, count, earlier, has_ended=self._has_ended
+        )
         if self._options.executor == "inline":  # its one cursor is always where the stream is now
             try:
                 state = bookmark()
@@ -297,9 +302,16 @@ class DatasetIterator:
         return bookmark
 
     def _state_at(
-        self, start: RunStart, cursor: Cursor | None, delivered: int, count: int, earlier: Earlier | None
+        self,
+        start: RunStart,
+        cursor: Cursor | None,
+        delivered: int,
+        count: int,
+        earlier: Earlier | None,
+        *,
+        has_ended: bool,
     ) -> dict[str, Any]:
-        return start.state(self._identity(), cursor, delivered, count, earlier)
+        return start.state(self._identity(), cursor, delivered, count, earlier, has_ended=has_ended)
 
     def load_state_dict(self, state: dict[str, Any], *, allow: Collection[str] = ()) -> None:
         """Continues where the iterator that gave the state stood.
@@ -331,7 +343,7 @@ class DatasetIterator:
             self._joint.begin()
         if self._earlier is not None:
             self._earlier.clear()
-        self._ended_s = None
+        self._ended_s, self._has_ended = None, False
         with self._turning:
             self._phase = NEXT[self._phase, LOAD]
         start.continue_after_epoch()

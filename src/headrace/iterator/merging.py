@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from headrace.errors import InvalidArgumentError
 from headrace.iterator.saved_state import check_whole, checksum
-from headrace.semantics.dealing import ALL, only_its_own
+from headrace.semantics.dealing import ALL, only_its_own, read_from_the_start
 
 __all__ = ["merge_states", "union_of", "with_streams"]
 
@@ -65,22 +65,37 @@ def union_of(states: Sequence[Mapping[str, Any]], *, align: bool = False) -> dic
     """
     if not states:
         raise InvalidArgumentError("merge_states: there is no state to merge")
+    have_ended = [bool(state.get("ended", False)) for state in states]
     if any("iterator" in state for state in states):  # of feeds, whose epoch has ended when it has for every rank
-        union = union_of([state.get("iterator", state) for state in states], align=align)
-        return {"iterator": union, "ended": all(state.get("ended", False) for state in states)}
+        union = _union([state.get("iterator", state) for state in states], have_ended, align=align)
+        return {"iterator": union, "ended": all(have_ended)}
+    return _union(states, have_ended, align=align)
+
+
+def _union(states: Sequence[Mapping[str, Any]], have_ended: Sequence[bool], *, align: bool) -> dict[str, Any]:
+    """Returns the union of the states of iterators, some of which had ended when others had not."""
     for number, state in enumerate(states):
         _check_state(state, number)
         _check_alike(states[0], state, number)
-    place = min(map(_place_of, states))
+    # A rank that has ended has no part in the steps that others still have.
+    under_way = [_place_of(state) for state, has_ended in zip(states, have_ended, strict=True) if not has_ended]
+    place = min(under_way) if under_way else max(map(_place_of, states))
+    at_place = [state for state in states if _place_of(state) == place]
+    lowest = next((state for state in at_place if state["position"] is not None), at_place[0])
     streams: dict[str, Any] = {}
-    for number, state in enumerate(states):
-        for stream, position in _streams_at(state, place, number, align=align).items():
+    for number, (state, has_ended) in enumerate(zip(states, have_ended, strict=True)):
+        if has_ended and _place_of(state) < place:
+            found = {stream: position for stream, position in state["streams"].items() if stream != ALL}
+        else:
+            found = _streams_at(state, lowest, number, align=align)
+        for stream, position in found.items():
             # What all read whole may be said in several ways: whose blocks ended elsewhere read on from another place.
             if streams.setdefault(stream, position) != position and stream != ALL:
                 raise InvalidArgumentError(f"merge_states: two states say differently where stream {stream} is")
-    at_place = [state for state in states if _place_of(state) == place]
-    lowest = next((state for state in at_place if state["position"] is not None), at_place[0])
-    return with_streams({**lowest, **_caches_of(states)}, streams)
+    merged = {**lowest, **_caches_of(states)}
+    if not all(have_ended):
+        merged.pop("ended", None)
+    return with_streams(merged, streams)
 
 
 def with_streams(state: Mapping[str, Any], streams: dict[str, Any]) -> dict[str, Any]:
@@ -89,6 +104,9 @@ def with_streams(state: Mapping[str, Any], streams: dict[str, Any]) -> dict[str,
     del merged["checksum"]
     return {**merged, "checksum": checksum(merged)}
 
+
+# So many steps are read again from the start, where a state does not reach back to them.
+_FROM_THE_START: Final = 8
 
 # Which turn each repeat behind distributed_batch is in, and the step in it.
 _Place = tuple[list[int], int]
@@ -121,9 +139,9 @@ def _check_alike(first: Mapping[str, Any], state: Mapping[str, Any], number: int
             raise InvalidArgumentError(f"merge_states: state {number} is of another {name} than state 0")
 
 
-def _streams_at(state: Mapping[str, Any], place: _Place, number: int, *, align: bool) -> dict[str, Any]:
-    """Returns where a rank's streams were at a step."""
-    own = _place_of(state)
+def _streams_at(state: Mapping[str, Any], lowest: Mapping[str, Any], number: int, *, align: bool) -> dict[str, Any]:
+    """Returns where a rank's streams were at the step of the state that is of the lowest one."""
+    own, place = _place_of(state), _place_of(lowest)
     if own == place:
         return dict(state["streams"])
     if not align:
@@ -135,24 +153,14 @@ def _streams_at(state: Mapping[str, Any], place: _Place, number: int, *, align: 
         return {}
     earlier = state["earlier"]
     reach = own if earlier is None else _place_of(earlier)
-    if earlier is None or reach > place or reach[0] != place[0]:
-        raise InvalidArgumentError(
-            f"merge_states: state {number} was saved at {_in_words(own)} and reaches back to {_in_words(reach)}, but another was saved at "
-            f"{_in_words(place)}: {_way_out(own, reach, place)}"
-        )
-    return {stream: _replayed(position, place[1] - reach[1]) for stream, position in earlier["streams"].items()}
-
-
-def _way_out(own: _Place, reach: _Place, place: _Place) -> str:
-    """Says what to do where a state does not reach back to another's place."""
-    if reach < place:
-        return "no step is read again across the turns of a repeat: put it before distributed_batch, where steps are counted through all turns"
-    if reach == own:
-        return (
-            "a state that was saved with executor='inline', or right after another was loaded, reaches back to no other step: save after the "
-            "same one, or without the executor"
-        )
-    return "take states that were saved nearer to each other"
+    if earlier is not None and reach <= place and reach[0] == place[0]:
+        return {stream: _replayed(position, place[1] - reach[1]) for stream, position in earlier["streams"].items()}
+    if place[1] <= _FROM_THE_START:  # of the turn that a repeat behind the dealing is in, or of the epoch
+        return dict.fromkeys(state["streams"], read_from_the_start(lowest["position"]))
+    raise InvalidArgumentError(
+        f"merge_states: state {number} was saved at {_in_words(own)} and reaches back to {_in_words(reach)}, but another was saved at "
+        f"{_in_words(place)}: take states that were saved nearer to each other"
+    )
 
 
 def _replayed(position: Any, steps: int) -> Any:

@@ -66,6 +66,11 @@ class RankStates:
         """Returns the plan as this rank runs it."""
         return dealt(built, self.rank)
 
+    @property
+    def end_apart(self) -> bool:
+        """Whether one rank may have more steps than another."""
+        return self.dealing.end == "uneven" and self.rank.world_size > 1
+
     def seeds(self, plan: Node, options: Options) -> Seeds | None:
         """Returns the seeds of a run that all ranks must have alike; None where they are given, or of one rank alone.
 

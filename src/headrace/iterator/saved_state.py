@@ -117,7 +117,14 @@ class RunStart:
             raise InvalidArgumentError(f"this is no state of an iterator: {type(error).__name__}: {error}") from error
 
     def state(
-        self, identity: Fingerprint, cursor: Cursor | None, delivered: int, count: int, earlier: Earlier | None = None
+        self,
+        identity: Fingerprint,
+        cursor: Cursor | None,
+        delivered: int,
+        count: int,
+        earlier: Earlier | None = None,
+        *,
+        has_ended: bool = False,
     ) -> dict[str, Any]:
         """Returns the state of the run some elements after a cursor, or after its start, with ``count`` delivered in all.
 
@@ -127,12 +134,11 @@ class RunStart:
             delivered: how many elements after it.
             count: how many elements were delivered in all.
             earlier: a position some steps before, for ranks that were stopped at different ones.
+            has_ended: whether the reader got the end, which ranks with an uneven end have after different steps.
         """
         caches = self.fillings.state(self.plan, self.seeds, (self.epoch,))
         position = self._positioned(cursor, delivered)
-        # One rank that is alone has nobody who stood elsewhere.
-        is_alone = self.ranks is None or self.ranks.rank.world_size == 1
-        before = [] if earlier is None or is_alone else [self._positioned(*earlier)]
+        before = [] if earlier is None else [self._positioned(*earlier)]
         return _with_checksum(
             {
                 "version": STATE_VERSION,
@@ -143,6 +149,7 @@ class RunStart:
                 "delivered": count,
                 **({} if caches is None else {"caches": caches}),
                 **(_of_one(position) if self.ranks is None else self.ranks.written(position, *before)),
+                **({"ended": True} if has_ended and self.ranks is not None and self.ranks.end_apart else {}),
             }
         )
 

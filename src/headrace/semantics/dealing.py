@@ -23,6 +23,7 @@ __all__ = [
     "apart",
     "missing",
     "only_its_own",
+    "read_from_the_start",
     "replayed_from",
     "saved_streams",
     "step_of",
@@ -42,7 +43,7 @@ def stream_names(node: DistributedBatch, rank: Rank) -> list[str]:
 
 
 def apart(position: State | None, names: list[str]) -> tuple[State | None, dict[str, Any]]:
-    """Takes a position apart: the rest, and where each stream is; at its start each of those ``names`` is nowhere yet."""
+    """Takes a position apart: the rest, and where each of the streams with these names is; None is at its start."""
     if position is None:
         return None, dict.fromkeys(names)
     path = _path_to(position, "rounds")
@@ -52,15 +53,17 @@ def apart(position: State | None, names: list[str]) -> tuple[State | None, dict[
     for key in path:
         copy[key] = dict(copy[key]) if isinstance(copy[key], dict) else list(copy[key])
         copy = copy[key]
-    streams = copy.pop("streams")
+    streams = dict.fromkeys(names) | copy.pop("streams")
     # All at once: of streams one is hardly ever deep, and to look at each would take longer than to write them.
-    return rest, ({number: _written(state) for number, state in streams.items()} if is_deep(streams) else streams)
+    if not is_deep(streams):
+        return rest, streams
+    return rest, {number: None if state is None else _written(state) for number, state in streams.items()}
 
 
 def together(rest: State | None, streams: dict[str, Any]) -> State | None:
     """Puts a position together again that ``apart`` took apart."""
     read = {number: _read(state) for number, state in streams.items() if state is not None}
-    if ALL in read or not read:
+    if ALL in read or not (read or rest):
         return read.get(ALL)
     path = None if rest is None else _path_to(rest, "rounds")
     if rest is None or path is None:
@@ -125,11 +128,17 @@ def _read(state: State) -> State:
     return whole(state["deep"], state["deeper"]) if "deeper" in state else state
 
 
-def replayed_from(state: State | None) -> tuple[State | None, int]:
-    """Returns from where a stream is to be read, and how many global batches of it were delivered since then."""
+def replayed_from(state: State | None, each: int) -> tuple[State | None, int]:
+    """Returns from where a stream is to be read, and how many elements of it, ``each`` a global batch, were delivered since then."""
     if state is not None and "replay" in state:
-        return state["state"], state["replay"]
+        return state["state"], state["replay"] * each + state.get("rounds", 0)
     return state, 0
+
+
+def read_from_the_start(position: State | None) -> State:
+    """Returns the state of a stream that is read from the start of the turn of a position, and is where all streams are there."""
+    path = _path_to(position, "rounds")
+    return {"replay": 0, "rounds": 0 if path is None else _at(position, path)["rounds"], "state": None}
 
 
 def saved_streams(node: DealtStreams, state: State | None) -> dict[int, State | None]:

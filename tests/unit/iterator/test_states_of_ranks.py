@@ -23,6 +23,10 @@ def dealt(steps: int = 6) -> hr.Dataset:
     return filtered().distributed_batch(8, num_streams=STREAMS, steps=steps)
 
 
+def long(steps: int = 40) -> hr.Dataset:
+    return filtered().repeat(9).distributed_batch(8, num_streams=STREAMS, steps=steps)
+
+
 def of_ranks(dataset: hr.Dataset, ranks: int, **options: Any) -> list[hr.DatasetIterator]:
     return [
         iter(dataset.with_options(hr.Options(rank=rank, world_size=ranks, seed=7, **options))) for rank in range(ranks)
@@ -157,28 +161,95 @@ def test_ranks_in_different_turns_of_a_repeat_are_told_apart() -> None:
     for iterator in after:
         iterator.load_state_dict(merged(before, align=True))
     assert batches(after) == whole[2:]
-    batches(before[:1], 2)
+
+
+def test_ranks_that_are_a_turn_of_a_repeat_apart_go_on_from_the_lowest() -> None:
+    def build() -> hr.Dataset:
+        return dealt(3).repeat(3).repeat(9)
+
+    whole = batches(of_ranks(build(), 1), 30)
+    for lowest, more in [(2, 2), (4, 3), (3, 1), (8, 6), (9, 1), (11, 8)]:
+        before = of_ranks(build(), 2)
+        batches(before, lowest)
+        batches(before[1:], more)
+        state = merged(before, align=True)
+        for number in (4, 1):
+            after = of_ranks(build(), number)
+            for iterator in after:
+                iterator.load_state_dict(state)
+            assert batches(after, 9) == whole[lowest : lowest + 9]
+
+
+def test_ranks_that_run_inline_go_on_from_the_lowest() -> None:
+    whole = batches(of_ranks(long(), 1))
+    for executors in (("inline", "inline"), ("thread", "inline"), ("inline", "thread")):
+        for lowest, more in [(1, 1), (2, 5), (9, 4), (11, 5), (12, 5)]:
+            before = [of_ranks(long(), 2, executor=executor)[rank] for rank, executor in enumerate(executors)]
+            batches(before, lowest)
+            batches(before[1:], more)
+            after = of_ranks(long(), 4, executor=executors[0])
+            state = merged(before, align=True)
+            for iterator in after:
+                iterator.load_state_dict(state)
+            assert batches(after, 3) == whole[lowest : lowest + 3]
+
+
+@pytest.mark.parametrize("whole", [hr.Dataset.range(10), hr.Dataset.range(10).filter(lambda _: True)])
+@pytest.mark.parametrize("asks_all", [True, False])
+def test_ranks_of_an_uneven_end_are_merged_where_some_have_more_steps(whole: hr.Dataset, asks_all: bool) -> None:
+    def build() -> hr.Dataset:
+        return whole.distributed_batch(4, num_streams=4, end="uneven")
+
+    before = of_ranks(build(), 4)
+    counts = [
+        len([batch for _ in range(4 if asks_all else 3) if (batch := next(iterator, None)) is not None])
+        for iterator in before
+    ]
+    assert set(counts) == {2, 3}
+    state = merged(before)
+    assert state["step"] == 3
+    feeds = [
+        {"iterator": iterator.state_dict(), "ended": asks_all or steps < 3}
+        for iterator, steps in zip(before, counts, strict=True)
+    ]
+    assert hr.merge_states(feeds) == {"iterator": state, "ended": asks_all}
+    for number in (1, 2, 4):
+        after = of_ranks(build(), number)
+        for iterator in after:
+            iterator.load_state_dict(state)
+        assert [list(iterator) for iterator in after] == [[]] * number
+
+
+def test_ranks_too_far_apart_say_how_far() -> None:
+    before = of_ranks(long(), 2)
+    batches(before, 9)
     batches(before[1:], 9)
     with pytest.raises(
-        hr.errors.InvalidArgumentError,
-        match=r"reaches back to step 2 of turn 1 of repeat, but another .* nearer to each",
+        hr.errors.InvalidArgumentError, match=r"at step 18 and reaches back to step 10, but another .* step 9: .*nearer"
     ):
         merged(before, align=True)
+    after = of_ranks(long(), 2)
+    batches(after, 1)
+    batches(after[1:], 12)
+    assert merged(after, align=True)["step"] == 1  # it is read from the start
 
 
-def test_what_cannot_be_aligned_says_what_to_do() -> None:
-    before = of_ranks(dealt(3).repeat(9), 2)
-    batches(before, 4)
-    batches(before[1:], 3)
-    with pytest.raises(hr.errors.InvalidArgumentError, match="turns of a repeat: put it before distributed_batch"):
-        merged(before, align=True)
-    before = of_ranks(dealt(), 2, executor="inline")
-    batches(before, 1)
-    batches(before[1:], 1)
-    with pytest.raises(
-        hr.errors.InvalidArgumentError, match=r"back to step 2, but another .* executor='inline', or right"
-    ):
-        merged(before, align=True)
+def test_a_job_that_has_gone_on_with_another_global_batch_is_read_from_the_start_by_its_elements() -> None:
+    def of(size: int) -> hr.Dataset:
+        return filtered().repeat().distributed_batch(size, num_streams=STREAMS)
+
+    before = of_ranks(of(8), 2)
+    batches(before, 1)  # two elements of each stream, which are no batch of 12
+    state = merged(before)
+    alone, *ranks = of_ranks(of(12), 1) + of_ranks(of(12), 2)
+    for iterator in (alone, *ranks):
+        iterator.load_state_dict(state, allow={"batch_size"})
+    batches(ranks[:1], 1)
+    batches(ranks[1:], 2)
+    ranks[1].load_state_dict(ranks[1].state_dict())  # which reaches back no further
+    (after,) = of_ranks(of(12), 1)
+    after.load_state_dict(merged(ranks, align=True))
+    assert batches([after], 4) == batches([alone], 5)[1:]
 
 
 def test_a_repeat_before_the_dealing_is_aligned_across_its_turns() -> None:

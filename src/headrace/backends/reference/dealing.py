@@ -283,10 +283,10 @@ def _dealt_streams(node: DealtStreams, state: State | None, context: RunContext)
     saved = saved_streams(node, state)
     inputs = []
     for number in node.owned:
-        begin, steps = replayed_from(saved[number])
+        begin, count = replayed_from(saved[number], node.each)
         stream = stream_of(node.input, begin, context.for_stream(number))
         inputs.append(stream)
-        for _ in range(steps * node.each):
+        for _ in range(count):
             with contextlib.suppress(HeadraceError, StopIteration):  # as when it was delivered
                 stream.next()
     filled = [stream for stream in inputs if isinstance(stream, FillingStream)]

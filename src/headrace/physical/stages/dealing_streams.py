@@ -222,12 +222,12 @@ class _StreamsCursor:
 @lower.register
 def _dealt_streams(node: DealtStreams, state: State | None, context: StageContext) -> Stage:
     saved = saved_streams(node, state)
-    begins = [replayed_from(saved[stream]) for stream in node.owned]
+    begins = [replayed_from(saved[stream], node.each) for stream in node.owned]
     inputs = [
         lower(node.input, begin, dataclasses.replace(context.for_stream(stream), streams=len(node.owned)))
         for stream, (begin, _) in zip(node.owned, begins, strict=True)
     ]
-    replays = [steps * node.each for _, steps in begins]
+    replays = [count for _, count in begins]
     most_bytes = min(_BYTES_OF_ALL, context.budget.share_bytes)
     return DealtStreamsStage(
         node,
