@@ -26,7 +26,9 @@ def _lines(outcomes: Mapping[tuple[str, str], Outcome], machine: Machine) -> Ite
     contestants = dict.fromkeys(contestant for _, contestant in outcomes)
     versions = versions_of(CONTESTANTS[contestant].package for contestant in contestants)
     told = ", ".join(f"{name} {version}" for name, version in versions.items())
-    yield f"{machine.date}, commit {machine.commit}, {machine.cores} cores, load {machine.load:.1f}; {machine.python}, {told}."
+    yield f"{machine.date}, commit {machine.commit}, {machine.cores} cores; {machine.python}, {told}."
+    if machine.is_busy:
+        yield "\n**The machine was not quiet, so the times are provisional; the counts are not.**"
     for fault in dict.fromkeys(fault for fault, _ in outcomes):
         yield f"\n**{FAULTS[fault][0].upper()}{FAULTS[fault][1:]}**\n"
         yield table_line(_HEADINGS)
@@ -36,5 +38,5 @@ def _lines(outcomes: Mapping[tuple[str, str], Outcome], machine: Machine) -> Ite
 
 
 def _cells(outcome: Outcome) -> list[str]:
-    lost = "" if outcome.lost is None else str(outcome.lost)
-    return [outcome.said.replace("|", "/"), lost, str(outcome.doubled), outcome.left or "nothing"]
+    lost, doubled = ("", "") if outcome.lost is None else (str(outcome.lost), str(outcome.doubled))
+    return [outcome.said, lost, doubled, outcome.left or "nothing"]
