@@ -32,7 +32,7 @@ def _headrace(executor: str) -> Callable[[Function], Iterator[Any]]:
         import headrace as hr
 
         dataset = hr.Dataset.range(COUNT).map(function, num_parallel_calls=2)
-        return iter(dataset.with_options(hr.Options(executor=executor)))
+        return iter(dataset.with_options(hr.Options(executor=executor, timeout_s=DEADLINE_S)))
 
     return opened
 

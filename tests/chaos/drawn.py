@@ -24,6 +24,8 @@ __all__ = ["EXECUTORS", "Case", "Outside", "Place", "Turn", "case_of"]
 EXECUTORS: Final = ("thread", "inline", "subprocess", "process")
 # Those in processes have most to lose.
 _DRAWN_EXECUTORS: Final = (*EXECUTORS, "subprocess", "subprocess", "process", "process")
+# Far beyond what an element takes on a machine that has much other work.
+_DEADLINE_S: Final = 4.0
 # Enough for every plan of elements in any order, which all end.
 _WHOLE: Final = 1_000
 
@@ -67,7 +69,7 @@ class Turn:
     @property
     def full_way(self) -> Way:
         """How it runs them, with its executor."""
-        options = hr.Options(executor=self.executor, max_restarts=1_000)
+        options = hr.Options(executor=self.executor, max_restarts=1_000, timeout_s=_DEADLINE_S)
         return dataclasses.replace(self.way, options=self.way.options.merged(options))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +15,13 @@ from tests.laws.elements import total
 from headrace.testing import faults
 from headrace.testing.faults.record import ENTRY_BYTES
 
-__all__ = ["EXIT_STATUS", "Fault", "deaths_of", "drawn_faults", "enlarged", "faulty", "touched"]
+__all__ = ["EXIT_STATUS", "Fault", "deaths_of", "drawn_faults", "enlarged", "faulty", "hangs_of", "touched"]
 
 EXIT_STATUS: Final = 7
 # Beyond any block, and short beside a case.
 _DELAY_S: Final = 0.02
 _DEADLY: Final = ("kill", "exit")
+_HANGING: Final = "hang"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +34,12 @@ class Fault:
 
 
 def drawn_faults() -> st.SearchStrategy[Fault]:
-    """Deaths at some elements, delays at more."""
+    """Deaths at some elements, delays at more; a few at which the function never returns, each of which takes a program its deadline."""
     numbers = st.integers(0, 1_000)
+    hangs = st.builds(Fault, st.just(_HANGING), st.just(0.05), numbers)
     deaths = st.builds(Fault, st.sampled_from(_DEADLY), st.sampled_from([0.02, 0.1, 0.3]), numbers)
-    return st.one_of(deaths, deaths, st.builds(Fault, st.just("delay"), st.sampled_from([0.05, 0.5]), numbers))
+    kinds = [deaths, deaths, deaths, st.builds(Fault, st.just("delay"), st.sampled_from([0.05, 0.5]), numbers), hangs]
+    return st.integers(0, len(kinds) - 1).flatmap(kinds.__getitem__)
 
 
 def touched(*element: Any) -> Any:
@@ -58,14 +62,24 @@ def faulty(given: Sequence[Fault], records: Path) -> Callable[..., Any]:
         elif fault.kind == "exit":
             function = faults.exit(function, EXIT_STATUS, at=at, record=record)
         else:
-            function = faults.delay(function, _DELAY_S, at=at, record=record)
+            seconds = math.inf if fault.kind == _HANGING else _DELAY_S
+            function = faults.delay(function, seconds, at=at, record=record)
     return function
 
 
 def deaths_of(given: Sequence[Fault], records: Path) -> int:
     """Returns how many processes have died of the function: one for each element that is noted, however often it was called again."""
-    deadly = [_record(records, number) for number, fault in enumerate(given) if fault.kind in _DEADLY]
-    return sum(len(_noted(path.read_bytes())) for path in deadly if path.exists())
+    return _count(given, records, _DEADLY)
+
+
+def hangs_of(given: Sequence[Fault], records: Path) -> int:
+    """Returns how often the function did not return."""
+    return _count(given, records, (_HANGING,))
+
+
+def _count(given: Sequence[Fault], records: Path, kinds: Sequence[str]) -> int:
+    paths = [_record(records, number) for number, fault in enumerate(given) if fault.kind in kinds]
+    return sum(len(_noted(path.read_bytes())) for path in paths if path.exists())
 
 
 def _noted(entries: bytes) -> set[bytes]:

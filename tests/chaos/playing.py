@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.cases.processes import KILLED, Played, WrongError, failure_of, lines_of, present, run_all
-from tests.chaos.faulty import EXIT_STATUS, deaths_of
+from tests.chaos.faulty import EXIT_STATUS, deaths_of, hangs_of
 from tests.chaos.program import MARK, Part, play_alone, play_turn
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class _Programs:
         self._count(turn, part, noted, deaths, code)
 
     def _check_ended(self, turn: Turn, code: int, part: Part, noted: list[Any], deaths: int) -> bool:
-        """Fails where a program did not end as it is to; returns whether its run gave up, because processes died or the disk was full."""
+        """Fails where a program did not end as it is to; returns whether its run gave up, because processes died, the disk was full or an element took too long."""
         here = self._case.dies_here(turn)
         may = (
             {0} | ({KILLED} if turn.kill is not None else set()) | ({KILLED, EXIT_STATUS} if here and deaths else set())
@@ -109,6 +109,9 @@ class _Programs:
         reasons = [value for what, value in noted if what == "gave up"]
         if reasons and deaths < 2:
             raise WrongError(f"it gave up after {deaths} deaths: {reasons[0]}")
+        late = [value for what, value in noted if what == "timed out"]
+        if late and not hangs_of(turn.faults, part.folder):
+            raise WrongError(f"nothing hung: {late[0]}")
         full = [value for what, value in noted if what == "disk full"]
         if full and turn.room is None:
             raise WrongError(f"there was room: {full[0]}")
@@ -118,7 +121,7 @@ class _Programs:
         restarts = sum(value for what, value in noted if what == "restarts")
         if restarts > deaths:
             raise WrongError(f"{restarts} processes were replaced, and {deaths} died")
-        return bool(reasons or full)
+        return bool(reasons or full or late)
 
     def _compare(self, given: list[str], *, is_whole: bool) -> None:
         begun = len(self._confirmed)
