@@ -252,7 +252,7 @@ class FeedIterator:
         self._ended = False
         self._steps = 0
         self._wait_s = 0.0
-        self._step = StepMeter(time.perf_counter)
+        self._step = StepMeter(time.perf_counter, transfer.copies_s)
         self._began_s = time.perf_counter()
         self._ended_s: float | None = None
 
@@ -356,7 +356,6 @@ class FeedIterator:
     def stats(self) -> FeedStats:
         """Returns what steps waited, what copies took, what steps computed, and what the pipeline did."""
         now_s = time.perf_counter() if self._ended_s is None else self._ended_s
-        self._step.copied(self._transfer.copies_s())
         return FeedStats(
             rank=own_rank(),
             steps=self._steps,

@@ -69,10 +69,12 @@ class StepMeter(Folded[_Record]):
 
     Args:
         now_s: tells the time.
+        copies_s: returns how long the copies to a device took that have ended since the last call; one thread at a time calls it.
     """
 
-    def __init__(self, now_s: Callable[[], float]) -> None:
+    def __init__(self, now_s: Callable[[], float], copies_s: Callable[[], list[float]] = list) -> None:
         super().__init__()
+        self._ended_copies_s = copies_s
         self._now_s = now_s
         self._waited, self._copied, self._computed = Durations(), Durations(), Durations()
         self._waits, self._copies, self._computes = (deque[float](maxlen=_KEPT) for _ in range(3))  # oldest first
@@ -107,13 +109,10 @@ class StepMeter(Folded[_Record]):
             recorder.did("step", self._had_s, asked_s)
             recorder.takes((id(self), int(self._had_s * 1e9)), self._had_s)
 
-    def copied(self, ended_s: list[float]) -> None:
-        """Counts how long copies to the device took that have ended."""
-        for seconds in ended_s:
-            self._copied.add(seconds)
-        self._copies.extend(ended_s)
-
     def _fold_fresh(self) -> None:
+        copies_s = self._ended_copies_s()
+        self._copied.add_means([(seconds, 1) for seconds in copies_s])
+        self._copies.extend(copies_s)
         records = drained(self._fresh)
         had = [self._had, *(elements for _, elements, _ in records)]
         computed = [(seconds, count) for (_, _, seconds), count in zip(records, had, strict=False) if seconds >= 0]
@@ -135,6 +134,7 @@ class StepMeter(Folded[_Record]):
     @property
     def copies_s(self) -> tuple[float, ...]:
         """What the last copies took, oldest first."""
+        self._fold()
         return tuple(self._copies.copy())
 
     @property

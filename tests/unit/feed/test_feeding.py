@@ -34,6 +34,7 @@ class Doubled:
     def __init__(self, *, takes_time: bool) -> None:
         self.takes_time = takes_time
         self.begun: list[Any] = []
+        self.told = 0
 
     def begin(self, element: Any) -> Any:
         self.begun.append(element)
@@ -43,7 +44,9 @@ class Doubled:
         return (begun, begun)
 
     def copies_s(self) -> list[float]:
-        return [0.5] if self.begun else []
+        ended = len(self.begun) - self.told
+        self.told += ended
+        return [0.5] * ended
 
 
 def feed_of(dataset: hr.Dataset, *, ahead: bool, buffer_size: int = 2) -> Feed:
@@ -147,8 +150,8 @@ def test_statistics_count_each_step() -> None:
     assert (stats.steps, len(stats.waits_s), stats.step.waited.count) == (5, 5, 5)
     assert (len(stats.computes_s), stats.step.computed.count) == (5, 5)
     assert stats.wait_s == pytest.approx(sum(stats.waits_s))
-    assert stats.copies_s == (0.5,)
-    assert stats.step.copied.max_s == 0.5
+    assert stats.copies_s == (0.5,) * 5
+    assert (stats.step.copied.count, stats.step.copied.max_s) == (5, 0.5)
     assert stats.pipeline.elements == 5
     assert 0 <= stats.wait_share <= 1
     assert stats.rank == 0
