@@ -65,10 +65,12 @@ def test_the_faster_way_is_found_and_the_other_tried_ever_less(most: int, alone_
 @given(st.integers(2, 6), st.floats(2e-4, 1.5e-3), st.floats(2, 10))
 def test_the_first_tasks_of_new_workers_do_not_decide(most: int, alone_s: float, slower: float) -> None:
     calls = ConcurrencyTuner(most)
+    now_s = 0.0
     while calls.now == 1:
-        fed(calls, alone_s, alone_s, 1, elements=5)
-    fed(calls, alone_s, alone_s * most * slower, 12, elements=5, from_s=100)
-    seen = fed(calls, alone_s, alone_s, 40, elements=5, from_s=200)
+        fed(calls, alone_s, alone_s, 1, elements=5, from_s=now_s)
+        now_s += 5 * alone_s
+    fed(calls, alone_s, alone_s * most * slower, 12 // most * most, elements=5, from_s=now_s)
+    seen = fed(calls, alone_s, alone_s, 40, elements=5, from_s=now_s + 100)
     assert seen[-10:] == [most] * 10
     assert not calls.is_trying
 
