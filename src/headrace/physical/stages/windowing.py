@@ -68,7 +68,7 @@ class WindowStage(Stage):
         return made
 
     def _made(self, begins: range, payload: Payload) -> list[Block | Failure]:
-        indices = [self._indices(begin) for begin in begins]
+        indices = self._indices(begins)
         leaves = leaves_of_all(payload)
         if leaves is None:
             return self._one_by_one(begins, indices, payload)
@@ -168,14 +168,16 @@ class WindowStage(Stage):
         after = min(begin + self._node.step, self._reads.index)
         return self._reads.position(begin), self._reads.position(after)
 
-    def _indices(self, begin: int) -> Indices:
-        """Returns where in the payload the elements of a window are, those that failed aside."""
-        members = self._members(begin)
+    def _indices(self, begins: range) -> list[Indices]:
+        """Returns where in the payload the elements of windows are, those that failed aside."""
+        span, stride, first, end = self._node.span, self._node.stride, self._first, self._reads.index
         if not self._failures:
-            return range(members.start - self._first, members.stop - self._first, members.step)
+            return [range(begin - first, min(begin + span, end) - first, stride) for begin in begins]
         failed = sorted(self._failures)
-        whole = [index for index in members if index not in self._failures]
-        return np.array([index - self._first - bisect.bisect(failed, index) for index in whole], dtype=np.int64)
+        whole = [[index for index in self._members(begin) if index not in self._failures] for begin in begins]
+        return [
+            np.array([index - first - bisect.bisect(failed, index) for index in part], dtype=np.int64) for part in whole
+        ]
 
     def _origins(self, count: int) -> Origin:
         """Returns where the elements of the payload came from."""

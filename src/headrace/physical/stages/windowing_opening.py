@@ -130,6 +130,7 @@ class GroupRun:
         self.groups: list[FullGroup] = []
         self._plans: list[Node] = []
         self._form: Form | None = None
+        self._most = 0
 
     def takes(self, full: FullGroup, plan: Node | Failure) -> bool:
         """Takes another group if its plan has the form of the first one's."""
@@ -139,7 +140,8 @@ class GroupRun:
             self._form = form_of(plan)
             if self._form is None:
                 return False
-        elif len(self.groups) >= self._form.most_plans or not self._form.takes(plan):
+            self._most = self._form.most_plans
+        elif len(self.groups) >= self._most or not self._form.takes(plan):
             return False
         self.groups.append(full)
         self._plans.append(plan)
