@@ -235,3 +235,40 @@ def test_processes_that_called_functions_and_end_by_themselves_leave_no_descript
         assert_it_ends(int(pid))
     join_threads(LIMIT_S)  # who heard of their end
     assert descriptors().keys() <= before.keys()
+
+
+@pytest.mark.parametrize("executor", ["thread", "process", "subprocess"])
+def test_a_function_that_forks_and_returns_in_the_copy_gives_its_elements_once(executor: str) -> None:
+    body = f"""
+    def forks(x):
+        if x % 5 == 1:
+            child = os.fork()
+            if child:
+                os.waitpid(child, 0)
+        return x
+    ds = hr.Dataset.range(20).map(forks, num_parallel_calls=1).with_options(hr.Options(executor={executor!r}))
+    print([int(x) for x in ds] == list(range(20)))
+    """
+    with program(body) as process:
+        output, errors = process.communicate(timeout=LIMIT_S)
+        assert (process.returncode, output) == (0, "True\n"), errors
+
+
+def test_a_copy_of_the_trainer_does_not_keep_the_process_when_the_trainer_ends() -> None:
+    body = """
+    it = iter(hr.Dataset.range(10**9).map(process_of).with_options(BESIDE))
+    pid = next(it)
+    if not os.fork():
+        print(os.getpid(), pid, flush=True)
+        os.close(1)
+        os.close(2)
+        threading.Event().wait()
+    """
+    with program(body) as process:
+        assert process.stdout is not None
+        copy, beside = map(int, process.stdout.readline().split())
+        try:
+            process.wait(LIMIT_S)
+            assert_it_ends(beside)
+        finally:
+            os.kill(copy, signal.SIGKILL)

@@ -7,6 +7,7 @@ pipeline that never has two tasks at once has one worker.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -31,6 +32,7 @@ class WorkerPool:
         # Without a bound of its own: what operations asked for bounds what is submitted.
         self._tasks: Channel[Callable[[], None]] = Channel(capacity=sys.maxsize, name="tasks")
         self._coordinator = Coordinator()
+        self._owner = os.getpid()
         self._started = 0
         self._unfinished = 0  # tasks that wait or run
         self._counting = threading.Lock()
@@ -79,7 +81,8 @@ class WorkerPool:
             self._started += 1
 
     def _work(self) -> None:
-        while not self._coordinator.should_stop():
+        # A copy of the process that a function made, and in which it returned, is at its end: no other thread is in it.
+        while not self._coordinator.should_stop() and os.getpid() == self._owner:
             try:
                 task = self._tasks.get()
             except OutOfRangeError:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 import struct
+import weakref
 from collections.abc import Sequence
 from typing import Final
 
@@ -50,6 +51,7 @@ class Connection:
 
     def __init__(self, end: socket.socket) -> None:
         self._socket = _End(fileno=end.detach())
+        _open.add(self)
 
     def fileno(self) -> int:
         """Returns the descriptor, for who waits on several."""
@@ -115,7 +117,24 @@ class Connection:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
+    def leave_to_parent(self) -> None:
+        """Closes the copy of this end that a copy of this process has: what is said there would be taken for this one's."""
+        self._socket.close()
+
     def close(self) -> None:
         """Closes this end, which no other thread may be using."""
         self.shut()
         self._socket.close()
+
+
+_open: Final[weakref.WeakSet[Connection]] = weakref.WeakSet()
+
+
+def _leave_all() -> None:
+    for one in list(_open):
+        one.leave_to_parent()
+    _open.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_all)

@@ -12,6 +12,7 @@ has left has ended: no thread waits for a change of mind.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 
@@ -161,6 +162,7 @@ class _Driver:
             name="prefetch",
         )
         self._coordinator = Coordinator()
+        self._owner = os.getpid()
         self._is_to_leave = False
         self.has_left = False
 
@@ -205,6 +207,10 @@ class _Driver:
                 item = self._source.pull(self._pace.size)
                 if item is None:
                     break
+                if (
+                    os.getpid() != self._owner
+                ):  # a copy of it that a function made, and in which it returned: nobody reads here
+                    return
                 made_s = self._now_s()
                 if Recorder.active is not None:
                     Recorder.active.gives((id(self), self._put_elements), made_s)
