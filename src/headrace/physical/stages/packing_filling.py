@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from headrace.physical.stages.packing_rows import CutTokens, Piece, WholeTokens
-from headrace.physical.stages.packing_runs import RunOrder, SequenceRun
+from headrace.physical.stages.packing_runs import RunOrder, SequenceRun, widths_of
 from headrace.semantics.packing import BinContents, SequenceKind
 
 __all__ = ["CutRow", "PackedRow", "Span", "contents_of"]
@@ -28,7 +28,8 @@ class PackedRow:
     Attributes:
         kind: what its sequences have in common.
         limits: how long each of its components is.
-        widths: how many bytes a token of each component has.
+        width: how many bytes a token of all components has.
+        count: how many sequences it has.
         bounds: the indices of its sequences among all that were read: from one to before another, and so on. They only become
             more until it goes out.
         runs: for each of these parts the run that it is of; none any more, once they were taken.
@@ -43,6 +44,7 @@ class PackedRow:
     __slots__ = (
         "bounds",
         "closed_at",
+        "count",
         "kind",
         "limits",
         "opened_at",
@@ -51,14 +53,15 @@ class PackedRow:
         "runs",
         "since",
         "total",
-        "widths",
+        "width",
     )
 
     def __init__(self, like: SequenceRun, kind: SequenceKind, opened_at: int, *, is_even: bool) -> None:
         limits = like.limits
         self.kind = kind
         self.limits = limits
-        self.widths = like.widths
+        self.width = like.width
+        self.count = 0
         self.runs: list[SequenceRun] = []
         self.since: int | None = None
         self.bounds: list[int] = []
@@ -72,7 +75,8 @@ class PackedRow:
         """Adds even sequences of a run, each with tokens, after which there is so much room."""
         runs, bounds, begin = self.runs, self.bounds, run.first + start
         self.total = room
-        if not run.is_joined:
+        self.count += stop - start
+        if not run.ends:
             run = run.part(start, stop)
         elif self.since is None:
             self.since = run.first
@@ -107,17 +111,11 @@ class PackedRow:
         return ((array,) for component in range(len(self.limits)) for array in tokens.of(component)[0])
 
     @property
-    def count(self) -> int:
-        """How many sequences it has."""
-        bounds = self.bounds
-        return sum(bounds[1::2]) - sum(bounds[::2])
-
-    @property
     def nbytes(self) -> int:
         """How many bytes its sequences have."""
         if self.room is None:
-            return (self.limits[0] - self.total) * sum(self.widths)
-        return sum(map(operator.mul, self.widths, map(operator.sub, self.limits, self.room)))
+            return (self.limits[0] - self.total) * self.width
+        return sum(map(operator.mul, widths_of(self.kind), map(operator.sub, self.limits, self.room)))
 
     @property
     def indices(self) -> list[int]:

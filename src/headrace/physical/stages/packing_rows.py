@@ -47,9 +47,13 @@ class WholeTokens:
         arrays: list[np.ndarray] = []
         lengths: list[int] = []
         for run, begin, end in zip(self.runs, self.bounds[::2], self.bounds[1::2], strict=True):
-            start, stop = begin - run.first, end - run.first
-            arrays += run.tokens(component, start, stop)
+            start, stop, tokens = begin - run.first, end - run.first, run.columns[component]
             lengths += run.lengths[component][start:stop]
+            if run.ends:
+                ends = run.ends[component]
+                arrays.append(tokens[ends[start] : ends[stop]])
+            else:
+                arrays += tokens[start:stop]
         return arrays, lengths
 
     def missing_of(self, component: int) -> int:

@@ -44,7 +44,7 @@ class SequenceRun:
         lengths: for each component those of all sequences.
         needs: how much room each sequence needs: a length for each component, or an int where that is all of them.
         is_even: whether all components of each sequence are equally long, and of a row, so that one stands for all.
-        widths: how many bytes a token of each component has.
+        width: how many bytes a token of all components has.
     """
 
     first: int
@@ -55,7 +55,7 @@ class SequenceRun:
     lengths: Sequence[list[int]]
     needs: Sequence[Any]
     is_even: bool
-    widths: Sequence[int]
+    width: int
 
     @property
     def is_joined(self) -> bool:
@@ -77,16 +77,8 @@ class SequenceRun:
             all_ends = [[end - ends[0] for end in ends] for _, ends in parts]
         lengths, needs = [one[start:stop] for one in self.lengths], self.needs[start:stop]
         return SequenceRun(
-            self.first + start, self.kind, self.limits, columns, all_ends, lengths, needs, self.is_even, self.widths
+            self.first + start, self.kind, self.limits, columns, all_ends, lengths, needs, self.is_even, self.width
         )
-
-    def tokens(self, component: int, start: int, stop: int) -> Sequence[np.ndarray]:
-        """Returns the tokens of a part of it, of one component, in as few arrays as they are in."""
-        column = self.columns[component]
-        if not self.ends:
-            return column[start:stop]  # type: ignore[no-any-return]  # a list of them
-        ends = self.ends[component]
-        return (column[ends[start] : ends[stop]],)
 
     @property
     def rows_worth(self) -> float:
@@ -97,12 +89,12 @@ class SequenceRun:
         """Returns how many sequences of a part of it have tokens, and how many bytes these have."""
         if self.is_even:
             needs = self.needs[start:stop]
-            return len(needs) - needs.count(0), sum(needs) * sum(self.widths)
-        count = sum(map(any, self.needs[start:stop]))
-        return count, sum(width * sum(one[start:stop]) for width, one in zip(self.widths, self.lengths, strict=True))
+            return len(needs) - needs.count(0), sum(needs) * self.width
+        count, widths = sum(map(any, self.needs[start:stop])), widths_of(self.kind)
+        return count, sum(width * sum(one[start:stop]) for width, one in zip(widths, self.lengths, strict=True))
 
     def __len__(self) -> int:
-        return len(self.lengths[0])
+        return len(self.needs)
 
 
 @frozen
@@ -244,13 +236,12 @@ def _whole_run(
     nbytes = sum(int(ends[-1]) * width for ends, width in zip(all_ends, widths, strict=True))
     ends: list[list[int]] = []
     if len(needs) > 1 and nbytes <= _SHORT_BYTES * len(needs) * len(columns):
-        ends = [one.tolist() for one in all_ends]
+        ends = [all_ends[0].tolist()] * len(columns) if is_even else [one.tolist() for one in all_ends]
         columns = list(map(_joined, columns))
     else:
         columns = list(map(_one_by_one, columns))
-    return SequenceRun(
-        first, kind, limits, columns, ends, lengths * (len(columns) // len(lengths)), needs, is_even, widths
-    )
+    lengths *= len(columns) // len(lengths)  # all have those of the first, where they are even
+    return SequenceRun(first, kind, limits, columns, ends, lengths, needs, is_even, sum(widths))
 
 
 def _ends_of(column: Any) -> np.ndarray:

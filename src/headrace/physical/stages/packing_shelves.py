@@ -140,8 +140,8 @@ class FirstFit(Shelf):
 
     def _take_even(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
         below, room = self._below, self._rooms[-1] if self._rooms else 0
-        begin = start
-        for at, need in enumerate(itertools.islice(run.needs, start, None), start):
+        needs, begin = run.needs, start
+        for at, need in enumerate(itertools.islice(needs, start, None), start):
             if below < need < room:  # into the last row, with those before it
                 room -= need
                 continue
@@ -156,9 +156,10 @@ class FirstFit(Shelf):
             if not row.total:
                 return begin, row
             below = self._below
-        if begin < len(run):
-            self._put(-1, run, begin, len(run), room)
-        return len(run), None
+        count = len(needs)
+        if begin < count:
+            self._put(-1, run, begin, count, room)
+        return count, None
 
     def _put(self, place: int, run: SequenceRun, start: int, stop: int, room: int) -> PackedRow:
         """Puts even sequences into the row at this place, which has so much room then."""
@@ -203,9 +204,10 @@ class FirstFit(Shelf):
 
     def _lose(self, place: int, before: int, room: int) -> None:
         """Takes in that the row at this place has less room than before."""
-        self._rooms[place] = room
-        if before == self._below and place < len(self._rooms) - 1:
-            self._below = max(self._rooms[:-1], default=0)
+        rooms = self._rooms
+        rooms[place] = room
+        if before == self._below and place < len(rooms) - 1:
+            self._below = max(rooms[:-1])
 
     def _become_uneven(self) -> None:
         for row in self._rows:
