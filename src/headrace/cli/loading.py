@@ -21,11 +21,12 @@ from headrace.errors import FailedPreconditionError, HeadraceError
 
 __all__ = ["built", "called", "function_named", "kind_of"]
 
+_OURS: Final = str(Path(__file__).parents[1])
 _RANK_VARIABLES: Final = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
 
 def function_named(target: str) -> Callable[..., Any]:
-    """Returns the function that ``module:function`` or ``file.py:function`` names.
+    """Returns the function that ``module:function`` or ``file.py:function`` names; of a dataset in a module one that runs the module anew.
 
     Raises:
         typer.BadParameter: there is no such module or function.
@@ -38,12 +39,31 @@ def function_named(target: str) -> Callable[..., Any]:
     module = _module(name)
     found = getattr(module, function, None)
     if found is None:
-        near = difflib.get_close_matches(function, [key for key in vars(module) if callable(getattr(module, key))], n=1)
+        near = difflib.get_close_matches(
+            function, [key for key, value in vars(module).items() if callable(value) or isinstance(value, Dataset)], n=1
+        )
         hint = f": did you mean {name}:{near[0]}?" if near else ""
         raise typer.BadParameter(f"{name} has no function {function!r}{hint}")
+    if isinstance(found, Dataset):
+        return _made_by(module, function)
     if not callable(found):
         raise typer.BadParameter(f"{target} is no function, but {kind_of(found)}")
     return found  # type: ignore[no-any-return] # whatever the user wrote
+
+
+def _made_by(module: ModuleType, name: str) -> Callable[[], Any]:
+    """Returns what runs a module once more and returns what it then has under a name: a plan that nobody has begun an epoch of."""
+    spec = module.__spec__
+    assert spec is not None  # of a module that was imported
+    assert spec.loader is not None  # as above
+    loader = spec.loader
+
+    def made() -> Any:
+        again = importlib.util.module_from_spec(spec)
+        loader.exec_module(again)
+        return getattr(again, name)
+
+    return made
 
 
 def _module(name: str) -> ModuleType:
@@ -123,6 +143,9 @@ def kind_of(value: object) -> str:
 
 def _raised(what: str, error: Exception) -> FailedPreconditionError:
     """Makes the error of the user's code, with the line that raised it."""
-    frames = traceback.extract_tb(error.__traceback__)
+    # Where the user called headrace, if that raised it.
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith((_OURS, "<"))
+    ]
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return FailedPreconditionError(f"{what} raised {type(error).__name__}: {error}{place}")

@@ -271,3 +271,36 @@ def test_a_difference_that_comes_and_goes_is_told_as_such(
 ) -> None:
     monkeypatch.setattr(command, "culprit_of", lambda *_: None)
     assert "what differs comes and goes" in check(capsys, "counted", "--ranks", "2,1", "--steps", "2")[1]
+
+
+DATASETS = """
+import os
+
+import headrace as hr
+
+rows = hr.Dataset.range(300).filter(lambda x: x % 5 != 4).shuffle(20).repeat()
+ds = rows.distributed_batch(12)
+own = hr.Dataset.range(200 + int(os.environ.get("RANK", 0))).distributed_batch(12)
+"""
+
+
+def test_a_dataset_of_a_module_is_checked_as_what_a_function_returns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "ranks_datasets.py").write_text(DATASETS)
+    for name, status, told in (
+        ("ds", 0, "the same on 4 and 1 ranks"),
+        ("own", 1, "not the same on all ranks"),
+        ("dss", 2, "did you mean ranks_datasets.py:ds?"),
+    ):
+        assert main(["ranks", "check", f"ranks_datasets.py:{name}", "--ranks", "4,1", "--steps", "8"]) == status
+        printed = capsys.readouterr()
+        assert told in " ".join((printed.out + printed.err).split())
+
+
+def test_an_error_of_a_plan_names_the_line_that_wrote_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "ranks_refused.py").write_text(
+        "import headrace as hr\n\nds = hr.Dataset.range(9).filter(bool).take(3).distributed_batch(3)\n"
+    )
+    assert main(["ranks", "check", "ranks_refused.py:ds"]) == 1
+    assert "(ranks_refused.py:3)" in capsys.readouterr().err

@@ -40,7 +40,8 @@ def check(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="MODULE:FUNCTION", help="Returns a Dataset with distributed_batch; or FILE.py:FUNCTION."
+            metavar="MODULE:FUNCTION",
+            help="Returns a Dataset with distributed_batch, or is one; or FILE.py:FUNCTION.",
         ),
     ],
     ranks: Annotated[
