@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Final
 from headrace import exiting
 from headrace.arguments import AUTOTUNE
 from headrace.backends.thread import WorkerPool
+from headrace.blocks.block import Failure
 from headrace.blocks.cursor import Cursor, State
 from headrace.errors import CancelledError, FailedPreconditionError, HeadraceError
 from headrace.log import LOG
 from headrace.machine import current_share
+from headrace.observe.failures import Failures, StageFailures
 from headrace.observe.frames import begins
 from headrace.observe.lock_probe import PROBE
 from headrace.observe.meter import START, Reading
@@ -52,6 +54,7 @@ from headrace.plan.timeouts import with_timeouts
 from headrace.semantics.cache_fillings import Fillings
 from headrace.semantics.held_bytes import owner_of
 from headrace.semantics.meters import Meters
+from headrace.semantics.noting import noted
 from headrace.semantics.run_context import OwnEnd, Seeds
 from headrace.semantics.timed_calls import LEFT_BEHIND, Callers
 
@@ -188,7 +191,8 @@ class Run:
         policy: RunPolicy = USUAL,
     ) -> None:
         make_room(plan)  # again, where the limit was set otherwise since the plan was made
-        self._plan = running = physical_plan(plan, options, policy)
+        self._failures = Failures()
+        self._plan = running = noted(physical_plan(plan, options, policy), self._failures)
         self._meters = Meters(node for node in nodes_of(running) if not isinstance(node, WithOptions))
         self._pool: WorkerPool | None = None
         self._phase = OPEN
@@ -206,7 +210,7 @@ class Run:
         self._budget = _budget(running, options, feeds=feeds, policy=policy)
         rank = rank_of_run(plan, options)
         gates = self._made_gates(options)
-        self._elsewhere = _elsewhere(running, options, self.workers)
+        self._elsewhere = _elsewhere(running, options, self.workers, self._failures)
         self._callers = Callers(policy.clock)
         self._context = StageContext(
             seeds=seeds,
@@ -214,6 +218,7 @@ class Run:
             gates=gates,
             elsewhere=self._elsewhere,
             callers=self._callers,
+            failures=self._failures,
             budget=self._budget,
             policy=policy,
             deterministic=options.deterministic is not False,
@@ -314,7 +319,10 @@ class Run:
                 self._window.note(now_s)
             self._puller = threading.get_ident()  # no call from here on, as Ctrl-C would leave it behind
             try:
-                return next(_apart(self._root, limit))
+                item = next(_apart(self._root, limit))
+                if isinstance(item, Failure):
+                    self._failures.note(item.error, "raised")
+                return item
             except CancelledError:  # of a stage's own wait; what a function raises is an item
                 return None
             except HeadraceError:
@@ -341,6 +349,10 @@ class Run:
 
     def _readings(self) -> tuple[Reading, ...]:
         return tuple(meter.reading(remembered=True) for meter in self._meters.all())
+
+    def failures(self) -> tuple[StageFailures, ...]:
+        """Returns which elements failed so far."""
+        return self._failures.all()
 
     def stalls(self) -> tuple[Stall, ...]:
         """Returns what the threads of this run hold at this moment."""
@@ -462,7 +474,7 @@ def may_hang(plan: Node) -> bool:
     return not all(isinstance(node, _NEVER_HANGS) for node in nodes_of(plan))
 
 
-def _elsewhere(plan: Node, options: Options, workers: int) -> ProcessCalls | None:
+def _elsewhere(plan: Node, options: Options, workers: int, failures: Failures) -> ProcessCalls | None:
     wanted = options.executor == "process" or any(
         getattr(node, "executor", None) == "process" for node in nodes_of(plan)
     )
@@ -470,7 +482,7 @@ def _elsewhere(plan: Node, options: Options, workers: int) -> ProcessCalls | Non
         return None
     from headrace.backends.process import process_calls_of  # what few programs use
 
-    return process_calls_of(plan, options, workers)
+    return process_calls_of(plan, options, workers, failures)
 
 
 def _uses_threads(plan: Node) -> bool:

@@ -376,6 +376,7 @@ class DatasetIterator:
             ram_budget_bytes=self._run.ram_budget_bytes if self._run is not None else 0,
             restarts=self._run.restarts if self._run is not None else 0,
             step=self._step.stats(now_s),
+            failures=self._run.failures() if self._run is not None else (),
         )
 
     @property

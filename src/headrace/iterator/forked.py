@@ -11,6 +11,7 @@ import weakref
 from typing import Any, Final, Protocol
 
 from headrace.errors import FailedPreconditionError
+from headrace.observe.failures import StageFailures
 from headrace.observe.stalls import Stall
 from headrace.observe.stats import StageStats
 from headrace.physical.stage import Item
@@ -88,6 +89,10 @@ class ForkedRun:
 
     def stages(self) -> tuple[StageStats, ...]:
         """Returns nothing: the counters are the other process's."""
+        return ()
+
+    def failures(self) -> tuple[StageFailures, ...]:
+        """Returns nothing, as above."""
         return ()
 
     def stalls(self) -> tuple[Stall, ...]:

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from headrace.durations import Times, times_between
 from headrace.frozen import frozen
+from headrace.observe.failures import StageFailures
 from headrace.observe.meter import Meter, Reading
 from headrace.observe.steps import StepStats
 from headrace.observe.tables import Table, duration, plain, quantity, screen_width, seconds, share
@@ -212,6 +213,8 @@ class IteratorStats:
         ram_budget_bytes: how many bytes its buffers may hold together; 0 before anything was asked for.
         restarts: how many processes died and were replaced.
         step: what its caller did with an element: how long it waited for it, and then computed.
+        failures: the elements that failed, by operation: how many were raised, skipped and replaced, and the first of each with its
+            origin and traceback.
     """
 
     elements: int
@@ -222,6 +225,7 @@ class IteratorStats:
     ram_budget_bytes: int = 0
     restarts: int = 0
     step: StepStats = StepStats()
+    failures: tuple[StageFailures, ...] = ()
 
     @property
     def wait_share(self) -> float:
@@ -253,6 +257,7 @@ class IteratorStats:
             yield f"{workers}, buffers of at most {self.ram_budget_bytes / 1e6:,.0f} MB"
         if self.restarts:
             yield f"{'1 process' if self.restarts == 1 else f'{self.restarts:,} processes'} died and replaced"
+        yield from map(str, self.failures)
         yield from filter(None, (stage.advice for stage in self.stages))
 
     def _table(self) -> Table:

@@ -6,6 +6,7 @@ import enum
 from typing import Any, Final, NamedTuple
 
 from headrace.blocks.cursor import State
+from headrace.observe.failures import StageFailures
 from headrace.physical.run_policy import RunPolicy
 from headrace.plan.options import Options
 from headrace.processes.arena import Place
@@ -119,12 +120,14 @@ class Answer(NamedTuple):
         error: why not.
         places: of shared memory that this side has given back.
         cpu_s: how long the processor took for it.
+        failures: the elements that ``on_error`` replaced.
     """
 
     parcel: Parcel | None
     error: Any
     places: list[Place]
     cpu_s: float
+    failures: tuple[StageFailures, ...]
 
 
 class Taken(NamedTuple):

@@ -10,6 +10,7 @@ from headrace.blocks.cursor import State
 from headrace.caching.store import Filled
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
+from headrace.observe.failures import Failures
 from headrace.observe.meter import Gauge, Meter
 from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, nodes_of
@@ -129,6 +130,7 @@ class RunContext:
         rank: the rank that runs a dealt plan; None in a stream of it, and in all that is the same for all ranks.
         own_end: where a rank ends by itself, in a job whose ranks end together.
         callers: the threads that call functions which have a timeout.
+        failures: where it is noted what fails.
     """
 
     seeds: Seeds
@@ -145,6 +147,7 @@ class RunContext:
     rank: int | None = None
     own_end: OwnEnd = dataclasses.field(default_factory=OwnEnd)
     callers: Callers = dataclasses.field(default_factory=Callers)
+    failures: Failures = dataclasses.field(default_factory=Failures)
 
     def for_stream(self, stream: int) -> Self:
         """Returns the context of one stream of a plan that is dealt to ranks: what is random there is its own."""

@@ -13,6 +13,7 @@ from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.origin import Indices, Origin, WordedOrigin, subset
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.frozen import frozen
+from headrace.observe.failures import Failures
 from headrace.physical.loops.failing import instead_of
 from headrace.physical.loops.timed import Noted, TimedMap
 from headrace.physical.stages.elementwise_parallel import applied_alone
@@ -26,6 +27,7 @@ from headrace.processes.orders import NO_ORIGIN, Answer, Call
 from headrace.processes.parcels import Parcel, packed, to_bytes, unpacked
 from headrace.processes.progress import Progress, leave_stacks
 from headrace.processes.shipping import made_there
+from headrace.semantics.noting import noted_map
 
 __all__ = ["serve_calls"]
 
@@ -52,6 +54,7 @@ class _Served:
         self.arena = Arena()
         self.leases = Leases()
         self._progress = progress
+        self._failures = Failures()
         self._functions: dict[int, tuple[tuple[Any, ...], Callable[[Block], list[BlockOrFailure]], bool]] = {}
 
     def answer(self, call: Call) -> Answer:
@@ -63,7 +66,7 @@ class _Served:
             parcel = self._made(call)
         except BaseException as error:  # noqa: BLE001 - who asked is to have it: also a function's sys.exit(), as in threads
             sent = sent_error(error)
-        return Answer(parcel, sent, self.leases.gone(), time.thread_time() - start_s)
+        return Answer(parcel, sent, self.leases.gone(), time.thread_time() - start_s, self._failures.taken())
 
     def _timed(self, node: Map, maps: Sequence[Map]) -> Callable[[Block], list[BlockOrFailure]]:
         """Returns what calls a map that has a timeout."""
@@ -80,6 +83,7 @@ class _Served:
     def _made(self, call: Call) -> Parcel:
         if call.functions is not None:
             maps, loops, stacked = made_there(call.functions)
+            maps = [noted_map(one, self._failures) for one in maps]
             make = applied_alone(maps, loops, lambda node: self._timed(node, maps))
             self._functions[call.key] = tuple(maps), make, stacked
         maps, make, stacked = self._functions[call.key]

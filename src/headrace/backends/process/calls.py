@@ -16,6 +16,7 @@ from headrace.backends.process.worker import Functions, Unsendable, WorkerProces
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.errors import CancelledError, HeadraceError, InvalidArgumentError, WorkerError
 from headrace.log import LOG
+from headrace.observe.failures import Failures
 from headrace.observe.meter import Meter
 from headrace.observe.stalls import Stall
 from headrace.physical.loop_policy import LoopPolicy
@@ -51,7 +52,7 @@ def wants_process(node: Node, options: Options) -> bool:
     return (options.executor if node.executor is None else node.executor) == "process"
 
 
-def process_calls_of(plan: Node, options: Options, workers: int) -> ProcessCalls | None:
+def process_calls_of(plan: Node, options: Options, workers: int, failures: Failures) -> ProcessCalls | None:
     """Returns the processes of a run; None where it wants none.
 
     Raises:
@@ -61,7 +62,7 @@ def process_calls_of(plan: Node, options: Options, workers: int) -> ProcessCalls
     if not any(wants_process(node, options) for node in nodes_of(plan)):
         return None
     refuse_this_system()
-    return ProcessCalls(options, workers)
+    return ProcessCalls(options, workers, failures)
 
 
 class ProcessCalls:
@@ -70,10 +71,12 @@ class ProcessCalls:
     Args:
         options: of the run.
         count: how many there may be.
+        failures: where it is noted what fails.
     """
 
-    def __init__(self, options: Options, count: int) -> None:
+    def __init__(self, options: Options, count: int, failures: Failures) -> None:
         self._options = options
+        self._failures = failures
         self._count = count
         self._most_restarts = _MOST_RESTARTS if options.max_restarts is None else options.max_restarts
         self._free: deque[WorkerProcess] = deque()
@@ -97,7 +100,9 @@ class ProcessCalls:
         """
         # What they read is not sent.
         alone = [dataclasses.replace(one, input=_NO_INPUT) for one in maps]
-        functions = Functions(next(self._numbers), to_ship((alone, loops, stacked), alone), tuple(maps), meter)
+        functions = Functions(
+            next(self._numbers), to_ship((alone, loops, stacked), alone), tuple(maps), meter, self._failures
+        )
         self._begin()
         return functools.partial(self._call, functions)
 

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.origin import GroupedOrigin, words_of
 from headrace.errors import CancelledError, HeadraceError, InvalidArgumentError
+from headrace.observe.failures import Failures
 from headrace.observe.meter import Meter
 from headrace.observe.stalls import Stall
 from headrace.plan.elementwise import Map
@@ -51,12 +52,14 @@ class Functions(NamedTuple):
         body: them, pickled.
         maps: them.
         meter: counts what the processes do.
+        failures: notes what fails there and is replaced.
     """
 
     key: int
     body: bytes
     maps: tuple[Map, ...]
     meter: Meter
+    failures: Failures
 
     @property
     def stage(self) -> str:
@@ -125,6 +128,7 @@ class WorkerProcess:
         finally:
             self._calling = None
         self._told.add(functions.key)
+        functions.failures.add(answer.failures)
         functions.meter.count_cpu(answer.cpu_s, 0.0)  # how long it took is counted by the thread that waited
         for place in answer.places:
             self._arena.give(place)

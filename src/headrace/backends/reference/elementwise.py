@@ -70,10 +70,11 @@ def called_in_time(node: Map, element: Element, origin: str, callers: Callers) -
 class SkippingMapStream(MapStream):
     """The same, without the elements on which it fails, up to a bound."""
 
-    def __init__(self, node: Map, input_stream: Stream, callers: Callers, failed: int, most: int | None) -> None:
-        super().__init__(node, input_stream, callers)
+    def __init__(self, node: Map, input_stream: Stream, context: RunContext, failed: int) -> None:
+        super().__init__(node, input_stream, context.callers)
+        self.failures = context.failures
+        self.most = context.max_failures
         self.failed = failed
-        self.most = most
 
     def next(self) -> Given:
         while True:
@@ -82,7 +83,7 @@ class SkippingMapStream(MapStream):
                 return made_by(self.node, element, origin, self.callers), origin
             except HeadraceError as error:
                 self.failed += 1
-                log_skipped(error, self.failed, self.most)
+                log_skipped(error, self.failed, self.most, self.failures)
 
     def state(self) -> State:
         return {"failed": self.failed, "input": self.input.state()}
@@ -93,7 +94,7 @@ def _map(node: Map, state: State | None, context: RunContext) -> Stream:
     if node.skips:
         upstream = _upstream_of_map(node.input, input_state(state), context)
         failed = state["failed"] if state else 0
-        return SkippingMapStream(node, upstream, context.callers, failed, context.max_failures)
+        return SkippingMapStream(node, upstream, context, failed)
     return MapStream(node, _upstream_of_map(node.input, state, context), context.callers)
 
 

@@ -64,10 +64,11 @@ class FilesStream:
 class ReadableFilesStream(Unary):
     """The records that can be read; of the others, a bounded number is skipped."""
 
-    def __init__(self, input_stream: Stream, failed: int, most: int | None) -> None:
+    def __init__(self, input_stream: Stream, context: RunContext, failed: int) -> None:
         super().__init__(input_stream)
+        self.failures = context.failures
+        self.most = context.max_failures
         self.failed = failed
-        self.most = most
 
     def next(self) -> Given:
         while True:
@@ -75,7 +76,7 @@ class ReadableFilesStream(Unary):
                 return self.input.next()
             except HeadraceError as error:
                 self.failed += 1
-                log_skipped(error, self.failed, self.most)
+                log_skipped(error, self.failed, self.most, self.failures)
 
     def state(self) -> State:
         return {"failed": self.failed, "input": self.input.state()}
@@ -85,6 +86,4 @@ class ReadableFilesStream(Unary):
 def _files(node: Files, state: State | None, context: RunContext) -> Stream:
     if not node.skips:
         return FilesStream(node, state)
-    return ReadableFilesStream(
-        FilesStream(node, input_state(state)), state["failed"] if state else 0, context.max_failures
-    )
+    return ReadableFilesStream(FilesStream(node, input_state(state)), context, state["failed"] if state else 0)

@@ -7,6 +7,7 @@ from headrace.backends.reference.stream import Given, Stream, Unary
 from headrace.blocks.cursor import State
 from headrace.errors import HeadraceError
 from headrace.log import LOG
+from headrace.observe.failures import Failures
 from headrace.plan.skipping import IgnoreErrors
 from headrace.semantics.run_context import RunContext
 
@@ -16,8 +17,9 @@ __all__: list[str] = []
 class SkipFailuresStream(Unary):
     """The elements that did not fail."""
 
-    def __init__(self, node: IgnoreErrors, input_stream: Stream) -> None:
+    def __init__(self, node: IgnoreErrors, input_stream: Stream, failures: Failures) -> None:
         super().__init__(input_stream)
+        self.failures = failures
         self.node = node
 
     def next(self) -> Given:
@@ -25,10 +27,11 @@ class SkipFailuresStream(Unary):
             try:
                 return self.input.next()
             except HeadraceError as error:
+                self.failures.note(error, "skipped")
                 if self.node.log_warning:
                     LOG.warning("skipped: %s", error)
 
 
 @stream_of.register
 def _ignore_errors(node: IgnoreErrors, state: State | None, context: RunContext) -> Stream:
-    return SkipFailuresStream(node, stream_of(node.input, state, context))
+    return SkipFailuresStream(node, stream_of(node.input, state, context), context.failures)

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from headrace.blocks.cursor import State
 from headrace.errors import HeadraceError, said
 from headrace.log import LOG
+from headrace.observe.failures import Failures
 from headrace.observe.frames import holds, since
 from headrace.semantics.failures import as_element_error
 from headrace.structure import Element
@@ -63,8 +64,8 @@ def called(label: str, origin: str, function: Callable[[], Any]) -> Any:
         raise placed from placed.__cause__
 
 
-def log_skipped(error: HeadraceError, failed: int, most: int | None) -> None:
-    """Writes to the log what is skipped.
+def log_skipped(error: HeadraceError, failed: int, most: int | None, failures: Failures) -> None:
+    """Notes what is skipped, and writes it to the log.
 
     Raises:
         HeadraceError: ``error`` itself, where it is more than the number of failures that may be skipped.
@@ -72,4 +73,5 @@ def log_skipped(error: HeadraceError, failed: int, most: int | None) -> None:
     if most is not None and failed > most:
         reason = f"{error.reason} (this is failure {failed}, and max_failures is {most})"
         raise error.with_reason(reason) from error.__cause__
+    failures.note(error, "skipped")
     LOG.warning("skipped: %s", said(error))

@@ -19,6 +19,7 @@ from headrace.blocks.deep_states import in_pieces, whole
 from headrace.blocks.origin import WordedOrigin
 from headrace.errors import FailedPreconditionError, HeadraceError, WorkerError
 from headrace.log import LOG
+from headrace.observe.failures import StageFailures
 from headrace.observe.stalls import Stall, Vigil
 from headrace.observe.stats import StageStats
 from headrace.observe.watch import WATCH
@@ -109,6 +110,7 @@ class RemoteRun:
         self.is_closed = False
         self._turning = threading.RLock()  # a garbage collection may close it in the very thread that does
         self._last_stages: tuple[StageStats, ...] = ()
+        self._failures_there: tuple[StageFailures, ...] = ()
         patience_s = STALL_WARNING_S if options.stall_warning_s is None else options.stall_warning_s
         self._vigil = _RemoteVigil(self, patience_s or None)
         self.cursors: Final[weakref.WeakSet[RemoteCursor]] = weakref.WeakSet()
@@ -316,12 +318,17 @@ class RemoteRun:
         return self._last_stages
 
     def _look(self, session: Session, patience_s: float) -> None:
-        self._last_stages, self._restarts_there = session.host.ask("stages", session.number, patience_s=patience_s)
+        told = session.host.ask("stages", session.number, patience_s=patience_s)
+        self._last_stages, self._restarts_there, self._failures_there = told
 
     @property
     def restarts(self) -> int:
         """How many processes died and were replaced: its own, and as far as it was asked those that called functions."""
         return self._deaths + self._restarts_there
+
+    def failures(self) -> tuple[StageFailures, ...]:
+        """Returns which elements had failed when it was asked last what each stage did; where the process died, since then."""
+        return self._failures_there
 
     def stalls(self) -> tuple[Stall, ...]:
         """Returns what the threads of this run hold at this moment, in their process."""

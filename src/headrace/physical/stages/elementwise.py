@@ -105,6 +105,7 @@ def _map(node: Map, state: State | None, context: StageContext) -> Stage:
         made,
         context.meter(node),
         state,
+        context.failures,
         is_skipped=lambda failure: failure.by is node,
         most=context.max_failures,
     )

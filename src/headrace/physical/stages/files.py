@@ -115,7 +115,9 @@ def files_stage(node: Files, meter: Meter, state: State | None, context: StageCo
     if not node.skips:
         return FilesStage(node, meter, state)
     files = FilesStage(node, meter, input_state(state))
-    return BoundedSkipFailuresStage(files, meter, state, is_skipped=lambda _: True, most=context.max_failures)
+    return BoundedSkipFailuresStage(
+        files, meter, state, context.failures, is_skipped=lambda _: True, most=context.max_failures
+    )
 
 
 @lower.register

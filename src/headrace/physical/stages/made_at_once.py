@@ -95,7 +95,7 @@ def _held(node: WindowContents, _: Making, room: int) -> Pieces | None:
 
 @makes_at_once(Map)
 def _map(node: Map, making: Making, room: int) -> Pieces | None:
-    if node.skips or node.timeout_s is not None:
+    if node.on_error != "raise" or node.timeout_s is not None:
         return None
     pieces = making.to_call_on(node.input, room)
     return None if pieces is None else _called_on(node, pieces, map_block, making)

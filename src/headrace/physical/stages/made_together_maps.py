@@ -67,7 +67,7 @@ class MappedForm(Form):
     @staticmethod
     def fits(node: Map) -> bool:
         """Returns whether nothing is done but to call a function, once for each element."""
-        return not node.skips and node.timeout_s is None and not isinstance(node.function, Vectorized)
+        return node.on_error == "raise" and node.timeout_s is None and not isinstance(node.function, Vectorized)
 
     @property
     def calling(self) -> MappedForm:
@@ -78,7 +78,7 @@ class MappedForm(Form):
         node: Any = self.node
         if type(plan) is not Map or plan.name != node.name or not has_same_code(plan.function, node.function):
             return False
-        if plan.skips or plan.timeout_s is not None or not self.inputs[0].takes(plan.input):
+        if plan.on_error != "raise" or plan.timeout_s is not None or not self.inputs[0].takes(plan.input):
             return False
         self._nodes.append(plan)
         return True

@@ -9,6 +9,7 @@ from headrace.blocks.cursor import Cursor, State
 from headrace.errors import said
 from headrace.frozen import frozen
 from headrace.log import LOG
+from headrace.observe.failures import Failures
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
@@ -22,11 +23,13 @@ class SkipFailuresStage(Stage):
     """Skips failures. It adds nothing to the state: after a failure lies a position like any other.
 
     Args:
+        failures: where they are noted.
         log: whether each is named in the log.
     """
 
-    def __init__(self, input_stage: Stage, meter: Meter, *, log: bool) -> None:
+    def __init__(self, input_stage: Stage, meter: Meter, failures: Failures, *, log: bool) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
+        self._failures = failures
         self._log = log
 
     def _pull(self, limit: int) -> Item:
@@ -36,6 +39,7 @@ class SkipFailuresStage(Stage):
                 return item
             self.cursor = item.after
             self.meter.count_skipped(1)
+            self._failures.note(item.error, "skipped")
             if self._log:
                 LOG.warning("skipped: %s", said(item.error))
 
@@ -58,6 +62,7 @@ class BoundedSkipFailuresStage(Stage):
     """Skips the failures of one operation, up to a bound; each is named in the log.
 
     Args:
+        failures: where they are noted.
         is_skipped: whether a failure is that operation's.
         most: how many may be skipped; None is without a bound.
     """
@@ -67,12 +72,14 @@ class BoundedSkipFailuresStage(Stage):
         input_stage: Stage,
         meter: Meter,
         state: State | None,
+        failures: Failures,
         *,
         is_skipped: Callable[[Failure], bool],
         most: int | None,
     ) -> None:
         self._failed: int = state["failed"] if state else 0
         super().__init__(meter, (input_stage,), _SkippedFailuresCursor(self._failed, input_stage.cursor))
+        self._failures = failures
         self._is_forgiven = is_skipped
         self._most = most
 
@@ -94,9 +101,12 @@ class BoundedSkipFailuresStage(Stage):
                 return Failure(error, cursor, after)
             self.cursor = after
             self.meter.count_skipped(1)
+            self._failures.note(item.error, "skipped")
             LOG.warning("skipped: %s", said(item.error))
 
 
 @lower.register
 def _ignore_errors(node: IgnoreErrors, state: State | None, context: StageContext) -> Stage:
-    return SkipFailuresStage(lower(node.input, state, context), context.meter(node), log=node.log_warning)
+    return SkipFailuresStage(
+        lower(node.input, state, context), context.meter(node), context.failures, log=node.log_warning
+    )
