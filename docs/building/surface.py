@@ -55,6 +55,8 @@ _GIVEN_BY = {
     "DatasetIterator": (
         "headrace.observe.stats.IteratorStats",
         "headrace.observe.stats.StageStats",
+        "headrace.observe.failures.StageFailures",
+        "headrace.observe.failures.FailedElement",
         "headrace.observe.stalls.Stall",
         "headrace.observe.stats.Drawn",
         "headrace.observe.steps.StepStats",
