@@ -39,4 +39,5 @@ def _lines(outcomes: Mapping[tuple[str, str], Outcome], machine: Machine) -> Ite
 
 def _cells(outcome: Outcome) -> list[str]:
     lost, doubled = ("", "") if outcome.lost is None else (str(outcome.lost), str(outcome.doubled))
-    return [outcome.said, lost, doubled, outcome.left or "nothing"]
+    left = "" if outcome.left is None else outcome.left or "nothing"
+    return [outcome.said, lost, doubled, left]

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from collections import Counter
 from contextlib import suppress
@@ -33,13 +34,13 @@ class Outcome:
         said: whether it went on, gave an error or hung, in words.
         lost: how many elements did not come, of those that could be made at a second try; None where nobody reads to the end.
         doubled: how many came more than once.
-        left: what was left behind, in words; empty for nothing.
+        left: what was left behind, in words; empty for nothing, None of a program that did not end by itself.
     """
 
     said: str
     lost: int | None
     doubled: int
-    left: str
+    left: str | None
 
 
 def outcome_of(contestant: str, fault: str) -> Outcome:
@@ -52,7 +53,7 @@ def outcome_of(contestant: str, fault: str) -> Outcome:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(LIMIT_S)
             has_ended, end_s = process.returncode is not None, time.monotonic()
-            gone_s, left = _settled(place, before) if has_ended else (None, "")
+            gone_s, left = _settled(place, before) if has_ended else (None, None)
         finally:
             _end_all(process, place)
             for name in _segments() - before:
@@ -123,7 +124,7 @@ class _Story:
         at = folder / "fault"
         self._fault_s = float(at.read_text()) if at.exists() else None
 
-    def outcome(self, left: str) -> Outcome:
+    def outcome(self, left: str | None) -> Outcome:
         came = Counter(event[2] for event in self._events if event[1] == "element")
         doubled = came.total() - len(came)
         if self._fault_s is None:
@@ -162,7 +163,9 @@ class _Story:
                 else f"dies: {self._errors[-1][:100] if self._errors else ''}"
             )
         at_s, _, kind, message = errors[0]
-        words = f"error after {max(0.0, at_s - fault_s):.2f} s ({kind}: {message[:90].strip()})"
+        words = (
+            f"error after {max(0.0, at_s - fault_s):.2f} s ({kind}: {textwrap.shorten(message, 90, placeholder=' …')})"
+        )
         has_more = any(event[0] > at_s for event in self._events if event[1] == "element")
         words += ", goes on" if has_more else ""
         return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import sys
 import tempfile
@@ -35,21 +36,26 @@ def run(name: str, description: str, play: Play, *, minutes: float) -> int:
         help="every how many cases each process is a new interpreter (default: 50; 0 is never)",
     )
     options = parser.parse_args()
-    end_s = time.monotonic() + options.minutes * 60
     total: Played = Counter()
+    with contextlib.suppress(KeyboardInterrupt):  # what was played until then is told all the same
+        _play_all(name, play, options, total)
+    for what, count in sorted(total.items()):
+        print(f"{count:9,} {what}")
+    return int(total["wrong"] > 0)
+
+
+def _play_all(name: str, play: Play, options: argparse.Namespace, total: Played) -> None:
+    end_s = time.monotonic() + options.minutes * 60
     for seed in itertools.count(options.seed):
         done = seed - options.seed
         if done == options.plans or (options.plans is None and time.monotonic() > end_s):
-            break
+            return
         is_fresh = options.fresh > 0 and done % options.fresh == options.fresh - 1
-        total += _played(name, seed, play, "fresh" if is_fresh else "forked")
+        total.update(_played(name, seed, play, "fresh" if is_fresh else "forked"))
         total["cases in new interpreters"] += is_fresh
         if (done + 1) % _TOLD_EVERY == 0:
             wrong = f"{total['plans']:,} plans, {total['wrong']:,} wrong"
             print(f"{done + 1:,} cases: {wrong}", file=sys.stderr, flush=True)
-    for what, count in sorted(total.items()):
-        print(f"{count:9,} {what}")
-    return int(total["wrong"] > 0)
 
 
 def _played(name: str, seed: int, play: Play, method: str) -> Played:
