@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.laws.clock_by_hand import by_hand
 from tests.laws.plans import Recipe, recipes
 from tests.laws.running import LIMIT, REFERENCE, Way, elements_of, paced, running, ways
-from tests.unit.queues.background import HandClock
 
 import headrace as hr
 from headrace.durations import GROWTH
@@ -175,17 +173,6 @@ def test_one_thread_works_or_waits_and_never_both(chain: Chain, way: Way) -> Non
 
 
 # ------------------------------------------------------------------------------------------------- a clock by hand
-
-
-@contextlib.contextmanager
-def by_hand() -> Iterator[HandClock]:
-    """Has all time stand still until the clock is moved."""
-    clock, real = HandClock(), time.perf_counter
-    time.perf_counter = clock.now_s
-    try:
-        yield clock
-    finally:
-        time.perf_counter = real
 
 
 @given(

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import time
 import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.laws.clock_by_hand import by_hand
 
 from headrace.blocks.block import Block
 from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.origin import IndexOrigin
 from headrace.blocks.payload import Rows
-from headrace.observe.meter import Meter
+from headrace.observe.meter import START, Meter
+from headrace.observe.stats import StageStats, stage_stats
 from headrace.physical.budget import Budget
 from headrace.physical.stage import Item, Stage
 from headrace.physical.workers import parallel_stage as parallel
@@ -124,3 +127,34 @@ def test_elements_that_come_slowly_are_read_in_small_blocks(monkeypatch: pytest.
     for _ in range(30):
         stage.pull(100_000)
     assert numbers.read <= 32 * numbers.reads  # 32 ms a read, where the work alone would have it be 80,000 elements
+
+
+def figures_of(stage: ParallelStage) -> StageStats:
+    """What the stage did since the start, which was a second ago."""
+    return stage_stats(stage.meter, [START, stage.meter.reading()], 1.0)
+
+
+def test_workers_that_nobody_takes_from_wait_for_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    with by_hand() as clock:
+        stage, numbers = stage_of(monkeypatch, read_s=0.0, work_s=0.0, ordered=True)
+        monkeypatch.setattr(parallel, "time", time)  # the same for all who look
+        stage.pull(1)
+        assert figures_of(stage).room_wait_s == 0.0
+        clock.move(5.0)  # the consumer works, and all that the window has room for is made
+        stage.pull(1)
+        assert figures_of(stage).room_wait_s == 5.0
+        assert numbers.reads > 1
+
+
+def test_what_is_ready_is_shown_and_what_was_taken_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage, numbers = stage_of(monkeypatch, read_s=1e-6, work_s=1e-6, ordered=True)
+    came = 0
+    for _ in range(6):
+        piece = stage.pull(1000)
+        assert isinstance(piece, Block)
+        came += len(piece)
+        figures = figures_of(stage)
+        assert 0 < figures.buffered <= numbers.read - came
+        assert figures.max_parallelism == CALLS
+    stage.close()
+    assert figures_of(stage).buffered == 0
