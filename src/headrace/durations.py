@@ -83,9 +83,11 @@ class Durations:
         self.add_means([(seconds * count, count)])
 
     def add_means(self, sums: Iterable[tuple[float, int]]) -> None:
-        """Counts several that took so long together, of each such sum."""
+        """Counts several that took so long together, of each such sum; a sum of none is left out."""
         buckets, total_s, longest_s = self._buckets, self._total_s, self._longest_s
         for sum_s, count in sums:
+            if not count:
+                continue
             seconds = sum_s / count
             # As everything is counted here, it is written out, and calls nothing that it need not.
             bucket = int(log(seconds * _PER_SHORTEST) * _BUCKETS_PER_E) + 1 if seconds > _SHORTEST_S else 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from headrace.durations import NOTHING, Durations, DurationsReading
 from headrace.observe.folded import AT_ONCE, Folded, drained
@@ -39,6 +39,7 @@ START: Final = Reading()
 
 # Elements delivered, elements that the work was for; seconds of work, of waiting for workers or a buffer, for the inputs, for room.
 _Record = tuple[int, int, float, float, float, float]
+_Sums = tuple[int, float, float, float, float]  # of all these, but the second
 
 
 class Meter(Folded[_Record]):
@@ -76,13 +77,7 @@ class Meter(Folded[_Record]):
         self.restarts = 0
         self._fresh_cpu: deque[tuple[float, float]] = deque()
         self._fresh_buffered: deque[tuple[int, int]] = deque()
-        self._counted: tuple[int, float, float, float, float] = (
-            0,
-            0.0,
-            0.0,
-            0.0,
-            0.0,
-        )  # a record's, without the second
+        self._counted: _Sums = (0, 0.0, 0.0, 0.0, 0.0)
         self._cpu = (0.0, 0.0)
         self._buffered = (0, 0, 0, 0)  # elements, bytes, and the least and the most elements since they were told
         self._service = Durations()
@@ -174,11 +169,10 @@ class Meter(Folded[_Record]):
             self._fold_buffered()
 
     def _fold_counts(self, records: list[_Record]) -> None:
-        elements, _, busy_s, wait_s, input_wait_s, room_wait_s = map(sum, zip(*records, strict=True))
-        before = self._counted
-        times = before[1] + busy_s, before[2] + wait_s, before[3] + input_wait_s, before[4] + room_wait_s
-        self._counted = (before[0] + elements, *times)
-        self._service.add_means((work_s, served) for _, served, work_s, *_ in records if served)
+        elements, served, busy_s, *waits_s = zip(*records, strict=True)
+        sums: Any = tuple(map(sum, zip(self._counted, map(sum, (elements, busy_s, *waits_s)), strict=True)))
+        self._counted = sums
+        self._service.add_means(zip(busy_s, served, strict=True))
 
     def _fold_buffered(self) -> None:
         elements, nbytes, low, high = self._buffered
