@@ -202,9 +202,12 @@ class ConcurrencyTuner:
     def _element_s(self, way: int) -> float:
         """Returns how long it takes until one element more is there."""
         tasks = [*self._tasks[way]]
-        if way > 1 and len(tasks) >= _TRIED_LONGER_BY:
-            tasks = tasks[len(tasks) // 2 :]
-        if way == 1 and len(tasks) > 2:  # without the slowest: other processes had the processor, perhaps
+        if way > 1:
+            if len(tasks) >= _TRIED_LONGER_BY:
+                half_s = sorted(start_s for start_s, _, _ in tasks)[len(tasks) // 2]
+                tasks = [task for task in tasks if task[0] >= half_s]  # those that began together, all or none
+            return _beside_s(tasks)
+        if len(tasks) > 2:  # without the slowest: other processes had the processor, perhaps
             tasks.remove(max(tasks, key=lambda task: (task[1] - task[0]) / task[2]))
         return _covered_s(tasks) / max(1, sum(elements for _, _, elements in tasks))
 
@@ -212,6 +215,22 @@ class ConcurrencyTuner:
         self._interval = min(4 * self._interval, _LAST_INTERVAL) if better == self._settled else _FIRST_INTERVAL
         self.now = self._settled = better
         self._left = self._interval
+
+
+def _beside_s(tasks: list[_Task]) -> float:
+    """Returns how long it takes until one element more is there, of tasks that run at once.
+
+    Counted from the first end to the last, with what ended at the one and without what ended at the other: beside the latest there are
+    others that began with it, of which nothing is known yet.
+    """
+    ends = [end_s for _, end_s, _ in tasks]
+    first_s, last_s = min(ends, default=0.0), max(ends, default=0.0)
+    elements = sum(made for _, end_s, made in tasks if end_s < last_s)
+    if not elements:  # all ended at once
+        return _covered_s(tasks) / max(1, sum(made for _, _, made in tasks))
+    return (
+        _covered_s((max(start_s, first_s), end_s, made) for start_s, end_s, made in tasks if end_s > first_s) / elements
+    )
 
 
 def _covered_s(tasks: Iterable[_Task]) -> float:
