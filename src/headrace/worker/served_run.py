@@ -166,7 +166,7 @@ class ServedRun:
                 return [self._packed(item.slice(index, index + 1))[0] for index in reversed(range(len(item)))]
             (element,) = item.payload.rows()
             message = refused(element, error, "the trainer's process")
-            failed = InvalidArgumentError(message, origin=item.origin.describe(0))
+            failed = InvalidArgumentError(message, stage=self._plan.label, origin=item.origin.describe(0))
             failed.__cause__ = error
             return [(Failure(failed, item.cursor, item.after), None)]
 

@@ -152,6 +152,8 @@ def test_an_element_that_cannot_be_sent_is_a_failure_in_its_place_and_every_stat
     assert isinstance(error, hr.errors.InvalidArgumentError)
     assert "its component [1], of type lock, cannot be sent to the trainer's process" in error.reason
     assert error.origin == "element 2"
+    assert error.stage is not None
+    assert error.stage.startswith("map '<lambda>'")
     iterator = iter(dataset)
     states = [iterator.state_dict()]
     for _ in range(2):
