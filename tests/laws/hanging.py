@@ -44,6 +44,7 @@ def generated(hang: Hang) -> hr.Dataset:
 
 
 RANGE = hr.Dataset.range(12)
+NAMES = hr.Dataset.from_tensor_slices([f"{number}.jpg" for number in range(12)])
 Make = Callable[[Hang], hr.Dataset]
 
 # How each is told: its label begins with the first word; and its element.
@@ -52,6 +53,11 @@ OPERATIONS: dict[str, tuple[Make, str]] = {
     "map in workers": (lambda hang: RANGE.map(hang.at, num_parallel_calls=3), "element 7"),
     "map out of order": (lambda hang: RANGE.map(hang.at, num_parallel_calls=2, deterministic=False), "element 7"),
     "map of structures": (lambda hang: RANGE.map(lambda x: {"x": x}).map(lambda e: hang.at(e["x"])), "element 7"),
+    "map of names": (lambda hang: NAMES.map(lambda x: hang.at(x[:-4])), "element 7 (7.jpg)"),
+    "map of names and labels in workers": (
+        lambda hang: NAMES.enumerate().map(lambda n, x: hang.at(x[:-4]), num_parallel_calls=2),
+        "element 7 (7.jpg)",
+    ),
     "map behind shuffle": (lambda hang: RANGE.shuffle(5, seed=1).map(hang.at), "element 7"),
     "map with on_error": (lambda hang: RANGE.map(lambda x: 1 // (x - 7), on_error=lambda _: hang.at(7)), "element 7"),
     "filter": (lambda hang: RANGE.filter(lambda x: hang.at(x) >= 0), "element 7"),

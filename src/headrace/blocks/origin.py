@@ -22,6 +22,7 @@ __all__ = [
     "as_array",
     "grouped",
     "is_long",
+    "named",
     "numbered",
     "slice_of",
     "subset",
@@ -49,6 +50,7 @@ def as_array(indices: Indices) -> np.ndarray:
 
 
 _ELEMENT: Final = "element "
+_LONGEST_TEXT: Final = 100  # of an element that is shown whole
 # Groups of slices of groups and so on: of thousands of operations the first ones, next to the source, say where to look.
 _LONG: Final = 200
 
@@ -203,3 +205,13 @@ class Within:
         inner = self.inner.describe(index)
         # A file and a line need no further word; an index means nothing without the element it lies in.
         return inner if ":" in inner else f"{inner} of {self.outer.describe(self.outer_index)}"
+
+
+def named(origin: str, element: object) -> str:
+    """Returns the words of an element's origin with the text that it has, such as the name of its file, where no file is in them."""
+    if ":" in origin:
+        return origin
+    parts = element.values() if type(element) is dict else element if type(element) is tuple else (element,)
+    text = next((str(part) for part in parts if isinstance(part, str)), "").partition("\n")[0]
+    shown = text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"
+    return f"{origin} ({shown})" if shown else origin

@@ -181,7 +181,7 @@ def _joined(inner: str | None, outer: str) -> str:
     """Returns the words of an element in a dataset that was made of another: a file and a line need no further word."""
     if inner is None:
         return outer
-    return inner if ":" in inner else f"{inner} of {outer}"
+    return inner if ":" in inner.partition(" (")[0] else f"{inner} of {outer}"
 
 
 def _called_by(frames: Sequence[FrameType], index: int) -> Sequence[FrameType]:

@@ -30,7 +30,7 @@ class Stall:
 
     Attributes:
         stage: the operation, its function and its place.
-        origin: the element, such as ``"element 1203"``; None where the operation is not at one element.
+        origin: the element, such as ``"element 1203 (img/0093.jpg)"``; None where the operation is not at one element.
         held_s: for how many seconds; counted from when its block was begun, which is about a millisecond of work.
         thread: the thread's name.
         stack: the Python stack from the user's function on, as in a traceback.

@@ -242,5 +242,10 @@ class WorkerProcess:
 
 def _told_here(origin: str, block: Block) -> str:
     """Returns the words of an origin in which elements of a block have numbers."""
-    numbers = [int(number) for number in _NUMBERS.findall(origin)]
-    return GroupedOrigin(block.origin, ((numbers[0], numbers[-1] + 1),)).describe(0) if numbers else origin
+    found = list(_NUMBERS.finditer(origin))
+    if not found:
+        return origin
+    first, last = int(found[0][1]), int(found[-1][1])
+    here = GroupedOrigin(block.origin, ((first, last + 1),)).describe(0)
+    text = origin[found[-1].end() :]
+    return here + text if text.startswith(" (") and ":" not in here else here  # where the element has one

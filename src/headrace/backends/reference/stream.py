@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from headrace.blocks.cursor import State
+from headrace.blocks.origin import named
 from headrace.errors import HeadraceError, said
 from headrace.log import LOG
 from headrace.observe.failures import Failures
@@ -52,10 +53,10 @@ class Unary:
         self.input.close()
 
 
-@holds(lambda at, _: (at["label"], at["origin"]))
+@holds(lambda at, _: (at["label"], named(at["origin"], at["element"])))
 @since("_since_s")
-def called(label: str, origin: str, function: Callable[[], Any]) -> Any:
-    """Calls the function; tells its exception as an error of the element that came from ``origin``."""
+def called(label: str, origin: str, function: Callable[[], Any], element: Element = None) -> Any:
+    """Calls the function; tells its exception as an error of the element that came from ``origin``, which reports may show."""
     _since_s = time.perf_counter()  # for the report of what is held up
     try:
         return function()

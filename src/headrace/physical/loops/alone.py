@@ -6,8 +6,9 @@ import functools
 import time
 
 from headrace.blocks.block import Block, BlockOrFailure
+from headrace.blocks.origin import named
 from headrace.blocks.payload import Rows
-from headrace.observe.frames import holds, since
+from headrace.observe.frames import Locals, holds, since
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.one_pass import Link, Part, Pass, Taken, Tally
 from headrace.physical.loops.text import GENERIC, Head, Loop, loop_of
@@ -23,7 +24,12 @@ def map_loop(*, has_tuples: bool | None) -> Loop:
     return loop_of(Head(has_tuples), ("map",), (GENERIC,))
 
 
-@holds(lambda at, _: (at["node"].label, at["block"].origin.describe(min(len(at["made"]), len(at["block"]) - 1))))
+def _at_element(at: Locals, _: object) -> tuple[str, str]:
+    index = min(len(at["made"]), len(at["block"]) - 1)
+    return at["node"].label, named(at["block"].origin.describe(index), at["rows"][index])
+
+
+@holds(_at_element)
 @since("start_s")
 def mapped_alone(node: Map, block: Block, patience: Patience) -> tuple[list[BlockOrFailure], int]:
     """Returns what a map makes of a block, and of how many of its elements, at the least cost where none of them fails."""

@@ -14,6 +14,7 @@ from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import Cursor, OffsetCursor
 from headrace.blocks.handing_out import protected
+from headrace.blocks.origin import named
 from headrace.blocks.payload import Payload, Rows, Zipped
 from headrace.frozen import frozen
 from headrace.observe.frames import Locals, holds, since
@@ -150,7 +151,8 @@ def _at_element(at: Locals, place: Any) -> tuple[str, str]:
     if isinstance(place, Place):
         index = self.reached if place.index is None else place.index
         link = place.link
-    return self.part.links[link].node.label, self.block.origin.describe(min(index, len(self.block) - 1))
+    index = min(index, len(self.block) - 1)
+    return self.part.links[link].node.label, named(self.block.origin.describe(index), at["taken"].rows[index])
 
 
 class Pass:

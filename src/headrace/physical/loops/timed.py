@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
+from headrace.blocks.origin import named
 from headrace.blocks.payload import Rows
 from headrace.frozen import frozen
 from headrace.observe.frames import holds, since
@@ -92,7 +93,7 @@ class TimedMap:
         return pieces_of(made, block)
 
 
-@holds(lambda at, _: (at["node"].label, at["block"].origin.describe(at["index"])))
+@holds(lambda at, _: (at["node"].label, named(at["block"].origin.describe(at["index"]), at["row"])))
 @since("since_s")
 def called_singly(node: Map, block: Block, made: list[Made], progress: Noted) -> None:
     """Calls the function on one element after the other, and puts into the list what becomes of each."""
