@@ -65,6 +65,8 @@ def union_of(states: Sequence[Mapping[str, Any]], *, align: bool = False) -> dic
     """
     if not states:
         raise InvalidArgumentError("merge_states: there is no state to merge")
+    if isinstance(states, Mapping) or not all(isinstance(state, Mapping) for state in states):
+        raise InvalidArgumentError("merge_states: give a list of the states of ranks, as merge_states([state, other])")
     have_ended = [bool(state.get("ended", False)) for state in states]
     if any("iterator" in state for state in states):  # of feeds, whose epoch has ended when it has for every rank
         union = _union([state.get("iterator", state) for state in states], have_ended, align=align)

@@ -19,6 +19,7 @@ from headrace.plan.randomness import randomness_of
 from headrace.ranks import Rank, current
 from headrace.ranks.telling import shared_entropy
 from headrace.semantics.dealing import apart, only_its_own, step_of, stream_names, together, turns_of
+from headrace.semantics.dealt_shards import warn_of_own_shards
 from headrace.semantics.repeated_reading import warn_of_repeated_reading
 from headrace.semantics.run_context import Seeds
 
@@ -54,6 +55,7 @@ class RankStates:
         rank = current(options.rank, options.world_size)
         check_run(dealing, rank)
         warn_of_repeated_reading(dealing, rank)
+        warn_of_own_shards(dealing, rank)
         if ends_together(dealing, rank):
             check_steps(plan)
         holding = holding_batches(plan)

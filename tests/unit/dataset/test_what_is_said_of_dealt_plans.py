@@ -140,3 +140,18 @@ def test_all_ranks_save_one_fingerprint() -> None:
         for rank in range(size)
     }
     assert len(of) == 1
+
+
+def test_a_rank_that_takes_its_own_shard_first_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    numbers = hr.Dataset.range(100).shuffle(100, seed=1)
+    dealt = [numbers.shard(4, index).map(plus_one).distributed_batch(8, num_streams=4) for index in range(4)]
+    assert said_of(as_rank(dealt[1], 2, 4), caplog) == []
+    (message,) = said_of(as_rank(dealt[2], 2, 4), caplog)
+    assert "shard(4, 2) stands before distributed_batch on rank 2 of 4" in message
+    assert "Leave out the shard" in message
+
+
+def test_one_state_alone_is_no_list_of_states() -> None:
+    iterator = iter(hr.Dataset.range(8).distributed_batch(4))
+    with pytest.raises(InvalidArgumentError, match="give a list of the states of ranks"):
+        hr.merge_states(iterator.state_dict())  # type: ignore[arg-type]  # which a user may do
