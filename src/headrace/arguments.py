@@ -7,7 +7,7 @@ from typing import Final
 
 from headrace.errors import InvalidArgumentError
 
-__all__ = ["AUTOTUNE", "check_function", "check_int", "check_parallel_calls", "check_seconds"]
+__all__ = ["AUTOTUNE", "check_executor", "check_function", "check_int", "check_parallel_calls", "check_seconds"]
 
 AUTOTUNE: Final = -1  # of a number of calls, or of a buffer: as many as measurements say
 
@@ -62,3 +62,17 @@ def check_seconds(seconds: object, *, field: str, stage: str) -> None:
         raise TypeError(f"{stage}: {field} must be float or None, not {type(seconds).__name__}")
     if not 0 < seconds < math.inf:  # type: ignore[operator]  # it is a number
         raise InvalidArgumentError(f"{field} must be more than 0 seconds, or None, not {seconds}", stage=stage)
+
+
+def check_executor(executor: str | None, calls: int | None, *, stage: str) -> None:
+    """Refuses an executor that is unknown, or processes of which nobody says how many.
+
+    Raises:
+        InvalidArgumentError: it is.
+    """
+    if executor not in (None, "thread", "process"):
+        raise InvalidArgumentError(f"executor must be 'thread', 'process' or None, not {executor!r}", stage=stage)
+    if executor == "process" and calls is None:
+        raise InvalidArgumentError(
+            "executor='process' needs num_parallel_calls: how many processes call the function", stage=stage
+        )

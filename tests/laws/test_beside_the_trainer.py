@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -25,9 +25,13 @@ from tests.laws.running import (
     unordered_ways,
     ways,
 )
+from tests.laws.steps_nesting import openers
 
 import headrace as hr
 from headrace.testing.restoring import delivered
+
+if TYPE_CHECKING:
+    from tests.laws.elements import Named
 
 HOSTS = Hosts()
 
@@ -85,6 +89,42 @@ def test_it_goes_on_from_any_state_there_and_here(
 
 
 # Each death costs the start of an interpreter.
+@settings(max_examples=(settings().max_examples + 5) // 6)
+@given(
+    opener=openers(),
+    cycle=st.integers(1, 4),
+    block=st.integers(1, 3),
+    calls=st.integers(1, 2),
+    way=ways(),
+    other=ways(),
+    dies_at=st.none() | st.integers(0, 9),
+)
+def test_datasets_that_processes_open_and_read_go_on_from_any_state_there_and_here_and_after_a_death(
+    opener: Named, cycle: int, block: int, calls: int, way: Way, other: Way, dies_at: int | None
+) -> None:
+    def built() -> hr.Dataset:
+        return hr.Dataset.range(5).interleave(opener[1], cycle, block, num_parallel_calls=min(calls, cycle))
+
+    expected = elements_of(built())
+    came: list[Any] = []
+    states: list[Any] = []
+    with running(built(), elsewhere(way, "process")) as iterator:
+        while len(came) < LIMIT:
+            if len(came) == dies_at and (own := iterator._run) is not None:
+                for worker in list(getattr(own, "_elsewhere")._all):  # noqa: B009 - of a run of threads
+                    worker.kill()
+            states.append(through_json(iterator.state_dict()))
+            try:
+                came.append(next(iterator))
+            except StopIteration:
+                break
+            except hr.errors.HeadraceError as error:
+                came.append(error)
+    assert_same(expected, came)
+    for count, state in enumerate(states):
+        assert_same(came[count:], resumed(built(), state, other, limit=LIMIT - count))
+
+
 @settings(max_examples=(settings().max_examples + 5) // 6)
 @given(recipe=recipes(), way=ways(), other=ways(), dice=st.randoms(use_true_random=False))
 def test_what_a_killed_process_had_made_comes_once_and_in_its_place(

@@ -41,6 +41,7 @@ class Nesting(DatasetMixin):
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
         name: str | None = None,
+        executor: str | None = None,
     ) -> Dataset:
         """Maps each element to a dataset, and gives the elements of several of these datasets in turn.
 
@@ -53,9 +54,10 @@ class Nesting(DatasetMixin):
             num_parallel_calls: how many of them may be read at once, ahead of their turns.
             deterministic: False takes elements from any dataset that has some ready.
             name: what the operation is called in messages and statistics.
+            executor: ``"process"`` has processes call ``map_func`` and read the datasets, each with a Python lock of its own, as in ``map``.
 
         Raises:
-            InvalidArgumentError: a length is below 1, or ``num_parallel_calls`` exceeds ``cycle_length``.
+            InvalidArgumentError: a length is below 1, ``num_parallel_calls`` exceeds ``cycle_length``, or ``executor`` is unknown.
 
         Example:
             >>> import headrace as hr
@@ -71,5 +73,6 @@ class Nesting(DatasetMixin):
                 num_parallel_calls=num_parallel_calls,
                 deterministic=deterministic,
                 name=name,
+                executor=executor,
             )
         )

@@ -7,28 +7,39 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, Self
 
 from headrace.blocks.block import Block, BlockOrFailure
+from headrace.blocks.cursor import State
 from headrace.caching.store import Filled
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.budget import Budget
 from headrace.physical.loop_policy import LoopPolicy
+from headrace.physical.made import ReadThere
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Pace
 from headrace.physical.workers.gates import Gate, Gates
 from headrace.physical.workers.parallel_stage import TaskPaces
 from headrace.plan.buffering import Cache
-from headrace.plan.elementwise import Map, MapChain, RandomMap
+from headrace.plan.elementwise import Map
+from headrace.plan.nesting import FlatMap
 from headrace.plan.node import Node, parallel_calls_of
 from headrace.plan.sequencing import Repeat
 from headrace.semantics.run_context import RunContext
+from headrace.structure import Element
 
-__all__ = ["Elsewhere", "StageContext"]
+__all__ = ["Elsewhere", "OpenThere", "OpenedThere", "StageContext"]
+
+
+# A dataset, or why it was not to be opened; None where it has to be read in this process, which has its cache.
+OpenedThere = ReadThere | Exception | None
+# Has a process open the dataset that a function makes of an element: the element, its index, its origin in words, the position in the
+# dataset, and how many elements are wanted.
+OpenThere = Callable[[Element, int, str, State | None, int], OpenedThere]
 
 
 class Elsewhere(Protocol):
     """Processes that call functions."""
 
-    def wanted_for(self, node: Map | MapChain | RandomMap) -> bool:
+    def wanted_for(self, node: Node) -> bool:
         """Returns whether an operation's functions are to be called there."""
         ...
 
@@ -36,6 +47,10 @@ class Elsewhere(Protocol):
         self, maps: Sequence[Map], meter: Meter, loops: LoopPolicy, *, stacked: bool = False
     ) -> Callable[[Block], list[BlockOrFailure]]:
         """Returns what has them call maps in a row on a block, and waits for that; ``stacked`` where a batch follows."""
+        ...
+
+    def reading(self, node: FlatMap, context: StageContext) -> OpenThere:
+        """Returns what has a process open a dataset that a function makes of an element, and read it."""
         ...
 
 
@@ -94,7 +109,7 @@ class StageContext(RunContext):
         paces: TaskPaces | None = self.learned.get(id(meter))
         return self.learned.setdefault(id(meter), TaskPaces(self.policy.pace)) if paces is None else paces
 
-    def looks_elsewhere(self, node: Map | MapChain | RandomMap) -> bool:
+    def looks_elsewhere(self, node: Node) -> bool:
         """Returns whether processes call an operation's functions where it has no worker that would wait for them: to look something up."""
         return self.gates is None and self.elsewhere is not None and self.elsewhere.wanted_for(node)
 

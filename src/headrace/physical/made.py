@@ -1,14 +1,17 @@
-"""All elements of a small plan as pieces, and when they are few enough to be joined to those of others."""
+"""What is read as a stage is, and is none: all elements of a small plan as pieces, and what a process reads.
+
+And when pieces are few enough to be joined to those of others.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 from headrace.blocks.block import Block, BlockOrFailure
 from headrace.blocks.columns import Columns
 from headrace.physical.stage import Item
 
-__all__ = ["MOST_BYTES", "Made", "Pieces", "is_small"]
+__all__ = ["MOST_BYTES", "Made", "Pieces", "ReadThere", "is_small"]
 
 Pieces = list[BlockOrFailure]
 
@@ -38,6 +41,24 @@ class Made:
 
     def close(self) -> None:
         """Does nothing: nothing is held."""
+
+
+class ReadThere(Protocol):
+    """A dataset that a process has open, read as a stage is."""
+
+    ready_elements: int
+
+    def pull(self, limit: int) -> Item:
+        """Returns what comes next; None at the end."""
+        ...
+
+    def stop(self) -> None:
+        """Ends every wait."""
+        ...
+
+    def close(self) -> None:
+        """Gives back what it holds."""
+        ...
 
 
 def is_small(head: object) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from headrace.arguments import check_function, check_int, check_parallel_calls, check_seconds
+from headrace.arguments import check_executor, check_function, check_int, check_parallel_calls, check_seconds
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.known_as import known_as
@@ -22,15 +22,6 @@ def _settings(executor: str | None, stacked: int | None, timeout_s: float | None
     """Returns what few maps have."""
     found = {"executor": executor, "stacked": stacked, "timeout_s": timeout_s}
     return {name: value for name, value in found.items() if value is not None}
-
-
-def _check_executor(executor: str | None, calls: int | None, *, stage: str) -> None:
-    if executor not in (None, "thread", "process"):
-        raise InvalidArgumentError(f"executor must be 'thread', 'process' or None, not {executor!r}", stage=stage)
-    if executor == "process" and calls is None:
-        raise InvalidArgumentError(
-            "executor='process' needs num_parallel_calls: how many processes call the function", stage=stage
-        )
 
 
 @frozen(kw_only=True, eq=False)
@@ -52,7 +43,7 @@ class Map(UnaryNode):
     def __post_init__(self) -> None:
         check_function(self.function, stage=self.op)
         check_parallel_calls(self.num_parallel_calls, stage=self.op)
-        _check_executor(self.executor, self.num_parallel_calls, stage=self.op)
+        check_executor(self.executor, self.num_parallel_calls, stage=self.op)
         check_seconds(self.timeout_s, field="timeout_s", stage=self.op)
         if not callable(self.on_error) and self.on_error not in ("raise", "skip"):
             message = f"on_error must be 'raise', 'skip' or a function of the error, not {self.on_error!r}"
@@ -106,7 +97,7 @@ class RandomMap(UnaryNode):
     def __post_init__(self) -> None:
         check_function(self.function, stage=self.op)
         check_parallel_calls(self.num_parallel_calls, stage=self.op)
-        _check_executor(self.executor, self.num_parallel_calls, stage=self.op)
+        check_executor(self.executor, self.num_parallel_calls, stage=self.op)
         check_seconds(self.timeout_s, field="timeout_s", stage=self.op)
 
     def _spec(self) -> Spec:

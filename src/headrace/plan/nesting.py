@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from headrace.arguments import check_function, check_int, check_parallel_calls
+from headrace.arguments import check_executor, check_function, check_int, check_parallel_calls
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Spec, UnaryNode, function_name
@@ -56,15 +56,17 @@ class Interleave(FlatMap):
     """As ``FlatMap``, but with several datasets open at once, each giving a few elements in its turn."""
 
     op: ClassVar[str] = "interleave"
-    tuning: ClassVar[frozenset[str]] = frozenset({"num_parallel_calls", "deterministic"})
+    tuning: ClassVar[frozenset[str]] = frozenset({"num_parallel_calls", "deterministic", "executor"})
     cycle_length: int | None = None
     block_length: int = 1
     num_parallel_calls: int | None = None
     deterministic: bool | None = None
+    executor: str | None = None
 
     def __post_init__(self) -> None:
         check_function(self.function, stage=self.op)
         check_parallel_calls(self.num_parallel_calls, stage=self.op)
+        check_executor(self.executor, self.num_parallel_calls, stage=self.op)
         given = DEFAULT_CYCLE_LENGTH if self.cycle_length in (None, -1) else self.cycle_length
         cycle = check_int(given, field="cycle_length", stage=self.op)
         block = check_int(self.block_length, field="block_length", stage=self.op)
@@ -91,4 +93,5 @@ class Interleave(FlatMap):
             "block_length": self.block_length,
             "num_parallel_calls": self.num_parallel_calls,
             "deterministic": self.deterministic,
+            **({} if self.executor is None else {"executor": self.executor}),
         }

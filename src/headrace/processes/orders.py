@@ -13,7 +13,21 @@ from headrace.processes.arena import Place
 from headrace.processes.parcels import Parcel
 from headrace.semantics.run_context import Seeds
 
-__all__ = ["AHEAD", "NO_ORIGIN", "Answer", "Call", "Given", "Kind", "Known", "RunOrder", "Taken"]
+__all__ = [
+    "AHEAD",
+    "NO_ORIGIN",
+    "Answer",
+    "Call",
+    "Came",
+    "Given",
+    "Kind",
+    "Known",
+    "Opening",
+    "Read",
+    "RunOrder",
+    "Setting",
+    "Taken",
+]
 
 # How many blocks may be on their way: one is ready while the trainer has another.
 AHEAD: Final = 2
@@ -70,6 +84,8 @@ class Kind(enum.IntEnum):
     FAILURE = enum.auto()
     END = enum.auto()
     ERROR = enum.auto()
+    REFUSED = enum.auto()  # a dataset was not to be opened
+    ELSEWHERE = enum.auto()  # a dataset has to be read where its cache is
 
 
 class Given(NamedTuple):
@@ -128,6 +144,100 @@ class Answer(NamedTuple):
     places: list[Place]
     cpu_s: float
     failures: tuple[StageFailures, ...]
+
+
+class Read(NamedTuple):
+    """What a process is to read next of a dataset that a function made of an element.
+
+    Attributes:
+        dataset: its number.
+        opening: how it is opened, packed; None where the process has it open.
+        limit: how many elements at most.
+        closed: the numbers of datasets of which nothing is read any more.
+        gone: items of datasets in which nobody will ask for a position: the number of each, and that of its dataset.
+        places: of shared memory that this side has given back.
+    """
+
+    dataset: int
+    opening: Parcel | None
+    limit: int
+    closed: list[int]
+    gone: list[tuple[int, int]]
+    places: list[Place]
+
+
+class Opening(NamedTuple):
+    """How a dataset is opened that a function makes.
+
+    Attributes:
+        key: of the operation.
+        function: it, pickled, without what it reads, where it is told for the first time.
+        setting: where it stands in the run, pickled.
+        element: of which the function makes the dataset.
+        at: its index.
+        origin: where it came from, in words.
+        position: where the dataset begins, in pieces, as ``deep_states`` cuts it; None at its start.
+        skipped: how many elements and failures after that are read and given to nobody.
+    """
+
+    key: int
+    function: bytes | None
+    setting: bytes
+    element: Any
+    at: int
+    origin: str
+    position: tuple[Any, list[Any]] | None
+    skipped: int
+
+
+class Setting(NamedTuple):
+    """Where an operation stands in a run whose datasets another process opens.
+
+    Attributes:
+        seeds: of the run.
+        epoch: the path of epochs.
+        within: the names of the operations around it.
+        downstream_maps: how many maps follow.
+        max_failures: how many failures a map that skips them may skip.
+        options: of the run.
+        policy: what the run does where it is free to choose.
+        stream: of a dealt plan.
+        rank: of a dealt plan.
+        deterministic: what stages that were not told do about order.
+        share_bytes: how much a stage that reads ahead may hold.
+    """
+
+    seeds: Seeds
+    epoch: tuple[int, ...]
+    within: tuple[object, ...]
+    downstream_maps: int
+    max_failures: int | None
+    options: Options
+    policy: RunPolicy
+    stream: int | None
+    rank: int | None
+    deterministic: bool
+    share_bytes: int
+
+
+class Came(NamedTuple):
+    """What a process has read of a dataset.
+
+    Attributes:
+        kind: what it is.
+        number: of the item.
+        length: how many elements it has.
+        value: the elements, or the error.
+        origin: where they came from.
+        known: the position behind it in pieces, where that is told.
+    """
+
+    kind: Kind
+    number: int
+    length: int
+    value: Any
+    origin: Any
+    known: tuple[Any, list[Any]] | None
 
 
 class Taken(NamedTuple):

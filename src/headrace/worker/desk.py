@@ -128,6 +128,11 @@ class Desk:
     def _caches(self, run: int) -> Any:
         return self._runs[run].caches()
 
+    def _inside(self, dataset: int, number: int, count: int) -> Any:
+        from headrace.worker.served_readings import position_inside
+
+        return position_inside(dataset, number, count)
+
     def _stages(self, run: int) -> Any:
         one = self._runs[run].run
         return one.stages(), one.restarts, one.failures()

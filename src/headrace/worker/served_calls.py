@@ -23,11 +23,12 @@ from headrace.processes.connection import Connection
 from headrace.processes.elements_sent import received_elements, refused, sent_elements
 from headrace.processes.errors_sent import sent_error
 from headrace.processes.leases import Leases
-from headrace.processes.orders import NO_ORIGIN, Answer, Call
+from headrace.processes.orders import NO_ORIGIN, Answer, Call, Read
 from headrace.processes.parcels import Parcel, packed, to_bytes, unpacked
 from headrace.processes.progress import Progress, leave_stacks
 from headrace.processes.shipping import made_there
 from headrace.semantics.noting import noted_map
+from headrace.worker.served_readings import Readings
 
 __all__ = ["serve_calls"]
 
@@ -55,15 +56,16 @@ class _Served:
         self.leases = Leases()
         self._progress = progress
         self._failures = Failures()
+        self._readings: Readings | None = None
         self._functions: dict[int, tuple[tuple[Any, ...], Callable[[Block], list[BlockOrFailure]], bool]] = {}
 
-    def answer(self, call: Call) -> Answer:
+    def answer(self, call: Call | Read) -> Answer:
         for place in call.places:
             self.arena.give(place)
         start_s = time.thread_time()
         parcel, sent = None, None
         try:
-            parcel = self._made(call)
+            parcel = self._made(call) if isinstance(call, Call) else self._read(call)
         except BaseException as error:  # noqa: BLE001 - who asked is to have it: also a function's sys.exit(), as in threads
             sent = sent_error(error)
         return Answer(parcel, sent, self.leases.gone(), time.thread_time() - start_s, self._failures.taken())
@@ -79,6 +81,18 @@ class _Served:
             return timed.make(block)
 
         return make
+
+    def _read(self, read: Read) -> Parcel:
+        if self._readings is None:
+            self._readings = Readings(self.arena, self._failures)
+        self._readings.forget(read.closed, read.gone)
+        opening = None if read.opening is None else unpacked(read.opening, self.leases)
+        return self._readings.next(read.dataset, opening, read.limit)
+
+    def close(self) -> None:
+        """Closes what is open."""
+        if self._readings is not None:
+            self._readings.close()
 
     def _made(self, call: Call) -> Parcel:
         if call.functions is not None:
@@ -162,6 +176,7 @@ def serve_calls(connection: Connection, progress: Progress, stacks: int) -> None
     try:
         _serve(connection, served)
     finally:
+        served.close()
         os.close(stacks)
 
 

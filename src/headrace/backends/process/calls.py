@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import itertools
 import os
 import threading
 import time
+import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from headrace.backends.process.datasets import Opener, RemoteDataset, setting_of
 from headrace.backends.process.worker import Functions, Unsendable, WorkerProcess
 from headrace.blocks.block import Block, BlockOrFailure, Failure
+from headrace.blocks.cursor import State
 from headrace.errors import CancelledError, HeadraceError, InvalidArgumentError, WorkerError
 from headrace.log import LOG
 from headrace.observe.failures import Failures
 from headrace.observe.meter import Meter
 from headrace.observe.stalls import Stall
+from headrace.physical.context import OpenedThere, OpenThere, StageContext
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.loops.failing import instead_of
 from headrace.physical.loops.timed import failed_in_time, pieces_of
 from headrace.plan.elementwise import Map, MapChain, RandomMap
+from headrace.plan.nesting import FlatMap, Interleave
 from headrace.plan.node import Node, nodes_of, parallel_calls_of
 from headrace.plan.options import Options
 from headrace.plan.sources import Range
 from headrace.processes.host import Gone
+from headrace.processes.orders import Opening
 from headrace.processes.segment import refuse_this_system
 from headrace.processes.shipping import to_ship
+from headrace.processes.snapshot import all_of
 from headrace.processes.spare import taken_host
 from headrace.semantics.timed_calls import Overtime
+from headrace.structure import Element
 
 __all__ = ["ProcessCalls", "process_calls_of"]
 
@@ -47,7 +56,7 @@ _ONE_THREAD: Final = dict.fromkeys(
 
 def wants_process(node: Node, options: Options) -> bool:
     """Returns whether the functions of an operation are to be called in processes."""
-    if not isinstance(node, (Map, MapChain, RandomMap)) or parallel_calls_of(node) is None:
+    if not isinstance(node, (Map, MapChain, RandomMap, Interleave)) or parallel_calls_of(node) is None:
         return False
     return (options.executor if node.executor is None else node.executor) == "process"
 
@@ -82,11 +91,13 @@ class ProcessCalls:
         self._free: deque[WorkerProcess] = deque()
         self._all: list[WorkerProcess] = []
         self._numbers = itertools.count()
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._is_stopped = False
+        self._openers: dict[int, tuple[FlatMap, int, bytes]] = {}  # functions that make datasets, each told once
+        self._datasets: weakref.WeakSet[RemoteDataset] = weakref.WeakSet()
         self.restarts = 0
 
-    def wanted_for(self, node: Map | MapChain | RandomMap) -> bool:
+    def wanted_for(self, node: Node) -> bool:
         """Returns whether an operation's functions are to be called here."""
         return wants_process(node, self._options)
 
@@ -108,7 +119,7 @@ class ProcessCalls:
 
     def _begin(self) -> None:
         """Starts all processes at once: while one starts, so do the others."""
-        with self._lock:
+        with self._changed:
             while len(self._all) < self._count and not self._is_stopped:
                 fresh = WorkerProcess(taken_host(_variables()))
                 self._all.append(fresh)
@@ -180,57 +191,77 @@ class ProcessCalls:
             WorkerError: too many have died.
             CancelledError: the run was stopped.
         """
-        worker = self._taken()
+        with self.lent(functions.meter) as worker:
+            try:
+                return worker.call(functions, block)
+            except Overtime as late:
+                label = functions.maps[late.link].label
+                LOG.info("a process that called %s (pid %d) was killed at its timeout", label, worker.pid)
+                raise
+
+    @contextlib.contextmanager
+    def lent(self, meter: Meter, preferred: WorkerProcess | None = None) -> Iterator[WorkerProcess]:
+        """Lends a process to one thread: that one as long as it lives, else any. One that dies is replaced, and counted."""
+        worker = self._taken(meter, preferred)
         try:
-            pieces = worker.call(functions, block)
+            yield worker
         except Gone as gone:
-            self._replace(worker, gone)
-            if not worker.ended_by_itself:
-                functions.meter.count_restart()
+            self._replace(worker, gone.reason, meter)
             raise
-        except Unsendable:
-            self._free.append(worker)
+        except Unsendable:  # so nothing was
+            self._put(worker)
             raise
-        except Overtime as late:
-            self._replace_hung(worker, functions, late)
+        except BaseException:  # it hangs, or may have answered half
+            self._put_another(worker)
             raise
-        except BaseException:
-            worker.kill()  # it may have answered half
-            raise
-        self._free.append(worker)
-        return pieces
+        self._put(worker)
 
-    def _taken(self) -> WorkerProcess:
-        if self._is_stopped:
-            raise CancelledError("the run was closed")
-        try:
-            return self._free.pop()
-        except IndexError:  # there are as many as threads that call, unless one could not be replaced
-            raise WorkerError("a process that called functions could not be replaced, and no other is free") from None
+    def _taken(self, meter: Meter, preferred: WorkerProcess | None) -> WorkerProcess:
+        with self._changed:
+            while not self._is_stopped:
+                for dead in [one for one in self._free if not one.is_alive]:
+                    self._free.remove(dead)
+                    self._replace(dead, dead.how_it_ended(), meter)
+                if preferred not in self._all:
+                    if not self._free:  # there are as many as threads that call, unless one could not be replaced
+                        raise WorkerError("a process that called functions could not be replaced, and no other is free")
+                    # The latest of several: where one died others may have, of which nobody knows yet.
+                    preferred = min(reversed(self._free), key=lambda worker: worker.open_datasets)
+                if preferred in self._free:
+                    self._free.remove(preferred)
+                    return preferred
+                self._changed.wait()
+        raise CancelledError("the run was closed")
 
-    def _replace_hung(self, worker: WorkerProcess, functions: Functions, late: Overtime) -> None:
-        LOG.info(
-            "a process that called %s (pid %d) was killed at its timeout", functions.maps[late.link].label, worker.pid
-        )
-        with self._lock:
+    def _put_another(self, worker: WorkerProcess) -> None:
+        """Kills a process, and has another in its place, for which others may wait."""
+        with self._changed:
             self._all.remove(worker)
-        worker.end(is_idle=False)
-        self._begin()
+            worker.end(is_idle=False)
+            self._begin()
+            self._changed.notify_all()
 
-    def _replace(self, worker: WorkerProcess, gone: Gone) -> None:
+    def _put(self, worker: WorkerProcess) -> None:
+        with self._changed:
+            self._free.append(worker)
+            self._changed.notify_all()
+
+    def _replace(self, worker: WorkerProcess, how: str, meter: Meter) -> None:
         if self._is_stopped:
             raise CancelledError("the run was closed") from None
-        with self._lock:
+        with self._changed:
             self._all.remove(worker)
+            self._changed.notify_all()  # who waits for that one may have another, when this one is replaced
             self.restarts += not worker.ended_by_itself
             if self.restarts > self._most_restarts:
                 raise WorkerError(
-                    f"a process that called functions {gone.reason}, and others were replaced {self._most_restarts} times before, "
+                    f"a process that called functions {how}, and others were replaced {self._most_restarts} times before, "
                     "as often as Options(max_restarts=) allows"
                 ) from None
+            self._begin()
         if not worker.ended_by_itself:
-            LOG.warning("a process that called functions (pid %d) %s: another goes on", worker.pid, gone.reason)
-        self._begin()
+            meter.count_restart()
+            LOG.warning("a process that called functions (pid %d) %s: another goes on", worker.pid, how)
 
     def stalls(self) -> tuple[Stall, ...]:
         """Returns what the functions hold at this moment; all processes are asked at once."""
@@ -240,18 +271,63 @@ class ProcessCalls:
 
     def stop(self) -> None:
         """Ends every wait for a process; from any thread."""
-        self._is_stopped = True
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify_all()
         for worker in list(self._all):
             worker.stop()
 
     def close(self) -> None:
         """Lets the processes go: those that are idle to another run. No thread may be waiting for one any more."""
+        self._settle()
         self.stop()
         idle = set(self._free)
         self._free.clear()
         while self._all:  # each once, also where this is called again after Ctrl-C
             worker = self._all.pop()
             worker.end(is_idle=worker in idle)
+
+    def _settle(self) -> None:
+        """Asks for positions in datasets that somebody may want later; one that is not told in time is found again by reading."""
+        until_s = time.monotonic() + _TELLING_S
+        for dataset in all_of(self._datasets):
+            if time.monotonic() < until_s:
+                dataset.settle()
+
+    # ------------------------------------------------------------ datasets
+
+    def reading(self, node: FlatMap, context: StageContext) -> OpenThere:
+        """Returns what has a process open a dataset that a function makes of an element, and read it.
+
+        Raises:
+            InvalidArgumentError: the function cannot be sent; the variable is named.
+        """
+        _, key, function = self._openers.get(id(node)) or self._openers.setdefault(id(node), self._shipped(node))
+        setting, meter = setting_of(context), context.meter(node)
+        self._begin()
+
+        def opened(element: Element, index: int, origin: str, saved: State | None, limit: int) -> OpenedThere:
+            opening = Opening(key, function, setting, element, index, origin, None, 0)
+            dataset = RemoteDataset(self, Opener(opening, node.label, meter, context.failures), saved)
+            self._datasets.add(dataset)
+            return dataset.opened(limit)
+
+        return opened
+
+    def _shipped(self, node: FlatMap) -> tuple[FlatMap, int, bytes]:
+        alone = dataclasses.replace(node, input=_NO_INPUT)
+        return node, next(self._numbers), to_ship(alone, [alone])
+
+    @contextlib.contextmanager
+    def another(self) -> Iterator[WorkerProcess]:
+        """Gives a process beside those of the run."""
+        worker = WorkerProcess(taken_host(_variables()))
+        is_idle = False
+        try:
+            yield worker
+            is_idle = True
+        finally:
+            worker.end(is_idle=is_idle)
 
 
 def _variables() -> dict[str, str]:

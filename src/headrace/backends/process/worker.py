@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import os
 import pickle
 import re
 import select
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
+from headrace.blocks.cursor import State
+from headrace.blocks.deep_states import whole
 from headrace.blocks.origin import GroupedOrigin, words_of
 from headrace.errors import CancelledError, HeadraceError, InvalidArgumentError
 from headrace.observe.failures import Failures
@@ -25,18 +29,19 @@ from headrace.processes.elements_sent import received_elements, refused, sent_el
 from headrace.processes.errors_sent import received_error
 from headrace.processes.host import Gone, Host
 from headrace.processes.leases import Leases
-from headrace.processes.orders import NO_ORIGIN, Answer, Call
+from headrace.processes.orders import NO_ORIGIN, Answer, Call, Came, Opening, Read
 from headrace.processes.parcels import packed, unpacked
 from headrace.processes.progress import SIGNAL, Progress, Stacks
 from headrace.processes.spare import give_host
 from headrace.semantics.timed_calls import Overtime
 
-__all__ = ["Functions", "Unsendable", "WorkerProcess"]
+__all__ = ["Functions", "Unsendable", "Visit", "WorkerProcess"]
 
 
 # How long a process may take to write its stacks before it is killed.
 _PATIENCE_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 1e6  # more milliseconds have no room in a poll
+_visits: Final = itertools.count(1)
 _NUMBERS: Final = re.compile(f"{NO_ORIGIN}([0-9]+)")
 
 
@@ -67,11 +72,30 @@ class Functions(NamedTuple):
         return " + ".join(one.label for one in self.maps)
 
 
+class Visit(NamedTuple):
+    """A dataset that one process has open.
+
+    Attributes:
+        worker: the process.
+        number: of the dataset there.
+    """
+
+    worker: WorkerProcess
+    number: int
+
+    def forget(self, number: int) -> None:
+        """Notes that nobody asks for a position in an item any more."""
+        self.worker.forget(self, number)
+
+
 class WorkerProcess:
     """A process, which one thread at a time uses.
 
     Args:
         host: the process.
+
+    Attributes:
+        open_datasets: how many datasets it has open, or was told of.
     """
 
     def __init__(self, host: Host) -> None:
@@ -89,6 +113,10 @@ class WorkerProcess:
         self._arena = Arena()
         self._leases = Leases()
         self._told: set[int] = set()
+        # Each is told with the next order; a garbage collection adds to them.
+        self._gone: deque[tuple[int, int]] = deque()
+        self._closed: deque[int] = deque()
+        self.open_datasets = 0
         self._is_stopped = False
         self._calling: tuple[Functions, Block, float] | None = None  # what is called, on what and since when
 
@@ -96,6 +124,15 @@ class WorkerProcess:
     def pid(self) -> int:
         """The process's id."""
         return self._host.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether nothing is known of its end."""
+        return self._host.is_alive
+
+    def how_it_ended(self) -> str:
+        """Says how it ended."""
+        return self._host.how_it_ended()
 
     @property
     def ended_by_itself(self) -> bool:
@@ -136,7 +173,64 @@ class WorkerProcess:
             raise received_error(answer.error, f"process {self.pid}")
         return self._pieces(functions, block, unpacked(answer.parcel, self._leases))
 
-    def _answered(self, call: Call, functions: Functions) -> Answer:
+    def read(self, visit: Visit, opening: Opening | None, limit: int, meter: Meter, failures: Failures) -> Came:
+        """Returns what it reads next of a dataset.
+
+        Raises:
+            Gone: it died.
+            CancelledError: it was stopped.
+            Unsendable: the element that opens it cannot be sent.
+        """
+        parcel = None
+        if opening is not None:
+            body = None if opening.key in self._told else opening.function
+            try:
+                parcel = packed(opening._replace(function=body), self._arena)
+            except HeadraceError:
+                raise
+            except Exception as error:
+                raise Unsendable(refused(opening.element, error, "a process")) from error
+            self.open_datasets += 1
+        gone = [self._gone.popleft() for _ in range(len(self._gone))]
+        closed = [self._closed.popleft() for _ in range(len(self._closed))]
+        answer = self._answered(Read(visit.number, parcel, limit, closed, gone, self._leases.gone()), None)
+        meter.count_cpu(answer.cpu_s, 0.0)
+        failures.add(answer.failures)
+        if opening is not None:
+            self._told.add(opening.key)
+        for place in answer.places:
+            self._arena.give(place)
+        if answer.parcel is None:
+            raise received_error(answer.error, f"process {self.pid}")
+        came: Came = unpacked(answer.parcel, self._leases)
+        return came
+
+    def position(self, visit: Visit, number: int, count: int, patience_s: float) -> State:
+        """Returns a position in an item, or with the number 0 the one after what a dataset was opened to skip.
+
+        Raises:
+            Gone: it has ended, or does not know.
+        """
+        told = self._host.ask("inside", visit.number, number, count, patience_s=patience_s)
+        if told is None:
+            raise Gone("the dataset was closed")
+        state: State = whole(*told)
+        return state
+
+    def visit(self) -> Visit:
+        """Returns a number for a dataset that it is to open."""
+        return Visit(self, next(_visits))
+
+    def forget(self, visit: Visit, number: int) -> None:
+        """Notes that nobody asks for a position in an item any more."""
+        self._gone.append((visit.number, number))
+
+    def leave(self, visit: Visit) -> None:
+        """Notes that nothing is read of a dataset any more."""
+        self.open_datasets -= 1
+        self._closed.append(visit.number)
+
+    def _answered(self, call: Call | Read, functions: Functions | None) -> Answer:
         descriptors = self._arena.fresh()
         try:
             self._connection.send(pickle.dumps(call, pickle.HIGHEST_PROTOCOL), descriptors)
@@ -155,14 +249,14 @@ class WorkerProcess:
         answer: Answer = pickle.loads(received[0])
         return answer
 
-    def _wait_in_time(self, functions: Functions) -> None:
+    def _wait_in_time(self, functions: Functions | None) -> None:
         """Waits for an answer where a function has a timeout.
 
         Raises:
             Overtime: one did not return in time.
         """
-        limits_s = [one.timeout_s for one in functions.maps if one.timeout_s is not None]
-        if not limits_s:
+        limits_s = [one.timeout_s for one in functions.maps if one.timeout_s is not None] if functions else []
+        if functions is None or not limits_s:
             return
         poll = select.poll()
         poll.register(self._connection.fileno(), select.POLLIN)

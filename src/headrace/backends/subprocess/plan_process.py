@@ -6,7 +6,7 @@ import itertools
 import threading
 from typing import Final
 
-from headrace.backends.subprocess.positions import Session, SharedWith
+from headrace.backends.subprocess.session import Session, SharedWith
 from headrace.errors import WorkerError
 from headrace.plan.buffering import WithOptions
 from headrace.plan.node import Node

@@ -12,7 +12,7 @@ from typing import Final
 from headrace import exiting
 from headrace.backends.subprocess.fillings import RemoteFillings
 from headrace.backends.subprocess.plan_process import process_of, without_options
-from headrace.backends.subprocess.positions import Mark, RemoteCursor, Session
+from headrace.backends.subprocess.session import Session
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State
 from headrace.blocks.deep_states import in_pieces, whole
@@ -33,6 +33,7 @@ from headrace.processes.errors_sent import received_error
 from headrace.processes.host import FORKED, Gone
 from headrace.processes.orders import Given, Kind, Known, RunOrder, Taken
 from headrace.processes.parcels import unpacked
+from headrace.processes.positions import Mark, RemoteCursor
 from headrace.processes.snapshot import all_of
 from headrace.semantics.run_context import OwnEnd, Seeds
 
@@ -259,6 +260,7 @@ class RemoteRun:
             Gone: the process has ended, or has ended the run.
         """
         session = mark.session
+        assert isinstance(session, Session)  # which gave the item
         told = session.host.ask("position", session.number, mark.number, count, patience_s=patience_s)
         if told is None:
             raise Gone("the run was closed")

@@ -37,7 +37,7 @@ from headrace.physical.stages.nesting_runs import DatasetRun, DatasetRuns
 from headrace.physical.stages.nesting_turns import TurnsBlock, TurnsCursor, TurnsPosition, Whole
 from headrace.physical.stages.nesting_visits import ENDLESS, Turns
 from headrace.physical.workers.gates import Gate
-from headrace.physical.workers.reading_place import LONG_S, ReadingPlace
+from headrace.physical.workers.reading_place import LONG_S, InWorkers, ReadingPlace
 from headrace.physical.workers.subplan_reader import PrefetchingReader, SubplanReader
 from headrace.plan.nesting import FlatMap, Interleave
 from headrace.semantics.failures import inside_element
@@ -407,9 +407,11 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
     # Two a call: while one is read, the next is ready already, and the driver comes to look only when it has a core.
     ahead = 2 * gate.calls if gate is not None else 0
     reader: MakeReader = SubplanReader
-    place = None
+    place = there = None
     if gate is not None:
-        place = context.policy.reading_place(node.operations)
+        if context.elsewhere is not None and context.elsewhere.wanted_for(node):
+            there = context.elsewhere.reading(node, context)
+        place = context.policy.reading_place(node.operations) if there is None else InWorkers()
         blocks = PrefetchingReader.BLOCKS_AHEAD * (2 * cycle + ahead)
         reader = _reading_ahead(gate, place, meter, context, blocks)
     return InterleaveStage(
@@ -418,7 +420,7 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
         state,
         cycle_length=cycle,
         block_length=block,
-        opening=Opening(node, context, reader),
+        opening=Opening(node, context, reader, there),
         paces=NestingPaces(context.policy.pace),
         ahead=ahead,
         ordered=gate is None or is_ordered(deterministic, context),

@@ -11,7 +11,7 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, SavedCursor, State
 from headrace.observe.frames import within
 from headrace.physical.at_once import SmallPlans
-from headrace.physical.context import StageContext
+from headrace.physical.context import OpenThere, StageContext
 from headrace.physical.lower import lower
 from headrace.physical.made import Made, Pieces, is_small
 from headrace.physical.stage import Stage
@@ -61,12 +61,16 @@ class Opening:
         node: whose function makes them.
         context: its own.
         make_reader: makes what reads a dataset.
+        there: has a process open and read those that are read ahead; None where this one does.
     """
 
-    def __init__(self, node: FlatMap, context: StageContext, make_reader: MakeReader) -> None:
+    def __init__(
+        self, node: FlatMap, context: StageContext, make_reader: MakeReader, there: OpenThere | None = None
+    ) -> None:
         self.node = node
         self._context = context.without_workers()  # once, and not for each of them
         self._make_reader = make_reader
+        self._there = there
         self.small = SmallPlans(self._context, node)
         self.was_at_once = False  # whether the elements of the dataset that was opened last were made at once
         self._is_slow = False  # whether making them was stopped, because it took long
@@ -80,6 +84,10 @@ class Opening:
         """
 
         def opened(room: int) -> Opened:
+            if self._there is not None:
+                there = self._there(opener.element, opener.index, opener.origin(), saved, room)
+                if there is not None:
+                    return self.failed(opener, there) if isinstance(there, Exception) else there
             found = self._opened(opener, saved, room)
             return Made(found) if isinstance(found, list) else found
 

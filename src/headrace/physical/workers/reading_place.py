@@ -18,7 +18,7 @@ from typing import Final
 
 from headrace.physical.workers.lasting import Lasting
 
-__all__ = ["LONG_S", "ReadingPlace", "reading_place_of"]
+__all__ = ["LONG_S", "InWorkers", "ReadingPlace", "reading_place_of"]
 
 # What a dataset may take, from the call of the function to the end of its elements, so that nothing is gained by a worker.
 _SHORT_S: Final = 2e-4
@@ -111,6 +111,13 @@ class ReadingPlace:
         (_, first_end_s, _, first_s), (_, last_end_s, _, last_s) = reads[0], reads[-1]
         read_s = sum(cpu_s for _, _, cpu_s, _ in reads)
         return read_s > _BUSY * covered_s and last_s - first_s < _AT_ONCE * (last_end_s - first_end_s)
+
+
+class InWorkers(ReadingPlace):
+    """Has workers read all datasets, as each waits for a process of its own."""
+
+    def took(self, seconds: float, waited_s: float = 0.0) -> None:
+        """Learns nothing."""
 
 
 _PLACES: Final = Lasting(ReadingPlace)

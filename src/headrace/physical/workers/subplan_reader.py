@@ -11,7 +11,7 @@ from headrace.blocks.cursor import Cursor
 from headrace.observe.frames import since, waits, within
 from headrace.observe.meter import Meter
 from headrace.physical.lookahead import Lookahead
-from headrace.physical.made import Made, is_small
+from headrace.physical.made import Made, ReadThere, is_small
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.reading_place import LONG_S, ReadingPlace
@@ -20,8 +20,8 @@ from headrace.queues.channel import EMPTY, Channel
 __all__ = ["OpenPlan", "Opened", "PrefetchingReader", "SubplanReader"]
 
 
-# What a plan becomes when it is opened: stages, or all of its elements, or the failure to open it.
-Opened = Stage | Made | Failure
+# What a plan becomes when it is opened: stages, or all of its elements, or what a process reads, or the failure to open it.
+Opened = Stage | Made | ReadThere | Failure
 # Opens a plan, to read so many elements.
 OpenPlan = Callable[[int], Opened]
 
@@ -68,7 +68,9 @@ class SubplanReader(Lookahead):
         stage = self._stage
         if stage is None or isinstance(stage, Failure) or not is_small(self.head):
             return False
-        return self.ended or (stage.is_given if isinstance(stage, Made) else stage.is_spent)
+        if self.ended:
+            return True
+        return stage.is_given if isinstance(stage, Made) else isinstance(stage, Stage) and stage.is_spent
 
     def finish(self) -> None:
         """Gives back what the stage holds, of which nothing comes any more."""

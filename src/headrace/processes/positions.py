@@ -2,59 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
-import os
 import weakref
-from collections import deque
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from headrace.blocks.cursor import Cursor, State
-from headrace.processes.connection import Connection
-from headrace.processes.host import Host
-from headrace.processes.leases import Leases
 from headrace.processes.orders import Known
 
-__all__ = ["Mark", "RemoteCursor", "Session", "SharedWith"]
+__all__ = ["Giver", "KnowsPositions", "Mark", "RemoteCursor"]
 
 
-class SharedWith(NamedTuple):
-    """The memory that one run after the other shares with its reader, as long as all that they sent is read.
+class Giver(Protocol):
+    """One process that gave items, until it dies."""
 
-    Attributes:
-        host: the process that writes.
-        number: it is known by there.
-        leases: what is read.
-    """
-
-    host: Host
-    number: int
-    leases: Leases
-
-
-@dataclasses.dataclass(slots=True)
-class Session:
-    """A run in one process, until that dies.
-
-    Attributes:
-        host: the process.
-        number: of the run there.
-        connection: where its elements come.
-        memory: what it shares.
-        is_read: whether all that it sent has come.
-        gone: the numbers of items in which nobody will ask for a position.
-    """
-
-    host: Host
-    number: int
-    connection: Connection
-    memory: SharedWith
-    is_read: bool = False
-    gone: deque[int] = dataclasses.field(default_factory=deque)
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether this process is the one that began it, and no copy of that."""
-        return self.host.owner == os.getpid()
+    def forget(self, number: int) -> None:
+        """Notes that nobody asks for a position in an item any more."""
+        ...
 
 
 class KnowsPositions(Protocol):
@@ -79,7 +41,7 @@ class Mark:
 
     __slots__ = ("known", "number", "places", "run", "session")
 
-    def __init__(self, run: KnowsPositions, session: Session, number: int, known: Known, places: int) -> None:
+    def __init__(self, run: KnowsPositions, session: Giver, number: int, known: Known, places: int) -> None:
         self.run = run
         self.session = session
         self.number = number
@@ -87,7 +49,7 @@ class Mark:
         self.places = places  # how many elements and failures of the run stand before it
 
     def __del__(self) -> None:
-        self.session.gone.append(self.number)  # one atomic operation, as a garbage collection may come anywhere
+        self.session.forget(self.number)  # one atomic operation, as a garbage collection may come anywhere
 
 
 class RemoteCursor:
@@ -102,14 +64,16 @@ class RemoteCursor:
         mark.run.cursors.add(self)
 
     def advance(self, count: int) -> Cursor:
+        """Returns the position so many elements later."""
         return RemoteCursor(self._mark, self._count + count) if count else self
 
     def state(self) -> State:
+        """Writes it down; asked for once."""
         if self._state is None:
             self._state = self._mark.run.state_at(self._mark, self._count)
         return self._state
 
-    def is_of(self, session: Session) -> bool:
+    def is_of(self, session: Giver) -> bool:
         """Returns whether the process of a session has it."""
         return self._mark.session is session
 

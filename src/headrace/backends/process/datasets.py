@@ -1,0 +1,231 @@
+"""Datasets that a function makes of elements, read by processes: each in one of them, a piece at a time.
+
+To the reader in this process it is as a stage is. A process that dies is replaced by another, which opens the dataset where the
+last position is known, and passes over what came since.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import weakref
+from typing import Final, NamedTuple, Protocol
+
+from headrace.backends.process.worker import Unsendable, Visit, WorkerProcess
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import State
+from headrace.blocks.deep_states import in_pieces
+from headrace.errors import HeadraceError, InvalidArgumentError, WorkerError
+from headrace.observe.failures import Failures
+from headrace.observe.meter import Meter
+from headrace.physical.context import StageContext
+from headrace.physical.stage import Item
+from headrace.processes.elements_sent import received_elements
+from headrace.processes.errors_sent import received_error
+from headrace.processes.host import Gone
+from headrace.processes.orders import Came, Kind, Known, Opening, Setting
+from headrace.processes.parcels import to_bytes
+from headrace.processes.positions import Mark, RemoteCursor
+
+__all__ = ["Lends", "Opener", "RemoteDataset", "setting_of"]
+
+# How many processes may die of one place: whoever kills one may kill others at the same moment.
+_MOST_DEATHS: Final = 3
+# How long a process may take to tell a position of a dataset.
+_TELLING_S: Final = 2.0
+
+
+class Lends(Protocol):
+    """The processes of a run, as far as datasets need them."""
+
+    def lent(self, meter: Meter, preferred: WorkerProcess | None) -> contextlib.AbstractContextManager[WorkerProcess]:
+        """Lends a process: that one if it is there, else any; one that dies is replaced, and counted."""
+        ...
+
+    def another(self) -> contextlib.AbstractContextManager[WorkerProcess]:
+        """Gives a process beside those of the run."""
+        ...
+
+
+class Opener(NamedTuple):
+    """What opens a dataset.
+
+    Attributes:
+        opening: as a process is told, at the start.
+        label: of the operation.
+        meter: of the operation.
+        failures: where it is noted what fails in them.
+    """
+
+    opening: Opening
+    label: str
+    meter: Meter
+    failures: Failures
+
+
+def setting_of(context: StageContext) -> bytes:
+    """Returns where an operation stands in its run, as another process is told it."""
+    policy = dataclasses.replace(context.policy, shared=None)  # memory of this process
+    options = dataclasses.replace(context.options, executor="thread")
+    return to_bytes(
+        Setting(
+            context.seeds,
+            context.epoch,
+            context.within,
+            context.downstream_maps,
+            context.max_failures,
+            options,
+            policy,
+            context.stream,
+            context.rank,
+            context.deterministic,
+            context.budget.share_bytes,
+        )
+    )
+
+
+class RemoteDataset:
+    """One dataset, as the stage that it would be here.
+
+    Args:
+        processes: the run's.
+        opener: what opens it.
+        saved: where it begins; None is its start.
+    """
+
+    ready_elements = 0
+
+    def __init__(self, processes: Lends, opener: Opener, saved: State | None) -> None:
+        self._processes = processes
+        self._opener = opener
+        self._known = Known(None if saved is None else in_pieces(saved), None, 0)
+        self._places = 0  # elements and failures that have come
+        self._visit: Visit | None = None
+        self._deaths, self._died_at = 0, 0  # of processes at the latest place where one died
+        self._first: Item = None  # which came when it was opened
+        self._has_first = False
+        self.cursors: Final[weakref.WeakSet[RemoteCursor]] = weakref.WeakSet()
+
+    def opened(self, limit: int) -> RemoteDataset | Exception | None:
+        """Opens it, and reads the first item; returns why it was not to be opened, or None where it has to be read in this process."""
+        try:
+            visit, came = self._came(limit)
+        except Unsendable as unsendable:
+            return InvalidArgumentError(unsendable.reason)
+        if came.kind is Kind.ELSEWHERE:
+            return None
+        if came.kind is Kind.REFUSED:
+            error = received_error(came.value, f"process {visit.worker.pid}")
+            assert isinstance(error, Exception)  # as others end the process's answer
+            return error
+        self._first, self._has_first = self._item(visit, came), True
+        return self
+
+    def pull(self, limit: int) -> Item:
+        """Returns what comes next; None at the end."""
+        if self._has_first:
+            item, self._first, self._has_first = self._first, None, False
+            return item
+        return self._item(*self._came(limit))
+
+    def _came(self, limit: int) -> tuple[Visit, Came]:
+        """Has a process read: the one that has it open, or another one that opens it."""
+        while True:
+            worker: WorkerProcess | None = None
+            try:
+                with self._processes.lent(
+                    self._opener.meter, None if self._visit is None else self._visit.worker
+                ) as worker:
+                    return self._asked(worker, limit)
+            except Gone as gone:
+                self._see_it_die(worker, gone)
+
+    def _asked(self, worker: WorkerProcess, limit: int) -> tuple[Visit, Came]:
+        visit, opening = self._visit, None
+        if visit is None or visit.worker is not worker:
+            visit, opening = worker.visit(), self._opening(self._known, self._places)
+        # One by one where others died, to come as far as it goes.
+        limit = 1 if self._deaths and self._died_at == self._places else limit
+        came = worker.read(visit, opening, limit, self._opener.meter, self._opener.failures)
+        if came.kind not in (Kind.REFUSED, Kind.ELSEWHERE):
+            self._visit = visit
+        return visit, came
+
+    def _opening(self, known: Known, places: int) -> Opening:
+        return self._opener.opening._replace(position=known.position, skipped=places - known.places)
+
+    def _item(self, visit: Visit, came: Came) -> Item:
+        if came.kind is Kind.END:
+            return None
+        mark = Mark(self, visit, came.number, self._known, self._places)
+        self._places += came.length
+        if came.known is not None:
+            self._known = Known(came.known, None, self._places)
+        if came.kind is Kind.FAILURE:
+            error = received_error(came.value, f"process {visit.worker.pid}")
+            assert isinstance(error, HeadraceError)  # of an element
+            return Failure(error, RemoteCursor(mark, 0), RemoteCursor(mark, 1))
+        return Block(received_elements(came.value), RemoteCursor(mark, 0), came.origin)
+
+    def _see_it_die(self, worker: WorkerProcess | None, gone: Gone) -> None:
+        """Has another process go on.
+
+        Raises:
+            WorkerError: several died at the same place.
+        """
+        self._visit = None
+        if worker is None or worker.ended_by_itself:
+            return
+        self._deaths = self._deaths + 1 if self._died_at == self._places else 1
+        self._died_at = self._places
+        if self._deaths == _MOST_DEATHS:
+            raise WorkerError(
+                f"{_MOST_DEATHS} processes that read its dataset died after {self._places} elements of it: the last one {gone.reason}",
+                stage=self._opener.label,
+                origin=self._opener.opening.origin,
+            )
+
+    # ------------------------------------------------------------- positions
+
+    def state_at(self, mark: Mark, count: int) -> State:
+        """Returns a position: of the process, or made again where that has ended."""
+        try:
+            return self.asked_state(mark, count)
+        except Gone:
+            return self._made_again(mark, count)
+
+    def asked_state(self, mark: Mark, count: int) -> State:
+        """Returns a position.
+
+        Raises:
+            Gone: the process has ended, or has another run.
+        """
+        visit = mark.session
+        assert isinstance(visit, Visit)  # which gave the item
+        return visit.worker.position(visit, mark.number, count, _TELLING_S)
+
+    def _made_again(self, mark: Mark, count: int) -> State:
+        """Returns a position by reading up to it once more, in a process of its own."""
+        with self._processes.another() as worker:
+            visit = worker.visit()
+            came = worker.read(visit, self._opening(mark.known, mark.places + count), 1, self._opener.meter, Failures())
+            if came.kind is Kind.REFUSED:
+                raise received_error(came.value, f"process {worker.pid}")
+            return worker.position(visit, 0, 0, _TELLING_S)
+
+    def settle(self) -> None:
+        """Asks for the positions that somebody holds, while the processes have them."""
+        for cursor in list(self.cursors):
+            with contextlib.suppress(Gone):
+                cursor.settle()
+
+    # ---------------------------------------------------------------- ending
+
+    def stop(self) -> None:
+        """Does nothing: the processes of the run are stopped together."""
+
+    def close(self) -> None:
+        """Has its process give back what it holds."""
+        visit, self._visit = self._visit, None
+        if visit is not None:
+            visit.worker.leave(visit)

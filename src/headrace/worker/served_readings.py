@@ -1,0 +1,236 @@
+"""Datasets that functions made of elements, which this process reads for a thread of the trainer's, a piece at a time.
+
+What lies behind a piece is not read before it is asked for, so a dataset holds here what it holds in a thread that reads it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import time
+from typing import Any, Final
+
+from headrace.blocks.block import Block, Failure
+from headrace.blocks.cursor import Cursor
+from headrace.blocks.deep_states import in_pieces, whole
+from headrace.blocks.origin import WordedOrigin
+from headrace.errors import DataLossError, HeadraceError, InvalidArgumentError
+from headrace.observe.failures import Failures
+from headrace.observe.frames import within
+from headrace.physical.budget import Budget
+from headrace.physical.context import StageContext
+from headrace.physical.lower import lower
+from headrace.physical.stage import Item, Stage
+from headrace.plan.buffering import Cache
+from headrace.plan.nesting import FlatMap
+from headrace.plan.node import nodes_of
+from headrace.processes.arena import Arena
+from headrace.processes.elements_sent import refused, sent_elements
+from headrace.processes.errors_sent import sent_error
+from headrace.processes.orders import Came, Kind, Opening, Setting
+from headrace.processes.parcels import Parcel, packed, to_bytes
+from headrace.processes.shipping import made_there
+from headrace.semantics.inner_plans import in_run
+from headrace.semantics.meters import Meters
+from headrace.semantics.nesting import made_plan
+
+__all__ = ["Readings", "position_inside"]
+
+# To tell positions may take this part of the time.
+_TELLING: Final = 0.02
+
+# All that this process has open or was asked about lately, by number. They are asked for by another thread than reads them.
+_readings: Final[dict[int, _Reading]] = {}
+
+
+class _ReadElsewhereError(Exception):
+    """A dataset has a cache, which only one process has."""
+
+
+class _Reading:
+    """A dataset that is read, and where the items that were read began."""
+
+    def __init__(self, opening: Opening, functions: dict[int, FlatMap], failures: Failures) -> None:
+        self._origin = opening.origin
+        self._told_s = self._telling_s = 0.0
+        self._number = 0
+        self.is_closed = False
+        self._left: list[Block] = []  # reversed: what was read, and has to be sent one by one
+        self.items: dict[int, tuple[Cursor, Cursor | None]] = {}  # where each begins; of a failure also where it ends
+        if opening.function is not None:
+            functions[opening.key] = made_there(opening.function)
+        self._node = functions[opening.key]
+        self.stage = self._opened(opening, failures)
+        self.start = self.stage.cursor
+
+    @within(lambda at: at["opening"].origin)
+    def _opened(self, opening: Opening, failures: Failures) -> Stage:
+        node = self._node
+        plan = made_plan(node, opening.element)
+        if any(isinstance(one, Cache) for one in nodes_of(plan)):
+            raise _ReadElsewhereError
+        context = _context(pickle.loads(opening.setting), failures)
+        self._callers = context.callers
+        plan, inside = in_run(plan, node, opening.at, context)
+        stage = lower(plan, None if opening.position is None else whole(*opening.position), inside)
+        left = opening.skipped
+        while left:
+            item = stage.pull(left)
+            if item is None:
+                raise DataLossError("a dataset has fewer elements than it had when it was read first", stage=node.label)
+            left -= len(item) if isinstance(item, Block) else 1
+        return stage
+
+    @within(lambda at: at["self"].origin)
+    def _pulled(self, limit: int) -> Item:
+        return self._left.pop() if self._left else self.stage.pull(limit)
+
+    def close(self) -> None:
+        """Gives back what it holds; positions may still be asked for."""
+        self.is_closed = True
+        self._callers.stop()
+        try:
+            self.stage.close()
+        finally:
+            self._callers.close()
+
+    @property
+    def origin(self) -> str:
+        """Where the element came from of which it was made."""
+        return self._origin
+
+    def next(self, limit: int, arena: Arena) -> Parcel:
+        """Reads the next item, to be sent; an element that cannot be sent is a failure in its place."""
+        item = self._pulled(limit)
+        self._number += 1
+        if item is None:
+            return packed(Came(Kind.END, self._number, 0, None, None, None), arena)
+        if isinstance(item, Failure):
+            return self._failed(item, arena)
+        self.items[self._number] = item.cursor, None
+        try:
+            elements = sent_elements(item.payload)
+            return packed(
+                Came(Kind.ELEMENTS, self._number, len(item), elements, item.origin, self._known(item.after)), arena
+            )
+        except HeadraceError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a class may say anything that cannot be pickled
+            return self._one_by_one(item, error, arena)
+
+    def _one_by_one(self, item: Block, error: Exception, arena: Arena) -> Parcel:
+        if len(item) > 1:
+            self._left += [item.slice(index, index + 1) for index in reversed(range(len(item)))]
+            return self.next(1, arena)
+        (element,) = item.payload.rows()
+        try:
+            to_bytes(element)
+        except Exception:  # noqa: BLE001 - as above
+            message = refused(element, error, "the trainer's process")
+            failed = InvalidArgumentError(message, origin=item.origin.describe(0))
+            failed.__cause__ = error
+            return self._failed(Failure(failed, item.cursor, item.after), arena)
+        words = WordedOrigin([item.origin.describe(0)])  # then it is these
+        return packed(Came(Kind.ELEMENTS, self._number, 1, [element], words, self._known(item.after)), arena)
+
+    def _failed(self, failure: Failure, arena: Arena) -> Parcel:
+        self.items[self._number] = failure.cursor, failure.after
+        known = self._known(failure.after)
+        return packed(Came(Kind.FAILURE, self._number, 1, sent_error(failure.error), None, known), arena)
+
+    def _known(self, after: Cursor) -> tuple[Any, list[Any]] | None:
+        """Returns a position, unless that was told so lately that to write it down takes too much of the time."""
+        now_s = time.perf_counter()
+        if (now_s - self._told_s) * _TELLING < self._telling_s:
+            return None
+        try:
+            position = in_pieces(after.state())
+        except HeadraceError:  # a generator's state_dict fails, which a caller is told who asks for the state
+            return None
+        self._told_s = time.perf_counter()
+        self._telling_s = self._told_s - now_s
+        return position
+
+
+def _context(setting: Setting, failures: Failures) -> StageContext:
+    return StageContext(
+        seeds=setting.seeds,
+        meters=Meters(),
+        budget=Budget(setting.share_bytes),
+        gates=None,
+        policy=setting.policy,
+        deterministic=setting.deterministic,
+        replayed=True,
+        epoch=setting.epoch,
+        within=setting.within,
+        downstream_maps=setting.downstream_maps,
+        max_failures=setting.max_failures,
+        failures=failures,
+        options=setting.options,
+        stream=setting.stream,
+        rank=setting.rank,
+    )
+
+
+class Readings:
+    """The datasets of one connection.
+
+    Args:
+        arena: where what is sent is put.
+        failures: where it is noted what fails.
+    """
+
+    def __init__(self, arena: Arena, failures: Failures) -> None:
+        _readings.clear()  # of a run before
+        self._arena = arena
+        self._failures = failures
+        self._functions: dict[int, FlatMap] = {}
+        self._opened: list[_Reading] = []
+
+    def next(self, dataset: int, opening: Opening | None, limit: int) -> Parcel:
+        """Opens a dataset if it is told how, and reads what comes next of it."""
+        if opening is not None:
+            try:
+                _readings[dataset] = reading = _Reading(opening, self._functions, self._failures)
+                self._opened.append(reading)
+            except _ReadElsewhereError:
+                return packed(Came(Kind.ELSEWHERE, 0, 0, None, None, None), self._arena)
+            except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+                return packed(Came(Kind.REFUSED, 0, 0, sent_error(error), None, None), self._arena)
+        return _readings[dataset].next(limit, self._arena)
+
+    def forget(self, closed: list[int], gone: list[tuple[int, int]]) -> None:
+        """Closes datasets, and drops items in which nobody asks for a position."""
+        for dataset in closed:
+            reading = _readings.get(dataset)
+            if reading in self._opened:
+                self._opened.remove(reading)
+                reading.close()
+        for dataset, number in gone:
+            reading = _readings.get(dataset)
+            if reading is not None:
+                reading.items.pop(number, None)
+                if reading.is_closed and not reading.items:
+                    del _readings[dataset]
+
+    def close(self) -> None:
+        """Closes what is open; positions may still be asked for."""
+        for reading in self._opened:
+            with contextlib.suppress(Exception):  # nobody is there to hear of it
+                reading.close()
+
+
+def position_inside(dataset: int, number: int, count: int) -> tuple[Any, list[Any]] | None:
+    """Returns the position so many elements after the beginning of an item, or of all that is read; None where it is not known."""
+    reading = _readings.get(dataset)
+    if reading is None:
+        return None
+    if not number:
+        return in_pieces(reading.start.state())
+    found = reading.items.get(number)
+    if found is None:
+        return None
+    before, after = found
+    if after is not None and count:
+        return in_pieces(after.state())
+    return in_pieces(before.advance(count).state())
