@@ -104,7 +104,10 @@ def test_what_failed_is_told_alike_however_a_plan_runs(
     make: str, numbers: frozenset[int], on_error: OnError, way: Way
 ) -> None:
     dataset = MAKES[make](Fails(numbers), on_error)
-    assert told(dataset, way) == told(dataset, REFERENCE)
+    failed = told(dataset, way)
+    assert failed == told(dataset, REFERENCE)
+    count = sum(raised + skipped + replaced for _, raised, skipped, replaced, _ in failed)
+    assert count == len(numbers) or (make == "behind a batch" and count < len(numbers))  # a batch has the error of one
 
 
 @settings(max_examples=(settings().max_examples + 2) // 3)

@@ -82,6 +82,25 @@ def test_what_a_thread_that_was_left_behind_gives_is_dropped_and_it_calls_nothin
     assert hang.calls == list(range(8))
 
 
+def test_what_is_raised_in_a_thread_that_was_left_behind_is_told_to_nobody(hanging: Callable[..., Hanging]) -> None:
+    hang = hanging(0)
+    told: list[hr.errors.HeadraceError] = []
+
+    def failing(x: int) -> float:
+        return 1 / hang.at(x)
+
+    def replaced(error: hr.errors.HeadraceError) -> int:
+        told.append(error)
+        return -1
+
+    assert list(hr.Dataset.range(2).map(failing, timeout_s=SHORT_S, on_error=replaced)) == [-1, 1]
+    hang.may_go.set()
+    for thread in threading.enumerate():
+        if thread.name.startswith(timed_calls.LEFT_BEHIND):
+            thread.join(LIMIT_S)
+    assert [type(error) for error in told] == [hr.errors.DeadlineExceededError]
+
+
 def test_what_functions_that_return_in_time_give_is_as_without_a_timeout() -> None:
     dataset = hr.Dataset.range(5).map(lambda x: [x, {"a": x}], timeout_s=HOURS_S)
     assert list(dataset) == list(hr.Dataset.range(5).map(lambda x: [x, {"a": x}]))
