@@ -120,6 +120,18 @@ def test_each_stage_counts_what_the_reference_says_that_passes_it(chain: Chain, 
     assert stats.elements == expected[id(root)] == sum(not isinstance(one, hr.errors.HeadraceError) for one in elements)
 
 
+@pytest.mark.parametrize("executor", ["subprocess", "process"])
+def test_each_stage_counts_the_same_in_other_processes(executor: Any) -> None:
+    dataset = Chain(12, ("parallel map", "skipping map", "parallel batch", "flat_map", "prefetch")).build()
+    root = dataset.__headrace_plan__()
+    stats, _ = drained(dataset, Way(hr.Options(executor=executor, optimize=False, seed=7)))
+    expected = passed(root)
+    counted = dict(zip(nodes_of(root), stats.stages, strict=False))
+    assert {id(node): stage.elements for node, stage in counted.items()} == expected
+    for stage in stats.stages:
+        assert_sound(stage, stats)
+
+
 @given(chains())
 def test_a_served_element_is_counted_once_where_nothing_is_lost(chain: Chain) -> None:
     stats, _ = drained(chain.build(), REFERENCE)
