@@ -246,6 +246,45 @@ def test_figures_are_those_of_the_last_ten_seconds_and_totals_of_all() -> None:
     assert stats.elapsed_s == 20 * 2.5 + 60 * 1.0
 
 
+@pytest.mark.parametrize("executor", ["inline", "thread"])
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+def test_what_stages_wait_for_is_what_others_work(executor: Any, on_error: Any) -> None:
+    with by_hand() as clock:
+
+        def slow(index: int) -> int:
+            clock.move(1.0)
+            return index
+
+        def slower(index: int) -> int:
+            clock.move(3.0)
+            return index
+
+        dataset = (
+            hr.Dataset.range(4).map(slow).shuffle(2, seed=1).map(slower, on_error=on_error).batch(2)
+        )  # no one loop
+        plan = dataset.with_options(hr.Options(executor=executor, optimize=False, stall_warning_s=0))
+        with DatasetIterator(plan.__headrace_plan__(), policy=RunPolicy(pace=paced([1]), clock=clock)) as iterator:
+            count = sum(1 for _ in iterator)
+            source, first, _, second, batch = iterator.stats().stages
+    assert count == 2
+    assert [source.busy_s, first.busy_s, second.busy_s, batch.busy_s] == pytest.approx([0.0, 4.0, 12.0, 0.0])
+    waits_s = [source.input_wait_s, first.input_wait_s, second.input_wait_s, batch.input_wait_s]
+    assert waits_s == pytest.approx([0.0, 0.0, 4.0, 16.0])
+
+
+def test_steps_on_elements_that_come_at_once_are_told_one_by_one() -> None:
+    with by_hand() as clock:
+        plan = hr.Dataset.range(30).with_options(hr.Options(stall_warning_s=0)).__headrace_plan__()
+        with DatasetIterator(plan, policy=RunPolicy(pace=paced([10]), clock=clock)) as iterator:
+            for _ in iterator:
+                clock.move(0.25)
+                assert iterator.stats().step.computed.max_s in (0.0, 0.25)
+            step = iterator.stats().step
+    assert (step.computed.count, step.waited.count) == (30, 30)
+    assert (step.computed.total_s, step.waited.total_s) == (7.5, 0.0)
+    assert step.computed.max_s == step.computed.p50_s == 0.25
+
+
 # ------------------------------------------------------------------------------------------------- what it costs
 
 
