@@ -1,4 +1,4 @@
-"""The plan node of zip."""
+"""The plan nodes of zip."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headrace.plan.node import (
 )
 from headrace.structure import TreeDef, unflatten
 
-__all__ = ["Zip"]
+__all__ = ["Zip", "ZipOfPlaces"]
 
 
 @frozen(kw_only=True, eq=False)
@@ -59,3 +59,13 @@ class Zip(Node):
         """Returns the structure of the datasets' own."""
         specs = [dataset.spec() for dataset in self.datasets]
         return None if any(spec is None for spec in specs) else unflatten(self.treedef, specs)
+
+
+@frozen(kw_only=True, eq=False)
+class ZipOfPlaces(Zip):
+    """A zip of branches of one length, in which the element at a place has the same place in each.
+
+    What chooses or orders its elements is done in each branch: a shuffle draws the same in all of them.
+    """
+
+    draws_alike: ClassVar[bool] = True

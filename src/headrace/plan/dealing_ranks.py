@@ -9,11 +9,10 @@ from typing import Final
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
-from headrace.plan.combining import Zip
+from headrace.plan.combining import Zip, ZipOfPlaces
 from headrace.plan.dealing import DealtNumbers, DealtStreams, Filling, Masked, RankBatch
 from headrace.plan.dealing_batch import DistributedBatch
 from headrace.plan.dealing_parts import Part, part_of, stacked
-from headrace.plan.dealing_zips import ZipOfPlaces
 from headrace.plan.dealt import dealing_of
 from headrace.plan.elementwise import Map
 from headrace.plan.node import Node

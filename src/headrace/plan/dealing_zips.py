@@ -7,10 +7,9 @@ numbers.
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Final
 
-from headrace.frozen import frozen
-from headrace.plan.combining import Zip
+from headrace.plan.combining import Zip, ZipOfPlaces
 from headrace.plan.elementwise import Enumerate, Map
 from headrace.plan.looking import Known
 from headrace.plan.node import Node, nodes_of
@@ -20,23 +19,13 @@ from headrace.plan.shuffling import Shuffle
 from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.plan.storing import Stored
 
-__all__ = ["ZipOfPlaces", "by_places", "moved"]
+__all__ = ["by_places", "moved"]
 
 # What is read by number, or knows how many elements it has, and gives one or its failure for each.
 _NUMBERED: Final = (
     Range, FromTensors, FromTensorSlices, RandomSource, Stored, Known,
     Map, Enumerate, Zip, Concatenate, Take, Skip, Shard, Shuffle, Repeat,
 )  # fmt: skip
-
-
-@frozen(kw_only=True, eq=False)
-class ZipOfPlaces(Zip):
-    """A zip of branches of one length, in which the element at a place has the same place in each.
-
-    What chooses or orders its elements is done in each branch: a shuffle draws the same in all of them.
-    """
-
-    draws_alike: ClassVar[bool] = True
 
 
 def by_places(plan: Zip) -> Zip:

@@ -27,7 +27,7 @@ from headrace.plan.node import Node, nodes_of
 
 # Rules make them of what was written; or they say nothing of the elements; or others derive from them.
 # Made for a run of a plan that is dealt to ranks, and of no fingerprint.
-DEALT = {"DealtNumbers", "DealtStreams", "Filling", "Masked", "RankBatch", "Share", "SharedFiles"}
+DEALT = {"DealtNumbers", "DealtStreams", "Filling", "Masked", "RankBatch", "Share", "SharedFiles", "ZipOfPlaces"}
 NOT_WRITTEN = DEALT | {
     "MapChain",
     "_Begun",
