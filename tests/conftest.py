@@ -35,6 +35,12 @@ _FAILED = pytest.StashKey[bool]()
 _STDERR = pytest.StashKey[int]()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuses names with addresses: two processes that share the tests would each have others."""
+    named = [item.nodeid for item in items if " at 0x" in item.nodeid]
+    assert not named, f"give ids= to the cases of {named[0]}"
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # During a test, pytest's capture holds descriptor 2: the stacks of a hang would be lost with it.
     config.stash[_STDERR] = os.dup(2)

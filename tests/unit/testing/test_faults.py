@@ -300,7 +300,7 @@ ANY: Any = abs  # mypy would refuse what is refused here
         (full_disk, {"after_bytes": -1}, "after_bytes must be a whole number from 0, not -1"),
         (full_disk, {"error": 123456}, "error must be a number of the module errno"),
     ],
-    ids=str,
+    ids=lambda value: value.__name__ if callable(value) else None,
 )
 def test_what_is_of_no_use_is_refused_by_name(injector: Callable[..., Any], given: dict[str, Any], said: str) -> None:
     with pytest.raises(hr.errors.InvalidArgumentError, match=said):
