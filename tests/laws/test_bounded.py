@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 from tests.laws.running import OVERLAPS, AlwaysAhead, in_blocks_of, paced
 
 import headrace as hr
-from headrace import engine
-from headrace.engine import Run
+from headrace.engine import Run, choosing
 from headrace.iterator import DatasetIterator
 from headrace.log import LOG
 from headrace.machine import Share
@@ -345,7 +344,7 @@ def test_above_the_default_budget_is_one_warning_and_above_all_memory_an_error(e
     share = Share(cores=1, memory_bytes=400 * ELEMENT_BYTES)
     options = hr.Options(executor=executor)
     with (
-        mock.patch.object(engine, "current_share", return_value=share),
+        mock.patch.object(choosing, "current_share", return_value=share),
         mock.patch.object(held_bytes, "_warned", set()),
     ):
         with mock.patch.object(LOG, "warning") as warning:

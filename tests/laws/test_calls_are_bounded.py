@@ -182,7 +182,7 @@ def begun(calls: int | None, *, meets: bool) -> Plan:
 
 def run(plan: Plan, sizes: list[int] | None, options: hr.Options | None = None) -> None:
     share = Share(CORES, 1 << 30)
-    with mock.patch("headrace.engine.current_share", return_value=share):
+    with mock.patch("headrace.engine.run.current_share", return_value=share):
         for _ in in_blocks_of(sizes, plan.dataset.with_options(options or hr.Options())):
             pass
 

@@ -94,9 +94,9 @@ def test_the_interpreter_exits_while_a_run_is_open(body: str) -> None:
 )
 def test_a_function_that_never_returns_does_not_keep_the_interpreter_from_exiting(pipeline: str) -> None:
     body = f"""
-    import headrace.engine
+    import headrace.engine.ending
     from tests.laws.running import AlwaysAhead, in_blocks_of
-    headrace.engine._EXIT_PATIENCE_S = 0.05
+    headrace.engine.ending._EXIT_PATIENCE_S = 0.05
     begun = threading.Event()
     def block(x):
         if x == 3:

@@ -1,25 +1,23 @@
-"""Wiring only: a plan, its options and a state become stages that can be pulled, stopped and closed."""
+"""One run of a plan: its stages, and the threads that serve them."""
 
 from __future__ import annotations
 
-import atexit
-import enum
 import functools
 import itertools
-import os
 import threading
 import time
-import weakref
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
 
 from headrace import exiting
-from headrace.arguments import AUTOTUNE
 from headrace.backends.thread import WorkerPool
 from headrace.blocks.block import Failure
 from headrace.blocks.cursor import Cursor, State
+from headrace.engine import choosing
+from headrace.engine.choosing import may_hang
+from headrace.engine.ending import OPEN_RUNS
+from headrace.engine.phases import CLOSE, CLOSED, CLOSING, GIVE_BACK, KEEP, NEXT, OPEN, STOP
+from headrace.engine.plans import physical_plan
 from headrace.errors import CancelledError, FailedPreconditionError, HeadraceError
-from headrace.log import LOG
 from headrace.machine import current_share
 from headrace.observe.failures import Failures, StageFailures
 from headrace.observe.frames import begins
@@ -29,55 +27,24 @@ from headrace.observe.stalls import Stall, Vigil
 from headrace.observe.stats import StageStats, stage_stats
 from headrace.observe.watch import WATCH, Watched
 from headrace.observe.window import Window
-from headrace.optimize.add_final_prefetch import has_parallel_work
-from headrace.optimize.rules import optimized
-from headrace.physical.budget import Budget
 from headrace.physical.context import StageContext
 from headrace.physical.lock_watch import lock_use_of
 from headrace.physical.lower import lower
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item, Stage
 from headrace.physical.workers.gates import Gates, bounds_of
-from headrace.plan.buffering import Prefetch, WithOptions
-from headrace.plan.by_number import numbers_first
-from headrace.plan.combining import Zip
+from headrace.plan.buffering import WithOptions
 from headrace.plan.dealt import rank_of_run
 from headrace.plan.depth import make_room
-from headrace.plan.elementwise import Enumerate
-from headrace.plan.grouping import Batch, Unbatch
-from headrace.plan.node import Node, nodes_of, parallel_calls_of
+from headrace.plan.node import Node, nodes_of
 from headrace.plan.options import STALL_WARNING_S, Options
-from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
-from headrace.plan.shuffling import Shuffle
-from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
-from headrace.plan.timeouts import with_timeouts
 from headrace.semantics.cache_fillings import Fillings
-from headrace.semantics.held_bytes import owner_of
 from headrace.semantics.meters import Meters
 from headrace.semantics.noting import noted
 from headrace.semantics.run_context import OwnEnd, Seeds
-from headrace.semantics.timed_calls import LEFT_BEHIND, Callers
+from headrace.semantics.timed_calls import Callers
 
-if TYPE_CHECKING:
-    from headrace.backends.process import ProcessCalls
-
-__all__ = ["Run", "may_hang", "physical_plan", "unoptimised_plan"]
-
-
-def physical_plan(plan: Node, options: Options, policy: RunPolicy = USUAL) -> Node:
-    """Returns the plan as it will run."""
-    plan = unoptimised_plan(plan, options)
-    return plan if options.optimize is False or options.executor == "inline" else optimized(plan, policy.rules)
-
-
-def unoptimised_plan(plan: Node, options: Options) -> Node:
-    """Returns the plan as the rules of the optimizer get it: that of the rank, whose sources are asked for numbers."""
-    plan = with_timeouts(plan, options.timeout_s)
-    if (rank := rank_of_run(plan, options)) is not None:
-        from headrace.plan.dealing_ranks import dealt  # what few plans need
-
-        plan = dealt(plan, rank)
-    return numbers_first(plan)
+__all__ = ["Run"]
 
 
 def _apart(root: Stage, limit: int) -> Iterator[Item]:
@@ -87,90 +54,6 @@ def _apart(root: Stage, limit: int) -> Iterator[Item]:
     would live, with its threads and files, until the garbage collector came by.
     """
     yield root.pull(limit)
-
-
-# Runs that may still be open, for the interpreter's exit.
-_open_runs: Final[weakref.WeakSet[Run]] = weakref.WeakSet()
-if hasattr(os, "register_at_fork"):  # a copy of this process has none of them
-    os.register_at_fork(after_in_child=_open_runs.clear)
-# How long a user's function may go on at the interpreter's exit before the process ends without it.
-_EXIT_PATIENCE_S = 5.0
-
-
-@atexit.register
-def _end_open_runs() -> None:
-    """Closes what is open; but a function that never returns must not keep the process from ending."""
-    exiting.begin()  # from here on no thread of the user's opens another run
-    runs = list(_open_runs)
-    WATCH.end()
-    for run in runs:
-        run.stop()
-    exiting.stop_others()
-    end_s = time.monotonic() + _EXIT_PATIENCE_S
-    busy = _join_ours(end_s)
-    exiting.close_libraries()
-    exiting.let_out(end_s)
-    if busy:
-        LOG.warning("the process ends while functions still run in %s", ", ".join(busy))
-        return
-    for run in runs:
-        if not run.is_read:  # by a thread of the user's, which ends with the process
-            run.close()
-
-
-def _join_ours(end_s: float) -> list[str]:
-    """Waits for headrace's own threads; returns the names of those that are still running."""
-    while ours := [thread for thread in threading.enumerate() if _is_ours(thread.name)]:
-        if time.monotonic() >= end_s:
-            return [thread.name for thread in ours]
-        for thread in ours:
-            try:
-                thread.join(max(0.0, end_s - time.monotonic()))
-            except RuntimeError:  # another thread is starting it
-                time.sleep(0)
-    return []
-
-
-def _is_ours(name: str) -> bool:
-    return name.startswith("headrace-") and not name.startswith(LEFT_BEHIND)
-
-
-class _Phase(enum.IntEnum):
-    """Where a run is in its life."""
-
-    OPEN = enum.auto()  # its stages are made and read
-    STOPPED = enum.auto()  # every wait ends, and nothing new begins
-    CLOSING = enum.auto()  # the same, and a thread joins what works for it
-    CLOSED = enum.auto()  # what its stages held is given back, or is being given back
-
-
-class _Event(enum.IntEnum):
-    """What happens to a run."""
-
-    STOP = enum.auto()
-    CLOSE = enum.auto()
-    GIVE_BACK = enum.auto()  # no thread is within its stages: they are closed
-    KEEP = enum.auto()  # Ctrl-C came meanwhile, or a stage could not be closed: close() may try again
-
-
-OPEN, STOPPED, CLOSING, CLOSED = _Phase
-STOP, CLOSE, GIVE_BACK, KEEP = _Event
-
-# What is not here does not happen. A phase changes in a line of its own under the lock, for stop() and close() come from any
-# thread, and not in a method, at whose beginning Ctrl-C may come; for the same reason phases are ints, whose hash is C's.
-_NEXT: Final = {
-    (OPEN, STOP): STOPPED,
-    (STOPPED, STOP): STOPPED,
-    (CLOSING, STOP): CLOSING,
-    (CLOSED, STOP): CLOSED,
-    (OPEN, CLOSE): CLOSING,
-    (STOPPED, CLOSE): CLOSING,
-    (CLOSING, CLOSE): CLOSING,  # once more, by the thread that Ctrl-C cut short
-    (CLOSED, CLOSE): CLOSED,
-    (CLOSING, GIVE_BACK): CLOSED,
-    (CLOSING, KEEP): CLOSING,
-    (CLOSED, KEEP): CLOSING,
-}
 
 
 class Run:
@@ -207,10 +90,10 @@ class Run:
         self._root: Stage | None = None
         self._window: Window[tuple[Reading, ...]] = Window(self._readings, ())
         self._ended_s: float | None = None
-        self._budget = _budget(running, options, feeds=feeds, policy=policy)
+        self._budget = choosing.budget(running, options, feeds=feeds, policy=policy)
         rank = rank_of_run(plan, options)
         gates = self._made_gates(options)
-        self._elsewhere = _elsewhere(running, options, self.workers, self._failures)
+        self._elsewhere = choosing.elsewhere(running, options, self.workers, self._failures)
         self._callers = Callers(policy.clock)
         self._context = StageContext(
             seeds=seeds,
@@ -229,17 +112,17 @@ class Run:
             options=options,
             rank=None if rank is None else rank.rank,
         )
-        _open_runs.add(self)
+        OPEN_RUNS.add(self)
 
     def _made_gates(self, options: Options) -> Gates | None:
         """Makes the workers and the gates of the operations that they serve; None where all runs in one thread."""
-        if self._inline or not _uses_threads(self._plan):
+        if self._inline or not choosing.uses_threads(self._plan):
             return None
         bounds = bounds_of(self._plan)
         if not bounds:  # a prefetch has a thread, and no worker
             return Gates()
         cores = current_share().cores
-        self._pool = WorkerPool(_workers([calls for _, calls in bounds], cores, options))
+        self._pool = WorkerPool(choosing.workers([calls for _, calls in bounds], cores, options))
         return Gates(bounds, self._pool, cores=cores)
 
     def open(self, state: State | None) -> None:
@@ -376,7 +259,7 @@ class Run:
             if self._closer not in (None, threading.get_ident()):
                 return
             self._closer = threading.get_ident()
-            self._phase = _NEXT[self._phase, CLOSE]
+            self._phase = NEXT[self._phase, CLOSE]
         self._leave_watch()
         self._ended_s = self._ended_s or time.perf_counter()
         self.stop()
@@ -393,7 +276,7 @@ class Run:
     def stop(self) -> None:
         """Ends every wait and begins no new work; waits for nothing itself."""
         with self._turning:
-            self._phase = _NEXT[self._phase, STOP]
+            self._phase = NEXT[self._phase, STOP]
         if self._root is not None:
             self._root.stop()
         if self._pool is not None:
@@ -440,70 +323,9 @@ class Run:
             return
         try:
             with self._turning:  # first: a generator that is ended may close this very run
-                self._phase = _NEXT[self._phase, GIVE_BACK]
+                self._phase = NEXT[self._phase, GIVE_BACK]
             self._root.close()
         except BaseException:
             with self._turning:
-                self._phase = _NEXT[self._phase, KEEP]
+                self._phase = NEXT[self._phase, KEEP]
             raise
-
-
-# What only counts, moves and copies; anything else waits for a file, or calls a function that may never return.
-_NEVER_HANGS: Final = (
-    Range,
-    FromTensors,
-    FromTensorSlices,
-    RandomSource,
-    Take,
-    Skip,
-    Shard,
-    Repeat,
-    Concatenate,
-    Shuffle,
-    Zip,
-    Enumerate,
-    Batch,
-    Unbatch,
-    Prefetch,
-    WithOptions,
-)
-
-
-def may_hang(plan: Node) -> bool:
-    """Returns whether anything of the plan can take for ever, so that it is worth a look."""
-    return not all(isinstance(node, _NEVER_HANGS) for node in nodes_of(plan))
-
-
-def _elsewhere(plan: Node, options: Options, workers: int, failures: Failures) -> ProcessCalls | None:
-    wanted = options.executor == "process" or any(
-        getattr(node, "executor", None) == "process" for node in nodes_of(plan)
-    )
-    if not wanted:
-        return None
-    from headrace.backends.process import process_calls_of  # what few programs use
-
-    return process_calls_of(plan, options, workers, failures)
-
-
-def _uses_threads(plan: Node) -> bool:
-    return has_parallel_work(plan) or any(isinstance(node, Prefetch) for node in nodes_of(plan))
-
-
-def _workers(wanted: list[int], cores: int, options: Options) -> int:
-    """Returns how many workers give every operation as many calls at once as it was promised."""
-    fixed = sum(calls for calls in wanted if calls != AUTOTUNE)
-    tuned = cores if AUTOTUNE in wanted else 0
-    total = max(1, fixed + tuned)
-    return total if options.num_workers is None else min(total, options.num_workers)
-
-
-def _budget(plan: Node, options: Options, *, feeds: int, policy: RunPolicy) -> Budget:
-    """Returns what was stated; else a quarter of the memory that this process may take: model and framework need the rest."""
-    nodes = list(nodes_of(plan))
-    ahead = sum(isinstance(node, Prefetch) or parallel_calls_of(node) is not None for node in nodes)
-    sources = [node for node in nodes if isinstance(node, FromTensorSlices)]
-    present = frozenset(id(owner_of(column)) for node in sources for column in node.columns)
-    if options.ram_budget is not None:
-        return policy.budget(options.ram_budget, parts=ahead + feeds, present=present)
-    memory_bytes = current_share().memory_bytes
-    return policy.budget(max(1, memory_bytes // 4), parts=ahead + feeds, most_bytes=memory_bytes, present=present)

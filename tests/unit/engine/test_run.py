@@ -9,8 +9,7 @@ from unittest import mock
 import pytest
 
 import headrace as hr
-from headrace import engine
-from headrace.engine import Run, physical_plan
+from headrace.engine import Run, phases, physical_plan
 from headrace.errors import InternalError
 from headrace.physical.lower import lower
 from headrace.plan.buffering import Prefetch, options_of
@@ -90,7 +89,7 @@ def test_stages_that_are_made_while_another_thread_closes_the_run_are_closed(mon
         assert not other.is_alive()
         return stage
 
-    monkeypatch.setattr(engine, "lower", closed_meanwhile)
+    monkeypatch.setattr("headrace.engine.run.lower", closed_meanwhile)
     plan = TEN.map(abs).__headrace_plan__()
     run = Run(plan, options_of(plan), seeds=Seeds.of(plan, seed=0, entropy=0), epoch=0)
     run.open(None)
@@ -108,16 +107,16 @@ def test_what_could_not_be_closed_is_closed_by_the_next_close(monkeypatch: pytes
         run.close()
     run.close()
     assert left == []
-    assert run._phase is engine.CLOSED
+    assert run._phase is phases.CLOSED
 
 
 def test_a_run_that_was_stopped_never_begins_again() -> None:
-    assert {new for (old, _), new in engine._NEXT.items() if old is not engine.OPEN}.isdisjoint({engine.OPEN})
-    for old in engine._Phase:
-        assert engine._NEXT[old, engine.STOP] is not engine.OPEN
-        assert engine._NEXT[old, engine.CLOSE] in (engine.CLOSING, engine.CLOSED)
+    assert {new for (old, _), new in phases.NEXT.items() if old is not phases.OPEN}.isdisjoint({phases.OPEN})
+    for old in phases.Phase:
+        assert phases.NEXT[old, phases.STOP] is not phases.OPEN
+        assert phases.NEXT[old, phases.CLOSE] in (phases.CLOSING, phases.CLOSED)
     with pytest.raises(KeyError):
-        engine._NEXT[engine.OPEN, engine.GIVE_BACK]
+        phases.NEXT[phases.OPEN, phases.GIVE_BACK]
 
 
 def test_a_node_that_no_backend_knows_is_our_own_fault() -> None:

@@ -1,0 +1,7 @@
+"""Wiring only: a plan, its options and a state become stages that can be pulled, stopped and closed."""
+
+from headrace.engine.choosing import may_hang
+from headrace.engine.plans import physical_plan, unoptimised_plan
+from headrace.engine.run import Run
+
+__all__ = ["Run", "may_hang", "physical_plan", "unoptimised_plan"]

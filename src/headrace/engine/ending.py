@@ -1,0 +1,80 @@
+"""The interpreter's exit: open runs are closed, and what never returns keeps the process from nothing."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+import weakref
+from typing import Final, Protocol
+
+from headrace import exiting
+from headrace.log import LOG
+from headrace.observe.watch import WATCH
+from headrace.semantics.timed_calls import LEFT_BEHIND
+
+__all__ = ["OPEN_RUNS"]
+
+
+class Endable(Protocol):
+    """A run, as far as its end goes."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether a thread reads it at this moment."""
+        ...
+
+    def stop(self) -> None:
+        """Ends every wait."""
+        ...
+
+    def close(self) -> None:
+        """Gives back what it holds."""
+        ...
+
+
+# Runs that may still be open, for the interpreter's exit.
+OPEN_RUNS: Final[weakref.WeakSet[Endable]] = weakref.WeakSet()
+if hasattr(os, "register_at_fork"):  # a copy of this process has none of them
+    os.register_at_fork(after_in_child=OPEN_RUNS.clear)
+# How long a user's function may go on at the interpreter's exit before the process ends without it.
+_EXIT_PATIENCE_S = 5.0
+
+
+@atexit.register
+def _end_open_runs() -> None:
+    """Closes what is open; but a function that never returns must not keep the process from ending."""
+    exiting.begin()  # from here on no thread of the user's opens another run
+    runs = list(OPEN_RUNS)
+    WATCH.end()
+    for run in runs:
+        run.stop()
+    exiting.stop_others()
+    end_s = time.monotonic() + _EXIT_PATIENCE_S
+    busy = _join_ours(end_s)
+    exiting.close_libraries()
+    exiting.let_out(end_s)
+    if busy:
+        LOG.warning("the process ends while functions still run in %s", ", ".join(busy))
+        return
+    for run in runs:
+        if not run.is_read:  # by a thread of the user's, which ends with the process
+            run.close()
+
+
+def _join_ours(end_s: float) -> list[str]:
+    """Waits for headrace's own threads; returns the names of those that are still running."""
+    while ours := [thread for thread in threading.enumerate() if _is_ours(thread.name)]:
+        if time.monotonic() >= end_s:
+            return [thread.name for thread in ours]
+        for thread in ours:
+            try:
+                thread.join(max(0.0, end_s - time.monotonic()))
+            except RuntimeError:  # another thread is starting it
+                time.sleep(0)
+    return []
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith("headrace-") and not name.startswith(LEFT_BEHIND)
