@@ -146,7 +146,8 @@ class RemoteDataset:
             visit, opening = worker.visit(), self._opening(self._known, self._places)
         # One by one where others died, to come as far as it goes.
         limit = 1 if self._deaths and self._died_at == self._places else limit
-        came = worker.read(visit, opening, limit, self._opener.meter, self._opener.failures)
+        opener = self._opener
+        came = worker.read(visit, opening, limit, opener.meter, opener.failures, opener.opening.origin)
         if came.kind not in (Kind.REFUSED, Kind.ELSEWHERE):
             self._visit = visit
         return visit, came
@@ -208,7 +209,8 @@ class RemoteDataset:
         """Returns a position by reading up to it once more, in a process of its own."""
         with self._processes.another() as worker:
             visit = worker.visit()
-            came = worker.read(visit, self._opening(mark.known, mark.places + count), 1, self._opener.meter, Failures())
+            opening = self._opening(mark.known, mark.places + count)
+            came = worker.read(visit, opening, 1, self._opener.meter, Failures(), opening.origin)
             if came.kind is Kind.REFUSED:
                 raise received_error(came.value, f"process {worker.pid}")
             return worker.position(visit, 0, 0, _TELLING_S)

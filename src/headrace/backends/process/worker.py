@@ -88,6 +88,40 @@ class Visit(NamedTuple):
         self.worker.forget(self, number)
 
 
+class _Calling(NamedTuple):
+    """Functions that a process calls on a block."""
+
+    functions: Functions
+    block: Block
+    since_s: float
+
+    @property
+    def stage(self) -> str:
+        """The operation."""
+        return self.functions.stage
+
+    @property
+    def origin(self) -> str:
+        """All elements of the block, in words."""
+        return GroupedOrigin(self.block.origin, ((0, len(self.block)),)).describe(0)
+
+    def told_here(self, origin: str) -> str:
+        """Returns what the process tells of an element, in words of this one."""
+        return _told_here(origin, self.block)
+
+
+class _Reading(NamedTuple):
+    """A dataset that a process reads."""
+
+    stage: str
+    origin: str
+    since_s: float
+
+    def told_here(self, origin: str) -> str:
+        """Returns what the process tells of an element, which it knows by its number here."""
+        return origin
+
+
 class WorkerProcess:
     """A process, which one thread at a time uses.
 
@@ -118,7 +152,7 @@ class WorkerProcess:
         self._closed: deque[int] = deque()
         self.open_datasets = 0
         self._is_stopped = False
-        self._calling: tuple[Functions, Block, float] | None = None  # what is called, on what and since when
+        self._doing: _Calling | _Reading | None = None
 
     @property
     def pid(self) -> int:
@@ -159,11 +193,11 @@ class WorkerProcess:
         body = None if functions.key in self._told else functions.body
         is_told_origins = any(callable(one.on_error) for one in functions.maps)
         words = words_of(block.origin, len(block)) if is_told_origins else None
-        self._calling = functions, block, time.perf_counter()
+        self._doing = _Calling(functions, block, time.perf_counter())
         try:
             answer = self._answered(Call(functions.key, body, parcel, words, self._leases.gone()), functions)
         finally:
-            self._calling = None
+            self._doing = None
         self._told.add(functions.key)
         functions.failures.add(answer.failures)
         functions.meter.count_cpu(answer.cpu_s, 0.0)  # how long it took is counted by the thread that waited
@@ -173,8 +207,10 @@ class WorkerProcess:
             raise received_error(answer.error, f"process {self.pid}")
         return self._pieces(functions, block, unpacked(answer.parcel, self._leases))
 
-    def read(self, visit: Visit, opening: Opening | None, limit: int, meter: Meter, failures: Failures) -> Came:
-        """Returns what it reads next of a dataset.
+    def read(
+        self, visit: Visit, opening: Opening | None, limit: int, meter: Meter, failures: Failures, origin: str
+    ) -> Came:
+        """Returns what it reads next of a dataset, which was made of an element from there.
 
         Raises:
             Gone: it died.
@@ -193,7 +229,11 @@ class WorkerProcess:
             self.open_datasets += 1
         gone = [self._gone.popleft() for _ in range(len(self._gone))]
         closed = [self._closed.popleft() for _ in range(len(self._closed))]
-        answer = self._answered(Read(visit.number, parcel, limit, closed, gone, self._leases.gone()), None)
+        self._doing = _Reading(meter.name, origin, time.perf_counter())
+        try:
+            answer = self._answered(Read(visit.number, parcel, limit, closed, gone, self._leases.gone()), None)
+        finally:
+            self._doing = None
         meter.count_cpu(answer.cpu_s, 0.0)
         failures.add(answer.failures)
         if opening is not None:
@@ -294,21 +334,19 @@ class WorkerProcess:
 
     def looked_at(self) -> Callable[[float], tuple[Stall, ...]]:
         """Asks what it holds; returns what waits so many seconds for the answer."""
-        calling = self._calling
-        if calling is None:
+        doing = self._doing
+        if doing is None:
             return lambda _: ()
-        functions, block, since_s = calling
         answer, name = self._host.tell("held"), f"process {self.pid}"
 
         def told(patience_s: float) -> tuple[Stall, ...]:
             try:
                 found: tuple[Stall, ...] = answer.wait(patience_s)
             except Gone as gone:  # it died, or what it calls keeps Python's lock
-                all_of_it = GroupedOrigin(block.origin, ((0, len(block)),)).describe(0)
-                held_s = time.perf_counter() - since_s
-                return (Stall(functions.stage, all_of_it, held_s, name, f"  {gone.reason}\n"),)
+                held_s = time.perf_counter() - doing.since_s
+                return (Stall(doing.stage, doing.origin, held_s, name, f"  {gone.reason}\n"),)
             return tuple(
-                dataclasses.replace(one, origin=one.origin and _told_here(one.origin, block), thread=name)
+                dataclasses.replace(one, origin=one.origin and doing.told_here(one.origin), thread=name)
                 for one in found
             )
 
