@@ -19,7 +19,7 @@ from idioms.worker import check
 CASE_FILES = Path(__file__).parents[2] / "benchmarks" / "idioms" / "cases"
 # What a dataset is, how it is run and where it is given to: these do nothing with an element.
 WITHOUT_ELEMENTS = {
-    "as_numpy_iterator", "cardinality", "element_spec", "explain", "get_single_element", "options", "to_jax", "to_tensorflow",
+    "as_numpy_iterator", "cardinality", "element_spec", "explain", "get_single_element", "options", "profile", "to_jax", "to_tensorflow",
     "to_torch", "with_options",
 }  # fmt: skip
 

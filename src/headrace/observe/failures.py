@@ -120,8 +120,10 @@ class Failures:
 
 
 def _traceback(error: BaseException) -> str:
-    import traceback
-
+    try:
+        import traceback  # what programs without failures do not wait for
+    except OSError as refused:  # no file can be opened, which may be what has failed
+        return f"no traceback: {refused}"
     try:
         return "".join(traceback.format_exception(error))
     except Exception:  # noqa: BLE001 - a class of the user's may raise anything when it is asked what it says

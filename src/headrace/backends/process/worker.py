@@ -134,15 +134,11 @@ class WorkerProcess:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._connection, its = connected()
-        self._stacks = Stacks()
-        self._progress, noted = Progress.made()
         try:
-            with its:
-                self._host.tell("serve", descriptors=(its.fileno(), noted, self._stacks.writing))
-        finally:
-            os.close(noted)
-            self._stacks.close_writing()
+            self._begin_to_serve()
+        except BaseException:  # no descriptor is left, as a rule
+            host.kill()  # which nobody else knows
+            raise
         self._host.watch(self._connection)
         self._arena = Arena()
         self._leases = Leases()
@@ -153,6 +149,18 @@ class WorkerProcess:
         self.open_datasets = 0
         self._is_stopped = False
         self._doing: _Calling | _Reading | None = None
+
+    def _begin_to_serve(self) -> None:
+        """Has the process serve calls."""
+        self._connection, its = connected()
+        with its:
+            self._stacks = Stacks()
+            self._progress, noted = Progress.made()
+            try:
+                self._host.tell("serve", descriptors=(its.fileno(), noted, self._stacks.writing))
+            finally:
+                os.close(noted)
+                self._stacks.close_writing()
 
     @property
     def pid(self) -> int:
