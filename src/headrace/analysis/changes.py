@@ -35,7 +35,6 @@ class Way(enum.StrEnum):
     PROCESSES = "processes"  # a map's function called in processes
     PREFETCH = "prefetch"  # elements made while a step runs
     CACHE = "cache"  # what a stage made is kept from the first epoch on
-    UNORDERED = "unordered"  # what is ready first is given first
     SUBPROCESS = "subprocess"  # the pipeline leaves the trainer's process
 
 
@@ -84,7 +83,7 @@ def _possible(figures: PipelineFigures, step: StepFigures | None) -> Iterator[Ch
             yield Change(Way.CACHE, stage.key, None, 1.0, cached_before(figures, stage.key))
     if step is not None and any(stage.segment == CONSUMER for stage in figures):
         yield Change(Way.PREFETCH, None, None, 1.0, buffered(figures))
-    if figures.machine.cores > 1:
+    if figures.machine.cores > 1 and not all(stage.is_elsewhere for stage in figures):
         elsewhere = [dataclasses.replace(stage, is_elsewhere=True) for stage in buffered(figures)]
         yield Change(Way.SUBPROCESS, None, None, 1.0, dataclasses.replace(figures, stages=tuple(elsewhere)))
 

@@ -19,12 +19,12 @@ from headrace.analysis.figures import CONSUMER, Kind, PipelineFigures, StageFigu
 from headrace.analysis.model import Limit, Resource, bottleneck, called, rate
 from headrace.frozen import frozen
 
-__all__ = ["Cause", "Finding", "judge"]
+__all__ = ["HARDLY", "MARGIN", "Cause", "Finding", "judge"]
 
 # Steps that wait for less than this part of the time wait for nothing that could be mended.
-_HARDLY: Final = 0.05
+HARDLY: Final = 0.05
 # Figures of two runs of the same differ by about this.
-_MARGIN: Final = 1.1
+MARGIN: Final = 1.1
 # Of the waiting, so much in one thing makes it the cause.
 _MOST: Final = 0.5
 # A stage that holds so much of its share of the memory is held back by it.
@@ -48,7 +48,6 @@ class Cause(enum.StrEnum):
     COPY = "copy"
     CACHE = "cache"
     TRAINER_SLOWED = "trainer_slowed"
-    RANK = "rank"
 
 
 @frozen
@@ -68,7 +67,7 @@ class Finding:
     @property
     def waits(self) -> bool:
         """Whether steps wait so long that it is worth a word."""
-        return self.waiting_share >= _HARDLY
+        return self.waiting_share >= HARDLY
 
 
 def judge(figures: PipelineFigures, step: StepFigures, alone_rate: float) -> Finding:
@@ -84,11 +83,11 @@ def judge(figures: PipelineFigures, step: StepFigures, alone_rate: float) -> Fin
 
 
 def _cause(figures: PipelineFigures, step: StepFigures, alone_rate: float) -> tuple[Cause, int | None]:
-    if step.waiting_share < _HARDLY or not figures.stages:
-        return (Cause.TRAINER_SLOWED if step.beside_s > _MARGIN * step.alone_s else Cause.CONSUMER), None
+    if step.waiting_share < HARDLY or not figures.stages:
+        return (Cause.TRAINER_SLOWED if step.beside_s > MARGIN * step.alone_s else Cause.CONSUMER), None
     if step.copied_s > _MOST * step.waited_s:
         return Cause.COPY, None
-    if alone_rate * step.alone_s >= _MARGIN:
+    if alone_rate * step.alone_s >= MARGIN:
         return _between(figures, step)
     return _slowest(figures)
 
@@ -99,7 +98,7 @@ def _between(figures: PipelineFigures, step: StepFigures) -> tuple[Cause, int | 
     if slow.longest_s > step.alone_s and slow.slow_visits * slow.longest_s > _MOST * step.waited_s:
         return (Cause.STRAGGLER if slow.slow_visits < _SINGLE else Cause.BURST), slow.key
     own = [stage for stage in figures if stage.segment == CONSUMER]
-    if not own and step.beside_s > _MARGIN * step.alone_s:
+    if not own and step.beside_s > MARGIN * step.alone_s:
         return Cause.TRAINER_SLOWED, None
     return Cause.BUFFER, figures.stages[-1].key
 
@@ -132,4 +131,4 @@ def _gains_by_calls(
     if stage.kind not in (Kind.MAP, Kind.INTERLEAVE) or limit.resource is Resource.CORES:
         return False
     more = 2 * (stage.calls or 1)
-    return rate(called(figures, stage.key, more, elsewhere=elsewhere)) > _MARGIN * rate(figures)
+    return rate(called(figures, stage.key, more, elsewhere=elsewhere)) > MARGIN * rate(figures)

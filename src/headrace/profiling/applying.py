@@ -28,8 +28,6 @@ def words_for(change: Change) -> str:
             return ".cache()"
         case Way.SUBPROCESS:
             return 'Options(executor="subprocess")'
-        case Way.UNORDERED:
-            return "deterministic=False"
 
 
 def applied(written: Node, change: Change, running: Node | None) -> Node:
@@ -61,6 +59,5 @@ def _changed(node: Node, change: Change) -> Node:
     words: dict[Way, dict[str, Any]] = {
         Way.CALLS: {"num_parallel_calls": change.calls},
         Way.PROCESSES: {"num_parallel_calls": change.calls, "executor": "process"},
-        Way.UNORDERED: {"deterministic": False},
     }
     return dataclasses.replace(node, **words[change.way])

@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
+from contextlib import closing
 from typing import Any, Final
 
 import psutil
 
 from headrace.analysis.figures import StepFigures
-from headrace.analysis.finding import Cause
+from headrace.analysis.finding import HARDLY, MARGIN, Cause
 from headrace.clock import MONOTONIC, Clock
 from headrace.frozen import frozen
 from headrace.machine import current_share
 from headrace.observe.tables import duration, plain, quantity, share
-from headrace.profiling.phases import Epochs, Phase, Step, consume, keep
+from headrace.profiling.phases import ALONE, BESIDE, STEP, Epochs, Phase, Step, consume, keep
 from headrace.profiling.profile import Verdict, dropped, step_figures
 
 __all__ = ["ForeignProfile", "examined"]
 
-_BESIDE, _ALONE, _STEP = 0.5, 0.3, 0.2
-_HARDLY: Final = 0.05
-_MARGIN: Final = 1.1
 # One processor, give or take, says that one thread at a time works; so near to all of them, that there are no more.
 _ONE: Final = (0.8, 1.2)
 _ALL: Final = 0.85
@@ -98,14 +96,17 @@ def examined(
     Raises:
         InvalidArgumentError: it has no element, or its elements come only once.
     """
-    beside = None if step is None else consume(iter(Epochs(iterable)), step, _BESIDE * seconds, clock)
-    elements = iter(Epochs(iterable))
-    before, began_s = _Use.now(), clock.now_s()
-    alone = consume(elements, dropped, seconds if step is None else _ALONE * seconds, clock)
-    used, took_s = _Use.now().since(before), max(1e-9, clock.now_s() - began_s)
-    steps = None
+    beside = steps = None
+    if step is not None:
+        with closing(iter(Epochs(iterable))) as elements:
+            beside = consume(elements, step, BESIDE * seconds, clock)
+    with closing(iter(Epochs(iterable))) as elements:
+        before, began_s = _Use.now(), clock.now_s()
+        alone = consume(elements, dropped, seconds if step is None else ALONE * seconds, clock)
+        used, took_s = _Use.now().since(before), max(1e-9, clock.now_s() - began_s)
+        kept = keep(elements) if step is not None else []
     if step is not None and beside is not None:
-        steps = step_figures(beside, consume(itertools.cycle(keep(elements)), step, _STEP * seconds, clock))
+        steps = step_figures(beside, consume(itertools.cycle(kept), step, STEP * seconds, clock))
     kind, cores = type(iterable).__name__, current_share().cores
     cores_used = used.cpu_s / took_s
     cause = _cause(steps, beside, alone, cores_used, cores)
@@ -165,9 +166,9 @@ def _read_bytes(process: psutil.Process) -> int | None:
 
 def _cause(steps: StepFigures | None, beside: Phase | None, alone: Phase, cores_used: float, cores: int) -> Cause:
     if steps is not None and beside is not None:
-        if steps.waiting_share < _HARDLY:
-            return Cause.TRAINER_SLOWED if steps.beside_s > _MARGIN * steps.alone_s else Cause.CONSUMER
-        if alone.rate * steps.alone_s >= _MARGIN:
+        if steps.waiting_share < HARDLY:
+            return Cause.TRAINER_SLOWED if steps.beside_s > MARGIN * steps.alone_s else Cause.CONSUMER
+        if alone.rate * steps.alone_s >= MARGIN:
             waits_s = sorted(beside.waits_s, reverse=True)
             few_s = sum(waits_s[: max(1, int(_FEW * len(waits_s)))])
             return Cause.BURST if few_s > _MOST * sum(waits_s) else Cause.BUFFER
@@ -179,7 +180,7 @@ def _cause(steps: StepFigures | None, beside: Phase | None, alone: Phase, cores_
 def _sentence(cause: Cause, kind: str, steps: StepFigures | None, alone: Phase) -> str:
     opening = f"{kind} gives {quantity(alone.rate)} elements/s"
     if steps is not None:
-        waits = "Steps hardly wait" if steps.waiting_share < _HARDLY else "Steps wait"
+        waits = "Steps hardly wait" if steps.waiting_share < HARDLY else "Steps wait"
         opening = (
             f"{waits} ({share(steps.waiting_share)} of the time): a step takes {duration(steps.alone_s)}, {opening}"
         )

@@ -15,7 +15,7 @@ import contextlib
 import math
 import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, Final
 
 from headrace.clock import MONOTONIC, Clock
@@ -23,8 +23,10 @@ from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.structure import nbytes_of
 
-__all__ = ["Epochs", "Phase", "consume", "keep"]
+__all__ = ["ALONE", "BESIDE", "STEP", "Epochs", "Phase", "consume", "keep"]
 
+# Of the time of a profile: the step beside the pipeline, the pipeline alone, and the step alone.
+BESIDE, ALONE, STEP = 0.5, 0.3, 0.2
 # The part of a phase's time whose steps are not counted.
 _WARM_UP: Final = 0.2
 # One step says nothing of the next: the first may only be slow because it is.
@@ -85,7 +87,7 @@ class Epochs:
         self._dataset = dataset
         self._began = began
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Generator[Any]:
         while True:
             with contextlib.ExitStack() as stack:
                 iterator = iter(self._dataset)

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from typing import Any, Final
 
 from headrace.analysis.changes import Change, Way, changes
@@ -13,6 +14,7 @@ from headrace.analysis.figures import MachineFigures, PipelineFigures, StepFigur
 from headrace.analysis.finding import judge
 from headrace.clock import MONOTONIC, Clock
 from headrace.engine import physical_plan
+from headrace.errors import HeadraceError
 from headrace.frozen import frozen
 from headrace.iterator import DatasetIterator
 from headrace.machine import current_share
@@ -21,14 +23,12 @@ from headrace.observe.tables import plain
 from headrace.plan.buffering import options_of
 from headrace.plan.node import Node
 from headrace.profiling.applying import applied, may_apply, words_for
-from headrace.profiling.phases import Epochs, Phase, Step, consume, keep
+from headrace.profiling.phases import ALONE, BESIDE, STEP, Epochs, Phase, Step, consume, keep
 from headrace.profiling.telling import figures_of, told_nodes
 from headrace.profiling.wording import sentence
 
 __all__ = ["Advice", "Profile", "Verdict", "dropped", "improved", "profiled", "step_figures"]
 
-# Of the time: steps beside the pipeline, the pipeline alone, steps alone.
-_BESIDE, _ALONE, _STEP = 0.5, 0.3, 0.2
 _MOST_ADVICE: Final = 3
 # What was tried is kept from here on: two runs of the same differ by about this.
 _HELPED: Final = 1.05
@@ -42,7 +42,7 @@ class Verdict:
 
     Attributes:
         cause: what it is, in a word: ``"source"``, ``"map"``, ``"gil"``, ``"parallelism"``, ``"buffer"``, ``"burst"``, ``"straggler"``,
-            ``"memory_budget"``, ``"consumer"``, ``"copy"``, ``"cache"``, ``"trainer_slowed"`` or ``"rank"``.
+            ``"memory_budget"``, ``"consumer"`` or ``"trainer_slowed"``.
         stage: the operation that causes it, as ``explain`` names it; None where it is none.
         waiting_share: the part of the time that steps wait, from 0 to 1.
         text: the same in a sentence.
@@ -134,21 +134,18 @@ def profiled(
         made: makes a dataset of a plan.
         clock: what tells the time.
     """
-    beside = None if step is None else consume(_elements(plan), step, _BESIDE * seconds, clock)
-    share = seconds if step is None else _ALONE * seconds
+    beside = None if step is None else _beside(plan, step, BESIDE * seconds, clock)
     epochs: list[DatasetIterator] = []
-    elements = _elements(plan, epochs)
-    alone = consume(elements, dropped, share, clock)
+    with closing(_elements(plan, epochs)) as elements:
+        alone = consume(elements, dropped, seconds if step is None else ALONE * seconds, clock)
+        kept = keep(elements) if step is not None else []
     stats = max((iterator.stats() for iterator in epochs), key=lambda one: one.elements)
     options = options_of(plan)
     running = physical_plan(plan, options)
     figures = figures_of(running, options, stats, MachineFigures(cores=current_share().cores))
     steps = None
     if step is not None and beside is not None:
-        kept = keep(elements)
-        own = consume(itertools.cycle(kept), step, _STEP * seconds, clock)
-        steps = step_figures(beside, own)
-    elements.close()
+        steps = step_figures(beside, consume(itertools.cycle(kept), step, STEP * seconds, clock))
     judged = steps or StepFigures(alone_s=0.0, beside_s=0.0, waited_s=1 / alone.rate)
     finding = judge(figures, judged, alone.rate)
     name = None if finding.key is None else figures.stage(finding.key).name
@@ -180,12 +177,21 @@ def improved(plan: Node, step: Step | None, seconds: float, made: Callable[[Node
     while waiting and len(tried) < _MOST_TRIED:
         advice = waiting.pop(0)
         changed = advice.applied().__headrace_plan__()
-        after = consume(_elements(changed), step or dropped, _BESIDE * seconds)
-        tried.append(dataclasses.replace(advice, measured_speedup=after.rate / latest.steps_per_s))
+        try:
+            reached = _beside(changed, step or dropped, BESIDE * seconds).rate
+        except HeadraceError as error:  # what cannot be sent to a process, or is more than memory holds
+            advice, reached = dataclasses.replace(advice, text=f"{advice.text}; it failed: {error}"), 0.0
+        tried.append(dataclasses.replace(advice, measured_speedup=reached / latest.steps_per_s))
         if tried[-1].helped:
             best, latest = changed, profiled(changed, step, seconds, made)
             waiting = [*latest.advice]
     return dataclasses.replace(first, tried=tuple(tried), dataset=made(best))
+
+
+def _beside(plan: Node, step: Step, seconds: float, clock: Clock = MONOTONIC) -> Phase:
+    """Runs a plan with its consumer."""
+    with closing(_elements(plan)) as elements:
+        return consume(elements, step, seconds, clock)
 
 
 def _elements(plan: Node, epochs: list[DatasetIterator] | None = None) -> Generator[Any]:

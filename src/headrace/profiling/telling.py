@@ -18,6 +18,8 @@ from headrace.plan.randomness import randomness_of
 
 __all__ = ["figures_of", "told_nodes"]
 
+# The thread that reads a plan in a process beside the trainer.
+_BESIDE: Final = -3
 # So many times the median is slow.
 _SLOW: Final = 20
 _MAPS: Final = (Map, MapChain, RandomMap, Filter)
@@ -39,7 +41,8 @@ def figures_of(plan: Node, options: Options, stats: IteratorStats, machine: Mach
     """
     nodes = told_nodes(plan)
     keys = {id(node): key for key, node in enumerate(nodes)}
-    segments = _segments(plan, keys)
+    is_beside = options.executor == "subprocess"
+    segments = _segments(plan, _BESIDE if is_beside else CONSUMER, keys)
     steps_per_s = stats.stages[len(nodes) - 1].elements_per_s if stats.stages else 0.0
     share_bytes = stats.ram_budget_bytes / max(1, sum(_reads_ahead(node) for node in nodes))
     stages = [
@@ -62,7 +65,9 @@ def _stage(
     calls = parallel_calls_of(node)
     made = told.service.count / told.window_s if told.window_s > 0 else 0.0
     visits = (made or told.elements_per_s) / steps_per_s if steps_per_s > 0 else 0.0
-    executor = getattr(node, "executor", None) or options.executor
+    executor = (
+        options.executor if options.executor == "subprocess" else getattr(node, "executor", None) or options.executor
+    )
     held = told.buffered_bytes / share_bytes if share_bytes > 0 and _reads_ahead(node) else 0.0
     return StageFigures(
         key=keys[id(node)],
@@ -76,7 +81,7 @@ def _stage(
         lock_share=told.gil_share or 0.0,
         calls=None if calls is None else told.max_parallelism,
         is_tuned=calls == AUTOTUNE,
-        is_elsewhere=calls is not None and executor == "process",
+        is_elsewhere=executor == "subprocess" or (calls is not None and executor == "process"),
         p50_s=told.service.p50_s,
         longest_s=told.service.max_s,
         slow_visits=visits * _slow_share(told.service),
@@ -112,10 +117,10 @@ def _kind(node: Node) -> Kind:
     return Kind.OTHER if node.inputs else Kind.SOURCE
 
 
-def _segments(plan: Node, keys: dict[int, int]) -> dict[int, int]:
-    """Returns the thread in which each node is read."""
+def _segments(plan: Node, outermost: int, keys: dict[int, int]) -> dict[int, int]:
+    """Returns the thread in which each node is read, of which the outermost reads the whole."""
     segments: dict[int, int] = {}
-    waiting = [(plan, CONSUMER)]
+    waiting = [(plan, outermost)]
     while waiting:
         node, segment = waiting.pop()
         segments[id(node)] = segment

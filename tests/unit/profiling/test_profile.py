@@ -12,10 +12,10 @@ from headrace.analysis.changes import Change, Way
 from headrace.analysis.figures import MachineFigures, PipelineFigures
 from headrace.plan.node import nodes_of
 from headrace.profiling.applying import applied
+from headrace.profiling.profile import Advice
 
 CAUSES = {
-    "source", "map", "gil", "parallelism", "buffer", "burst", "straggler", "memory_budget", "consumer", "copy", "cache",
-    "trainer_slowed", "rank",
+    "source", "map", "gil", "parallelism", "buffer", "burst", "straggler", "memory_budget", "consumer", "trainer_slowed",
 }  # fmt: skip
 NOTHING = PipelineFigures(stages=(), machine=MachineFigures(cores=1))
 
@@ -62,7 +62,6 @@ def test_advice_is_a_dataset_with_the_same_elements() -> None:
     [
         (Way.CALLS, "num_parallel_calls=3"),
         (Way.PROCESSES, "executor=process"),
-        (Way.UNORDERED, "deterministic=False"),
         (Way.CACHE, "cache"),
         (Way.PREFETCH, "prefetch"),
         (Way.SUBPROCESS, "executor=subprocess"),
@@ -86,6 +85,33 @@ def test_nothing_to_profile_is_an_error() -> None:
         PIPELINE.profile(seconds=0)
     with pytest.raises(hr.errors.InvalidArgumentError, match="callable"):
         PIPELINE.profile(3)  # type: ignore[arg-type]
+
+
+def test_a_change_that_fails_is_one_that_did_not_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(x: int) -> int:
+        return sum(range(20_000)) * 0 + x
+
+    def fails(_: object) -> int:
+        raise ValueError("not there")
+
+    failing = hr.Dataset.range(8).map(fails)
+    monkeypatch.setattr(Advice, "applied", lambda _: failing)
+    ds = hr.Dataset.range(200).map(slow).batch(8)
+    profile = ds.profile(seconds=0.2, apply=True)
+    assert profile.tried
+    assert all(one.measured_speedup == 0 and "it failed: map 'fails'" in one.text for one in profile.tried)
+    assert profile.dataset.explain() == ds.explain()
+
+
+def test_a_process_beside_the_trainer_shares_neither_its_thread_nor_its_lock() -> None:
+    profile = PIPELINE.with_options(hr.Options(executor="subprocess")).profile(lambda _: None, seconds=0.1)
+    assert not any("subprocess" in one.text or "prefetch" in one.text for one in profile.advice)
+
+
+def test_a_dealt_plan_is_profiled_as_its_rank_runs_it() -> None:
+    ds = hr.Dataset.range(2000).map(doubled).shuffle(50, seed=1).distributed_batch(16, num_streams=4)
+    profile = ds.with_options(hr.Options(rank=1, world_size=2)).profile(lambda _: None, seconds=0.1)
+    assert profile.verdict.cause in CAUSES
 
 
 def test_an_error_of_a_step_is_its_own() -> None:
