@@ -203,11 +203,11 @@ class ConcurrencyTuner:
         """Returns how long it takes until one element more is there."""
         tasks = [*self._tasks[way]]
         if way > 1:
-            if len(tasks) >= _TRIED_LONGER_BY:
+            if len(tasks) >= _TRIED_LONGER_BY and self._settled != way:
                 half_s = sorted(start_s for start_s, _, _ in tasks)[len(tasks) // 2]
                 tasks = [task for task in tasks if task[0] >= half_s]  # those that began together, all or none
-            return _beside_s(tasks)
-        if len(tasks) > 2:  # without the slowest: other processes had the processor, perhaps
+            tasks = _whole_rounds(tasks)
+        elif len(tasks) > 2:  # without the slowest: other processes had the processor, perhaps
             tasks.remove(max(tasks, key=lambda task: (task[1] - task[0]) / task[2]))
         return _covered_s(tasks) / max(1, sum(elements for _, _, elements in tasks))
 
@@ -217,20 +217,17 @@ class ConcurrencyTuner:
         self._left = self._interval
 
 
-def _beside_s(tasks: list[_Task]) -> float:
-    """Returns how long it takes until one element more is there, of tasks that run at once.
+def _whole_rounds(tasks: list[_Task]) -> list[_Task]:
+    """Returns tasks that ran at once without those that ended with the first, and those that began with the latest.
 
-    Counted from the first end to the last, with what ended at the one and without what ended at the other: beside the latest there are
-    others that began with it, of which nothing is known yet.
+    Of these some are not known: they were forgotten, or are on their way. Few tasks are an experiment, and all of it.
     """
-    ends = [end_s for _, end_s, _ in tasks]
-    first_s, last_s = min(ends, default=0.0), max(ends, default=0.0)
-    elements = sum(made for _, end_s, made in tasks if end_s < last_s)
-    if not elements:  # all ended at once
-        return _covered_s(tasks) / max(1, sum(made for _, _, made in tasks))
-    return (
-        _covered_s((max(start_s, first_s), end_s, made) for start_s, end_s, made in tasks if end_s > first_s) / elements
-    )
+    if not tasks:
+        return tasks
+    moment_s = sum(end_s - start_s for start_s, end_s, _ in tasks) / len(tasks) / 2
+    first_s, last_s = min(end_s for _, end_s, _ in tasks), max(start_s for start_s, _, _ in tasks)
+    whole = [task for task in tasks if task[1] > first_s + moment_s and task[0] < last_s - moment_s]
+    return whole if 2 * len(whole) >= len(tasks) else tasks
 
 
 def _covered_s(tasks: Iterable[_Task]) -> float:

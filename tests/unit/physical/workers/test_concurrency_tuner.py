@@ -34,6 +34,7 @@ def fed(
     elements: int = 10,
     in_turns: bool = False,
     from_s: float = 0.0,
+    late: float = 0.0,
 ) -> list[int]:
     """How many could run at once in each of so many tasks, whose elements take so long; those of workers run at once, or in turns."""
     seen: list[int] = []
@@ -44,7 +45,9 @@ def fed(
         for number in range(now):
             start_s = now_s + number * took_s * in_turns
             seen.append(now)
-            calls.observe(elements, start_s, start_s + took_s, now)
+            calls.observe(
+                elements, start_s, start_s + took_s * (1 + late * number), now
+            )  # each a little later than the one before
         now_s += took_s * (now if in_turns else 1)
     return seen[:tasks]
 
@@ -60,6 +63,16 @@ def test_the_faster_way_is_found_and_the_other_tried_ever_less(most: int, alone_
     experiments = 4  # at the beginning, and after 64, 256 and 1,024 tasks: of 24 tasks, or two a worker
     assert seen.count(better) > 1990 - experiments * max(24, 3 * most)
     assert calls.now == better or calls.is_trying
+
+
+@given(st.integers(2, 16), st.floats(1e-6, 9e-4), st.floats(1, 10), st.floats(1e-6, 1e-2))
+def test_tasks_that_do_not_quite_end_together_make_no_worker_faster(
+    most: int, alone_s: float, slower: float, late: float
+) -> None:
+    calls = ConcurrencyTuner(most)
+    seen = fed(calls, alone_s, alone_s * most * slower, 3000, elements=1_000, late=late)
+    assert most in seen  # it was tried
+    assert seen.count(1) > 3000 - 4 * max(24, 2 * most) - 4 * most
 
 
 @given(st.integers(2, 6), st.floats(2e-4, 1.5e-3), st.floats(2, 10))
