@@ -57,6 +57,7 @@ _GIVEN_BY = {
         "headrace.observe.stats.StageStats",
         "headrace.observe.failures.StageFailures",
         "headrace.observe.failures.FailedElement",
+        "headrace.observe.decisions.Decision",
         "headrace.observe.stalls.Stall",
         "headrace.observe.stats.Drawn",
         "headrace.observe.steps.StepStats",

@@ -19,6 +19,7 @@ from headrace.engine.phases import CLOSE, CLOSED, CLOSING, GIVE_BACK, KEEP, NEXT
 from headrace.engine.plans import physical_plan
 from headrace.errors import CancelledError, FailedPreconditionError, HeadraceError
 from headrace.machine import current_share
+from headrace.observe.decisions import Decision
 from headrace.observe.failures import Failures, StageFailures
 from headrace.observe.frames import begins
 from headrace.observe.lock_probe import PROBE
@@ -236,6 +237,10 @@ class Run:
     def failures(self) -> tuple[StageFailures, ...]:
         """Returns which elements failed so far."""
         return self._failures.all()
+
+    def decisions(self) -> tuple[Decision, ...]:
+        """Returns what was decided so far, and why."""
+        return self._context.decisions.all()
 
     def stalls(self) -> tuple[Stall, ...]:
         """Returns what the threads of this run hold at this moment."""

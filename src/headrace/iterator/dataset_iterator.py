@@ -377,6 +377,7 @@ class DatasetIterator:
             restarts=self._run.restarts if self._run is not None else 0,
             step=self._step.stats(now_s),
             failures=self._run.failures() if self._run is not None else (),
+            decisions=self._run.decisions() if self._run is not None else (),
         )
 
     @property

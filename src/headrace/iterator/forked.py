@@ -11,6 +11,7 @@ import weakref
 from typing import Any, Final, Protocol
 
 from headrace.errors import FailedPreconditionError
+from headrace.observe.decisions import Decision
 from headrace.observe.failures import StageFailures
 from headrace.observe.stalls import Stall
 from headrace.observe.stats import StageStats
@@ -89,6 +90,10 @@ class ForkedRun:
 
     def stages(self) -> tuple[StageStats, ...]:
         """Returns nothing: the counters are the other process's."""
+        return ()
+
+    def decisions(self) -> tuple[Decision, ...]:
+        """Returns nothing: it decides nothing."""
         return ()
 
     def failures(self) -> tuple[StageFailures, ...]:

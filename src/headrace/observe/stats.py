@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from headrace.durations import Times, times_between
 from headrace.frozen import frozen
+from headrace.observe.decisions import Decision, decision_lines
 from headrace.observe.failures import StageFailures
 from headrace.observe.meter import Meter, Reading
 from headrace.observe.steps import StepStats
@@ -215,6 +216,7 @@ class IteratorStats:
         step: what its caller did with an element: how long it waited for it, and then computed.
         failures: the elements that failed, by operation: how many were raised, skipped and replaced, and the first of each with its
             origin and traceback.
+        decisions: what AUTOTUNE decided, and why: the first 32 decisions and the latest 96.
     """
 
     elements: int
@@ -226,6 +228,7 @@ class IteratorStats:
     restarts: int = 0
     step: StepStats = StepStats()
     failures: tuple[StageFailures, ...] = ()
+    decisions: tuple[Decision, ...] = ()
 
     @property
     def wait_share(self) -> float:
@@ -239,14 +242,17 @@ class IteratorStats:
 
     def __str__(self) -> str:
         table = self._table()
-        return "\n".join([*self._summary(), *(("", *table.lines(screen_width())) if self.stages else ())])
+        figures = ["", *table.lines(screen_width())] if self.stages else []
+        decided = ["", *decision_lines(self.decisions)] if self.decisions else []
+        return "\n".join([*self._summary(), *figures, *decided])
 
     def _repr_html_(self) -> str:
         """Returns what a notebook shows."""
         import html
 
         summary = "<br>".join(map(html.escape, self._summary()))
-        return f"<div>{summary}{self._table().html() if self.stages else ''}</div>"
+        decided = "<br>".join(map(html.escape, decision_lines(self.decisions)))
+        return f"<div>{summary}{self._table().html() if self.stages else ''}{decided}</div>"
 
     def _summary(self) -> Iterator[str]:
         count = "1 element" if self.elements == 1 else f"{self.elements:,} elements"

@@ -10,6 +10,7 @@ from headrace.blocks.block import Block, BlockOrFailure
 from headrace.blocks.cursor import State
 from headrace.caching.store import Filled
 from headrace.frozen import frozen
+from headrace.observe.decisions import Decisions
 from headrace.observe.meter import Meter
 from headrace.physical.budget import Budget
 from headrace.physical.loop_policy import LoopPolicy
@@ -18,6 +19,7 @@ from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Pace
 from headrace.physical.workers.gates import Gate, Gates
 from headrace.physical.workers.parallel_stage import TaskPaces
+from headrace.physical.workers.tuned_calls import TunedCalls
 from headrace.plan.buffering import Cache
 from headrace.plan.elementwise import Map
 from headrace.plan.nesting import FlatMap
@@ -69,6 +71,7 @@ class StageContext(RunContext):
         streams: how many streams of a dealt plan run together, each with stages of its own.
         elsewhere: calls functions in processes; None where none are wanted.
         learned: what stages that are made of the same operations have learned together, by who they are.
+        decisions: where it is noted what is decided while the run goes on.
     """
 
     budget: Budget
@@ -80,6 +83,7 @@ class StageContext(RunContext):
     streams: int = 1
     elsewhere: Elsewhere | None = None
     learned: dict[object, Any] = dataclasses.field(default_factory=dict)
+    decisions: Decisions = dataclasses.field(default_factory=Decisions)
 
     def for_cache(self, node: Cache, filled: Filled) -> Self:
         """Returns the context of what a cache is filled with."""
@@ -108,6 +112,15 @@ class StageContext(RunContext):
         """Returns how much the workers do at once of the operation that has that meter, however many stages it becomes."""
         paces: TaskPaces | None = self.learned.get(id(meter))
         return self.learned.setdefault(id(meter), TaskPaces(self.policy.pace)) if paces is None else paces
+
+    def tuned_calls(self, gate: Gate, meter: Meter, subjects: tuple[object, ...]) -> TunedCalls:
+        """Returns what decides how many calls of an operation run at once, however many stages it becomes."""
+        key = (id(gate), id(meter))
+        tuned: TunedCalls | None = self.learned.get(key)
+        if tuned is None:
+            tuner = self.policy.concurrency(gate.calls, subjects)
+            tuned = self.learned.setdefault(key, TunedCalls(tuner, gate, meter.name, self.decisions))
+        return tuned
 
     def looks_elsewhere(self, node: Node) -> bool:
         """Returns whether processes call an operation's functions where it has no worker that would wait for them: to look something up."""

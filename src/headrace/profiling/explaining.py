@@ -9,6 +9,7 @@ from typing import Final
 from headrace.analysis.figures import CONSUMER, MachineFigures
 from headrace.analysis.model import Limit, Resource, bottleneck
 from headrace.machine import current_share
+from headrace.observe.decisions import decision_lines
 from headrace.observe.stats import IteratorStats, StageStats, stage_columns
 from headrace.observe.tables import Table, quantity, screen_width
 from headrace.optimize.rules import rewritings
@@ -80,6 +81,7 @@ def _told(stats: IteratorStats, limit: Limit | None) -> Iterator[str]:
         }[limit.resource]
         yield f"{stage.name} takes most: {what} about {quantity(limit.rate)} elements a second at the end of the plan"
     yield from filter(None, (stage.advice for stage in stats.stages))
+    yield from decision_lines(stats.decisions)
 
 
 def explained_rules(plan: Node) -> list[str]:

@@ -19,6 +19,7 @@ from headrace.blocks.deep_states import in_pieces, whole
 from headrace.blocks.origin import WordedOrigin
 from headrace.errors import FailedPreconditionError, HeadraceError, WorkerError
 from headrace.log import LOG
+from headrace.observe.decisions import Decision
 from headrace.observe.failures import StageFailures
 from headrace.observe.stalls import Stall, Vigil
 from headrace.observe.stats import StageStats
@@ -112,6 +113,7 @@ class RemoteRun:
         self._turning = threading.RLock()  # a garbage collection may close it in the very thread that does
         self._last_stages: tuple[StageStats, ...] = ()
         self._failures_there: tuple[StageFailures, ...] = ()
+        self._decisions_there: tuple[Decision, ...] = ()
         patience_s = STALL_WARNING_S if options.stall_warning_s is None else options.stall_warning_s
         self._vigil = _RemoteVigil(self, patience_s or None)
         self.cursors: Final[weakref.WeakSet[RemoteCursor]] = weakref.WeakSet()
@@ -321,7 +323,7 @@ class RemoteRun:
 
     def _look(self, session: Session, patience_s: float) -> None:
         told = session.host.ask("stages", session.number, patience_s=patience_s)
-        self._last_stages, self._restarts_there, self._failures_there = told
+        self._last_stages, self._restarts_there, self._failures_there, self._decisions_there = told
 
     @property
     def restarts(self) -> int:
@@ -331,6 +333,10 @@ class RemoteRun:
     def failures(self) -> tuple[StageFailures, ...]:
         """Returns which elements had failed when it was asked last what each stage did; where the process died, since then."""
         return self._failures_there
+
+    def decisions(self) -> tuple[Decision, ...]:
+        """Returns what was decided, as far as it was told; where the process died, since then."""
+        return self._decisions_there
 
     def stalls(self) -> tuple[Stall, ...]:
         """Returns what the threads of this run hold at this moment, in their process."""

@@ -17,8 +17,8 @@ from headrace.physical.loops.chain import Chain
 from headrace.physical.loops.held_arrays import HeldArrays
 from headrace.physical.loops.one_pass import Tally
 from headrace.physical.stage import Item, Pace, Stage
-from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
 from headrace.physical.workers.own_turn import OwnTurn, call_in_turns
+from headrace.physical.workers.tuned_calls import TunedCalls
 
 __all__ = ["LoopStage", "Passing", "TunedLinks"]
 
@@ -33,7 +33,7 @@ _LONG_S: Final = 1e-4
 class TunedLinks(NamedTuple):
     """An operation of a chain that may go to workers: who decides that, and which links it is."""
 
-    tuner: ConcurrencyTuner
+    tuner: TunedCalls
     links: range
 
 

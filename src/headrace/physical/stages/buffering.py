@@ -281,6 +281,7 @@ def _prefetch(node: Prefetch, state: State | None, context: StageContext) -> Sta
         pace=context.policy.pace,
         tuner=context.policy.overlap(node.operations),
         clock=context.policy.clock,
+        decisions=context.decisions,
     )
 
 

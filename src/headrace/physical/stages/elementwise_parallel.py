@@ -24,11 +24,11 @@ from headrace.physical.lower import lower
 from headrace.physical.stage import Stage
 from headrace.physical.stages.elementwise_vectorized import PiecewiseStage, map_whole
 from headrace.physical.workers.batch_memory import BatchMemory
-from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
 from headrace.physical.workers.fused_stage import FusedStage
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.own_turn import OwnTurn
 from headrace.physical.workers.parallel_stage import ParallelStage, UndeliveredStage
+from headrace.physical.workers.tuned_calls import TunedCalls
 from headrace.physical.workers.tuned_stage import TunedStage
 from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap
 
@@ -79,7 +79,7 @@ class ParallelMaps:
     meter: Meter
     context: StageContext
     map_index: int | None
-    tuner: ConcurrencyTuner | None
+    tuner: TunedCalls | None
 
     @classmethod
     def of(
@@ -94,7 +94,7 @@ class ParallelMaps:
         gate = context.gate(node)
         assert gate is not None  # it asked
         is_tuned = node.num_parallel_calls == AUTOTUNE
-        tuner = context.policy.concurrency(gate.calls, (maps[0].function, *node.operations)) if is_tuned else None
+        tuner = context.tuned_calls(gate, meter, (maps[0].function, *node.operations)) if is_tuned else None
         return cls(node, maps, gate, meter, context, map_index, tuner)
 
     def stage(self, source: Stage, given: int = 0) -> Stage:

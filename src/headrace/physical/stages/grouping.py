@@ -21,9 +21,9 @@ from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.workers.batch_memory import BatchMemory
-from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.parallel_stage import ParallelStage
+from headrace.physical.workers.tuned_calls import TunedCalls
 from headrace.physical.workers.tuned_stage import TunedStage
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.semantics.failures import as_element_error
@@ -304,7 +304,7 @@ def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
         return BatchStage(node, upstream, meter, memory)
     if node.num_parallel_calls != AUTOTUNE:
         return _stacked_in_workers(node, upstream, meter, context, gate)
-    tuner = context.policy.concurrency(gate.calls, node.operations)
+    tuner = context.tuned_calls(gate, meter, node.operations)
     return TunedStage(
         upstream,
         meter,
@@ -317,7 +317,7 @@ def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
 
 
 def _stacked_in_workers(
-    node: Batch, source: Stage, meter: Meter, context: StageContext, gate: Gate, tuner: ConcurrencyTuner | None = None
+    node: Batch, source: Stage, meter: Meter, context: StageContext, gate: Gate, tuner: TunedCalls | None = None
 ) -> ParallelStage:
     # Batches keep their order whatever ``deterministic`` says: in another one the state would be larger, and nothing faster.
     return ParallelStage(

@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
+from headrace.observe.tables import duration
 from headrace.physical.workers.lasting import Lasting
 from headrace.physical.workers.trial_budget import TrialBudget
 
@@ -54,10 +55,14 @@ class ConcurrencyTuner:
 
     Args:
         most: the number of workers.
+
+    Attributes:
+        reason: why it changed its mind last, in words.
     """
 
     def __init__(self, most: int) -> None:
         self.now = 1
+        self.reason = ""
         self._most = most
         self._settled: int | None = None  # the better way; None before both were tried
         # Of the latest tasks of each way: from when to when, and how many elements.
@@ -144,7 +149,9 @@ class ConcurrencyTuner:
         is_long = self._long_ones > 1 or seconds > _SLOW_S * elements
         self._budget.worked(seconds)
         if is_long:
-            self._try(self._most)
+            self._try(
+                self._most, f"an element takes {duration(seconds / elements)}, beside which a hand-over is little"
+            )
         elif self._budget.affords(self._trial_s):
             self._look()
 
@@ -159,11 +166,15 @@ class ConcurrencyTuner:
         elif self.now != 1 and self._slowest_s() > _SLOW_S:
             self._settle(self._most)
         else:
-            self._try(self._most if self.now == 1 else 1)
+            way = self._most if self.now == 1 else 1
+            took = (
+                f"an element takes {duration(self._element_s(self.now))} {'alone' if self.now == 1 else 'in workers'}"
+            )
+            self._try(way, f"a trial: {took}")
 
-    def _try(self, way: int) -> None:
+    def _try(self, way: int, reason: str) -> None:
         self._tasks[way].clear()
-        self.now = way
+        self.now, self.reason = way, reason
 
     def _compare(self) -> None:
         """Settles, after an experiment; for workers only when they have won twice, against what an element took before and after."""
@@ -172,11 +183,12 @@ class ConcurrencyTuner:
         if self._confirms_s is not None:
             alone_s = min(alone_s, self._confirms_s)
         is_better = beside_s * _WORTH < alone_s
+        found = f"an element takes {duration(alone_s)} alone, and {duration(beside_s)} in workers"
         if is_better and self.now != 1 and self._slowest_s() <= _SLOW_S:
             self._confirms_s = alone_s
-            self._try(1)
+            self._try(1, f"a second look: {found}")
         else:
-            self._confirms_s = None
+            self._confirms_s, self.reason = None, found
             self._settle(self._most if is_better else 1)
 
     def _lost_s(self, alone_s: float) -> float:

@@ -12,7 +12,7 @@ from typing import Final
 from headrace.blocks.block import Block
 from headrace.observe.meter import Meter
 from headrace.physical.stage import Item, Stage
-from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
+from headrace.physical.workers.tuned_calls import TunedCalls
 
 __all__ = ["FusedStage"]
 
@@ -32,7 +32,7 @@ class FusedStage(Stage):
     """
 
     def __init__(
-        self, input_stage: Stage, meter: Meter, *, fused: MakeForm, apart: MakeForm, tuners: Sequence[ConcurrencyTuner]
+        self, input_stage: Stage, meter: Meter, *, fused: MakeForm, apart: MakeForm, tuners: Sequence[TunedCalls]
     ) -> None:
         self._source = input_stage
         self._make = {True: fused, False: apart}

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
+from headrace.observe.tables import duration
 from headrace.physical.workers.lasting import Lasting
 from headrace.physical.workers.trial_budget import TrialBudget
 
@@ -83,9 +84,13 @@ class OverlapTuner:
 
     Args:
         found: what is known.
+
+    Attributes:
+        reason: why it changed its mind last, in words.
     """
 
     def __init__(self, found: _Found | None = None) -> None:
+        self.reason = "an earlier run found a thread to be quicker"
         self._found = found = found or _Found()
         self.ahead = found.ahead is True
         self._trial: int | None = None  # blocks until it is over; None: this way is settled
@@ -110,6 +115,7 @@ class OverlapTuner:
         found = self._found
         if gap_s is None:
             if made_s >= _LONG_S and found.ahead is None:
+                self.reason = f"the first block took {duration(made_s)} to make"
                 self._begin_ahead()
             return
         hideable_s = self._averaged(elements, made_s, gap_s)
@@ -121,11 +127,13 @@ class OverlapTuner:
         if found.hideable_s < found.patience_s or not self._affords():
             return
         if hideable_s > _SLOW_S:
+            self.reason = self._hidden_at_most(hideable_s)
             self._settle(ahead=True)
         elif not self._is_measured:  # of what came before, much may have been otherwise
             self._is_measured = True
             self._recent[False].clear()
         elif len(self._recent[False]) == _TRIED:
+            self.reason = f"a trial: {self._hidden_at_most(hideable_s)}"
             self._try(ahead=True)
 
     def taken(self, elements: int, made_s: float, waited_s: float, gap_s: float) -> None:
@@ -146,9 +154,15 @@ class OverlapTuner:
         self._lost_s = max(0.0, self._lost_s + _HAND_OVER_S - hideable_s)
         self._found.left -= 1
         if self._lost_s > _MOST_LOST_S:
+            self.reason = self._hidden_at_most(hideable_s)
             self._settle(ahead=False)
         elif self._found.left <= 0 and self._affords():
+            self.reason = "a trial: what the blocks take without the thread"
             self._try(ahead=False)
+
+    @staticmethod
+    def _hidden_at_most(seconds: float) -> str:
+        return f"of a block a thread hides {duration(seconds)} at most"
 
     def _is_cheap(self) -> bool:
         """Returns whether little of an element can be hidden."""
@@ -196,6 +210,7 @@ class OverlapTuner:
     def _judge(self, here_s: float, ahead_s: float) -> None:
         """Settles, by what an element takes both ways; for a thread for cheap elements only when it has won twice."""
         found, is_better = self._found, self._is_better(here_s, ahead_s)
+        self.reason = f"an element takes {duration(ahead_s)} with the thread, and {duration(here_s)} without"
         is_first = is_better and found.ahead is not True and self._is_light() and not found.has_won
         self._settle(ahead=is_better and not is_first)
         if is_first:  # it may be chance, and the next experiment costs less than to keep a thread for nothing

@@ -25,9 +25,9 @@ from headrace.observe.recorder import Recorder
 from headrace.physical.budget import Budget
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.batch_memory import BatchMemory
-from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.ready_order import FIRST_READY, ReadyOrder
+from headrace.physical.workers.tuned_calls import TunedCalls
 from headrace.physical.workers.unordered_delivery import UnorderedDelivery
 from headrace.queues.channel import EMPTY, Channel
 from headrace.semantics.elementwise import DeliveredRuns
@@ -104,7 +104,7 @@ class ParallelStage(Stage):
         paces: TaskPaces | None = None,
         ready_order: ReadyOrder = FIRST_READY,
         memory: BatchMemory | None = None,
-        tuner: ConcurrencyTuner | None = None,
+        tuner: TunedCalls | None = None,
         owns_input: bool = False,
     ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)

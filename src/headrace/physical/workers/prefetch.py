@@ -21,6 +21,7 @@ from headrace.clock import Clock
 from headrace.coordination import Coordinator
 from headrace.coordination.closing import close_all
 from headrace.errors import CancelledError, OutOfRangeError
+from headrace.observe.decisions import THREADS, Decisions
 from headrace.observe.frames import waits
 from headrace.observe.meter import Gauge, Meter
 from headrace.observe.recorder import Recorder
@@ -46,6 +47,7 @@ class PrefetchStage(Stage):
         pace: makes what says how many elements to read at once.
         tuner: says where they are made.
         clock: what tells how long they took.
+        decisions: where changes are noted.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class PrefetchStage(Stage):
         pace: Callable[..., Pace],
         tuner: OverlapTuner,
         clock: Clock,
+        decisions: Decisions,
     ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
         self._buffer_size = buffer_size
@@ -65,6 +68,7 @@ class PrefetchStage(Stage):
         self._pace = pace(bytes_limit=max(1, budget.share_bytes // 4))
         self._tuner = tuner
         self._now_s = clock.now_s
+        self._decisions = decisions
         self._driver: _Driver | None = None
         self._ready = Gauge(meter)
         self._stopped = False
@@ -96,6 +100,7 @@ class PrefetchStage(Stage):
     def _hand_over(self) -> None:
         """Gives the input to a driver."""
         source, meter = self.inputs[0], self.meter
+        self._decisions.note(meter.name, THREADS, 0, 1, self._tuner.reason)
         self._driver = driver = _Driver(source, meter, self._budget, self._pace, self._buffer_size, self._now_s)
         if self._stopped:  # stop() may have come before there was one to be stopped
             driver.stop()
@@ -117,7 +122,8 @@ class PrefetchStage(Stage):
         item, made_s = made
         if isinstance(item, Block):
             self._tuner.taken(len(item), made_s, waited_s, gap_s)
-            if not self._tuner.ahead:
+            if not self._tuner.ahead and not driver.is_told_to_leave:
+                self._decisions.note(self.meter.name, THREADS, 1, 0, self._tuner.reason)
                 driver.leave()
         return item
 
@@ -163,7 +169,7 @@ class _Driver:
         )
         self._coordinator = Coordinator()
         self._owner = os.getpid()
-        self._is_to_leave = False
+        self.is_told_to_leave = False
         self.has_left = False
 
     def start(self) -> None:
@@ -197,12 +203,12 @@ class _Driver:
 
     def leave(self) -> None:
         """Makes it end after the block that it is at."""
-        self._is_to_leave = True
+        self.is_told_to_leave = True
 
     def _drive(self) -> None:
         """Reads what is upstream, in the thread."""
         try:
-            while not (self._coordinator.should_stop() or self._is_to_leave):
+            while not (self._coordinator.should_stop() or self.is_told_to_leave):
                 start = self._now_s()
                 item = self._source.pull(self._pace.size)
                 if item is None:

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from headrace.blocks.block import Block
 from headrace.observe.meter import Meter
 from headrace.physical.stage import Item, Stage
-from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
 from headrace.physical.workers.parallel_stage import ParallelStage, TaskPaces
+from headrace.physical.workers.tuned_calls import TunedCalls
 
 __all__ = ["TunedStage"]
 
@@ -40,7 +40,7 @@ class TunedStage(Stage):
         *,
         here: Callable[[Stage], Stage],
         beside: Callable[[Stage, int], ParallelStage],
-        tuner: ConcurrencyTuner,
+        tuner: TunedCalls,
         paces: TaskPaces,
         inputs_each: int = 1,
         given: int = 0,

@@ -15,6 +15,7 @@ from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.origin import IndexOrigin
 from headrace.blocks.payload import Rows
 from headrace.errors import CancelledError, OutOfRangeError
+from headrace.observe.decisions import Decisions
 from headrace.observe.meter import Meter
 from headrace.physical.budget import Budget
 from headrace.physical.loop_policy import LoopPolicy
@@ -25,6 +26,7 @@ from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.own_turn import OwnTurn
 from headrace.physical.workers.parallel_stage import ParallelStage, TaskPaces
+from headrace.physical.workers.tuned_calls import TunedCalls
 from headrace.physical.workers.tuned_stage import TunedStage
 from headrace.plan.elementwise import Map
 
@@ -89,7 +91,8 @@ def tuned(numbers: Numbers, tuner: ConcurrencyTuner, made: list[tuple[str, int]]
         meter = Meter("map")
         return ParallelStage(lambda block: [block], source, meter, gate=gate, budget=Budget(1 << 30))
 
-    return TunedStage(numbers, Meter("map"), here=here, beside=beside, tuner=tuner, paces=TaskPaces())
+    calls = TunedCalls(tuner, Gate(AtOnce(), 2), "map", Decisions())
+    return TunedStage(numbers, Meter("map"), here=here, beside=beside, tuner=calls, paces=TaskPaces())
 
 
 def settled(way: int) -> ConcurrencyTuner:
