@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from headrace.errors import ResourceExhaustedError
+from headrace.processes.descriptors import refused_by_system
 
 __all__ = ["Connection", "connected"]
 
@@ -35,10 +36,7 @@ def connected() -> tuple[Connection, socket.socket]:
     try:
         mine, its = socket.socketpair()
     except OSError as error:
-        raise ResourceExhaustedError(
-            f"the system gives no sockets to a process beside the trainer: {error.strerror}; raise the limit of descriptors (ulimit -n), "
-            "have fewer at once, or run in threads"
-        ) from error
+        raise refused_by_system("sockets", error) from error
     return Connection(mine), its
 
 

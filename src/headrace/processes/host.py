@@ -221,6 +221,7 @@ class Host:
 
         Raises:
             FailedPreconditionError: this process is a fork of the one that started it.
+            ResourceExhaustedError: this process may have no more descriptors.
         """
         line = self._line
         if line.owner != os.getpid():
@@ -229,7 +230,11 @@ class Host:
         body = pickle.dumps((word, values), pickle.HIGHEST_PROTOCOL)
         number = next(self._numbers)
         line.answers[number] = answer
-        line.outbox.put(number, body, descriptors)
+        try:
+            line.outbox.put(number, body, descriptors)
+        except HeadraceError:
+            line.answers.pop(number, None)
+            raise
         if line.ended.is_set:  # perhaps before the question stood among the others
             line.drop_questions()
         return answer

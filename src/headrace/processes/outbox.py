@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from headrace.processes.connection import Connection
+from headrace.processes.descriptors import copied
 
 __all__ = ["LOGGED", "Outbox"]
 
@@ -33,9 +34,13 @@ class Outbox:
         self._sending = threading.Lock()
 
     def put(self, number: int, body: bytes, descriptors: Iterable[int] = ()) -> None:
-        """Sends a message, or has the thread send it that sends at this moment. What cannot be sent is dropped, as nobody reads it."""
+        """Sends a message, or has the thread send it that sends at this moment. What cannot be sent is dropped, as nobody reads it.
+
+        Raises:
+            ResourceExhaustedError: this process may have no more descriptors.
+        """
         # Its sender may close them before another thread sends them.
-        self._waiting.append((number.to_bytes(8, "big") + body, tuple(map(os.dup, descriptors))))
+        self._waiting.append((number.to_bytes(8, "big") + body, copied(descriptors)))
         while self._waiting and self._sending.acquire(blocking=False):
             try:
                 self._send_all()

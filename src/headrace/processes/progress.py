@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from headrace.errors import ResourceExhaustedError
+from headrace.processes.descriptors import refused_by_system
 from headrace.processes.segment import Segment
 
 __all__ = ["SIGNAL", "At", "Progress", "Stacks", "leave_stacks"]
@@ -97,10 +97,7 @@ class Stacks:
             self._reading, self.writing = os.pipe()
         except OSError as error:
             self._reading = self.writing = -1
-            raise ResourceExhaustedError(
-                f"the system gives no pipe to a process beside the trainer: {error.strerror}; raise the limit of descriptors (ulimit -n), "
-                "have fewer at once, or run in threads"
-            ) from error
+            raise refused_by_system("pipe", error) from error
         os.set_blocking(self._reading, False)
         os.set_blocking(self.writing, False)  # nobody waits for a reader within a signal's handler
 
