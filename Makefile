@@ -37,7 +37,7 @@ unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 CODE := src tests conftest.py $(wildcard benchmarks examples docs/building)
 
-.PHONY: help setup demo wav alexnet elastic test check format lint types layers schemas doctest docs thorough stress exits fuzz ranks chaos conformance bench faults idioms handoff import-time dist clean
+.PHONY: help setup demo wav alexnet elastic test check format lint types layers schemas doctest docs thorough stress exits fuzz ranks chaos bottlenecks conformance bench faults idioms handoff import-time dist clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -79,6 +79,10 @@ ranks: $(DEV_READY)  ## random plans dealt to processes, some killed, that other
 
 chaos: $(DEV_READY)  ## random plans read while processes die, stop and are late, and read on by others: five minutes
 	$(BIN)/python -m tests.chaos $(ARGS)
+
+# Told by time: on a machine that does nothing else.
+bottlenecks: $(DEV_READY)  ## sixty pipelines with a planted cause of waiting: is it named, does the advice bring what it promises: eight minutes
+	$(BIN)/python -m tests.bottlenecks $(ARGS)
 
 check: format lint types layers schemas doctest  ## formatting, lint, types, layers, docstring examples
 

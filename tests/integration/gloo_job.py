@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -101,6 +102,23 @@ def resumed() -> list[Any]:
     return steps + steps_of(again)
 
 
+def profiled() -> Any:
+    """Steps together with ranks of which one has slow data; returns what this one is told."""
+    rank = hr.ranks.current().rank
+
+    def fetch(x: Any) -> Any:
+        time.sleep(1e-2 if rank == FAILING_RANK else 0)
+        return x
+
+    def step(_: Any) -> None:
+        time.sleep(1e-2)
+        dist.all_reduce(torch.ones(1))
+
+    ds = hr.Dataset.range(10_000).distributed_batch(BATCH, num_streams=BATCH).unbatch().map(fetch).batch(8).prefetch(1)
+    verdict = ds.profile(step, seconds=1.5, group=True).verdict
+    return [verdict.cause, verdict.stage, verdict.text]
+
+
 CASES: Final[dict[str, Callable[[], Any]]] = {
     "who": lambda: [hr.ranks.current().rank, hr.ranks.current().world_size],
     "drop": lambda: steps_of(iter(filtered(group=True))),
@@ -111,6 +129,7 @@ CASES: Final[dict[str, Callable[[], Any]]] = {
     "fails": lambda: steps_of(iter(failing(group=True))),
     "resumed": resumed,
     "shuffled": shuffled,
+    "profiled": profiled,
     "one order": lambda: shuffled(reshuffle_each_iteration=False),
 }
 

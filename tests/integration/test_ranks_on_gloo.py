@@ -106,3 +106,10 @@ def test_an_unseeded_shuffle_has_one_order_on_all_ranks(ranks: Ranks) -> None:
             assert sorted(given) == list(range(gloo_job.ELEMENTS))
     assert all(seen["shuffled"][0] != seen["shuffled"][1] for seen in ranks)
     assert all(seen["one order"][0] == seen["one order"][1] for seen in ranks)
+
+
+def test_all_ranks_are_told_which_of_them_they_wait_for(ranks: Ranks) -> None:
+    for cause, stage, text in (seen["profiled"] for seen in ranks):
+        assert cause == "rank"
+        assert "map 'fetch'" in stage
+        assert text.startswith(f"All ranks wait for rank {gloo_job.FAILING_RANK}, ")

@@ -12,18 +12,25 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from headrace.analysis.figures import CONSUMER, Kind, PipelineFigures, StageFigures, StepFigures
-from headrace.analysis.model import buffered, cached_before, called, rate
+from headrace.analysis.figures import CONSUMER, TRAINER, Kind, PipelineFigures, StageFigures, StepFigures
+from headrace.analysis.finding import UNEVEN, Cause
+from headrace.analysis.model import beside, buffered, cached_before, called, rate, roomier
 from headrace.frozen import frozen
 
 __all__ = ["Change", "Way", "changes"]
 
 # What brings less is not worth a word.
 _WORTH: Final = 1.05
+# What brings so much of what the best does comes before it, where it mends the cause.
+_NEAR: Final = 0.5
 # So near the best is as good, with fewer workers.
 _NEARLY: Final = 0.97
 # Calls that wait may be more than the cores; more than this many mostly load what they wait for.
 _MOST_CALLS: Final = 64
+# A pipeline that gives no more than this part of what the step could take stays slow, however much of it lies ready.
+_ENOUGH: Final = 0.7
+# So much more room than the figures ask for, as they are means.
+_ROOM: Final = 1.5
 # A function that holds the lock for less than this part of its work has left it in threads already.
 _HOLDING: Final = 0.3
 
@@ -34,8 +41,24 @@ class Way(enum.StrEnum):
     CALLS = "calls"  # more calls of a map or an interleave at once
     PROCESSES = "processes"  # a map's function called in processes
     PREFETCH = "prefetch"  # elements made while a step runs
+    HOLD = "hold"  # more elements held ready
+    BUDGET = "budget"  # more memory
+    THREADS = "threads"  # operations run beside the consumer at all
     CACHE = "cache"  # what a stage made is kept from the first epoch on
     SUBPROCESS = "subprocess"  # the pipeline leaves the trainer's process
+
+
+# What mends a cause, where there is one thing.
+_MENDS: Final[dict[Cause | None, Way]] = {
+    Cause.GIL: Way.PROCESSES,
+    Cause.PARALLELISM: Way.CALLS,
+    Cause.BUFFER: Way.PREFETCH,
+    Cause.BURST: Way.HOLD,
+    Cause.STRAGGLER: Way.HOLD,
+    Cause.MEMORY_BUDGET: Way.BUDGET,
+    Cause.CACHE: Way.CACHE,
+    Cause.TRAINER_SLOWED: Way.SUBPROCESS,
+}
 
 
 @frozen
@@ -45,58 +68,106 @@ class Change:
     Attributes:
         way: what is changed.
         key: of which stage, by its number; None where it is of all.
-        calls: how many calls at once, where that is what changes.
+        number: how many calls at once, elements held ready, or bytes, where that is what changes.
         expected_speedup: steps a second afterwards by those before, as the model says.
         figures: what the stages would do.
     """
 
     way: Way
     key: int | None
-    calls: int | None
+    number: int | None
     expected_speedup: float
     figures: PipelineFigures
 
 
-def changes(figures: PipelineFigures, step: StepFigures | None) -> tuple[Change, ...]:
-    """Returns what would make steps faster, what brings most first.
+def changes(
+    figures: PipelineFigures,
+    step: StepFigures | None,
+    alone_rate: float = math.inf,
+    *,
+    threaded: PipelineFigures | None = None,
+    cause: Cause | None = None,
+) -> tuple[Change, ...]:
+    """Returns what would make steps faster, what brings most first; what mends the cause before what brings hardly more.
 
     Args:
         figures: what the stages do.
         step: what the consumer does; None where the pipeline alone is to be faster.
+        alone_rate: steps a second that the pipeline gave without a consumer.
+        threaded: what the stages would do with threads, where they run in the consumer's alone.
+        cause: why steps wait.
     """
     before = rate(figures, step)
+    upon = figures if threaded is None else threaded
     found = [
         dataclasses.replace(change, expected_speedup=rate(change.figures, step) / before)
-        for change in _possible(figures, step)
+        for change in _possible(upon, step)
     ]
+    if threaded is not None:
+        found.append(Change(Way.THREADS, None, None, rate(threaded, step) / before, threaded))
+    if step is not None:
+        found += _held(upon, step, alone_rate)
     worth = [change for change in found if change.expected_speedup >= _WORTH]
-    return tuple(sorted(worth, key=lambda change: -change.expected_speedup))
+    best = max((change.expected_speedup for change in worth), default=0.0)
+
+    def rank(change: Change) -> tuple[bool, bool, float]:
+        is_near = change.expected_speedup >= _NEAR * best
+        return not is_near, change.way is not _MENDS.get(cause), -change.expected_speedup
+
+    return tuple(sorted(worth, key=rank))
 
 
 def _possible(figures: PipelineFigures, step: StepFigures | None) -> Iterator[Change]:
+    spared = frozenset[int]().union(*(figures.upstream(stage.key) for stage in figures if stage.misses))
     for stage in figures:
         if stage.kind in (Kind.MAP, Kind.INTERLEAVE):
-            yield from _calls(figures, stage, Way.CALLS, None, step)
-        if stage.kind is Kind.MAP and stage.lock_share >= _HOLDING and not stage.is_elsewhere:
-            yield from _calls(figures, stage, Way.PROCESSES, True, step)
-        if stage.may_be_cached and stage.kind in (Kind.MAP, Kind.INTERLEAVE, Kind.SOURCE):
+            yield from _calls(figures, stage, Way.CALLS, step)
+        if stage.kind is Kind.MAP and stage.lock_share >= _HOLDING and stage.process == TRAINER:
+            yield from _calls(figures, stage, Way.PROCESSES, step)
+        if stage.fits is not None:
+            times = math.ceil(_ROOM * (stage.calls or 1) / max(stage.fits, 1.0))
+            nbytes = times * figures.machine.ram_budget_bytes
+            yield Change(Way.BUDGET, stage.key, nbytes, 1.0, roomier(figures, stage.key))
+        if spared:  # by a cache behind what leaves epochs before their end, or by none
+            is_to_keep = stage is _last_kept(figures)
+        else:
+            is_to_keep = stage.may_be_cached and stage.kind in (Kind.MAP, Kind.INTERLEAVE, Kind.SOURCE)
+        has_room = (stage.epoch_nbytes or 0.0) <= (figures.machine.ram_budget_bytes or math.inf)
+        if is_to_keep and has_room:
             yield Change(Way.CACHE, stage.key, None, 1.0, cached_before(figures, stage.key))
     if step is not None and any(stage.segment == CONSUMER for stage in figures):
         yield Change(Way.PREFETCH, None, None, 1.0, buffered(figures))
-    if figures.machine.cores > 1 and not all(stage.is_elsewhere for stage in figures):
-        elsewhere = [dataclasses.replace(stage, is_elsewhere=True) for stage in buffered(figures)]
-        yield Change(Way.SUBPROCESS, None, None, 1.0, dataclasses.replace(figures, stages=tuple(elsewhere)))
+    if figures.machine.cores > 1 and any(stage.process == TRAINER for stage in figures):
+        yield Change(Way.SUBPROCESS, None, None, 1.0, beside(figures))
 
 
-def _calls(
-    figures: PipelineFigures, stage: StageFigures, way: Way, elsewhere: bool | None, step: StepFigures | None
-) -> Iterator[Change]:
+def _last_kept(figures: PipelineFigures) -> StageFigures | None:
+    """Returns the last stage that gives each epoch the same elements."""
+    kept = [stage for stage in figures if stage.may_be_cached and stage.kind is not Kind.PREFETCH]
+    return kept[-1] if kept and not kept[-1].misses else None
+
+
+def _held(figures: PipelineFigures, step: StepFigures, alone_rate: float) -> Iterator[Change]:
+    """Yields as much held ready as the longest wait takes, where the pipeline is fast enough and comes at the wrong moments."""
+    if step.uneven_share <= UNEVEN or alone_rate * step.alone_s < _ENOUGH:
+        return
+    number = math.ceil(_ROOM * step.waited_longest_s / max(step.alone_s, 1e-6)) + max(
+        stage.depth or 0 for stage in figures
+    )
+    if number * figures.stages[-1].nbytes > (figures.machine.ram_budget_bytes or math.inf):
+        return
+    reached = min(1 / max(step.alone_s, 1e-9), alone_rate)
+    yield Change(Way.HOLD, None, number, reached * (step.alone_s + step.waited_s), figures)
+
+
+def _calls(figures: PipelineFigures, stage: StageFigures, way: Way, step: StepFigures | None) -> Iterator[Change]:
     """Yields the fewest calls at once that bring nearly what any number brings."""
+    in_processes = way is Way.PROCESSES
 
     def made(calls: int) -> PipelineFigures:
-        return called(figures, stage.key, calls, elsewhere=elsewhere)
+        return called(figures, stage.key, calls, in_processes=in_processes)
 
-    tried = range(1 if elsewhere else (stage.calls or 1) + 1, _MOST_CALLS + 1)
+    tried = range(1 if in_processes else (stage.calls or 1) + 1, _MOST_CALLS + 1)
     calls = _fewest(tried, lambda number: rate(made(number), step))
     if calls is not None:
         yield Change(way, stage.key, calls, 1.0, made(calls))

@@ -13,10 +13,22 @@ from typing import Final
 
 from headrace.frozen import frozen
 
-__all__ = ["CONSUMER", "Kind", "MachineFigures", "PipelineFigures", "StageFigures", "StepFigures"]
+__all__ = [
+    "BESIDE",
+    "CONSUMER",
+    "OWN",
+    "TRAINER",
+    "Kind",
+    "MachineFigures",
+    "PipelineFigures",
+    "StageFigures",
+    "StepFigures",
+]
 
 # The thread that takes the steps, and runs all stages behind the last that has a thread of its own.
 CONSUMER: Final = -1
+# Whose lock a stage's work takes: that of the trainer's process, that of one process beside it, or one of many processes, each its own.
+TRAINER, BESIDE, OWN = "trainer", "beside", "own"
 
 
 class Kind(enum.Enum):
@@ -46,14 +58,16 @@ class StageFigures:
         lock_share: the part of its work in which it held Python's lock, from 0 to 1.
         calls: how many of its calls may run at once; None where it has no workers.
         is_tuned: whether AUTOTUNE chooses ``calls``.
-        is_elsewhere: whether its calls run in other processes, each with a lock of its own.
+        in_use: how many of its calls ran at once, on average.
+        fits: how many of its calls at once the memory budget has room for; None where there is room for all.
+        process: where its calls run, and so whose lock they take: ``TRAINER``, ``BESIDE`` or ``OWN``.
         p50_s: what an element takes at the median.
         longest_s: what the slowest element took.
-        slow_visits: how many elements of a step take more than twenty times the median.
         nbytes: bytes of an element that it makes.
-        hits: of a cache, the part of its elements that it had; None of other stages.
+        epoch_nbytes: bytes of all that it makes in an epoch; None where their number is not known.
+        misses: of a cache, whether epochs after the first are made again, as it keeps none.
         may_be_cached: whether each epoch has the same of its elements, and there is an end of them.
-        held_share: the part of its share of the memory budget that it holds, from 0 to 1.
+        depth: of a prefetch, how many elements it may hold; None where that is left to headrace.
     """
 
     key: int
@@ -67,19 +81,27 @@ class StageFigures:
     lock_share: float = 0.0
     calls: int | None = None
     is_tuned: bool = False
-    is_elsewhere: bool = False
+    in_use: float = 0.0
+    fits: float | None = None
+    process: str = TRAINER
     p50_s: float = 0.0
     longest_s: float = 0.0
-    slow_visits: float = 0.0
     nbytes: float = 0.0
-    hits: float | None = None
+    epoch_nbytes: float | None = None
+    misses: bool = False
     may_be_cached: bool = True
-    held_share: float = 0.0
+    depth: int | None = None
 
     @property
     def demand_s(self) -> float:
         """Seconds of its work for a step, whoever does it."""
         return self.visits * self.service_s
+
+    @property
+    def capacity(self) -> float:
+        """How many of its calls may run at once, as far as there is memory for what they make."""
+        calls = float(self.calls or 1)
+        return calls if self.fits is None else min(calls, self.fits)
 
 
 @frozen(kw_only=True)
@@ -89,10 +111,12 @@ class MachineFigures:
     Attributes:
         cores: how many threads can run at once.
         lock: whether threads share a lock; not so in free-threaded Python.
+        ram_budget_bytes: how many bytes the pipeline may hold; 0 where that is not known.
     """
 
     cores: int
     lock: bool = True
+    ram_budget_bytes: int = 0
 
 
 @frozen(kw_only=True)
@@ -102,9 +126,12 @@ class StepFigures:
     Attributes:
         alone_s: seconds of a step on elements that are there already.
         beside_s: the same, while the pipeline runs beside it.
-        copied_s: the part in which the element was copied to the device, within ``waited_s``.
-        waited_s: seconds that a step waited for its element.
-        waited_p50_s: the same, at the median.
+        copied_s: seconds in which the element was copied to the device.
+        copies_beside: whether it is copied while the step before computes.
+        waited_s: seconds that a step waited for its element, the copy with it where that is not beside.
+        waited_longest_s: what the step waited that waited longest.
+        late_share: the part of the steps that waited at least half as long as that.
+        uneven_share: the part of all waiting that fell on the twentieth of the steps that waited longest.
         cpu_s: seconds of a processor in the trainer's process for a step alone.
         lock_share: the part of ``alone_s`` in which it holds Python's lock.
     """
@@ -112,8 +139,11 @@ class StepFigures:
     alone_s: float
     beside_s: float
     copied_s: float = 0.0
+    copies_beside: bool = True
     waited_s: float = 0.0
-    waited_p50_s: float = 0.0
+    waited_longest_s: float = 0.0
+    late_share: float = 0.0
+    uneven_share: float = 0.0
     cpu_s: float = 0.0
     lock_share: float = 0.0
 

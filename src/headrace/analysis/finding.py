@@ -3,11 +3,15 @@
 What is asked, in this order:
 
 1. Do steps wait at all? Where they hardly do, nothing in the pipeline can make them faster: the *consumer* is the slower side,
-   unless its own work takes longer beside the pipeline than alone (*trainer_slowed*).
-2. Is the pipeline, alone, fast enough on the average? Then what waits is not its rate: the way to the device (*copy*), single
-   elements (*straggler*), many slow ones in a row (*burst*), or that nothing is made while a step runs (*buffer*).
-3. Else the resource that allows least is the cause: Python's lock (*gil*), workers of which there are too few (*parallelism*) or which
-   the memory budget holds back (*memory_budget*), a *cache* that never has what is asked for, a *source*, or a *map*.
+   unless its own work takes longer beside the pipeline than alone (*trainer_slowed*). Where the pipeline would be slower still, steps wait for
+   it within that work, as for Python's lock.
+2. Is it the way to the device (*copy*)?
+3. Is the pipeline, alone, fast enough on the average? Then what waits is not its rate: few elements come late, seldom (*straggler*) or again and
+   again (*burst*), the step itself takes longer beside it (*trainer_slowed*), or nothing is made while a step runs (*buffer*).
+4. Else the resource that allows least is the cause: a *cache* that is made anew in each epoch, Python's lock (*gil*), workers which the memory
+   budget holds back (*memory_budget*) or of which there are too few (*parallelism*), a *source*, or a *map*.
+
+Of several ranks that step together, one that waits for its data while the others wait for it is the cause of all (*rank*).
 """
 
 from __future__ import annotations
@@ -15,8 +19,8 @@ from __future__ import annotations
 import enum
 from typing import Final
 
-from headrace.analysis.figures import CONSUMER, Kind, PipelineFigures, StageFigures, StepFigures
-from headrace.analysis.model import Limit, Resource, bottleneck, called, rate
+from headrace.analysis.figures import CONSUMER, TRAINER, Kind, PipelineFigures, StageFigures, StepFigures
+from headrace.analysis.model import Limit, Resource, bottleneck, called, rate, roomier
 from headrace.frozen import frozen
 
 __all__ = ["HARDLY", "MARGIN", "Cause", "Finding", "judge"]
@@ -27,10 +31,12 @@ HARDLY: Final = 0.05
 MARGIN: Final = 1.1
 # Of the waiting, so much in one thing makes it the cause.
 _MOST: Final = 0.5
-# A stage that holds so much of its share of the memory is held back by it.
-_FULL: Final = 0.9
-# Fewer slow elements a step than this are single ones: they come once in a hundred steps, or less.
+# Where steps wait alike, a twentieth of them has a twentieth of the waiting; of a pipeline that comes in lumps nearly all.
+UNEVEN: Final = 0.5
+# Less than one step in a hundred that waits for long waits for a single element.
 _SINGLE: Final = 0.01
+# An element that takes so many times as long as half of them stands out.
+_FAR: Final = 5
 
 
 class Cause(enum.StrEnum):
@@ -48,6 +54,7 @@ class Cause(enum.StrEnum):
     COPY = "copy"
     CACHE = "cache"
     TRAINER_SLOWED = "trainer_slowed"
+    RANK = "rank"
 
 
 @frozen
@@ -83,24 +90,34 @@ def judge(figures: PipelineFigures, step: StepFigures, alone_rate: float) -> Fin
 
 
 def _cause(figures: PipelineFigures, step: StepFigures, alone_rate: float) -> tuple[Cause, int | None]:
-    if step.waiting_share < HARDLY or not figures.stages:
-        return (Cause.TRAINER_SLOWED if step.beside_s > MARGIN * step.alone_s else Cause.CONSUMER), None
-    if step.copied_s > _MOST * step.waited_s:
+    is_slowed = step.beside_s > MARGIN * step.alone_s
+    if not figures.stages or (step.waiting_share < HARDLY and not is_slowed):
+        return Cause.CONSUMER, None
+    if step.waiting_share < HARDLY and alone_rate * step.alone_s * MARGIN >= 1:
+        return Cause.TRAINER_SLOWED, None
+    if step.copied_s > _MOST * step.waited_s and not (step.copies_beside and step.copied_s * alone_rate < 1):
         return Cause.COPY, None
-    if alone_rate * step.alone_s >= MARGIN:
+    # An element that comes late may hold up so many others that the pipeline is slow on the average, though all that it does is not.
+    enough = max(alone_rate, rate(figures)) if step.uneven_share > UNEVEN else alone_rate
+    if enough * step.alone_s >= MARGIN:
         return _between(figures, step)
     return _slowest(figures)
 
 
 def _between(figures: PipelineFigures, step: StepFigures) -> tuple[Cause, int | None]:
     """Returns why steps wait for a pipeline that is fast enough on the average."""
-    slow = max(figures, key=lambda stage: stage.slow_visits * stage.longest_s)
-    if slow.longest_s > step.alone_s and slow.slow_visits * slow.longest_s > _MOST * step.waited_s:
-        return (Cause.STRAGGLER if slow.slow_visits < _SINGLE else Cause.BURST), slow.key
+    if step.uneven_share > UNEVEN and step.waited_longest_s > step.alone_s:
+        return (Cause.STRAGGLER if step.late_share < _SINGLE else Cause.BURST), _late(figures).key
     own = [stage for stage in figures if stage.segment == CONSUMER]
     if not own and step.beside_s > MARGIN * step.alone_s:
         return Cause.TRAINER_SLOWED, None
     return Cause.BUFFER, figures.stages[-1].key
+
+
+def _late(figures: PipelineFigures) -> StageFigures:
+    """Returns the stage of which some elements take far longer than others; of several that with the most work."""
+    uneven = [stage for stage in figures if stage.longest_s > _FAR * stage.p50_s] or [*figures]
+    return max(uneven, key=lambda stage: stage.demand_s)
 
 
 def _slowest(figures: PipelineFigures) -> tuple[Cause, int | None]:
@@ -109,26 +126,25 @@ def _slowest(figures: PipelineFigures) -> tuple[Cause, int | None]:
     if limit is None:
         return Cause.BUFFER, None
     stage = figures.stage(limit.key)
-    missed = [other for other in figures if other.kind is Kind.CACHE and not other.hits and other.hits is not None]
-    for cache in missed:
+    for cache in (other for other in figures if other.misses):
         if stage.key in figures.upstream(cache.key):
             return Cause.CACHE, cache.key
     if limit.resource is Resource.LOCK:
         return Cause.GIL, stage.key
-    if stage.held_share >= _FULL and limit.resource is Resource.WORKERS:
+    if limit.resource is Resource.WORKERS and rate(roomier(figures, stage.key)) > MARGIN * rate(figures):
         return Cause.MEMORY_BUDGET, stage.key
-    if _gains_by_calls(figures, limit, stage):
-        return Cause.PARALLELISM, stage.key
-    if _gains_by_calls(figures, limit, stage, elsewhere=True):
+    before, in_threads, in_processes = rate(figures), _doubled(figures, limit, stage), 0.0
+    if stage.process == TRAINER:
+        in_processes = _doubled(figures, limit, stage, in_processes=True)
+    if in_processes > MARGIN * max(before, in_threads):
         return Cause.GIL, stage.key
+    if in_threads > MARGIN * before:
+        return Cause.PARALLELISM, stage.key
     return (Cause.SOURCE if stage.kind is Kind.SOURCE else Cause.MAP), stage.key
 
 
-def _gains_by_calls(
-    figures: PipelineFigures, limit: Limit, stage: StageFigures, *, elsewhere: bool | None = None
-) -> bool:
-    """Returns whether more calls at once would make it faster, in threads or elsewhere."""
+def _doubled(figures: PipelineFigures, limit: Limit, stage: StageFigures, *, in_processes: bool = False) -> float:
+    """Returns how fast it would be with twice as many calls at once, in threads or in processes; 0 where there is none to make."""
     if stage.kind not in (Kind.MAP, Kind.INTERLEAVE) or limit.resource is Resource.CORES:
-        return False
-    more = 2 * (stage.calls or 1)
-    return rate(called(figures, stage.key, more, elsewhere=elsewhere)) > MARGIN * rate(figures)
+        return 0.0
+    return rate(called(figures, stage.key, 2 * (stage.calls or 1), in_processes=in_processes))

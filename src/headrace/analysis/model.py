@@ -17,10 +17,21 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from headrace.analysis.figures import CONSUMER, Kind, PipelineFigures, StageFigures, StepFigures
+from headrace.analysis.figures import BESIDE, CONSUMER, OWN, TRAINER, Kind, PipelineFigures, StageFigures, StepFigures
 from headrace.frozen import frozen
 
-__all__ = ["Limit", "Resource", "bottleneck", "buffered", "cached_before", "called", "limits", "rate"]
+__all__ = [
+    "Limit",
+    "Resource",
+    "beside",
+    "bottleneck",
+    "buffered",
+    "cached_before",
+    "called",
+    "limits",
+    "rate",
+    "roomier",
+]
 
 # The thread of a prefetch that is not there yet.
 _BUFFER: Final = -2
@@ -34,8 +45,9 @@ class Resource(enum.Enum):
 
     THREAD = "thread"  # that runs a serial chain of stages
     WORKERS = "workers"  # of one stage
-    LOCK = "lock"  # Python's, of the trainer's process
+    LOCK = "lock"  # Python's, of one process
     CORES = "cores"
+    COPY = "copy"  # the way to the device
     STEP = "step"  # the consumer's own work
 
 
@@ -88,35 +100,40 @@ def _threads(figures: PipelineFigures, step: StepFigures | None) -> Iterator[Lim
     for segment in dict.fromkeys([*(stage.segment for stage in serial), CONSUMER]):
         stages = [stage for stage in serial if stage.segment == segment]
         demand_s = sum(stage.demand_s for stage in stages)
-        own_s = 0.0 if step is None or segment != CONSUMER else step.alone_s + step.copied_s
+        own_s = 0.0 if step is None or segment != CONSUMER else step.alone_s
+        if step is not None and segment == CONSUMER and not step.copies_beside:
+            own_s += step.copied_s
         if own_s > demand_s:
             yield Limit(Resource.STEP, CONSUMER, own_s + demand_s, 1.0)
         elif stages:
             yield Limit(Resource.THREAD, _most(stages).key, own_s + demand_s, 1.0)
+    if step is not None and step.copies_beside:
+        yield Limit(Resource.COPY, CONSUMER, step.copied_s, 1.0)
 
 
 def _workers(figures: PipelineFigures) -> Iterator[Limit]:
     for stage in figures:
         if stage.calls is not None:
-            yield Limit(Resource.WORKERS, stage.key, stage.demand_s, stage.calls)
+            yield Limit(Resource.WORKERS, stage.key, stage.demand_s, stage.capacity)
 
 
 def _shared(figures: PipelineFigures, step: StepFigures | None) -> Iterator[Limit]:
     stages = figures.stages
     if not stages:
         return
-    if figures.machine.lock:
-        held = {stage.key: _held_s(stage) for stage in stages}
-        own_s = 0.0 if step is None else step.alone_s * step.lock_share
-        yield Limit(Resource.LOCK, max(held, key=lambda key: held[key]), sum(held.values()) + own_s, 1.0)
+    for process in (TRAINER, BESIDE) if figures.machine.lock else ():
+        held = {stage.key: _held_s(stage) for stage in stages if stage.process == process}
+        own_s = 0.0 if step is None or process != TRAINER else step.alone_s * step.lock_share
+        if held:
+            yield Limit(Resource.LOCK, max(held, key=lambda key: held[key]), sum(held.values()) + own_s, 1.0)
     busiest = max(stages, key=lambda stage: stage.visits * stage.cpu_s)
     cpu_s = sum(stage.visits * stage.cpu_s for stage in stages) + (0.0 if step is None else step.cpu_s)
     yield Limit(Resource.CORES, busiest.key, cpu_s, figures.machine.cores)
 
 
 def _held_s(stage: StageFigures) -> float:
-    """Returns for how long a step holds the lock of the trainer's process in this stage."""
-    return 0.0 if stage.is_elsewhere else stage.demand_s * stage.lock_share
+    """Returns for how long a step holds a lock in this stage."""
+    return stage.demand_s * stage.lock_share
 
 
 def _most(stages: list[StageFigures]) -> StageFigures:
@@ -126,11 +143,24 @@ def _most(stages: list[StageFigures]) -> StageFigures:
 # --- what a change would make of the figures ---------------------------------------------------------------------------
 
 
-def called(figures: PipelineFigures, key: int, calls: int, *, elsewhere: bool | None = None) -> PipelineFigures:
-    """Returns the figures with so many calls of a stage at once, in other processes where that is asked for."""
+def called(figures: PipelineFigures, key: int, calls: int, *, in_processes: bool = False) -> PipelineFigures:
+    """Returns the figures with so many calls of a stage at once, in processes of their own where that is asked for."""
     stage = figures.stage(key)
-    is_elsewhere = stage.is_elsewhere if elsewhere is None else elsewhere
-    return figures.replaced(dataclasses.replace(stage, calls=calls, is_elsewhere=is_elsewhere))
+    process = OWN if in_processes else stage.process
+    return figures.replaced(dataclasses.replace(stage, calls=calls, process=process))
+
+
+def roomier(figures: PipelineFigures, key: int) -> PipelineFigures:
+    """Returns the figures with memory for all calls of a stage."""
+    return figures.replaced(dataclasses.replace(figures.stage(key), fits=None))
+
+
+def beside(figures: PipelineFigures) -> PipelineFigures:
+    """Returns the figures with all that ran in the trainer's process in another one, which reads ahead."""
+    stages = [
+        dataclasses.replace(stage, process=BESIDE) if stage.process == TRAINER else stage for stage in buffered(figures)
+    ]
+    return dataclasses.replace(figures, stages=tuple(stages))
 
 
 def buffered(figures: PipelineFigures) -> PipelineFigures:
@@ -151,7 +181,6 @@ def cached_before(figures: PipelineFigures, key: int) -> PipelineFigures:
         visits=stage.visits,
         service_s=read_s,
         cpu_s=read_s,
-        hits=1.0,
     )
     kept = [other for other in figures if other.key not in spared]
     return dataclasses.replace(figures, stages=(cache, *kept))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from headrace.arguments import check_function
@@ -21,7 +21,13 @@ class Profiling(DatasetMixin):
     __slots__ = ()
 
     def profile(
-        self, step: Callable[[Any], object] | None = None, *, seconds: float = 10.0, apply: bool = False
+        self,
+        step: Callable[[Any], object] | None = None,
+        *,
+        seconds: float = 10.0,
+        apply: bool = False,
+        feed: Callable[[Any], Iterable[Any]] | None = None,
+        group: Any = None,
     ) -> Profile:
         """Runs the pipeline for some seconds, and says why its steps wait and what to change.
 
@@ -33,12 +39,17 @@ class Profiling(DatasetMixin):
             seconds: how long all of it takes, about.
             apply: whether to try what is advised, for as long again and more: what is measured to be faster is kept in the profile's
                 ``dataset``.
+            feed: brings the elements to the step's device, given a dataset: ``lambda ds: ds.to_torch("cuda")``. Its copies are measured,
+                and its epochs count.
+            group: the ranks that take their steps together, as in ``distributed_batch``, where the plan does not say so itself: each must call
+                this, and then they take as many steps as each other, and all say which of them keeps the others waiting.
 
         Returns:
             The verdict, advice with what each piece is expected to bring, and the figures of each stage; printed, they can be read.
 
         Raises:
             InvalidArgumentError: the dataset has no element, or ``seconds`` is not positive.
+            FailedPreconditionError: the group has fewer processes than there are ranks.
             TypeError: the step cannot be called.
 
         Example:
@@ -51,6 +62,11 @@ class Profiling(DatasetMixin):
             check_function(step, stage="profile")
         if not seconds > 0:
             raise InvalidArgumentError(f"seconds must be positive, not {seconds}", stage="profile")
+        if feed is not None:
+            check_function(feed, stage="profile")
         from headrace.profiling.profile import improved, profiled  # what few programs use
+        from headrace.profiling.together import ranks_of
+        from headrace.profiling.trial import Consumer
 
-        return (improved if apply else profiled)(self._plan, step, seconds, self._of)
+        consumer = Consumer(step=step, feed=feed, ranks=ranks_of(self._plan, group))
+        return (improved if apply else profiled)(self._plan, consumer, seconds, self._of)

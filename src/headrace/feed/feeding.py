@@ -368,6 +368,11 @@ class FeedIterator:
             pipeline=self._iterator.stats(),
         )
 
+    @property
+    def copies_beside(self) -> bool:
+        """Whether elements are copied while the step before computes."""
+        return self._transfer.takes_time and self._buffer_size > 0
+
     def stalls(self) -> tuple[Stall, ...]:
         """Returns what holds the pipeline at this moment, as ``DatasetIterator.stalls``."""
         return self._iterator.stalls()

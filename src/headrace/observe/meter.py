@@ -48,6 +48,7 @@ class Meter(Folded[_Record]):
     Attributes:
         name: the operation, its function and its place.
         calls: how many of its calls may run at once.
+        element_nbytes: about how many bytes the latest elements had that were looked at; 0 where none was.
         cpu_due_s: when to look next how much of its work is the processor's, which costs more than a look at the clock.
     """
 
@@ -63,9 +64,12 @@ class Meter(Folded[_Record]):
         "_sources",
         "calls",
         "cpu_due_s",
+        "element_nbytes",
         "failed",
         "name",
         "restarts",
+        "short_s",
+        "unkept",
     )
 
     def __init__(self, name: str) -> None:
@@ -75,6 +79,9 @@ class Meter(Folded[_Record]):
         self.cpu_due_s = 0.0
         self.failed = 0
         self.restarts = 0
+        self.unkept = 0
+        self.element_nbytes = 0.0
+        self.short_s = 0.0
         self._fresh_cpu: deque[tuple[float, float]] = deque()
         self._fresh_buffered: deque[tuple[int, int]] = deque()
         self._counted: _Sums = (0, 0.0, 0.0, 0.0, 0.0)
@@ -128,6 +135,16 @@ class Meter(Folded[_Record]):
         """Counts a process that died and was replaced."""
         with self._lock:
             self.restarts += 1
+
+    def count_unkept(self) -> None:
+        """Counts an epoch of which a cache keeps nothing, though it was to."""
+        with self._lock:
+            self.unkept += 1
+
+    def count_short(self, seconds: float) -> None:
+        """Counts seconds in which it read nothing more, because it held as many bytes as it may."""
+        with self._lock:
+            self.short_s += seconds
 
     def draws_from(self, sources: list[str]) -> None:
         """Notes the datasets that are mixed; more of the same add to what was counted."""

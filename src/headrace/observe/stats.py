@@ -52,6 +52,8 @@ class StageStats:
             waited themselves.
         room_wait_s: seconds in which what makes its elements waited for room, as nobody took those that were ready.
         restarts: how many processes that called its function died and were replaced.
+        budget_wait_s: seconds in which it had workers free and gave them nothing, because it held all the memory that it may.
+        unkept: of a cache, how many epochs it was to keep and did not: they were left before their end, or elements of them failed.
         window_s: how long the window is.
         elements_per_s: how many elements it delivered in a second.
         service: the time that an element took, waiting left out; of elements that were made together each has the mean. ``count`` is
@@ -64,6 +66,7 @@ class StageStats:
         cpu_share: the part of its work in which it had a processor, from 0 to 1: the rest it waited, for a disk, a network, a lock or a
             processor. None where that was not looked at.
         buffered_bytes: about how many bytes it holds ready, or must hold, now.
+        element_nbytes: about how many bytes one of its elements has; 0 where that was not looked at.
         buffered_low: the least number of elements that it held in the window.
         buffered_high: the largest number of elements that it held in the window.
         gil_share: the part of its working time, from 0 to 1, in which its function held Python's lock (GIL); None where that was
@@ -84,6 +87,8 @@ class StageStats:
     input_wait_s: float = 0.0
     room_wait_s: float = 0.0
     restarts: int = 0
+    budget_wait_s: float = 0.0
+    unkept: int = 0
     window_s: float = 0.0
     elements_per_s: float = 0.0
     service: Times = Times()
@@ -94,6 +99,7 @@ class StageStats:
     room_wait_share: float = 0.0
     cpu_share: float | None = None
     buffered_bytes: int = 0
+    element_nbytes: float = 0.0
     buffered_low: int = 0
     buffered_high: int = 0
     gil_share: float | None = None
@@ -134,6 +140,8 @@ def stage_stats(meter: Meter, readings: Sequence[Reading], window_s: float) -> S
         input_wait_s=now.input_wait_s,
         room_wait_s=now.room_wait_s,
         restarts=meter.restarts,
+        budget_wait_s=meter.short_s,
+        unkept=meter.unkept,
         window_s=window_s,
         elements_per_s=(now.elements - before.elements) / span_s,
         service=times_between(before.service, now.service),
@@ -144,6 +152,7 @@ def stage_stats(meter: Meter, readings: Sequence[Reading], window_s: float) -> S
         room_wait_share=(now.room_wait_s - before.room_wait_s) / span_s,
         cpu_share=min(1.0, (now.cpu_s - before.cpu_s) / looked_s) if looked_s > 0 else None,
         buffered_bytes=now.buffered_bytes,
+        element_nbytes=meter.element_nbytes or (now.buffered_bytes / now.buffered if now.buffered else 0.0),
         buffered_low=min(reading.buffered_low for reading in readings[1:]),
         buffered_high=max(reading.buffered_high for reading in readings[1:]),
     )

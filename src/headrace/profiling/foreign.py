@@ -20,7 +20,8 @@ from headrace.frozen import frozen
 from headrace.machine import current_share
 from headrace.observe.tables import duration, plain, quantity, share
 from headrace.profiling.phases import ALONE, BESIDE, STEP, Epochs, Phase, Step, consume, keep
-from headrace.profiling.profile import Verdict, dropped, step_figures
+from headrace.profiling.profile import Verdict
+from headrace.profiling.trial import dropped, step_figures
 
 __all__ = ["ForeignProfile", "examined"]
 

@@ -102,7 +102,13 @@ class Epochs:
                 raise InvalidArgumentError(message)
 
 
-def consume(elements: Iterator[Any], step: Step, seconds: float, clock: Clock = MONOTONIC) -> Phase:
+def consume(
+    elements: Iterator[Any],
+    step: Step,
+    seconds: float,
+    clock: Clock = MONOTONIC,
+    goes_on: Callable[[bool], bool] = bool,
+) -> Phase:
     """Takes elements for so long, and runs the step on each.
 
     Args:
@@ -110,11 +116,13 @@ def consume(elements: Iterator[Any], step: Step, seconds: float, clock: Clock = 
         step: what consumes one.
         seconds: how long to go on.
         clock: what tells the time.
+        goes_on: returns whether to take another step, given whether this process wants one.
     """
     asked, had, done = array("d"), array("d"), array("d")
     began_s = now_s = clock.now_s()
     cpu_s = time.thread_time()
-    while now_s < began_s + seconds or len(asked) < _LEAST:
+    while goes_on(now_s < began_s + seconds or len(asked) < _LEAST):
+        now_s = clock.now_s()
         asked.append(now_s)
         element = next(elements)
         had.append(clock.now_s())
@@ -128,10 +136,10 @@ def consume(elements: Iterator[Any], step: Step, seconds: float, clock: Clock = 
     return Phase(len(waits_s), now_s - asked[first], waits_s, computed_s, cpu_s)
 
 
-def keep(elements: Iterator[Any]) -> list[Any]:
-    """Returns some elements, as many as there is room for."""
+def keep(elements: Iterator[Any], goes_on: Callable[[bool], bool] = bool) -> list[Any]:
+    """Returns some elements, as many as there is room for; ``goes_on`` as in ``consume``."""
     kept, held_bytes = list[Any](), 0
-    while len(kept) < _MOST_KEPT and held_bytes < _MOST_KEPT_BYTES:
+    while goes_on(len(kept) < _MOST_KEPT and held_bytes < _MOST_KEPT_BYTES):
         kept.append(next(elements))
         held_bytes += nbytes_of(kept[-1])
     return kept

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from headrace.analysis.changes import Change, Way, changes
-from headrace.analysis.figures import MachineFigures, PipelineFigures, StepFigures
-from headrace.analysis.finding import judge
-from headrace.clock import MONOTONIC, Clock
-from headrace.engine import physical_plan
+from headrace.analysis.figures import PipelineFigures, StepFigures
+from headrace.analysis.finding import Cause, Finding, judge
 from headrace.errors import HeadraceError
 from headrace.frozen import frozen
-from headrace.iterator import DatasetIterator
-from headrace.machine import current_share
 from headrace.observe.stats import IteratorStats
 from headrace.observe.tables import plain
 from headrace.plan.buffering import options_of
 from headrace.plan.node import Node
+from headrace.plan.options import Options
 from headrace.profiling.applying import applied, may_apply, words_for
-from headrace.profiling.phases import ALONE, BESIDE, STEP, Epochs, Phase, Step, consume, keep
+from headrace.profiling.phases import BESIDE
 from headrace.profiling.telling import figures_of, told_nodes
-from headrace.profiling.wording import sentence
+from headrace.profiling.together import Found
+from headrace.profiling.trial import Consumer, Trial, beside, tried
+from headrace.profiling.wording import sentence, sentence_of_ranks
+from headrace.semantics.held_bytes import in_words
 
-__all__ = ["Advice", "Profile", "Verdict", "dropped", "improved", "profiled", "step_figures"]
+__all__ = ["Advice", "Profile", "Verdict", "improved", "profiled"]
 
 _MOST_ADVICE: Final = 3
 # What was tried is kept from here on: two runs of the same differ by about this.
@@ -42,7 +40,7 @@ class Verdict:
 
     Attributes:
         cause: what it is, in a word: ``"source"``, ``"map"``, ``"gil"``, ``"parallelism"``, ``"buffer"``, ``"burst"``, ``"straggler"``,
-            ``"memory_budget"``, ``"consumer"`` or ``"trainer_slowed"``.
+            ``"memory_budget"``, ``"consumer"``, ``"copy"``, ``"cache"``, ``"trainer_slowed"`` or ``"rank"``.
         stage: the operation that causes it, as ``explain`` names it; None where it is none.
         waiting_share: the part of the time that steps wait, from 0 to 1.
         text: the same in a sentence.
@@ -85,7 +83,7 @@ class Profile:
 
     Attributes:
         verdict: why steps wait.
-        advice: what would make them faster, what brings most first.
+        advice: what would make them faster: first what mends the cause, where it brings half of what anything does, and then what brings most.
         stats: what the stages did, the pipeline alone.
         steps_per_s: steps a second of step and pipeline together; without a step, of the pipeline.
         pipeline_per_s: elements a second of the pipeline alone.
@@ -122,130 +120,99 @@ class Profile:
         return "\n".join([*lines, *([""] if self.advice or self.tried else []), str(self.stats)])
 
 
-def profiled(
-    plan: Node, step: Step | None, seconds: float, made: Callable[[Node], Any], clock: Clock = MONOTONIC
-) -> Profile:
+def profiled(plan: Node, consumer: Consumer, seconds: float, made: Callable[[Node], Any]) -> Profile:
     """Runs a plan on trial.
 
     Args:
         plan: what is run.
-        step: what consumes an element; None for the pipeline alone.
+        consumer: what takes its elements.
         seconds: how long, in all.
         made: makes a dataset of a plan.
-        clock: what tells the time.
     """
-    beside = None if step is None else _beside(plan, step, BESIDE * seconds, clock)
-    epochs: list[DatasetIterator] = []
-    with closing(_elements(plan, epochs)) as elements:
-        alone = consume(elements, dropped, seconds if step is None else ALONE * seconds, clock)
-        kept = keep(elements) if step is not None else []
-    stats = max((iterator.stats() for iterator in epochs), key=lambda one: one.elements)
-    options = options_of(plan)
-    running = physical_plan(plan, options)
-    figures = figures_of(running, options, stats, MachineFigures(cores=current_share().cores))
-    steps = None
-    if step is not None and beside is not None:
-        steps = step_figures(beside, consume(itertools.cycle(kept), step, STEP * seconds, clock))
-    judged = steps or StepFigures(alone_s=0.0, beside_s=0.0, waited_s=1 / alone.rate)
-    finding = judge(figures, judged, alone.rate)
-    name = None if finding.key is None else figures.stage(finding.key).name
-    verdict = Verdict(finding.cause.value, name, finding.waiting_share, sentence(finding, figures, steps, alone.rate))
+    trial = tried(plan, consumer, seconds, made)
+    step, alone = trial.step, trial.alone
+    judged = step or StepFigures(alone_s=0.0, beside_s=0.0, waited_s=1 / alone.rate)
+    finding = judge(trial.figures, judged, alone.rate)
     return Profile(
-        verdict,
-        tuple(_advice(plan, running, figures, steps, made)),
-        stats,
-        steps_per_s=(beside or alone).rate,
+        _verdict(finding, trial, consumer),
+        tuple(_advice(plan, trial, finding.cause, made)),
+        trial.stats,
+        steps_per_s=(trial.beside or alone).rate,
         pipeline_per_s=alone.rate,
-        step_s=None if steps is None else steps.alone_s,
-        step_beside_s=None if steps is None else steps.beside_s,
-        waited_s=None if steps is None else steps.waited_s,
+        step_s=None if step is None else step.alone_s,
+        step_beside_s=None if step is None else step.beside_s,
+        waited_s=None if step is None else step.waited_s,
     )
 
 
-def improved(plan: Node, step: Step | None, seconds: float, made: Callable[[Node], Any]) -> Profile:
+def improved(plan: Node, consumer: Consumer, seconds: float, made: Callable[[Node], Any]) -> Profile:
     """Runs a plan on trial, and then with what was advised, one change upon the other; what helps is kept.
 
     Args:
         plan: what is run.
-        step: what consumes an element; None for the pipeline alone.
+        consumer: what takes its elements.
         seconds: how long a profile takes, about; each change takes half as long.
         made: makes a dataset of a plan.
     """
-    first = latest = profiled(plan, step, seconds, made)
-    best, tried = plan, list[Advice]()
+    first = latest = profiled(plan, consumer, seconds, made)
+    best, tries = plan, list[Advice]()
     waiting = [*first.advice]
-    while waiting and len(tried) < _MOST_TRIED:
+    while waiting and len(tries) < _MOST_TRIED:
         advice = waiting.pop(0)
         changed = advice.applied().__headrace_plan__()
         try:
-            reached = _beside(changed, step or dropped, BESIDE * seconds).rate
+            reached = beside(changed, consumer, BESIDE * seconds, made).rate
         except HeadraceError as error:  # what cannot be sent to a process, or is more than memory holds
             advice, reached = dataclasses.replace(advice, text=f"{advice.text}; it failed: {error}"), 0.0
-        tried.append(dataclasses.replace(advice, measured_speedup=reached / latest.steps_per_s))
-        if tried[-1].helped:
-            best, latest = changed, profiled(changed, step, seconds, made)
+        tries.append(dataclasses.replace(advice, measured_speedup=reached / latest.steps_per_s))
+        if tries[-1].helped:
+            best, latest = changed, profiled(changed, consumer, seconds, made)
             waiting = [*latest.advice]
-    return dataclasses.replace(first, tried=tuple(tried), dataset=made(best))
+    return dataclasses.replace(first, tried=tuple(tries), dataset=made(best))
 
 
-def _beside(plan: Node, step: Step, seconds: float, clock: Clock = MONOTONIC) -> Phase:
-    """Runs a plan with its consumer."""
-    with closing(_elements(plan)) as elements:
-        return consume(elements, step, seconds, clock)
+def _verdict(finding: Finding, trial: Trial, consumer: Consumer) -> Verdict:
+    name = None if finding.key is None else trial.figures.stage(finding.key).name
+    text = sentence(finding, trial.figures, trial.step, trial.alone.rate)
+    own = Found(finding.waiting_share, name, text)
+    late = consumer.ranks.late(own)
+    if late is None:
+        return Verdict(finding.cause.value, name, own.waiting_share, text)
+    rank, found = late
+    return Verdict(Cause.RANK.value, found.stage, own.waiting_share, sentence_of_ranks(rank, found.text))
 
 
-def _elements(plan: Node, epochs: list[DatasetIterator] | None = None) -> Generator[Any]:
-    """Yields elements of one epoch after another; the list gets the iterators of the last two."""
-
-    def began(iterator: Any) -> None:
-        if epochs is not None:
-            epochs[:] = [*epochs[-1:], iterator]
-
-    yield from Epochs(_Runs(plan), began)
-
-
-class _Runs:
-    """Begins a run of a plan whenever it is iterated."""
-
-    def __init__(self, plan: Node) -> None:
-        self._plan = plan
-
-    def __iter__(self) -> DatasetIterator:
-        return DatasetIterator(self._plan, counts=False)
-
-
-def dropped(_: Any) -> None:
-    """Takes an element and does nothing with it."""
-
-
-def step_figures(beside: Phase, own: Phase) -> StepFigures:
-    """Returns what is known of steps that ran beside the pipeline, and alone."""
-    waits_s = sorted(beside.waits_s)
-    return StepFigures(
-        alone_s=own.step_s,
-        beside_s=beside.step_s,
-        waited_s=beside.waited_s,
-        waited_p50_s=waits_s[len(waits_s) // 2],
-        cpu_s=own.cpu_s,
-    )
-
-
-def _advice(
-    written: Node,
-    running: Node,
-    figures: PipelineFigures,
-    step: StepFigures | None,
-    made: Callable[[Node], Any],
-) -> Iterator[Advice]:
-    nodes = told_nodes(running)
-    for change in changes(figures, step)[:_MOST_ADVICE]:
+def _advice(written: Node, trial: Trial, cause: Cause, made: Callable[[Node], Any]) -> Iterator[Advice]:
+    nodes, step = told_nodes(trial.running), trial.step
+    found = changes(trial.figures, step, trial.alone.rate, threaded=_threaded(written, trial), cause=cause)
+    for change in found[:_MOST_ADVICE]:
         node = None if change.key is None else nodes[change.key]
         if node is not None and not may_apply(written, node):
             continue
-        where = "" if node is None else f" for {node.label}" if change.way is not Way.CACHE else f" behind {node.label}"
         gain = f"about {change.expected_speedup:.1f}× as many {'elements' if step is None else 'steps'}"
         apply = functools.partial(_made, made, written, change, node)
-        yield Advice(f"{words_for(change)}{where}: {gain}", change.expected_speedup, apply)
+        text = f"{words_for(change, written)}{_place(change, trial.figures, node)}: {gain}"
+        yield Advice(text, change.expected_speedup, apply)
+
+
+def _place(change: Change, figures: PipelineFigures, node: Node | None) -> str:
+    """Says where to write a change, and what it holds."""
+    if change.key is None or node is None:
+        return ""
+    if change.way is not Way.CACHE:
+        return f" for {node.label}"
+    nbytes = figures.stage(change.key).epoch_nbytes
+    holds = f", {in_words(round(nbytes))} held" if nbytes else ""
+    return f" behind {node.label}, from the second epoch on{holds}"
+
+
+def _threaded(written: Node, trial: Trial) -> PipelineFigures | None:
+    """Returns what the stages would do with threads; None where they have them."""
+    options = options_of(written)
+    if options.executor != "inline":
+        return None
+    options = options.merged(Options(executor="thread"))
+    return figures_of(trial.running, options, trial.stats, trial.figures.machine)
 
 
 def _made(made: Callable[[Node], Any], written: Node, change: Change, node: Node | None) -> Any:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from headrace.analysis.figures import CONSUMER, Kind, MachineFigures, PipelineFigures, StageFigures
+from headrace.analysis.figures import (
+    BESIDE,
+    CONSUMER,
+    OWN,
+    TRAINER,
+    Kind,
+    MachineFigures,
+    PipelineFigures,
+    StageFigures,
+)
 from headrace.arguments import AUTOTUNE
-from headrace.durations import Times
 from headrace.observe.stats import IteratorStats, StageStats
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.plan.elementwise import Filter, Map, MapChain, RandomMap
@@ -19,9 +28,9 @@ from headrace.plan.randomness import randomness_of
 __all__ = ["figures_of", "told_nodes"]
 
 # The thread that reads a plan in a process beside the trainer.
-_BESIDE: Final = -3
-# So many times the median is slow.
-_SLOW: Final = 20
+_READER: Final = -3
+# A stage that waits for memory for so much of the time has as many calls as there is memory for.
+_SHORT: Final = 0.3
 _MAPS: Final = (Map, MapChain, RandomMap, Filter)
 
 
@@ -30,7 +39,15 @@ def told_nodes(plan: Node) -> list[Node]:
     return list({id(node): node for node in nodes_of(plan) if not isinstance(node, WithOptions)}.values())
 
 
-def figures_of(plan: Node, options: Options, stats: IteratorStats, machine: MachineFigures) -> PipelineFigures:
+def figures_of(
+    plan: Node,
+    options: Options,
+    stats: IteratorStats,
+    machine: MachineFigures,
+    *,
+    is_first: bool = True,
+    step_nbytes: float = 0.0,
+) -> PipelineFigures:
     """Returns what the stages did for a step.
 
     Args:
@@ -38,57 +55,89 @@ def figures_of(plan: Node, options: Options, stats: IteratorStats, machine: Mach
         options: of the plan.
         stats: of the iterator that ran it.
         machine: what it may use.
+        step_nbytes: how many bytes an element has that comes out; 0 where it is not known.
+        is_first: whether caches are to be filled yet; not so in an epoch after another.
     """
     nodes = told_nodes(plan)
     keys = {id(node): key for key, node in enumerate(nodes)}
-    is_beside = options.executor == "subprocess"
-    segments = _segments(plan, _BESIDE if is_beside else CONSUMER, keys)
+    if options.executor == "inline":
+        segments = dict.fromkeys(keys, CONSUMER)
+    else:
+        segments = _segments(plan, _READER if options.executor == "subprocess" else CONSUMER, keys)
     steps_per_s = stats.stages[len(nodes) - 1].elements_per_s if stats.stages else 0.0
-    share_bytes = stats.ram_budget_bytes / max(1, sum(_reads_ahead(node) for node in nodes))
+    made = {id(node): told.elements for node, told in zip(nodes, stats.stages, strict=False)}
     stages = [
-        _stage(node, keys, segments[id(node)], told, steps_per_s=steps_per_s, share_bytes=share_bytes, options=options)
+        dataclasses.replace(
+            _stage(node, keys, told, steps_per_s, options),
+            segment=segments[id(node)],
+            fits=_fits(node, told, stats),
+            misses=_misses(node, told, made, is_first=is_first),
+        )
         for node, told in zip(nodes, stats.stages, strict=False)
     ]
+    stages = _weighed(stages, nodes, step_nbytes)
+    machine = dataclasses.replace(machine, ram_budget_bytes=stats.ram_budget_bytes)
     return PipelineFigures(stages=tuple(stages), machine=machine)
 
 
-def _stage(
-    node: Node,
-    keys: dict[int, int],
-    segment: int,
-    told: StageStats,
-    *,
-    steps_per_s: float,
-    share_bytes: float,
-    options: Options,
-) -> StageFigures:
-    calls = parallel_calls_of(node)
+def _stage(node: Node, keys: dict[int, int], told: StageStats, steps_per_s: float, options: Options) -> StageFigures:
+    calls = None if options.executor == "inline" else parallel_calls_of(node)
     made = told.service.count / told.window_s if told.window_s > 0 else 0.0
     visits = (made or told.elements_per_s) / steps_per_s if steps_per_s > 0 else 0.0
-    executor = (
-        options.executor if options.executor == "subprocess" else getattr(node, "executor", None) or options.executor
-    )
-    held = told.buffered_bytes / share_bytes if share_bytes > 0 and _reads_ahead(node) else 0.0
     return StageFigures(
         key=keys[id(node)],
         name=told.name,
         kind=_kind(node),
         reads=tuple(dict.fromkeys(keys[id(read)] for read in _read_by(node))),
-        segment=segment,
         visits=visits,
         service_s=told.service.mean_s,
         cpu_s=told.service.mean_s * _at_work(told),
         lock_share=told.gil_share or 0.0,
-        calls=None if calls is None else told.max_parallelism,
+        calls=None if calls is None else max(told.max_parallelism, calls),
+        in_use=told.parallelism,
         is_tuned=calls == AUTOTUNE,
-        is_elsewhere=executor == "subprocess" or (calls is not None and executor == "process"),
+        process=_process(node, options, calls),
         p50_s=told.service.p50_s,
         longest_s=told.service.max_s,
-        slow_visits=visits * _slow_share(told.service),
-        nbytes=told.buffered_bytes / told.buffered if told.buffered else 0.0,
+        nbytes=told.element_nbytes,
         may_be_cached=_is_same_each_epoch(node),
-        held_share=min(1.0, held),
+        depth=node.buffer_size if isinstance(node, Prefetch) and node.buffer_size >= 0 else None,
     )
+
+
+def _weighed(stages: list[StageFigures], nodes: Sequence[Node], step_nbytes: float) -> list[StageFigures]:
+    """Returns the stages with the bytes of their elements; where nobody looked, what reads them has as many in a step."""
+    of_step = {stage.key: stage.nbytes * stage.visits for stage in stages if stage.nbytes}
+    if stages:
+        of_step.setdefault(stages[-1].key, step_nbytes * stages[-1].visits)
+    weighed: list[StageFigures] = []
+    for stage, node in zip(reversed(stages), reversed(nodes[: len(stages)]), strict=True):
+        in_step = of_step.get(stage.key, 0.0)
+        for read in stage.reads:
+            of_step.setdefault(read, in_step / len(stage.reads))
+        nbytes, count = in_step / stage.visits if stage.visits else 0.0, node.cardinality()
+        weighed.append(dataclasses.replace(stage, nbytes=nbytes, epoch_nbytes=nbytes * count if count >= 0 else None))
+    return weighed[::-1]
+
+
+def _process(node: Node, options: Options, calls: int | None) -> str:
+    if calls is not None and (getattr(node, "executor", None) or options.executor) == "process":
+        return OWN
+    return BESIDE if options.executor == "subprocess" else TRAINER
+
+
+def _fits(node: Node, told: StageStats, stats: IteratorStats) -> float | None:
+    """Returns how many calls at once there is memory for; None where that holds up nothing."""
+    is_short = parallel_calls_of(node) is not None and told.budget_wait_s > _SHORT * stats.elapsed_s
+    return told.parallelism if is_short else None
+
+
+def _misses(node: Node, told: StageStats, made: dict[int, int], *, is_first: bool) -> bool:
+    """Returns whether a cache kept nothing of an epoch that it was to keep."""
+    if not isinstance(node, Cache):
+        return False
+    is_made_again = not is_first and any(made.get(id(read), 0) for read in _read_by(node))
+    return told.unkept > 0 or is_made_again
 
 
 def _is_same_each_epoch(node: Node) -> bool:
@@ -136,17 +185,3 @@ def _read_by(node: Node) -> Iterator[Node]:
             yield from _read_by(read)
         else:
             yield read
-
-
-def _reads_ahead(node: Node) -> bool:
-    return isinstance(node, Prefetch) or parallel_calls_of(node) is not None
-
-
-def _slow_share(service: Times) -> float:
-    """Returns about what part of the elements took far longer than the others."""
-    slow_s = _SLOW * service.p50_s
-    if not service.count or service.max_s <= slow_s:
-        return 0.0
-    if service.p95_s > slow_s:
-        return 0.05
-    return 0.01 if service.p99_s > slow_s else 1 / service.count

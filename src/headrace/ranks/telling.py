@@ -14,7 +14,7 @@ from typing import Any, Final
 from headrace.errors import FailedPreconditionError
 from headrace.ranks.frameworks import is_mesh, jax_place, torch_distributed
 
-__all__ = ["Largest", "is_group", "largest_of", "shared_entropy"]
+__all__ = ["Largest", "gathered", "is_group", "largest_of", "shared_entropy"]
 
 # Given a number by each process, returns to all of them the largest.
 Largest = Callable[[int], int]
@@ -96,6 +96,35 @@ def largest_of(group: Any, world_size: int) -> Largest:
         return largest
     _check_size(0 if distributed is None else distributed.get_world_size(group), world_size)
     return _LargestByTorch(group)
+
+
+def gathered(group: Any, own: Any) -> list[Any]:
+    """Returns what each process of a group gave, by rank: plain data that JSON can hold.
+
+    Args:
+        group: as for ``largest_of``, which has looked at it; a function of the caller's tells numbers alone, so that one has its own back.
+        own: what this process gives.
+    """
+    distributed = torch_distributed()
+    if group is True and distributed is not None:
+        group = distributed.group.WORLD
+    if _is_of_torch(group):
+        found = [None] * distributed.get_world_size(group)
+        distributed.all_gather_object(found, own, group=group)
+        return found
+    return _gathered_by_jax(own) if group is True or is_mesh(group) else [own]
+
+
+def _gathered_by_jax(own: Any) -> list[Any]:
+    import json
+
+    import numpy as np
+    from jax.experimental.multihost_utils import process_allgather
+
+    text = np.frombuffer(json.dumps(own).encode(), np.uint8)
+    room = np.zeros(_largest_by_jax(len(text)), np.uint8)  # all are to be of one length
+    room[: len(text)] = text
+    return [json.loads(bytes(row).rstrip(b"\0")) for row in np.asarray(process_allgather(room)).astype(np.uint8)]
 
 
 def _is_of_torch(group: object) -> bool:

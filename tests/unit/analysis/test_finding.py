@@ -13,7 +13,7 @@ from headrace.analysis.figures import CONSUMER, Kind, MachineFigures, PipelineFi
 from headrace.analysis.finding import Cause, judge
 from headrace.analysis.model import rate
 
-STEP = StepFigures(alone_s=0.01, beside_s=0.01, waited_s=0.09, waited_p50_s=0.09)
+STEP = StepFigures(alone_s=0.01, beside_s=0.01, waited_s=0.09)
 
 
 def pipeline(
@@ -34,23 +34,23 @@ PLANTED = {
     Cause.MAP: (pipeline(work={**SLOW, "calls": 4}), STEP, 1),
     Cause.PARALLELISM: (pipeline(work=SLOW), STEP, 1),
     Cause.GIL: (pipeline(work={**SLOW, "lock_share": 0.95}), STEP, 1),
-    Cause.MEMORY_BUDGET: (pipeline(work={**SLOW, "calls": 2, "held_share": 1.0}), STEP, 1),
+    Cause.MEMORY_BUDGET: (pipeline(work={**SLOW, "calls": 4, "cpu_s": 1e-5, "fits": 1.5}), STEP, 1),
     Cause.CONSUMER: (pipeline(), StepFigures(alone_s=0.1, beside_s=0.1, waited_s=1e-3), None),
     Cause.TRAINER_SLOWED: (pipeline(), StepFigures(alone_s=0.1, beside_s=0.2, waited_s=1e-3), None),
-    Cause.COPY: (pipeline(), StepFigures(alone_s=0.1, beside_s=0.1, waited_s=0.05, copied_s=0.04), None),
+    Cause.COPY: (pipeline(), StepFigures(alone_s=0.1, beside_s=0.1, waited_s=0.05, copied_s=0.15), None),
     Cause.BUFFER: (
         pipeline(source={"segment": CONSUMER}, work={**SLOW, "segment": CONSUMER, "service_s": 1e-3}),
         StepFigures(alone_s=0.1, beside_s=0.1, waited_s=0.03),
         1,
     ),
     Cause.BURST: (
-        pipeline(source={"slow_visits": 0.05, "longest_s": 1.0}),
-        StepFigures(alone_s=0.1, beside_s=0.1, waited_s=0.05),
+        pipeline(source={"longest_s": 1.0, "service_s": 1e-4}),
+        StepFigures(alone_s=0.1, beside_s=0.1, waited_s=0.05, waited_longest_s=1.0, late_share=0.05, uneven_share=0.9),
         0,
     ),
     Cause.STRAGGLER: (
-        pipeline(work={"slow_visits": 0.005, "longest_s": 10.0}),
-        StepFigures(alone_s=0.1, beside_s=0.1, waited_s=0.05),
+        pipeline(work={"longest_s": 10.0, "service_s": 1e-4}),
+        StepFigures(alone_s=0.1, beside_s=0.1, waited_s=0.05, waited_longest_s=10.0, uneven_share=1.0),
         1,
     ),
 }
@@ -66,10 +66,10 @@ def test_what_was_planted_is_named(cause: Cause) -> None:
 
 def test_a_cache_that_never_has_what_is_asked_for_is_named_in_place_of_what_it_should_spare() -> None:
     figures = pipeline(work=SLOW)
-    cache = StageFigures(key=2, name="cache", kind=Kind.CACHE, reads=(1,), segment=2, hits=0.0)
+    cache = StageFigures(key=2, name="cache", kind=Kind.CACHE, reads=(1,), segment=2, misses=True)
     figures = dataclasses.replace(figures, stages=(*figures.stages, cache))
     assert judge(figures, STEP, rate(figures)).cause is Cause.CACHE
-    figures = figures.replaced(dataclasses.replace(cache, hits=1.0))
+    figures = figures.replaced(dataclasses.replace(cache, misses=False))
     assert judge(figures, STEP, rate(figures)).cause is Cause.PARALLELISM
 
 

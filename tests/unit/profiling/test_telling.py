@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.analysis.figures import CONSUMER, Kind, MachineFigures, PipelineFigures
+from headrace.analysis.figures import CONSUMER, OWN, TRAINER, Kind, MachineFigures, PipelineFigures
 from headrace.engine import physical_plan
 from headrace.plan.buffering import options_of
 from headrace.profiling.telling import figures_of, told_nodes
@@ -50,7 +50,7 @@ def test_a_prefetch_parts_threads_and_workers_are_counted() -> None:
 
 def test_calls_in_processes_hold_locks_of_their_own() -> None:
     ds = hr.Dataset.range(8).map(doubled, num_parallel_calls=2, executor="process")
-    assert [stage.is_elsewhere for stage in told(ds)][:2] == [False, True]
+    assert [stage.process for stage in told(ds)][:2] == [TRAINER, OWN]
 
 
 def test_a_branch_that_is_read_twice_is_one_stage() -> None:

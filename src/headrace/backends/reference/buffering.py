@@ -42,6 +42,7 @@ class CacheStream:
         context: RunContext,
     ) -> None:
         self.node = node
+        self.meter = context.meter(node)
         self.index = state["index"] if state else 0
         self.failures = state["failures"] if state else 0
         self.pin = pin
@@ -143,6 +144,7 @@ class CacheStream:
                 act()
         except CannotKeep as cannot:
             self.writer = None
+            self.meter.count_unkept()
             self.rows, self.origins, self.held_bytes = [], [], 0
             self.hold()
             self.is_unkept = True
@@ -164,6 +166,7 @@ class CacheStream:
         """Keeps a whole epoch; one with failures is not whole."""
         assert self.writer is not None  # it is asked before
         if self.failed:
+            self.meter.count_unkept()
             self.writer.abandon()
         else:
             self.pin.own = self.writer.complete()
@@ -176,6 +179,7 @@ class CacheStream:
         self.holding.release()
         writer, self.writer = self.writer, None
         if writer is not None and self.rows:
+            self.meter.count_unkept()
             stage = self.node.store.stage
             LOG.warning("%s: an epoch was left after %d elements, so nothing is kept", stage, len(self.rows))
         closing = [one.close for one in (self.input,) if one is not None]

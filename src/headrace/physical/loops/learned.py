@@ -46,6 +46,7 @@ class Learned:
     __slots__ = (
         "_blocks_to_wait",
         "_elements_to_wait",
+        "_has_shares",
         "_kinds",
         "_known",
         "_loops",
@@ -58,7 +59,8 @@ class Learned:
 
     def __init__(self, kinds: tuple[Kind, ...], policy: LoopPolicy) -> None:
         self.rows_a_look = min(FIRST_ROWS_A_LOOK, policy.rows_a_look)
-        self.shares = [1.0 / len(kinds)] * len(kinds)
+        self.shares: Sequence[float] = [1.0 / len(kinds)] * len(kinds)
+        self._has_shares = False  # nobody has looked yet
         self.surprises = 0
         self._kinds = kinds
         self._policy = policy
@@ -89,6 +91,14 @@ class Learned:
     def look_soon(self) -> None:
         """Has the first elements of the next block go link by link: they take long, and it is to be known which link does."""
         self._elements_to_wait = self._blocks_to_wait = 0
+
+    def share(self, seconds: Sequence[float]) -> None:
+        """Takes in how long each link took with some elements: the latest count most, and the first for all that was before."""
+        whole_s = sum(seconds)
+        fresh = [own_s / whole_s for own_s in seconds]
+        if self._has_shares:
+            fresh = [(share + own) / 2 for share, own in zip(self.shares, fresh, strict=True)]
+        self.shares, self._has_shares = fresh, True
 
     def learn(self, forms: Sequence[Form | None]) -> None:
         """Takes in the form of the results of each link, None where they have none."""

@@ -155,7 +155,7 @@ class LoopStage(Stage):
             self._rest = block.slice(done, len(block)), [number + done for number in numbers]
         end_s = time.perf_counter()
         if len(self._meters) > 1:
-            self._count_links(tally, end_s - start_s)
+            self._count_links(tally, done, end_s - start_s)
         if self._tuned:
             self._tell(tally, done, end_s - start_s, end_s)
         return pieces
@@ -183,12 +183,13 @@ class LoopStage(Stage):
         if not measured_s and seconds > _LONG_S * done:
             self._chain.learned.look_soon()
 
-    def _count_links(self, tally: Tally, seconds: float) -> None:
+    def _count_links(self, tally: Tally, done: int, seconds: float) -> None:
         """Counts what the links before the last one did; what that did is counted as this stage's own."""
-        learned, measured_s = self._chain.learned, sum(tally.seconds)
-        if measured_s:
-            pairs = zip(learned.shares, tally.seconds, strict=True)
-            learned.shares = [(share + own / measured_s) / 2 for share, own in pairs]
+        learned = self._chain.learned
+        if sum(tally.seconds):
+            learned.share(tally.seconds)
+        elif seconds > _LONG_S * done:
+            learned.look_soon()
         input_wait_s = self._inside_s - self._told_inside_s
         for meter, passed, share in zip(self._meters[:-1], tally.passed, learned.shares, strict=False):
             own_s = share * seconds

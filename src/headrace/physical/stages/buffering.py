@@ -172,6 +172,7 @@ class CacheStage(Stage):
         self._held = []  # what it holds now is the writer's alone, which may join it piece by piece
         with keeping(writer, self._stage, last):
             if self._failed:
+                self.meter.count_unkept()
                 writer.abandon()
             else:
                 self._pin.own = writer.complete()
@@ -179,6 +180,7 @@ class CacheStage(Stage):
     def _give_up(self) -> None:
         """Drops all that was kept of this epoch."""
         self._writer = None
+        self.meter.count_unkept()
         self._held, self._held_bytes, self._held_count = [], 0, 0
         self._holding.hold(0, lambda: (), count=0)
 
@@ -210,6 +212,7 @@ class CacheStage(Stage):
         self._holding.release()
         writer, self._writer = self._writer, None
         if writer is not None and self._count:
+            self.meter.count_unkept()
             LOG.warning(
                 "%s: an epoch was left after %d elements, so nothing is kept; "
                 "to keep a part of a dataset, write take(k).cache() instead of cache().take(k)",

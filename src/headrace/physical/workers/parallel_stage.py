@@ -246,6 +246,11 @@ class ParallelStage(Stage):
         expected = self._held_bytes + self._running * self._pace.size * self._pace.element_nbytes
         return not self._tasks or expected < self._budget.share_bytes
 
+    def _is_short(self) -> bool:
+        """Returns whether a worker has nothing to do because there is no memory for what it would make."""
+        has_place = self._running < self._calls and len(self._tasks) < self._window
+        return has_place and self._reads() and not self._ended and not self._has_room()
+
     def _take_in(self, item: Block | Failure) -> None:
         elements = _elements_of(item)
         task = _Task(self._read_elements, elements, 0)
@@ -292,9 +297,13 @@ class ParallelStage(Stage):
 
     @waits
     def _wait(self) -> None:
+        is_short = self._is_short()
         start = time.perf_counter()
         task = self._done.get()
-        self.waited(time.perf_counter() - start)
+        waited_s = time.perf_counter() - start
+        self.waited(waited_s)
+        if is_short:
+            self.meter.count_short(waited_s)
         self._account(task)
 
     def _account(self, task: _Task) -> None:
@@ -306,6 +315,7 @@ class ParallelStage(Stage):
         self._all_done_s = max(self._all_done_s, task.start_s + task.seconds)
         self._pace.bytes_limit = self._most_bytes_a_block()
         self._pace.observe(task.elements, task.seconds, task.nbytes)
+        self.meter.element_nbytes = self._pace.element_nbytes
         if self._tuner is not None:
             self._tuner.observe(task.elements, task.start_s, task.start_s + task.seconds, self._calls)
 

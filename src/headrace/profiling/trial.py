@@ -1,0 +1,224 @@
+"""A pipeline and its consumer, run three times: what was measured, as figures of the model."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
+from typing import Any, Final
+
+from headrace.analysis.figures import MachineFigures, PipelineFigures, StepFigures
+from headrace.analysis.finding import MARGIN
+from headrace.clock import MONOTONIC, Clock
+from headrace.engine import physical_plan
+from headrace.feed.feeding import FeedIterator
+from headrace.frozen import frozen
+from headrace.iterator import DatasetIterator
+from headrace.machine import current_share
+from headrace.observe.stats import IteratorStats, StageStats
+from headrace.plan.buffering import options_of
+from headrace.plan.node import Node
+from headrace.profiling.phases import ALONE, BESIDE, STEP, Epochs, Phase, Step, consume, keep
+from headrace.profiling.telling import figures_of
+from headrace.profiling.together import Alone
+from headrace.structure import nbytes_of
+
+__all__ = ["Consumer", "Trial", "beside", "dropped", "step_figures", "tried"]
+
+# What is counted as a wait of few steps: those of the longest twentieth.
+_FEW: Final = 20
+
+
+@frozen(kw_only=True)
+class Consumer:
+    """What takes the elements of a pipeline.
+
+    Attributes:
+        step: what is called with each; None drops them.
+        feed: makes of a dataset what brings its elements to a device; None where they come as they are.
+        ranks: who steps together.
+    """
+
+    step: Step | None = None
+    feed: Callable[[Any], Iterable[Any]] | None = None
+    ranks: Alone = Alone()
+
+    def goes_on(self, wants: bool) -> bool:
+        """Returns whether to take another step."""
+        return self.ranks.goes_on(wants=wants)
+
+
+@frozen
+class Trial:
+    """What was measured.
+
+    Attributes:
+        running: the plan as it ran.
+        stats: of the pipeline alone.
+        figures: what its stages did for a step.
+        alone: the pipeline alone.
+        beside: the consumer beside the pipeline; None without a step.
+        step: what is known of its steps; None without a step.
+    """
+
+    running: Node
+    stats: IteratorStats
+    figures: PipelineFigures
+    alone: Phase
+    beside: Phase | None
+    step: StepFigures | None
+
+
+def tried(
+    plan: Node, consumer: Consumer, seconds: float, made: Callable[[Node], Any], clock: Clock = MONOTONIC
+) -> Trial:
+    """Runs a plan and its consumer.
+
+    Args:
+        plan: what is run.
+        consumer: what takes its elements.
+        seconds: how long, in all.
+        made: makes a dataset of a plan.
+        clock: what tells the time.
+    """
+    step, goes_on = consumer.step, consumer.goes_on
+    taken, kept, by_step = _Taken(), list[Any](), None
+    if step is not None:
+        with closing(_Fed(plan, consumer, made).elements(taken.began)) as elements:
+            by_step = consume(elements, step, BESIDE * seconds, clock, goes_on)
+            taken.look()
+            kept = keep(elements, goes_on)
+    epochs: list[DatasetIterator] = []
+    with closing(_elements(plan, epochs)) as elements:
+        alone = consume(elements, dropped, seconds if step is None else ALONE * seconds, clock, goes_on)
+        # Before it is closed, as what is left in the middle of an epoch now is left by nobody else.
+        is_first, stats = len(epochs) < _LAST, max((one.stats() for one in epochs), key=lambda one: one.elements)
+    stats = _with_locks(stats, taken.stages)
+    options = options_of(plan)
+    running, machine = physical_plan(plan, options), MachineFigures(cores=current_share().cores)
+    step_nbytes = sum(map(nbytes_of, kept)) / len(kept) if kept and consumer.feed is None else 0.0
+    figures = figures_of(running, options, stats, machine, is_first=is_first, step_nbytes=step_nbytes)
+    if step is None or by_step is None:
+        return Trial(running, stats, figures, alone, None, None)
+    own = consume(itertools.cycle(kept), step, STEP * seconds, clock, goes_on)
+    return Trial(
+        running, stats, figures, alone, by_step, step_figures(by_step, own, taken.copied_s, taken.copies_beside)
+    )
+
+
+def beside(plan: Node, consumer: Consumer, seconds: float, made: Callable[[Node], Any]) -> Phase:
+    """Runs a plan with its consumer alone."""
+    with closing(_Fed(plan, consumer, made).elements(lambda _: None)) as elements:
+        return consume(elements, consumer.step or dropped, seconds, MONOTONIC, consumer.goes_on)
+
+
+class _Taken:
+    """What is known of the iterators that a step took its elements from.
+
+    Attributes:
+        copied_s: how long it took to copy an element to the device.
+        copies_beside: whether that is beside the step before.
+        stages: what the stages did.
+    """
+
+    def __init__(self) -> None:
+        self._latest: Any = None
+        self.copied_s = 0.0
+        self.copies_beside = True
+        self.stages: tuple[StageStats, ...] = ()
+
+    def began(self, iterator: Any) -> None:
+        """Takes the iterator of an epoch."""
+        if self._latest is not None:
+            self.look()
+        self._latest = iterator
+
+    def look(self) -> None:
+        """Reads what the latest iterator has measured."""
+        if isinstance(self._latest, FeedIterator):
+            stats = self._latest.stats()
+            self.copied_s = stats.step.copied.mean_s or self.copied_s
+            self.copies_beside = self._latest.copies_beside
+            self._look_at(stats.pipeline.stages)
+        elif isinstance(self._latest, DatasetIterator):
+            self._look_at(self._latest.stats().stages)
+
+    def _look_at(self, stages: tuple[StageStats, ...]) -> None:
+        if not self.stages or any(stage.gil_share is not None for stage in stages):
+            self.stages = stages
+
+
+def _with_locks(stats: IteratorStats, others: Sequence[StageStats]) -> IteratorStats:
+    """Returns the figures with what was seen of the lock beside the step, where alone too little was seen of it."""
+    if len(others) < len(stats.stages):
+        return stats
+    stages = (
+        stage
+        if stage.gil_share is not None
+        else dataclasses.replace(stage, gil_share=other.gil_share, blocked_share=other.blocked_share)
+        for stage, other in zip(stats.stages, others, strict=False)
+    )
+    return dataclasses.replace(stats, stages=tuple(stages))
+
+
+# The statistics of two epochs are kept, as the last may just have begun.
+_LAST: Final = 2
+
+
+def _elements(plan: Node, epochs: list[DatasetIterator]) -> Generator[Any]:
+    """Yields elements of one epoch after another; the list gets the iterators of the last two."""
+
+    def began(iterator: Any) -> None:
+        epochs[:] = [*epochs[1 - _LAST :], iterator]
+
+    yield from Epochs(_Runs(plan), began)
+
+
+class _Runs:
+    """Begins a run of a plan whenever it is iterated."""
+
+    def __init__(self, plan: Node) -> None:
+        self._plan = plan
+
+    def __iter__(self) -> DatasetIterator:
+        return DatasetIterator(self._plan, counts=False)
+
+
+@frozen
+class _Fed:
+    """A plan, as its consumer takes it."""
+
+    plan: Node
+    consumer: Consumer
+    made: Callable[[Node], Any]
+
+    def elements(self, began: Callable[[Any], None]) -> Generator[Any]:
+        """Yields elements of one epoch after another."""
+        feed = self.consumer.feed
+        yield from Epochs(_Runs(self.plan) if feed is None else feed(self.made(self.plan)), began)
+
+
+def dropped(_: Any) -> None:
+    """Takes an element and does nothing with it."""
+
+
+def step_figures(beside: Phase, own: Phase, copied_s: float = 0.0, copies_beside: bool = True) -> StepFigures:
+    """Returns what is known of steps that ran beside the pipeline, and alone."""
+    waits_s = sorted(beside.waits_s, reverse=True)
+    whole_s = sum(waits_s)
+    few_s = sum(waits_s[: max(1, len(waits_s) // _FEW)])
+    # How much of it holds the lock is not seen; where it is slower beside the pipeline, all that a processor does may.
+    is_slowed = beside.step_s > MARGIN * own.step_s
+    return StepFigures(
+        alone_s=own.step_s,
+        beside_s=beside.step_s,
+        copied_s=copied_s,
+        copies_beside=copies_beside,
+        waited_s=beside.waited_s,
+        waited_longest_s=waits_s[0],
+        late_share=sum(wait_s >= waits_s[0] / 2 for wait_s in waits_s) / len(waits_s),
+        uneven_share=few_s / whole_s if whole_s > 0 else 0.0,
+        cpu_s=own.cpu_s,
+        lock_share=min(1.0, own.cpu_s / own.step_s) if is_slowed and own.step_s > 0 else 0.0,
+    )

@@ -1,0 +1,72 @@
+"""What a profile says of a plant, and what its first advice brings."""
+
+from __future__ import annotations
+
+import dataclasses
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from headrace.profiling.phases import Epochs, consume
+
+if TYPE_CHECKING:
+    from tests.bottlenecks.planted import Plant
+
+__all__ = ["Measured", "measured"]
+
+# So many seconds before, and as many after the change; and as many before each that are not counted.
+_EACH_S = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """What was asked, said and measured.
+
+    Attributes:
+        cause: what was planted.
+        named: what the verdict says.
+        stage: the operation that it names.
+        is_right: whether both are what was planted.
+        promised: how many times as many steps the first advice promises; None where there is none.
+        gained: how many it brought.
+        words: the first advice and how the plant was drawn.
+    """
+
+    cause: str
+    named: str
+    stage: str | None
+    is_right: bool
+    promised: float | None
+    gained: float | None
+    words: str
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it brought at least half of what was promised."""
+        return self.promised is None or self.gained is None or self.gained - 1 >= (self.promised - 1) / 2
+
+    def __str__(self) -> str:
+        right = "" if self.is_right else "WRONG "
+        kept = "" if self.is_kept else "NOT KEPT "
+        gain = "" if self.promised is None else f"{self.promised:.2f}× promised, {self.gained:.2f}× came: "
+        return f"{right}{self.named} {self.stage} {kept}{gain}{self.words}"
+
+
+def measured(plant: Plant, seconds: float, *, shows: bool = False) -> Measured:
+    """Profiles a plant, and then runs it as it is and as it is advised."""
+    profile = plant.dataset.profile(plant.step, seconds=seconds, feed=plant.feed)
+    if shows:
+        print(profile)
+    verdict = profile.verdict
+    is_right = verdict.cause == plant.cause and (plant.stage is None or plant.stage in (verdict.stage or ""))
+    first = next(iter(profile.advice), None)
+    promised = gained = None
+    if first is not None:
+        promised, gained = first.expected_speedup, _rate(first.applied(), plant) / _rate(plant.dataset, plant)
+    text = "no advice" if first is None else first.text
+    return Measured(plant.cause, verdict.cause, verdict.stage, is_right, promised, gained, f"{text} [{plant.drawn}]")
+
+
+def _rate(dataset: Any, plant: Plant) -> float:
+    with closing(iter(Epochs(dataset if plant.feed is None else plant.feed(dataset)))) as elements:
+        consume(elements, plant.step, _EACH_S)  # processes have begun then, and caches are filled
+        return consume(elements, plant.step, _EACH_S).rate
