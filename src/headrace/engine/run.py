@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import threading
 import time
@@ -28,6 +27,7 @@ from headrace.observe.stalls import Stall, Vigil
 from headrace.observe.stats import StageStats, stage_stats
 from headrace.observe.watch import WATCH, Watched
 from headrace.observe.window import Window
+from headrace.physical.budget import Ahead
 from headrace.physical.context import StageContext
 from headrace.physical.lock_watch import lock_use_of
 from headrace.physical.lower import lower
@@ -226,8 +226,10 @@ class Run:
         meters = self._meters.all()
         # Meters of plans that functions make come while the run goes on.
         of_each = itertools.zip_longest(*noted, [meter.reading() for meter in meters], fillvalue=START)
-        stages = itertools.starmap(
-            functools.partial(stage_stats, window_s=now_s - begin_s), zip(meters, of_each, strict=True)
+        held = self._budget.held_for()
+        stages = (
+            stage_stats(meter, readings, window_s=now_s - begin_s, held_bytes=held.get(id(meter), 0))
+            for meter, readings in zip(meters, of_each, strict=True)
         )
         return tuple(stages if self._lock_use is None else map(self._lock_use.told, stages))
 
@@ -294,6 +296,15 @@ class Run:
     def ram_budget_bytes(self) -> int:
         """How much it may hold."""
         return self._budget.total_bytes
+
+    def ahead(self) -> Ahead:
+        """Returns where its reader says what it has ready."""
+        return self._budget.ahead()
+
+    @property
+    def held_bytes(self) -> tuple[int, int]:
+        """How much it holds now, and the most that it held so far."""
+        return self._budget.all_bytes, self._budget.highest_bytes
 
     @property
     def share_bytes(self) -> int:

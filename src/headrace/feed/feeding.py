@@ -28,6 +28,7 @@ from headrace.iterator import DatasetIterator, joint_end_of
 from headrace.iterator.forked import forked, is_left_to_parent
 from headrace.observe.stalls import Stall
 from headrace.observe.steps import StepMeter
+from headrace.physical.budget import Ahead
 from headrace.plan.buffering import WithOptions
 from headrace.plan.node import INFINITE_CARDINALITY, Node
 from headrace.plan.options import Options
@@ -191,6 +192,7 @@ class _Reader:
         self._iterator = iterator
         self._transfer = transfer
         self.ready: Channel[_Ready] = Channel(capacity=buffer_size, name="feed")
+        self._held: Ahead | None = None  # once there is a run
         self._stopped = False
         self._thread = threading.Thread(target=self._work, name="headrace-feed", daemon=True)
 
@@ -198,6 +200,17 @@ class _Reader:
         """Starts the thread."""
         is_left_to_parent(self)
         self._thread.start()
+
+    def take(self) -> _Ready:
+        """Returns what is ready next, when there is something.
+
+        Raises:
+            OutOfRangeError: there is nothing any more.
+        """
+        item = self.ready.get()
+        if self._held is not None:
+            self._held.add(-item.nbytes)
+        return item
 
     def leave_to_parent(self) -> None:
         """Has nothing ready any more, in a process that is a copy of its own."""
@@ -209,7 +222,10 @@ class _Reader:
     def _work(self) -> None:
         try:
             while not self._stopped and (item := self._next()) is not None:
-                self.ready.bound_bytes(self._iterator.share_bytes)
+                if self._held is None:
+                    self._held = self._iterator.ahead()
+                self._held.add(item.nbytes)
+                self.ready.bound_bytes(max(1, self._held.share_bytes - item.nbytes))  # the next waits here meanwhile
                 self.ready.put(item, nbytes=item.nbytes)
             self.ready.close()
         except CancelledError:
@@ -303,7 +319,7 @@ class FeedIterator:
     def _take(self) -> _Ready | None:
         if self._transfer.takes_time and self._buffer_size:
             try:
-                return self._running().ready.get()
+                return self._running().take()
             except OutOfRangeError:
                 return None
         try:

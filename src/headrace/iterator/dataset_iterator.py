@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import sys
 import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator
@@ -34,6 +33,7 @@ from headrace.iterator.steps_back import StepsBack
 from headrace.observe.stalls import Stall
 from headrace.observe.stats import IteratorStats
 from headrace.observe.steps import StepMeter
+from headrace.physical.budget import Ahead
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item
 from headrace.plan.buffering import options_of
@@ -367,23 +367,36 @@ class DatasetIterator:
         """
         delivered = self._block_length - operator.length_hint(self._rows)
         now_s = self._now_s() if self._ended_s is None else self._ended_s
+        run = self._run
+        if run is None:
+            return IteratorStats(
+                elements=self._delivered_before,
+                wait_s=self._wait_s,
+                elapsed_s=now_s - self._began_s,
+                stages=(),
+                step=self._step.stats(now_s),
+            )
+        stages = run.stages()  # first: another process tells all the rest with them
+        held_bytes, highest_held_bytes = run.held_bytes
         return IteratorStats(
             elements=self._delivered_before + delivered,
             wait_s=self._wait_s,
             elapsed_s=now_s - self._began_s,
-            stages=self._run.stages() if self._run is not None else (),
-            workers=self._run.workers if self._run is not None else 0,
-            ram_budget_bytes=self._run.ram_budget_bytes if self._run is not None else 0,
-            restarts=self._run.restarts if self._run is not None else 0,
+            stages=stages,
+            workers=run.workers,
+            ram_budget_bytes=run.ram_budget_bytes,
+            held_bytes=held_bytes,
+            highest_held_bytes=highest_held_bytes,
+            restarts=run.restarts,
             step=self._step.stats(now_s),
-            failures=self._run.failures() if self._run is not None else (),
-            decisions=self._run.decisions() if self._run is not None else (),
+            failures=run.failures(),
+            decisions=run.decisions(),
         )
 
-    @property
-    def share_bytes(self) -> int:
-        """How many bytes a buffer may hold that it fills, once it has begun."""
-        return self._run.share_bytes if self._run is not None else sys.maxsize
+    def ahead(self) -> Ahead:
+        """Returns where a buffer that it fills says what it holds, and learns how much that may be; once it has begun."""
+        assert self._run is not None  # something was asked for
+        return self._run.ahead()
 
     def stalls(self) -> tuple[Stall, ...]:
         """Returns what holds the pipeline at this moment, the longest first; for another thread while this one waits in ``next``.

@@ -15,6 +15,7 @@ from headrace.observe.decisions import Decision
 from headrace.observe.failures import StageFailures
 from headrace.observe.stalls import Stall
 from headrace.observe.stats import StageStats
+from headrace.physical.budget import Ahead, Budget
 from headrace.physical.stage import Item
 from headrace.semantics.run_context import OwnEnd
 
@@ -67,6 +68,7 @@ class ForkedRun:
     is_spent: Final = False
     workers: Final = 0
     ram_budget_bytes: Final = 0
+    held_bytes: Final = (0, 0)
     share_bytes: Final = 1
     restarts: Final = 0
 
@@ -84,6 +86,10 @@ class ForkedRun:
             FailedPreconditionError: always.
         """
         raise forked()
+
+    def ahead(self) -> Ahead:
+        """Returns where nothing is counted."""
+        return Budget(1).ahead()
 
     def refuse_own_functions(self) -> None:
         """Does nothing: there are no functions."""

@@ -16,7 +16,7 @@ from headrace.observe.decisions import Decision, decision_lines
 from headrace.observe.failures import StageFailures
 from headrace.observe.meter import Meter, Reading
 from headrace.observe.steps import StepStats
-from headrace.observe.tables import Table, duration, plain, quantity, screen_width, seconds, share
+from headrace.observe.tables import Table, duration, megabytes, plain, quantity, screen_width, seconds, share
 
 __all__ = ["Drawn", "IteratorStats", "StageColumn", "StageStats", "stage_columns", "stage_stats"]
 
@@ -69,6 +69,8 @@ class StageStats:
         element_nbytes: about how many bytes one of its elements has; 0 where that was not looked at.
         buffered_low: the least number of elements that it held in the window.
         buffered_high: the largest number of elements that it held in the window.
+        held_bytes: about how many bytes of the run's budget it takes now: what it holds ready or must hold, and what its workers
+            have in hand.
         gil_share: the part of its working time, from 0 to 1, in which its function held Python's lock (GIL); None where that was
             seen too seldom, as in the first second, or cannot be seen: it is for maps in threads, on Linux.
         blocked_share: the part of its working time in which its function slept, or waited for a file or a network; None as above. On a
@@ -102,6 +104,7 @@ class StageStats:
     element_nbytes: float = 0.0
     buffered_low: int = 0
     buffered_high: int = 0
+    held_bytes: int = 0
     gil_share: float | None = None
     blocked_share: float | None = None
     processes: int | None = None
@@ -118,13 +121,14 @@ class StageStats:
         )
 
 
-def stage_stats(meter: Meter, readings: Sequence[Reading], window_s: float) -> StageStats:
+def stage_stats(meter: Meter, readings: Sequence[Reading], window_s: float, held_bytes: int = 0) -> StageStats:
     """Returns the figures of a stage.
 
     Args:
         meter: of the stage.
         readings: what it said at the beginning of the window, and then; the last one is of now.
         window_s: how long the window is.
+        held_bytes: how many bytes it holds now.
     """
     before, now = readings[0], readings[-1]
     span_s = max(window_s, 1e-9)
@@ -155,6 +159,7 @@ def stage_stats(meter: Meter, readings: Sequence[Reading], window_s: float) -> S
         element_nbytes=meter.element_nbytes or (now.buffered_bytes / now.buffered if now.buffered else 0.0),
         buffered_low=min(reading.buffered_low for reading in readings[1:]),
         buffered_high=max(reading.buffered_high for reading in readings[1:]),
+        held_bytes=held_bytes,
     )
 
 
@@ -166,6 +171,7 @@ def _drawn(meter: Meter) -> tuple[Drawn, ...]:
 
 # Less is shown as nothing.
 _LEAST_SHARE: Final = 0.005
+_LEAST_HELD_BYTES: Final = 1_000_000
 
 
 class StageColumn(NamedTuple):
@@ -198,6 +204,9 @@ _COLUMNS: Final = (
         "room", lambda stage: share(stage.room_wait_share), lambda stage: stage.room_wait_share >= _LEAST_SHARE
     ),
     StageColumn("buffered", lambda stage: f"{stage.buffered:,}", lambda stage: stage.buffered_high or stage.buffered),
+    StageColumn(
+        "held", lambda stage: f"{megabytes(stage.held_bytes)} MB", lambda stage: stage.held_bytes >= _LEAST_HELD_BYTES
+    ),
     StageColumn("failed", lambda stage: f"{stage.failed:,}", lambda stage: stage.failed),
     StageColumn("restarts", lambda stage: f"{stage.restarts:,}", lambda stage: stage.restarts),
 )
@@ -220,7 +229,9 @@ class IteratorStats:
         elapsed_s: seconds since it was made, until it ended.
         stages: its stages, sources first.
         workers: how many threads its pool may have; 0 without parallel work, and before anything was asked for.
-        ram_budget_bytes: how many bytes its buffers may hold together; 0 before anything was asked for.
+        ram_budget_bytes: how many bytes its stages may hold together; 0 before anything was asked for.
+        held_bytes: how many they hold now, with what a feed has ready.
+        highest_held_bytes: the most that they held so far.
         restarts: how many processes died and were replaced.
         step: what its caller did with an element: how long it waited for it, and then computed.
         failures: the elements that failed, by operation: how many were raised, skipped and replaced, and the first of each with its
@@ -234,6 +245,8 @@ class IteratorStats:
     stages: tuple[StageStats, ...]
     workers: int = 0
     ram_budget_bytes: int = 0
+    held_bytes: int = 0
+    highest_held_bytes: int = 0
     restarts: int = 0
     step: StepStats = StepStats()
     failures: tuple[StageFailures, ...] = ()
@@ -269,7 +282,12 @@ class IteratorStats:
         yield f"the caller waited {seconds(self.wait_s)} s ({self.wait_share:.0%})"
         if self.stages:
             workers = "1 worker" if self.workers == 1 else f"{self.workers or 'no'} workers"
-            yield f"{workers}, buffers of at most {self.ram_budget_bytes / 1e6:,.0f} MB"
+            highest = (
+                f", {megabytes(self.highest_held_bytes)} MB at the highest"
+                if self.highest_held_bytes >= _LEAST_HELD_BYTES
+                else ""
+            )
+            yield f"{workers}, {megabytes(self.held_bytes)} MB held of at most {megabytes(self.ram_budget_bytes)} MB{highest}"
         if self.restarts:
             yield f"{'1 process' if self.restarts == 1 else f'{self.restarts:,} processes'} died and replaced"
         yield from map(str, self.failures)

@@ -13,7 +13,18 @@ from typing import Any, Final
 
 from headrace.frozen import frozen
 
-__all__ = ["Table", "cut", "duration", "plain", "printable", "quantity", "screen_width", "seconds", "share"]
+__all__ = [
+    "Table",
+    "cut",
+    "duration",
+    "megabytes",
+    "plain",
+    "printable",
+    "quantity",
+    "screen_width",
+    "seconds",
+    "share",
+]
 
 # As wide as code is here; a file, a log and a notebook's text may be scrolled.
 _UNKNOWN_WIDTH: Final = 120
@@ -59,6 +70,11 @@ def duration(value_s: float) -> str:
         if value_s >= unit * (1 - 5e-4):
             return f"{value_s / unit:#.3g} {name}".replace(". ", " ") if value_s < 1000 else f"{value_s:,.0f} s"
     return f"{value_s / 1e-9:.0f} ns"
+
+
+def megabytes(nbytes: float) -> str:
+    """Returns a number of bytes in millions."""
+    return f"{nbytes / 1e6:,.0f}"
 
 
 def quantity(value: float) -> str:

@@ -12,7 +12,7 @@ from headrace.caching.store import Filled
 from headrace.frozen import frozen
 from headrace.observe.decisions import Decisions
 from headrace.observe.meter import Meter
-from headrace.physical.budget import Budget
+from headrace.physical.budget import Ahead, Budget
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.made import ReadThere
 from headrace.physical.run_policy import USUAL, RunPolicy
@@ -107,6 +107,10 @@ class StageContext(RunContext):
         """Returns how much is asked for at once by the operation that has that meter; in the streams of a plan, which read alike, its stages learn together."""
         pace = self.policy.pace(**bounds)
         return pace if self.stream is None else self.learned.setdefault((id(meter), Pace), pace)
+
+    def ahead(self, node: Node) -> Ahead:
+        """Returns where an operation says what it has read ahead, and learns how much that may be."""
+        return self.budget.ahead(self.meter(node))
 
     def task_paces(self, meter: Meter) -> TaskPaces:
         """Returns how much the workers do at once of the operation that has that meter, however many stages it becomes."""

@@ -1,8 +1,9 @@
-"""The bytes that one run may hold, and who holds them.
+"""The bytes that one run may hold, and who holds them: one account, to which every holder reports, a block at a time.
 
-Two kinds of stages hold elements. A shuffle's buffer, an open group, a cache in memory must hold what they hold: they have
-a ``Holding`` and say how much it is, a block at a time. What reads ahead (prefetch, the windows of parallel maps, a feed)
-can do with less: each has an equal part of what the others leave (``physical.budget``), and asks again for each block.
+Two kinds of stages hold elements. A shuffle's buffer, an open group, a cache in memory, a batch that is gathered must hold what
+they hold: they have a ``Holding``. What reads ahead (prefetch, the windows of parallel maps, a feed) can do with less: it has an
+``Ahead`` (``physical.budget``), an equal part of what the others leave, and asks again for each block. Nobody waits for bytes that
+another holds: who has no room waits for its own reader, and one element always passes, so two holders never wait for each other.
 
 What counts. An element weighs what its leaves hold, taken from three elements of each block, as to look at all of them would
 cost more than a cheap pipeline does. Only where that says too much is each element looked at, and memory that several share
@@ -17,16 +18,16 @@ import mmap
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from headrace.errors import ResourceExhaustedError
 from headrace.log import LOG
-from headrace.observe.meter import Gauge
+from headrace.observe.meter import Gauge, Meter
 from headrace.structure import Element, flatten
 
-__all__ = ["HeldBytes", "Holding", "in_words", "owner_of"]
+__all__ = ["HeldBytes", "Holder", "Holding", "in_words", "owner_of"]
 
 
 # Elements are looked at again when there are this many more bytes than the last time.
@@ -46,6 +47,8 @@ class HeldBytes:
 
     Attributes:
         held_bytes: how much is held that cannot be less.
+        ahead_bytes: how much is held that was read ahead.
+        highest_bytes: the most that was held of both together.
     """
 
     def __init__(
@@ -54,32 +57,49 @@ class HeldBytes:
         self.total_bytes: Final = total_bytes
         self.most_bytes: Final = total_bytes if most_bytes is None else most_bytes
         self._present = present
-        self._holdings: tuple[Holding, ...] = ()  # another tuple for each change: it is read in all threads
+        self._holdings: dict[int, Holding] = {}  # by their ids: what a function makes is opened in many threads
         # Kept, and not summed when somebody asks: a dealt plan has a holding for each stream, and each asks for every block.
-        self.held_bytes = 0
+        self.held_bytes = self.ahead_bytes = self.highest_bytes = 0
         self._lock = threading.Lock()
 
-    def holding(self, stage: str, remedy: str, gauge: Gauge | None = None) -> Holding:
+    def holding(self, stage: str, remedy: str, meter: Meter | None = None) -> Holding:
         """Makes a holding for a stage that must hold elements.
 
         Args:
             stage: how messages call it.
             remedy: what makes it hold less, in words.
-            gauge: shows how much it holds.
+            meter: of the operation that holds them.
         """
-        holding = Holding(self, stage, remedy, gauge)
-        self._holdings = (*self._holdings, holding)
+        holding = Holding(self, stage, remedy, meter)
+        self._holdings[id(holding)] = holding
         return holding
 
     def count(self, holding: Holding, nbytes: int) -> None:
         """Takes in how much a stage holds now."""
-        with self._lock:
+        with self._lock:  # in which nothing is called: a garbage collection may close the run in any call
             self.held_bytes += nbytes - holding.nbytes
             holding.nbytes = nbytes
+            if self.held_bytes + self.ahead_bytes > self.highest_bytes:  # noqa: PLR1730 - max is a call
+                self.highest_bytes = self.held_bytes + self.ahead_bytes
+
+    @property
+    def all_bytes(self) -> int:
+        """How much is held now, by all."""
+        return self.held_bytes + self.ahead_bytes
+
+    def held_for(self) -> dict[int, int]:
+        """Returns how many bytes are held for each operation, by the id of its meter."""
+        found: dict[int, int] = {}
+        for holder in self._holders():
+            found[holder.meter_id] = found.get(holder.meter_id, 0) + holder.nbytes
+        return found
+
+    def _holders(self) -> Iterable[Holder]:
+        return list(self._holdings.values())
 
     def let_go(self, holding: Holding) -> None:
         """Forgets a stage that is no more."""
-        self._holdings = tuple(other for other in self._holdings if other is not holding)
+        self._holdings.pop(id(holding), None)
 
     def exact_bytes(self, elements: Iterable[Element]) -> int:
         """Counts the bytes that these elements hold, each looked at."""
@@ -103,7 +123,7 @@ class HeldBytes:
     def _others(self, holding: Holding) -> str:
         """Says what all others hold; together those of one operation, of which each stream of a dealt plan has its own."""
         held: dict[str, list[int]] = {}
-        for other in self._holdings:
+        for other in list(self._holdings.values()):
             if other is not holding and other.nbytes:
                 held.setdefault(other.stage, []).append(other.nbytes)
         return "".join(
@@ -138,14 +158,22 @@ class HeldBytes:
             )
 
 
+class Holder(Protocol):
+    """Somebody who holds elements."""
+
+    nbytes: int
+    meter_id: int
+
+
 class Holding:
     """What one stage holds, and cannot hold less of."""
 
-    __slots__ = ("_budget", "_count", "_gauge", "_looked_at", "_scale", "nbytes", "remedy", "stage")
+    __slots__ = ("_budget", "_count", "_gauge", "_looked_at", "_scale", "meter_id", "nbytes", "remedy", "stage")
 
-    def __init__(self, budget: HeldBytes, stage: str, remedy: str, gauge: Gauge | None = None) -> None:
+    def __init__(self, budget: HeldBytes, stage: str, remedy: str, meter: Meter | None = None) -> None:
         self._budget = budget
-        self._gauge = gauge
+        self._gauge = None if meter is None else Gauge(meter)
+        self.meter_id = id(meter)
         self.stage = stage
         self.remedy = remedy
         self.nbytes = 0

@@ -11,7 +11,7 @@ from headrace.caching.store import Filled
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.observe.failures import Failures
-from headrace.observe.meter import Gauge, Meter
+from headrace.observe.meter import Meter
 from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, nodes_of
 from headrace.plan.options import Options
@@ -210,7 +210,7 @@ class RunContext:
 
     def holding(self, node: Node, remedy: str) -> Holding:
         """Returns where an operation says what it must hold, and how its user makes that less."""
-        return self.budget.holding(node.label, remedy, Gauge(self.meter(node)))
+        return self.budget.holding(node.label, remedy, self.meter(node))
 
     def meter(self, node: Node) -> Meter:
         """Returns the counters of a node."""

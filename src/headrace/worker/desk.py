@@ -135,7 +135,7 @@ class Desk:
 
     def _stages(self, run: int) -> Any:
         one = self._runs[run].run
-        return one.stages(), one.restarts, one.failures(), one.decisions()
+        return one.stages(), one.restarts, one.failures(), one.decisions(), one.held_bytes
 
     def _stalls(self, run: int) -> Any:
         return self._runs[run].run.stalls()

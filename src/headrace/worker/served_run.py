@@ -9,6 +9,7 @@ import pickle
 import select
 import threading
 import time
+from collections import deque
 from typing import Any, Final
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
@@ -71,7 +72,8 @@ class ServedRun:
         )
         self.slab: Final = slab
         self._items: dict[int, BlockOrFailure] = {}  # whose positions may still be asked for
-        self._on_the_way = 0
+        self._ahead = self.run.ahead()
+        self._on_the_way: deque[int] = deque()  # how many bytes each item has
         self._told_s = self._telling_s = 0.0
         self._begun = Latch("the beginning of the run")
         self._start: Cursor | None = None
@@ -141,14 +143,14 @@ class ServedRun:
     def _may_give(self) -> bool:
         """Hears what the reader has taken, and waits until one more item may be on its way; returns False when it is gone."""
         while True:
-            must_wait = self._on_the_way >= AHEAD
+            must_wait = len(self._on_the_way) >= AHEAD
             if not must_wait and not _has_message(self.connection):
                 return True
             received = self.connection.receive()
             if received is None:
                 return False
             taken: Taken = pickle.loads(received[0])
-            self._on_the_way -= taken.items
+            self._ahead.add(-sum(self._on_the_way.popleft() for _ in range(taken.items)))
             self.slab.give(taken.places)
             for number in taken.numbers:
                 self._items.pop(number, None)
@@ -175,16 +177,18 @@ class ServedRun:
         if isinstance(item, Failure):
             self._send_error(Kind.FAILURE, number, item.error, known)
         else:
-            self._send(Given(Kind.ELEMENTS, number, len(item), parcel, known, self.run.own_end.steps, is_last))
+            given = Given(Kind.ELEMENTS, number, len(item), parcel, known, self.run.own_end.steps, is_last)
+            self._send(given, item.payload.nbytes)
 
     def _send_error(self, kind: Kind, number: int, error: BaseException, known: Known | None = None) -> None:
         parcel = Parcel(pickle.dumps(sent_error(error)))
         with contextlib.suppress(_NoReaderError):
             self._send(Given(kind, number, 1, parcel, known, None, is_last=False))
 
-    def _send(self, given: Given) -> None:
+    def _send(self, given: Given, nbytes: int = 0) -> None:
         descriptors = self.slab.fresh()
-        self._on_the_way += 1
+        self._on_the_way.append(nbytes)
+        self._ahead.add(nbytes)
         try:
             self.connection.send(to_bytes(given), descriptors)
         except OSError as error:

@@ -58,7 +58,7 @@ def test_statistics_are_printed_as_a_table(monkeypatch: pytest.MonkeyPatch) -> N
     wide = """\
         1,400 elements in 2.000 s
         the caller waited 0.500 s (25%)
-        2 workers, buffers of at most 3,000 MB
+        2 workers, 0 MB held of at most 3,000 MB
 
         stage                                  elements  per_s      p50      p99    at_work  cpu  input  wait  buffered  failed
         sample_from_datasets                      1,500    750   340 µs   360 µs  0.25 of 1          0%    0%         0       0

@@ -24,6 +24,7 @@ from headrace.observe.failures import StageFailures
 from headrace.observe.stalls import Stall, Vigil
 from headrace.observe.stats import StageStats
 from headrace.observe.watch import WATCH
+from headrace.physical.budget import Ahead, Budget
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item
 from headrace.plan.dealt import dealing_of
@@ -123,7 +124,8 @@ class RemoteRun:
         self._deaths = 0
         self._restarts_there = 0  # of processes that its own process has
         self.workers = self.ram_budget_bytes = 0
-        self.share_bytes = 1
+        self._held_there = (0, 0)
+        self._feeds: Budget | None = None  # what is ready here; once it has begun
 
     # --------------------------------------------------------------- running
 
@@ -140,7 +142,9 @@ class RemoteRun:
             start=self._known, is_resumed=is_resumed, skipped=self._places - self._known.places
         )
         session, told = self._beside.begin(self._order)
-        self.workers, self.ram_budget_bytes, self.share_bytes = told
+        self.workers, self.ram_budget_bytes, share_bytes = told
+        if self._feeds is None:
+            self._feeds = Budget(share_bytes)
         with self._turning:
             self._session = session
             is_closed = self.is_closed
@@ -323,7 +327,13 @@ class RemoteRun:
 
     def _look(self, session: Session, patience_s: float) -> None:
         told = session.host.ask("stages", session.number, patience_s=patience_s)
-        self._last_stages, self._restarts_there, self._failures_there, self._decisions_there = told
+        (
+            self._last_stages,
+            self._restarts_there,
+            self._failures_there,
+            self._decisions_there,
+            self._held_there,
+        ) = told
 
     @property
     def restarts(self) -> int:
@@ -333,6 +343,17 @@ class RemoteRun:
     def failures(self) -> tuple[StageFailures, ...]:
         """Returns which elements had failed when it was asked last what each stage did; where the process died, since then."""
         return self._failures_there
+
+    @property
+    def held_bytes(self) -> tuple[int, int]:
+        """How much it held when it was asked last what each stage did, and the most until then; with what is ready here."""
+        here = Budget(1) if self._feeds is None else self._feeds
+        return self._held_there[0] + here.all_bytes, self._held_there[1] + here.highest_bytes
+
+    def ahead(self) -> Ahead:
+        """Returns where its reader says what it has ready."""
+        assert self._feeds is not None  # as it has begun
+        return self._feeds.ahead()
 
     def decisions(self) -> tuple[Decision, ...]:
         """Returns what was decided, as far as it was told; where the process died, since then."""

@@ -280,7 +280,7 @@ def _prefetch(node: Prefetch, state: State | None, context: StageContext) -> Sta
         upstream,
         context.meter(node),
         buffer_size=size,
-        budget=context.budget,
+        ahead=context.ahead(node),
         pace=context.policy.pace,
         tuner=context.policy.overlap(node.operations),
         clock=context.policy.clock,

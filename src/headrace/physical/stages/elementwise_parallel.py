@@ -124,7 +124,7 @@ class ParallelMaps:
             self.meter,
             gate=self.gate,
             map_index=self.map_index,
-            budget=context.budget,
+            ahead=context.ahead(self.node),
             paces=context.task_paces(self.meter),
             ready_order=context.policy.ready_order,
             memory=BatchMemory(size, context.budget.share_bytes, given % size, shared=context.policy.shared)

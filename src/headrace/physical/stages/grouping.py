@@ -325,7 +325,7 @@ def _stacked_in_workers(
         ChunkStage(node, source, meter),
         meter,
         gate=gate,
-        budget=context.budget,
+        ahead=context.ahead(node),
         paces=context.task_paces(meter),
         tuner=tuner,
         owns_input=True,

@@ -28,6 +28,7 @@ from headrace.blocks.origin import JoinedOrigin, Within
 from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
+from headrace.physical.budget import Ahead
 from headrace.physical.context import StageContext
 from headrace.physical.lower import is_ordered, lower
 from headrace.physical.stage import Item, Stage
@@ -71,8 +72,10 @@ class InterleaveStage(Stage):
         ahead: int = 0,
         ordered: bool = True,
         place: ReadingPlace | None = None,
+        held: Ahead | None = None,
     ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
+        self._held = held  # by readers in workers
         self._opening = opening
         self._paces = paces
         self._block_length = block_length
@@ -140,7 +143,7 @@ class InterleaveStage(Stage):
         if self._reads_here:
             return
         done = sum(slot is None or slot.reader.is_read for slot in self._slots)
-        while len(self._ahead) < self._ahead_limit + done:
+        while len(self._ahead) < self._ahead_limit + done and not (self._held is not None and self._held.is_full):
             opened = self._read_dataset()
             if opened is None:
                 return
@@ -372,7 +375,8 @@ class InterleaveStage(Stage):
         super().stop()
 
     def close(self) -> None:
-        close_all([*(opened.reader.close for opened in self._all_opened()), super().close])
+        released = [] if self._held is None else [self._held.release]
+        close_all([*(opened.reader.close for opened in self._all_opened()), *released, super().close])
 
     def _all_opened(self) -> list[OpenSubplan]:
         return [opened for opened in (*self._slots, *self._ahead) if isinstance(opened, OpenSubplan)]
@@ -383,14 +387,18 @@ class InterleaveStage(Stage):
 _READ_AHEAD_S: Final = 1e-2
 
 
-def _reading_ahead(gate: Gate, place: ReadingPlace, meter: Meter, context: StageContext, blocks: int) -> MakeReader:
+def _reading_ahead(
+    gate: Gate, place: ReadingPlace, meter: Meter, context: StageContext, ahead: Ahead, blocks: int
+) -> MakeReader:
     """Returns what makes readers in workers, which together hold up to so many blocks."""
 
     def block_bytes() -> int:
-        return max(1, context.budget.share_bytes // blocks)
+        return max(1, ahead.share_bytes // blocks)
 
     pace = context.policy.pace(bytes_limit=block_bytes(), target_s=_READ_AHEAD_S)
-    return functools.partial(PrefetchingReader, gate=gate, pace=pace, meter=meter, block_bytes=block_bytes, place=place)
+    return functools.partial(
+        PrefetchingReader, gate=gate, pace=pace, meter=meter, block_bytes=block_bytes, ahead=ahead, place=place
+    )
 
 
 @lower.register
@@ -407,13 +415,15 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
     # Two a call: while one is read, the next is ready already, and the driver comes to look only when it has a core.
     ahead = 2 * gate.calls if gate is not None else 0
     reader: MakeReader = SubplanReader
-    place = there = None
+    place = there = held = None
     if gate is not None:
         if context.elsewhere is not None and context.elsewhere.wanted_for(node):
             there = context.elsewhere.reading(node, context)
         place = context.policy.reading_place(node.operations) if there is None else InWorkers()
-        blocks = PrefetchingReader.BLOCKS_AHEAD * (2 * cycle + ahead)
-        reader = _reading_ahead(gate, place, meter, context, blocks)
+        # Those that are made ahead, the one that is made, and the one that is taken apart.
+        blocks = (PrefetchingReader.BLOCKS_AHEAD + 2) * (2 * cycle + ahead)
+        held = context.ahead(node)
+        reader = _reading_ahead(gate, place, meter, context, held, blocks)
     return InterleaveStage(
         lower(node.input, input_state(state), context.replaying()),  # elements that opened datasets are read again
         meter,
@@ -425,4 +435,5 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
         ahead=ahead,
         ordered=gate is None or is_ordered(deterministic, context),
         place=place,
+        held=held,
     )

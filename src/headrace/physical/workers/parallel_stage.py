@@ -22,7 +22,7 @@ from headrace.frozen import frozen
 from headrace.observe.frames import since, waits
 from headrace.observe.meter import Gauge, Meter
 from headrace.observe.recorder import Recorder
-from headrace.physical.budget import Budget
+from headrace.physical.budget import Ahead
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.physical.workers.gates import Gate
@@ -67,7 +67,8 @@ class _Task:
 
     start: int  # the index of its first element among all that the stage has read
     elements: int
-    nbytes: int
+    nbytes: int  # of what was made of it
+    expected_bytes: int = 0  # of its input, and of what will be made of it
     start_s: float = 0.0  # when a worker began with it
     seconds: float = 0.0
     cpu_s: float = 0.0  # of these, with a processor
@@ -83,8 +84,8 @@ def _elements_of(item: BlockOrFailure) -> int:
 class ParallelStage(Stage):
     """What ``make`` makes of blocks, in workers: one or several maps in a row, or batches.
 
-    What always holds: at most ``window`` tasks are in flight or wait to be handed on, and what they are known to
-    hold is within the stage's share of the budget. Only the driver changes what the stage knows: what a worker has made
+    What always holds: at most ``window`` tasks are in flight or wait to be handed on, and what they hold, their inputs and
+    what is expected of those that run included, is within the stage's share of the budget, or is one task. Only the driver changes what the stage knows: what a worker has made
     counts from when the driver has taken it out of the channel, and until then its task is running.
 
     Without ``map_index`` results keep the order of the input; else it is by which index a state knows the map whose results came.
@@ -100,7 +101,7 @@ class ParallelStage(Stage):
         *,
         gate: Gate,
         map_index: int | None = None,
-        budget: Budget,
+        ahead: Ahead,
         paces: TaskPaces | None = None,
         ready_order: ReadyOrder = FIRST_READY,
         memory: BatchMemory | None = None,
@@ -117,7 +118,7 @@ class ParallelStage(Stage):
         self._gate = gate
         # Two tasks a worker: while one runs, the next is ready already.
         self._window = 2 * calls if calls > 1 else 1
-        self._budget = budget
+        self._ahead = ahead
         # A block must not take more than its part of the bytes that the window may hold.
         paces = paces or TaskPaces()
         self._pace, self._reading = paces.making, paces.reading
@@ -192,7 +193,7 @@ class ParallelStage(Stage):
 
     def _finish(self, task: _Task) -> None:
         self._tasks.remove(task)
-        self._held_bytes -= task.nbytes
+        self._hold(-task.nbytes)
 
     def _fill(self) -> None:
         """Gives the workers what the window has room for."""
@@ -240,11 +241,15 @@ class ParallelStage(Stage):
         return min(self._reading.size, max(1, self._pace.size // _SHORT) if short else self._pace.size)
 
     def _most_bytes_a_block(self) -> int:
-        return max(1, self._budget.share_bytes // (2 * self._window))
+        return max(1, self._ahead.share_bytes // (2 * self._window))
 
     def _has_room(self) -> bool:
-        expected = self._held_bytes + self._running * self._pace.size * self._pace.element_nbytes
-        return not self._tasks or expected < self._budget.share_bytes
+        return not self._tasks or self._held_bytes + self._tasks[-1].expected_bytes <= self._ahead.share_bytes
+
+    def _hold(self, nbytes: int) -> None:
+        """Counts so many bytes more or less that tasks hold."""
+        self._held_bytes += nbytes
+        self._ahead.set(self._held_bytes)
 
     def _is_short(self) -> bool:
         """Returns whether a worker has nothing to do because there is no memory for what it would make."""
@@ -262,6 +267,8 @@ class ParallelStage(Stage):
             task.pieces = [item]
             return
         self._running += 1
+        task.expected_bytes = item.payload.nbytes + elements * self._pace.element_nbytes
+        self._hold(task.expected_bytes)
         self._gate.submit(functools.partial(self._work, task, item))
 
     def _work(self, task: _Task, block: Block) -> None:
@@ -309,7 +316,7 @@ class ParallelStage(Stage):
     def _account(self, task: _Task) -> None:
         task.pieces, task.made = task.made, None
         self._running -= 1
-        self._held_bytes += task.nbytes
+        self._hold(task.nbytes - task.expected_bytes)
         self.meter.count(served=sum(map(_elements_of, task.pieces or ())), busy_s=task.seconds)
         self.meter.count_cpu(task.cpu_s, task.seconds)
         self._all_done_s = max(self._all_done_s, task.start_s + task.seconds)
@@ -331,6 +338,7 @@ class ParallelStage(Stage):
         self._closed = True  # tasks that did not begin yet need not
         self._tasks.clear()
         self._ready.set(0, 0)
+        self._ahead.release()
         if self._memory is not None:
             self._memory.close()
 

@@ -25,7 +25,7 @@ from headrace.observe.decisions import THREADS, Decisions
 from headrace.observe.frames import waits
 from headrace.observe.meter import Gauge, Meter
 from headrace.observe.recorder import Recorder
-from headrace.physical.budget import Budget
+from headrace.physical.budget import Ahead
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.overlap_tuner import OverlapTuner
 from headrace.queues.channel import Channel
@@ -43,7 +43,7 @@ class PrefetchStage(Stage):
 
     Args:
         buffer_size: how many elements may be ready, or a block of cheap ones; None leaves the choice to the stage.
-        budget: says how many bytes may be ready.
+        ahead: says how many bytes may be ready, and is told how many are.
         pace: makes what says how many elements to read at once.
         tuner: says where they are made.
         clock: what tells how long they took.
@@ -56,7 +56,7 @@ class PrefetchStage(Stage):
         meter: Meter,
         *,
         buffer_size: int | None,
-        budget: Budget,
+        ahead: Ahead,
         pace: Callable[..., Pace],
         tuner: OverlapTuner,
         clock: Clock,
@@ -64,8 +64,8 @@ class PrefetchStage(Stage):
     ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
         self._buffer_size = buffer_size
-        self._budget = budget
-        self._pace = pace(bytes_limit=max(1, budget.share_bytes // 4))
+        self._ahead = ahead
+        self._pace = pace(bytes_limit=max(1, ahead.share_bytes // 4))
         self._tuner = tuner
         self._now_s = clock.now_s
         self._decisions = decisions
@@ -101,7 +101,7 @@ class PrefetchStage(Stage):
         """Gives the input to a driver."""
         source, meter = self.inputs[0], self.meter
         self._decisions.note(meter.name, THREADS, 0, 1, self._tuner.reason)
-        self._driver = driver = _Driver(source, meter, self._budget, self._pace, self._buffer_size, self._now_s)
+        self._driver = driver = _Driver(source, meter, self._ahead, self._pace, self._buffer_size, self._now_s)
         if self._stopped:  # stop() may have come before there was one to be stopped
             driver.stop()
         driver.start()
@@ -140,7 +140,7 @@ class PrefetchStage(Stage):
     def close(self) -> None:
         self.stop()
         driver = self._driver
-        close_all([*([] if driver is None else [driver.join]), super().close])
+        close_all([*([] if driver is None else [driver.join]), self._ahead.release, super().close])
 
 
 class _Driver:
@@ -150,7 +150,7 @@ class _Driver:
         self,
         source: Stage,
         meter: Meter,
-        budget: Budget,
+        ahead: Ahead,
         pace: Pace,
         buffer_size: int | None,
         now_s: Callable[[], float],
@@ -158,13 +158,13 @@ class _Driver:
         self._source = source
         self._meter = meter
         self._put_elements = self._taken_elements = 0  # each is changed by one thread
-        self._budget = budget
+        self._ahead = ahead
         self._pace = pace
         self._buffer_size = buffer_size
         self._now_s = now_s
-        self._channel: Channel[tuple[BlockOrFailure, float]] = Channel(
+        self._channel: Channel[tuple[BlockOrFailure, float, int]] = Channel(
             capacity=_AUTOTUNED_BLOCKS if buffer_size is None else buffer_size,
-            capacity_bytes=budget.share_bytes,
+            capacity_bytes=ahead.share_bytes,
             name="prefetch",
         )
         self._coordinator = Coordinator()
@@ -186,15 +186,16 @@ class _Driver:
             CancelledError: it was stopped.
         """
         try:
-            made = self._channel.get()
+            item, made_s, nbytes = self._channel.get()
         except OutOfRangeError:
             if self._coordinator.should_stop():  # a reader that keeps elements must not take this for the end
                 raise CancelledError("the run was closed") from None
             return None
         if Recorder.active is not None:
             Recorder.active.takes((id(self), self._taken_elements), self._now_s())
-        self._taken_elements += _elements_of(made[0])
-        return made
+        self._taken_elements += _elements_of(item)
+        self._ahead.add(-nbytes)
+        return item, made_s
 
     @property
     def ready(self) -> tuple[int, int]:
@@ -238,14 +239,17 @@ class _Driver:
             nbytes = item.payload.nbytes
             self._pace.bytes_limit = self._most_bytes_a_block()
             self._pace.observe(elements, seconds, nbytes)
-        self._channel.bound_bytes(self._budget.share_bytes)
+        self._ahead.add(nbytes)
+        # Less than there is room for by one such block: the next one is held, too, while it waits for room.
+        self._channel.bound_bytes(max(1, self._ahead.share_bytes - nbytes))
         self._put_elements += elements
-        self._channel.put((item, seconds), elements=1 if self._buffer_size is None else elements, nbytes=nbytes)
+        weight = 1 if self._buffer_size is None else elements
+        self._channel.put((item, seconds, nbytes), elements=weight, nbytes=nbytes)
 
     def _most_bytes_a_block(self) -> int:
         """Returns a quarter of what may be ready, so that there is room to make the next one; but no more than is light."""
         asked_for = self._pace.element_nbytes * -(-(self._buffer_size or 0) // 4)
-        return max(1, min(self._budget.share_bytes // 4, max(asked_for, _LIGHT_BYTES)))
+        return max(1, min(self._ahead.share_bytes // 4, max(asked_for, _LIGHT_BYTES)))
 
     def threads(self) -> list[threading.Thread]:
         """Returns its thread."""

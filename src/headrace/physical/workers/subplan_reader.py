@@ -10,6 +10,7 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
 from headrace.observe.frames import since, waits, within
 from headrace.observe.meter import Meter
+from headrace.physical.budget import Ahead
 from headrace.physical.lookahead import Lookahead
 from headrace.physical.made import Made, ReadThere, is_small
 from headrace.physical.stage import Item, Pace, Stage
@@ -148,6 +149,7 @@ class PrefetchingReader(SubplanReader):
         pace: Pace,
         meter: Meter,
         block_bytes: Callable[[], int],
+        ahead: Ahead,
         place: ReadingPlace,
     ) -> None:
         super().__init__(open_plan, cursor, origin)
@@ -155,9 +157,11 @@ class PrefetchingReader(SubplanReader):
         self._pace = pace
         self._meter = meter
         self._block_bytes = block_bytes
+        self._ahead = ahead
+        self._made_bytes = self._taken_bytes = self._head_bytes = 0  # each is changed by one thread
         self._place = place
         self._spent_s = 0.0
-        self._made: Channel[tuple[Item, float]] = Channel(capacity=self.BLOCKS_AHEAD, name="interleave")
+        self._made: Channel[tuple[Item, float, int]] = Channel(capacity=self.BLOCKS_AHEAD, name="interleave")
         self._has_task = False
         self._all_made = False
         self._closed = False
@@ -193,7 +197,9 @@ class PrefetchingReader(SubplanReader):
 
     def _goes_on(self) -> bool:
         with self._turn:
-            self._has_task = not (self._closed or self._all_made or len(self._made) == self.BLOCKS_AHEAD)
+            made = len(self._made)
+            is_full = made == self.BLOCKS_AHEAD or (made > 0 and self._ahead.is_full)
+            self._has_task = not (self._closed or self._all_made or is_full)
             return self._has_task
 
     @since("start")
@@ -209,7 +215,10 @@ class PrefetchingReader(SubplanReader):
         before_s, self._spent_s = self._spent_s, self._spent_s + seconds
         if self._all_made or before_s <= LONG_S < self._spent_s:
             self._place.took(self._spent_s)
-        self._made.put_nowait((item, seconds))
+        nbytes = item.payload.nbytes if isinstance(item, Block) else 0
+        self._made_bytes += nbytes
+        self._ahead.add(nbytes)
+        self._made.put_nowait((item, seconds, nbytes))
 
     def is_ready(self) -> bool:
         return self.head is not None or self.ended or len(self._made) > 0
@@ -227,11 +236,14 @@ class PrefetchingReader(SubplanReader):
         made = self._made.get_nowait()
         if made is EMPTY:
             made = self._made.get()
-        item, seconds = made
+        item, seconds, nbytes = made
         self._meter.count(busy_s=seconds)
+        self._ahead.add(-self._head_bytes)  # the block that was taken apart before
+        self._head_bytes = nbytes
+        self._taken_bytes += nbytes
         if isinstance(item, Block):
             self._pace.bytes_limit = self._block_bytes()
-            self._pace.observe(len(item), seconds, item.payload.nbytes)
+            self._pace.observe(len(item), seconds, nbytes)
         self._request()
         return item
 
@@ -243,4 +255,6 @@ class PrefetchingReader(SubplanReader):
         """Waits for the task that still reads the stage, then closes it."""
         self._closed = True
         with self._reading:
+            self._ahead.add(self._taken_bytes - self._made_bytes - self._head_bytes)
+            self._head_bytes, self._taken_bytes = 0, self._made_bytes
             super().close()

@@ -67,7 +67,7 @@ def stage_of(
 
     gate = Gate(Here(), CALLS)
     stage = ParallelStage(
-        make, numbers, Meter("map"), gate=gate, map_index=None if ordered else 0, budget=Budget(1 << 30)
+        make, numbers, Meter("map"), gate=gate, map_index=None if ordered else 0, ahead=Budget(1 << 30).ahead()
     )
     return stage, numbers
 
@@ -88,7 +88,7 @@ def test_a_result_that_is_not_told_of_yet_is_no_end(ordered: bool) -> None:
         Meter("map"),
         gate=Gate(Here(), CALLS),
         map_index=None if ordered else 0,
-        budget=Budget(1 << 30),
+        ahead=Budget(1 << 30).ahead(),
     )
     stage._done = HeardOfLate(capacity=2 * CALLS, name="late")
     came: list[Any] = []

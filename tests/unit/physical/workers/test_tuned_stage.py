@@ -89,7 +89,7 @@ def tuned(numbers: Numbers, tuner: ConcurrencyTuner, made: list[tuple[str, int]]
         made.append(("beside", given))
         gate = Gate(AtOnce(), 2)
         meter = Meter("map")
-        return ParallelStage(lambda block: [block], source, meter, gate=gate, budget=Budget(1 << 30))
+        return ParallelStage(lambda block: [block], source, meter, gate=gate, ahead=Budget(1 << 30).ahead())
 
     calls = TunedCalls(tuner, Gate(AtOnce(), 2), "map", Decisions())
     return TunedStage(numbers, Meter("map"), here=here, beside=beside, tuner=calls, paces=TaskPaces())
