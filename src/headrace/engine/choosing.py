@@ -83,7 +83,8 @@ def budget(plan: Node, options: Options, *, feeds: int, policy: RunPolicy) -> Bu
     ahead = sum(isinstance(node, Prefetch) or parallel_calls_of(node) is not None for node in nodes)
     sources = [node for node in nodes if isinstance(node, FromTensorSlices)]
     present = frozenset(id(owner_of(column)) for node in sources for column in node.columns)
-    if options.ram_budget is not None:
-        return policy.budget(options.ram_budget, parts=ahead + feeds, present=present)
     memory_bytes = current_share().memory_bytes
+    if options.ram_budget is not None:
+        whole_bytes = max(options.ram_budget, memory_bytes)
+        return policy.budget(options.ram_budget, parts=ahead + feeds, whole_bytes=whole_bytes, present=present)
     return policy.budget(max(1, memory_bytes // 4), parts=ahead + feeds, most_bytes=memory_bytes, present=present)

@@ -302,6 +302,11 @@ class Run:
         return self._budget.ahead()
 
     @property
+    def block_bytes(self) -> int:
+        """How much a block may have that its reader has in hand."""
+        return self._budget.block_bytes
+
+    @property
     def held_bytes(self) -> tuple[int, int]:
         """How much it holds now, and the most that it held so far."""
         return self._budget.all_bytes, self._budget.highest_bytes

@@ -254,7 +254,9 @@ class DatasetIterator:
             "policy": self._policy,
         }
         if not self._is_beside:
-            return Run(start.plan, self._options, **common)
+            run = Run(start.plan, self._options, **common)
+            self._pace.bytes_limit = min(self._pace.bytes_limit, run.block_bytes)
+            return run
         from headrace.backends.subprocess import RemoteRun
 
         return RemoteRun(self._built, self._options, **common, most=None if self._joint is None else 1)

@@ -12,6 +12,9 @@ __all__ = ["Ahead", "Budget"]
 
 # Where nobody stated a budget, what reads ahead keeps this part of the default one, however much must be held.
 _LEAST_PART: Final = 8
+# A block in hand is beside the budget. As large as this it is a hand-off in a thousand; where the budget is small, a part of it.
+_BLOCK_BYTES: Final = 4 << 20
+_BLOCKS: Final = 8
 
 
 class Budget(HeldBytes):
@@ -22,16 +25,28 @@ class Budget(HeldBytes):
         parts: how many stages will read ahead, at least 1; where more do, as in the streams of a dealt plan, each has less.
         most_bytes: how much must be held before that is an error: the budget itself where it was stated, else all that the
             process may take.
+        whole_bytes: how much the process may take, which not even a single element may exceed; by default as ``most_bytes``.
         present: the ids of the arrays that are there anyway.
     """
 
     def __init__(
-        self, total_bytes: int, *, parts: int = 1, most_bytes: int | None = None, present: frozenset[int] = frozenset()
+        self,
+        total_bytes: int,
+        *,
+        parts: int = 1,
+        most_bytes: int | None = None,
+        whole_bytes: int | None = None,
+        present: frozenset[int] = frozenset(),
     ) -> None:
-        super().__init__(total_bytes, most_bytes=most_bytes, present=present)
+        super().__init__(total_bytes, most_bytes=most_bytes, whole_bytes=whole_bytes, present=present)
         self._parts = max(1, parts)
         self._readers: dict[int, Ahead] = {}
         self._least = total_bytes // _LEAST_PART if self.most_bytes > total_bytes else 0
+
+    @property
+    def block_bytes(self) -> int:
+        """How much a block may have that somebody has in hand."""
+        return max(1, min(_BLOCK_BYTES, self.total_bytes // _BLOCKS))
 
     def ahead(self, meter: Meter | None = None) -> Ahead:
         """Makes what says how much a stage has read ahead.
@@ -91,7 +106,7 @@ class Ahead:
             self._budget.change_ahead(self, nbytes)
 
     def set(self, nbytes: int) -> None:
-        """Says how much it holds now; one thread at a time, and not beside ``add``."""
+        """Says how much it holds now; one thread at a time."""
         if nbytes != self.nbytes:
             self._budget.change_ahead(self, nbytes - self.nbytes)
 

@@ -105,7 +105,7 @@ class StageContext(RunContext):
 
     def pace(self, meter: Meter, **bounds: Any) -> Pace:
         """Returns how much is asked for at once by the operation that has that meter; in the streams of a plan, which read alike, its stages learn together."""
-        pace = self.policy.pace(**bounds)
+        pace = self.policy.pace(**({"bytes_limit": self.budget.block_bytes} | bounds))
         return pace if self.stream is None else self.learned.setdefault((id(meter), Pace), pace)
 
     def ahead(self, node: Node) -> Ahead:

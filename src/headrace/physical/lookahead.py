@@ -11,6 +11,7 @@ from collections.abc import Callable
 from headrace.blocks.block import Block, Failure, joined_block
 from headrace.blocks.cursor import Cursor
 from headrace.physical.stage import Item, Stage
+from headrace.semantics.held_bytes import Holding
 
 __all__ = ["Lookahead", "StageLookahead"]
 
@@ -18,7 +19,9 @@ __all__ = ["Lookahead", "StageLookahead"]
 class Lookahead:
     """What was read and not taken yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, holding: Holding | None = None) -> None:
+        self._holding = holding
+        self._nbytes = 0  # as the holding was told
         self._block: Block | None = None
         self._failure: Failure | None = None
         self.ended = False  # whether all was read
@@ -38,6 +41,7 @@ class Lookahead:
             item = self._next(limit)
             if isinstance(item, Block):
                 self._block = item
+                self._count(item.payload.nbytes)
             else:
                 self._failure, self.ended = item, item is None
             return item
@@ -52,6 +56,7 @@ class Lookahead:
             if isinstance(item, Block):
                 blocks.append(item)
                 length += len(item)
+                self._count(item.payload.nbytes)
             else:
                 self._failure, self.ended = item, item is None
         self._block = joined_block(blocks) if blocks else None
@@ -68,9 +73,17 @@ class Lookahead:
         assert block is not None  # as above
         if count == len(block):
             self._block = None
+            self._count(-self._nbytes)
             return block
+        self._count(-(self._nbytes * count // len(block)))
         self._block = block.slice(count, len(block))
         return block.slice(0, count)
+
+    def _count(self, nbytes: int) -> None:
+        """Says that so many bytes came, or went."""
+        if self._holding is not None:
+            self._nbytes += nbytes
+            self._holding.add(nbytes)
 
     def drop_failure(self) -> Failure:
         """Returns the failure that is ready, and goes on after it."""
@@ -89,10 +102,13 @@ class StageLookahead(Lookahead):
     Args:
         stage: what is read.
         read: reads it; it may count the time that this takes.
+        holding: is told how many bytes are ready.
     """
 
-    def __init__(self, stage: Stage, read: Callable[[Stage, int], Item] = _pulled) -> None:
-        super().__init__()
+    def __init__(
+        self, stage: Stage, read: Callable[[Stage, int], Item] = _pulled, holding: Holding | None = None
+    ) -> None:
+        super().__init__(holding)
         self.stage = stage
         self._read = read
 

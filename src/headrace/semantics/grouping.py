@@ -19,10 +19,13 @@ from headrace.rows_and_columns import needs_rows, transpose
 from headrace.structure import Element, TreeDef, as_arrays, flatten, may_refuse, normalize, paths_of, stack, unflatten
 from headrace.tensor_spec import TensorSpec
 
+BATCH_REMEDY: Final = "Take a smaller batch_size"
+
 _dtype: Final = operator.attrgetter("dtype")
 _shape: Final = operator.attrgetter("shape")
 
 __all__ = [
+    "BATCH_REMEDY",
     "element_like",
     "emptied",
     "padded_batch",

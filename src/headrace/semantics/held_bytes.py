@@ -43,6 +43,7 @@ class HeldBytes:
         total_bytes: the budget.
         most_bytes: how much must be held before that is an error: the budget itself where it was stated, else all that the
             process may take.
+        whole_bytes: how much the process may take, which not even a single element may exceed; by default as ``most_bytes``.
         present: the ids of the arrays that are there anyway.
 
     Attributes:
@@ -52,10 +53,16 @@ class HeldBytes:
     """
 
     def __init__(
-        self, total_bytes: int, *, most_bytes: int | None = None, present: frozenset[int] = frozenset()
+        self,
+        total_bytes: int,
+        *,
+        most_bytes: int | None = None,
+        whole_bytes: int | None = None,
+        present: frozenset[int] = frozenset(),
     ) -> None:
         self.total_bytes: Final = total_bytes
         self.most_bytes: Final = total_bytes if most_bytes is None else most_bytes
+        self.whole_bytes: Final = self.most_bytes if whole_bytes is None else whole_bytes
         self._present = present
         self._holdings: dict[int, Holding] = {}  # by their ids: what a function makes is opened in many threads
         # Kept, and not summed when somebody asks: a dealt plan has a holding for each stream, and each asks for every block.
@@ -71,6 +78,18 @@ class HeldBytes:
             meter: of the operation that holds them.
         """
         holding = Holding(self, stage, remedy, meter)
+        self._holdings[id(holding)] = holding
+        return holding
+
+    def gathering(self, stage: str, remedy: str, meter: Meter | None = None) -> Holding:
+        """Makes a holding for a stage that gathers one element of many, which passes unless the process may not take so much.
+
+        Args:
+            stage: how messages call it.
+            remedy: what makes it hold less, in words.
+            meter: of the operation that holds them.
+        """
+        holding = Holding(self, stage, remedy, meter, gathers=True)
         self._holdings[id(holding)] = holding
         return holding
 
@@ -139,10 +158,14 @@ class HeldBytes:
         """
         held = self.held_bytes
         others = self._others(holding)
-        if held > self.most_bytes:
-            of = "the ram_budget of" if self.most_bytes == self.total_bytes else "what the process may take,"
-            over = in_words(held - self.most_bytes)
-            message = f"{needs}{others}: {over} more than {of} {in_words(self.most_bytes)}. {holding.remedy}, or a larger Options(ram_budget=)"
+        most = holding.most_bytes
+        if held > most:
+            is_stated = most == self.total_bytes
+            of = "the ram_budget of" if is_stated else "what the process may take,"
+            larger = ", or a larger Options(ram_budget=)" if is_stated else ""
+            message = (
+                f"{needs}{others}: {in_words(held - most)} more than {of} {in_words(most)}. {holding.remedy}{larger}"
+            )
             raise ResourceExhaustedError(message, stage=holding.stage)
         if holding.stage not in _warned:
             _warned.add(holding.stage)
@@ -168,11 +191,27 @@ class Holder(Protocol):
 class Holding:
     """What one stage holds, and cannot hold less of."""
 
-    __slots__ = ("_budget", "_count", "_gauge", "_looked_at", "_scale", "meter_id", "nbytes", "remedy", "stage")
+    __slots__ = (
+        "_allowed",
+        "_budget",
+        "_count",
+        "_gauge",
+        "_looked_at",
+        "_scale",
+        "meter_id",
+        "most_bytes",
+        "nbytes",
+        "remedy",
+        "stage",
+    )
 
-    def __init__(self, budget: HeldBytes, stage: str, remedy: str, meter: Meter | None = None) -> None:
+    def __init__(
+        self, budget: HeldBytes, stage: str, remedy: str, meter: Meter | None = None, *, gathers: bool = False
+    ) -> None:
         self._budget = budget
-        self._gauge = None if meter is None else Gauge(meter)
+        self._allowed = budget.whole_bytes if gathers else budget.total_bytes
+        self.most_bytes = budget.whole_bytes if gathers else budget.most_bytes
+        self._gauge = None if meter is None or gathers else Gauge(meter)  # what is gathered is not ready
         self.meter_id = id(meter)
         self.stage = stage
         self.remedy = remedy
@@ -210,14 +249,18 @@ class Holding:
         budget.count(self, int(nbytes * self._scale))
         if self._gauge is not None:
             self._gauge.set(count, self.nbytes)
-        if count <= 1 or budget.held_bytes <= budget.total_bytes or nbytes < self._looked_at * _AGAIN_AT:
+        if count <= 1 or budget.held_bytes <= self._allowed or nbytes < self._looked_at * _AGAIN_AT:
             return
         self._looked_at = nbytes
         budget.count(self, budget.exact_bytes(elements()))
         self._scale = self.nbytes / max(1, nbytes)
-        if budget.held_bytes > budget.total_bytes:
+        if budget.held_bytes > self._allowed:
             says = needs or (lambda held: f"the {count:,} elements that it holds so far have {in_words(held)}")
             budget.refuse(self, says(self.nbytes))
+
+    def add(self, nbytes: int) -> None:
+        """Says that so many bytes came, or with a negative number went, of blocks that are in hand."""
+        self._budget.count(self, self.nbytes + nbytes)
 
     def room(self, count: int) -> int:
         """Returns how many more elements can come before that is too much, or a quarter as many again; at least one.

@@ -212,6 +212,10 @@ class RunContext:
         """Returns where an operation says what it must hold, and how its user makes that less."""
         return self.budget.holding(node.label, remedy, self.meter(node))
 
+    def gathering(self, node: Node, remedy: str) -> Holding:
+        """Returns where an operation says what it holds of elements that it makes one of, or looks at before they are taken."""
+        return self.budget.gathering(node.label, remedy, self.meter(node))
+
     def meter(self, node: Node) -> Meter:
         """Returns the counters of a node."""
         return self.meters.of(node, self.within)

@@ -15,6 +15,7 @@ from headrace.physical.lookahead import StageLookahead
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.combining import Zip
+from headrace.semantics.held_bytes import Holding
 from headrace.structure import TreeDef
 
 __all__ = ["ZipCursor", "ZipStage"]
@@ -27,10 +28,19 @@ class ZipStage(Stage):
     failure and an end, the first of the two decides: the end ends it, the failure is given before the end after it does.
     """
 
-    def __init__(self, treedef: TreeDef, inputs: Sequence[Stage], meter: Meter, *, ended: bool = False) -> None:
+    def __init__(
+        self,
+        treedef: TreeDef,
+        inputs: Sequence[Stage],
+        meter: Meter,
+        *,
+        ended: bool = False,
+        holding: Holding | None = None,
+    ) -> None:
         super().__init__(meter, inputs, ZipCursor(tuple(stage.cursor for stage in inputs), ended=ended))
         self._treedef = treedef
-        self._ahead = [StageLookahead(stage, self._read) for stage in inputs]
+        self._holding = holding
+        self._ahead = [StageLookahead(stage, self._read, holding) for stage in inputs]
         self._ended = ended
         self.by_index = all(stage.by_index for stage in inputs)
         lengths = [stage.numbered for stage in inputs if stage.numbered is not None]
@@ -78,6 +88,11 @@ class ZipStage(Stage):
         after = tuple(ahead.cursor for ahead in self._ahead)
         return Failure(failure.error, ZipCursor(before), ZipCursor(after, ended=self._ended))
 
+    def close(self) -> None:
+        if self._holding is not None:
+            self._holding.release()
+        super().close()
+
 
 @frozen
 class ZipCursor:
@@ -102,4 +117,5 @@ def _zip(node: Zip, state: State | None, context: StageContext) -> Stage:
         lower(child, saved, context if node.draws_alike else context.for_input(node.inputs, part))
         for part, (child, saved) in enumerate(parts)
     ]
-    return ZipStage(node.treedef, inputs, context.meter(node), ended=bool(state and state.get("ended")))
+    ended, holding = bool(state and state.get("ended")), context.gathering(node, "")
+    return ZipStage(node.treedef, inputs, context.meter(node), ended=ended, holding=holding)

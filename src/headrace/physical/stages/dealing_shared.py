@@ -14,6 +14,7 @@ from typing import Final
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State, input_state
+from headrace.physical.budget import Ahead
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
@@ -32,12 +33,12 @@ class SharedReading:
 
     Args:
         expected: how many streams there are; what is read before all are here is for the others as well.
-        most_bytes: how much may be held of what all had not yet.
+        ahead: says how much may be held of what all had not yet, and is told how much is.
     """
 
-    def __init__(self, expected: int, most_bytes: int) -> None:
+    def __init__(self, expected: int, ahead: Ahead) -> None:
         self._expected = expected
-        self._most_bytes = most_bytes
+        self._held = ahead
         self._readers: list[SharedInput] = []
         self._source: Stage | None = None
         self._starts: list[int] = []
@@ -61,6 +62,7 @@ class SharedReading:
         self._readers.remove(reader)
         if self._readers:
             return False
+        self._held.release()
         if self._source is not None:
             self._source.close()
         return not self._ended or self._expected <= 0
@@ -100,6 +102,7 @@ class SharedReading:
             self._items.append(item)
             self._front += _length(item)
             self._nbytes += _nbytes(item)
+            self._held.set(self._nbytes)
 
     def was_read(self, place: int) -> bool:
         """Returns whether what follows a place was read, so that it comes again where it is not held."""
@@ -110,10 +113,10 @@ class SharedReading:
         least = (
             self._starts[0] if self._expected > 0 and self._starts else min(map(SharedInput.place_of, self._readers))
         )
-        count = max(0, len(self._items) - _MOST_BLOCKS)
+        count, most_bytes = max(0, len(self._items) - _MOST_BLOCKS), min(_MOST_BYTES, self._held.share_bytes)
         self._nbytes -= sum(map(_nbytes, self._items[:count]))
         while count < len(self._items) and (
-            self._starts[count] + _length(self._items[count]) <= least or self._nbytes > self._most_bytes
+            self._starts[count] + _length(self._items[count]) <= least or self._nbytes > most_bytes
         ):
             self._nbytes -= _nbytes(self._items[count])
             count += 1
@@ -203,8 +206,9 @@ def shared_input(node: Share, state: State | None, context: StageContext) -> Sta
     if own.numbered is not None or context.streams < 2:
         return own
     readings, key = context.learned, (id(node), upstream.epoch, upstream.within, upstream.downstream_maps)
-    most = min(_MOST_BYTES, context.budget.share_bytes)
-    reading = readings.setdefault(key, SharedReading(context.streams, most))
+    reading = readings.get(key)
+    if reading is None:
+        reading = readings[key] = SharedReading(context.streams, context.ahead(node))
     return SharedInput(own, reading, state["seen"] if state else 0, opened, lambda: readings.pop(key, None))
 
 

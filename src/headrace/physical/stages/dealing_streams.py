@@ -21,6 +21,7 @@ from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.stages.dealing_filling import FillingStage
 from headrace.plan.dealing import DealtStreams
 from headrace.semantics.dealing import missing, replayed_from, saved_streams, woven_order
+from headrace.semantics.held_bytes import Holding
 from headrace.semantics.run_context import OwnEnd
 
 __all__ = ["DealtStreamsStage"]
@@ -48,14 +49,16 @@ class DealtStreamsStage(Stage):
         replays: list[int],
         pace: Pace,
         own_end: OwnEnd,
+        holding: Holding,
     ) -> None:
         self._node = node
+        self._holding = holding
         self._own_end = own_end
         self._replayed = replays or [0] * len(inputs)
         self._replays = replays  # how many elements of each stream were delivered since the position that it begins at
         self._begun = self._rounds = state["rounds"] if state else 0
         self._turn: int = state.get("turn", 0) if state else 0
-        self._ahead = [StageLookahead(stage, self._read) for stage in inputs]
+        self._ahead = [StageLookahead(stage, self._read, holding) for stage in inputs]
         self._ended = False
         self._pace = pace
         for stage in inputs:
@@ -188,6 +191,10 @@ class DealtStreamsStage(Stage):
         failure = next(failures, None) if self._node.lends else None
         return missing(self._node, self._node.owned[self._turn], self._rounds) if failure is None else failure.error
 
+    def close(self) -> None:
+        self._holding.release()
+        super().close()
+
     def _pass(self) -> None:
         """Goes on to the next stream."""
         self._turn += 1
@@ -239,4 +246,5 @@ def _dealt_streams(node: DealtStreams, state: State | None, context: StageContex
             limit=_MOST_OF_A_STREAM, target_s=_WORK_OF_A_STREAM_S, bytes_limit=max(1, most_bytes // len(inputs))
         ),
         own_end=context.own_end,
+        holding=context.gathering(node, ""),
     )

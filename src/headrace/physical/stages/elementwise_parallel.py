@@ -115,6 +115,7 @@ class ParallelMaps:
         """Makes the stage that has workers call them, after so many elements."""
         context, size = self.context, self.node.stacked if self.map_index is None else None
         elsewhere = context.elsewhere
+        ahead = context.ahead(self.node)
         make = applied(self.maps, self.meter, context)
         if elsewhere is not None and elsewhere.wanted_for(self.node):
             make = elsewhere.calling(self.maps, self.meter, context.policy.loops, stacked=bool(size))
@@ -124,10 +125,10 @@ class ParallelMaps:
             self.meter,
             gate=self.gate,
             map_index=self.map_index,
-            ahead=context.ahead(self.node),
+            ahead=ahead,
             paces=context.task_paces(self.meter),
             ready_order=context.policy.ready_order,
-            memory=BatchMemory(size, context.budget.share_bytes, given % size, shared=context.policy.shared)
+            memory=BatchMemory(size, ahead.share_bytes, given % size, shared=context.policy.shared, taken=ahead.add)
             if size
             else None,
             tuner=self.tuner,

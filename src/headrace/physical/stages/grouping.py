@@ -27,7 +27,8 @@ from headrace.physical.workers.tuned_calls import TunedCalls
 from headrace.physical.workers.tuned_stage import TunedStage
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.semantics.failures import as_element_error
-from headrace.semantics.grouping import padded_batch, ragged_batch
+from headrace.semantics.grouping import BATCH_REMEDY, padded_batch, ragged_batch
+from headrace.semantics.held_bytes import Holding
 from headrace.structure import Element, may_refuse, unflatten
 
 __all__ = ["BatchStage", "ChunkStage", "CombinedBatchStage", "stacked_chunk", "stacked_payload"]
@@ -54,9 +55,17 @@ class BatchStage(Stage):
         input_stage: what is read.
         meter: its own.
         memory: where large elements are put as they come.
+        holding: is told how much is gathered, and how much is ready.
     """
 
-    def __init__(self, node: Batch, input_stage: Stage, meter: Meter, memory: BatchMemory | None = None) -> None:
+    def __init__(
+        self,
+        node: Batch,
+        input_stage: Stage,
+        meter: Meter,
+        memory: BatchMemory | None = None,
+        holding: Holding | None = None,
+    ) -> None:
         super().__init__(meter, (input_stage,), StridedCursor(input_stage.cursor, node.batch_size))
         self._size = node.batch_size
         self._drop_remainder = node.drop_remainder
@@ -65,11 +74,21 @@ class BatchStage(Stage):
         self._ready: list[Block | Failure] = []  # reversed: the next one is last
         self._begun: list[Block] = []  # what was read of a batch that is not whole yet
         self._memory = memory if self._size >= _FEW_ELEMENTS else None
+        self._holding = holding
 
     def _pull(self, limit: int) -> Item:
         if not self._ready:
             self._ready = self._batches(limit)[::-1]
-        return self._ready.pop() if self._ready else None
+        item = self._ready.pop() if self._ready else None
+        self._holds([*self._begun, *(one for one in self._ready if isinstance(one, Block))])
+        return item
+
+    def _holds(self, blocks: list[Block]) -> None:
+        """Says what it has: of batches that are not whole yet, and of those that are ready."""
+        if self._holding is not None:
+            nbytes = sum(block.payload.nbytes for block in blocks)
+            rows = (row for block in blocks for row in block.payload.rows())
+            self._holding.hold(nbytes, lambda: rows, count=sum(map(len, blocks)))
 
     def _is_spent(self) -> bool:
         return not self._ready and not self._begun and self.inputs[0].is_spent
@@ -97,6 +116,7 @@ class BatchStage(Stage):
                 return [*self._whole(blocks, have), *([] if failed is None else [failed])]
             count = len(item)
             blocks.append(self._in_place(item, have))
+            self._holds(blocks)
             del item  # its memory is for the next one
             have += count
             if have >= self._size and count < asked:
@@ -179,6 +199,8 @@ class BatchStage(Stage):
 
     def close(self) -> None:
         self._let_go()
+        if self._holding is not None:
+            self._holding.release()
         super().close()
 
 
@@ -231,9 +253,14 @@ class CombinedBatchStage(BatchStage):
     """Runs of consecutive elements, made one in a way of their own, a batch at a time."""
 
     def __init__(
-        self, node: Batch, combine: Callable[[list[Element]], Element], input_stage: Stage, meter: Meter
+        self,
+        node: Batch,
+        combine: Callable[[list[Element]], Element],
+        input_stage: Stage,
+        meter: Meter,
+        holding: Holding | None = None,
     ) -> None:
-        super().__init__(node, input_stage, meter)
+        super().__init__(node, input_stage, meter, holding=holding)
         self._combine = combine
 
     def _stacked(self, block: Block, size: int) -> list[Block | Failure]:
@@ -268,8 +295,8 @@ class ChunkStage(BatchStage):
 
     is_first_part = True
 
-    def __init__(self, node: Batch, input_stage: Stage, meter: Meter) -> None:
-        super().__init__(node, input_stage, meter)
+    def __init__(self, node: Batch, input_stage: Stage, meter: Meter, holding: Holding) -> None:
+        super().__init__(node, input_stage, meter, holding=holding)
         self.granularity = node.batch_size
 
     def _pull(self, limit: int) -> Item:
@@ -300,16 +327,18 @@ def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
     meter = context.meter(node)
     gate = context.gate(node)
     memory = BatchMemory(node.batch_size, context.budget.share_bytes, shared=context.policy.shared)
+    holding = context.gathering(node, BATCH_REMEDY)
     if gate is None:
-        return BatchStage(node, upstream, meter, memory)
+        return BatchStage(node, upstream, meter, memory, holding)
+    beside = functools.partial(_stacked_in_workers, node, context=context, gate=gate, holding=holding)
     if node.num_parallel_calls != AUTOTUNE:
-        return _stacked_in_workers(node, upstream, meter, context, gate)
+        return beside(upstream)
     tuner = context.tuned_calls(gate, meter, node.operations)
     return TunedStage(
         upstream,
         meter,
-        here=lambda source: BatchStage(node, source, meter, memory),
-        beside=lambda source, _: _stacked_in_workers(node, source, meter, context, gate, tuner),
+        here=lambda source: BatchStage(node, source, meter, memory, holding),
+        beside=lambda source, _: beside(source, tuner=tuner),
         tuner=tuner,
         paces=context.task_paces(meter),
         inputs_each=node.batch_size,
@@ -317,12 +346,19 @@ def _batch(node: Batch, state: State | None, context: StageContext) -> Stage:
 
 
 def _stacked_in_workers(
-    node: Batch, source: Stage, meter: Meter, context: StageContext, gate: Gate, tuner: TunedCalls | None = None
+    node: Batch,
+    source: Stage,
+    *,
+    context: StageContext,
+    gate: Gate,
+    holding: Holding,
+    tuner: TunedCalls | None = None,
 ) -> ParallelStage:
+    meter = context.meter(node)
     # Batches keep their order whatever ``deterministic`` says: in another one the state would be larger, and nothing faster.
     return ParallelStage(
         functools.partial(stacked_chunk, node),
-        ChunkStage(node, source, meter),
+        ChunkStage(node, source, meter, holding),
         meter,
         gate=gate,
         ahead=context.ahead(node),
@@ -335,10 +371,17 @@ def _stacked_in_workers(
 @lower.register
 def _padded_batch(node: PaddedBatch, state: State | None, context: StageContext) -> Stage:
     combine = functools.partial(padded_batch, node)
-    return CombinedBatchStage(node, combine, lower(node.input, state, context), context.meter(node))
+    return _combined(node, combine, state, context)
 
 
 @lower.register
 def _ragged_batch(node: RaggedBatch, state: State | None, context: StageContext) -> Stage:
     combine = functools.partial(ragged_batch, node)
-    return CombinedBatchStage(node, combine, lower(node.input, state, context), context.meter(node))
+    return _combined(node, combine, state, context)
+
+
+def _combined(
+    node: Batch, combine: Callable[[list[Element]], Element], state: State | None, context: StageContext
+) -> Stage:
+    upstream = lower(node.input, state, context)
+    return CombinedBatchStage(node, combine, upstream, context.meter(node), context.gathering(node, BATCH_REMEDY))

@@ -18,7 +18,8 @@ from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.grouping import CyclingBatch
 from headrace.semantics.failures import as_element_error
-from headrace.semantics.grouping import element_like, emptied, specified, turn_after, turn_state
+from headrace.semantics.grouping import BATCH_REMEDY, element_like, emptied, specified, turn_after, turn_state
+from headrace.semantics.held_bytes import Holding
 from headrace.structure import Element, unflatten
 
 __all__ = ["CyclingBatchStage"]
@@ -56,7 +57,9 @@ _Made = tuple[Element, tuple[Origin, int], _TurnCursor]
 class CyclingBatchStage(Stage):
     """Batches that are stacked one by one, out of elements that are read for as many as were asked for."""
 
-    def __init__(self, node: CyclingBatch, input_stage: Stage, meter: Meter, state: State | None) -> None:
+    def __init__(
+        self, node: CyclingBatch, input_stage: Stage, meter: Meter, state: State | None, holding: Holding
+    ) -> None:
         self._turn: int = state["turn"] if state else 0
         self._sizes = node.batch_sizes
         position = input_stage.cursor
@@ -65,7 +68,8 @@ class CyclingBatchStage(Stage):
         super().__init__(meter, (input_stage,), self._cursor(position, position, self._last))
         self._drop_remainder = node.drop_remainder
         self._label = node.label
-        self._ahead = StageLookahead(input_stage, self._read)
+        self._holding = holding
+        self._ahead = StageLookahead(input_stage, self._read, holding)
         self._held: Failure | None = None  # comes after the batches before it
 
     def _cursor(self, position: Cursor, after: Cursor, like: Element | None, *, short: bool = False) -> _TurnCursor:
@@ -135,6 +139,10 @@ class CyclingBatchStage(Stage):
             placed = as_element_error(error, stage=self._label, origin=GroupOrigin([members]).describe(0))
             return Failure(placed, cursor, cursor.advance(1))
 
+    def close(self) -> None:
+        self._holding.release()
+        super().close()
+
     def _empty(self) -> _Made | Failure | None:
         """Makes a batch of no element; a neighbour tells what it would hold."""
         like = self._last
@@ -169,4 +177,5 @@ _NO_ORIGIN = _NoOrigin()
 
 @lower.register
 def _rebatch(node: CyclingBatch, state: State | None, context: StageContext) -> Stage:
-    return CyclingBatchStage(node, lower(node.input, input_state(state), context), context.meter(node), state)
+    upstream, holding = lower(node.input, input_state(state), context), context.gathering(node, BATCH_REMEDY)
+    return CyclingBatchStage(node, upstream, context.meter(node), state, holding)

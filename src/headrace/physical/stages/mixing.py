@@ -30,6 +30,7 @@ from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.mixing import ChooseFromDatasets, Mixture, SampleFromDatasets
 from headrace.semantics.failures import as_element_error
+from headrace.semantics.held_bytes import Holding
 from headrace.semantics.mixing import (
     IDLE_LIMIT,
     NO_CHOICE,
@@ -202,11 +203,13 @@ class MixStage(Stage):
         inputs: Sequence[Stage],
         meter: Meter,
         state: State | None,
+        holding: Holding,
     ) -> None:
         self._label = node.label
+        self._holding = holding
         self._stops = node.stop_on_empty_dataset
         self._selection = selection
-        self._ahead = [StageLookahead(stage, self._read) for stage in inputs]
+        self._ahead = [StageLookahead(stage, self._read, holding) for stage in inputs]
         self._is_open = np.ones(len(inputs), dtype=bool)
         self._is_open[state["ended"] if state else []] = False
         self._idle = 0
@@ -222,6 +225,10 @@ class MixStage(Stage):
     def stop(self) -> None:
         self._stopped = True
         super().stop()
+
+    def close(self) -> None:
+        self._holding.release()
+        super().close()
 
     def _pull(self, limit: int) -> Item:
         looked = limit
@@ -327,7 +334,8 @@ def _mixture(node: Mixture, state: State | None, context: StageContext) -> Stage
         lower(child, position, context.for_input(node.inputs, part))
         for part, (child, position) in enumerate(zip(node.datasets, saved, strict=True))
     ]
-    return MixStage(node, _selection(node, state, context), inputs, context.meter(node), state)
+    selection, holding = _selection(node, state, context), context.gathering(node, "")
+    return MixStage(node, selection, inputs, context.meter(node), state, holding)
 
 
 def _selection(node: Mixture, state: State | None, context: StageContext) -> DrawnChoices | ReadChoices:

@@ -42,6 +42,7 @@ from headrace.physical.workers.reading_place import LONG_S, InWorkers, ReadingPl
 from headrace.physical.workers.subplan_reader import PrefetchingReader, SubplanReader
 from headrace.plan.nesting import FlatMap, Interleave
 from headrace.semantics.failures import inside_element
+from headrace.semantics.held_bytes import Holding
 
 __all__ = ["InterleaveStage"]
 
@@ -72,10 +73,10 @@ class InterleaveStage(Stage):
         ahead: int = 0,
         ordered: bool = True,
         place: ReadingPlace | None = None,
-        held: Ahead | None = None,
+        held: Ahead | Holding,
     ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
-        self._held = held  # by readers in workers
+        self._held = held  # by its readers
         self._opening = opening
         self._paces = paces
         self._block_length = block_length
@@ -143,7 +144,9 @@ class InterleaveStage(Stage):
         if self._reads_here:
             return
         done = sum(slot is None or slot.reader.is_read for slot in self._slots)
-        while len(self._ahead) < self._ahead_limit + done and not (self._held is not None and self._held.is_full):
+        while len(self._ahead) < self._ahead_limit + done and not (
+            isinstance(self._held, Ahead) and self._held.is_full
+        ):
             opened = self._read_dataset()
             if opened is None:
                 return
@@ -375,8 +378,7 @@ class InterleaveStage(Stage):
         super().stop()
 
     def close(self) -> None:
-        released = [] if self._held is None else [self._held.release]
-        close_all([*(opened.reader.close for opened in self._all_opened()), *released, super().close])
+        close_all([*(opened.reader.close for opened in self._all_opened()), self._held.release, super().close])
 
     def _all_opened(self) -> list[OpenSubplan]:
         return [opened for opened in (*self._slots, *self._ahead) if isinstance(opened, OpenSubplan)]
@@ -414,9 +416,13 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
         meter.calls = gate.calls
     # Two a call: while one is read, the next is ready already, and the driver comes to look only when it has a core.
     ahead = 2 * gate.calls if gate is not None else 0
-    reader: MakeReader = SubplanReader
-    place = there = held = None
-    if gate is not None:
+    place = there = None
+    held: Ahead | Holding
+    reader: MakeReader
+    if gate is None:
+        held = context.gathering(node, "")
+        reader = functools.partial(SubplanReader, holding=held)
+    else:
         if context.elsewhere is not None and context.elsewhere.wanted_for(node):
             there = context.elsewhere.reading(node, context)
         place = context.policy.reading_place(node.operations) if there is None else InWorkers()

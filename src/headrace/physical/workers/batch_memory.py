@@ -40,6 +40,10 @@ _Leaves = Sequence[Any] | np.ndarray  # one for each element
 _Layout = tuple[TreeDef, tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]]
 
 
+def _nobody_counts(_: int) -> None:
+    """Does nothing."""
+
+
 class _Spare:
     """Memory that waits to be used again, the latest last."""
 
@@ -93,6 +97,7 @@ class _Batch:
 
     buffer: BatchBuffer | None
     missing: int
+    each_bytes: int  # of an element, for which memory was taken
 
 
 class BatchMemory:
@@ -103,15 +108,25 @@ class BatchMemory:
         most_bytes: how large a batch may be.
         first: how many elements of the first batch others have made.
         shared: where they lie, if another process is to read them; None is this one's own memory.
+        taken: is told of how many bytes more, or less, wait for elements.
 
     Attributes:
         is_shared: whether they lie in shared memory.
     """
 
-    def __init__(self, size: int, most_bytes: int, first: int = 0, *, shared: SharedMemory | None = None) -> None:
+    def __init__(
+        self,
+        size: int,
+        most_bytes: int,
+        first: int = 0,
+        *,
+        shared: SharedMemory | None = None,
+        taken: Callable[[int], None] = _nobody_counts,
+    ) -> None:
         self._size = size
         self._shared = shared
         self._most_bytes = most_bytes
+        self._taken = taken
         self._lock = threading.Lock()
         self._batches: dict[int, _Batch] = {}
         self._first = first
@@ -171,11 +186,16 @@ class BatchMemory:
 
     def _buffer(self, index: int, layout: _Layout) -> BatchBuffer | None:
         """Returns the memory of a batch, if elements of this layout fit it."""
+        fresh_bytes = 0
         with self._lock:
             batch = self._batches.get(index)
             if batch is None:
-                batch = self._batches[index] = _Batch(self._made(layout), self._size)
+                made = self._made(layout)
+                fresh_bytes = 0 if made is None else sum(array.nbytes for array in made.arrays)
+                batch = self._batches[index] = _Batch(made, self._size, fresh_bytes // self._size)
             buffer = batch.buffer
+        if fresh_bytes:
+            self._taken(fresh_bytes)
         if buffer is None or buffer.treedef != layout[0]:
             return None
         kinds = tuple((array.shape[1:], array.dtype) for array in buffer.arrays)
@@ -201,16 +221,21 @@ class BatchMemory:
     def close(self) -> None:
         """Lets go of the batches that will not become whole, as the last one: nobody shall wait for a garbage collection for that memory."""
         with self._lock:
+            batches = list(self._batches.values())
             self._batches.clear()
+        for batch in batches:
+            self._taken(-batch.missing * batch.each_bytes)
 
     def _count(self, start: int, count: int) -> None:
         """Counts elements of a batch that have come; when all have, it needs no memory here."""
         index = start // self._size
         with self._lock:
-            batch = self._batches.setdefault(index, _Batch(None, self._size))
+            batch = self._batches.setdefault(index, _Batch(None, self._size, 0))
             batch.missing -= count
             if not batch.missing:
                 del self._batches[index]
+        if batch.each_bytes:  # from here on they count where they are held
+            self._taken(-count * batch.each_bytes)
 
 
 def _arrays_of(payload: Payload) -> tuple[TreeDef, Sequence[_Leaves]] | None:

@@ -249,7 +249,7 @@ class ParallelStage(Stage):
     def _hold(self, nbytes: int) -> None:
         """Counts so many bytes more or less that tasks hold."""
         self._held_bytes += nbytes
-        self._ahead.set(self._held_bytes)
+        self._ahead.add(nbytes)
 
     def _is_short(self) -> bool:
         """Returns whether a worker has nothing to do because there is no memory for what it would make."""
@@ -338,9 +338,9 @@ class ParallelStage(Stage):
         self._closed = True  # tasks that did not begin yet need not
         self._tasks.clear()
         self._ready.set(0, 0)
-        self._ahead.release()
         if self._memory is not None:
             self._memory.close()
+        self._ahead.release()
 
     def close(self) -> None:
         self.let_go()

@@ -17,6 +17,7 @@ from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.reading_place import LONG_S, ReadingPlace
 from headrace.queues.channel import EMPTY, Channel
+from headrace.semantics.held_bytes import Holding
 
 __all__ = ["OpenPlan", "Opened", "PrefetchingReader", "SubplanReader"]
 
@@ -36,8 +37,14 @@ class SubplanReader(Lookahead):
     # Whether the plan runs in the thread that peeks, and not in the workers.
     reads_here = True
 
-    def __init__(self, open_plan: OpenPlan, cursor: Cursor | None, origin: Callable[[], str]) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        open_plan: OpenPlan,
+        cursor: Cursor | None,
+        origin: Callable[[], str],
+        holding: Holding | None = None,
+    ) -> None:
+        super().__init__(holding)
         self._open_plan = open_plan
         self.origin = origin  # of the element that the plan was made of, in words
         self._stage: Opened | None = None
@@ -124,6 +131,7 @@ class SubplanReader(Lookahead):
 
     def close(self) -> None:
         """Gives back what the stage holds."""
+        self._count(-self._nbytes)
         if self._stage is not None and not isinstance(self._stage, Failure):
             self._stage.close()
 
