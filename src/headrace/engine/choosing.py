@@ -52,7 +52,7 @@ def may_hang(plan: Node) -> bool:
     return not all(isinstance(node, _NEVER_HANGS) for node in nodes_of(plan))
 
 
-def elsewhere(plan: Node, options: Options, workers: int, failures: Failures) -> ProcessCalls | None:
+def elsewhere(plan: Node, options: Options, workers: int, failures: Failures, budget: Budget) -> ProcessCalls | None:
     """Returns the processes that call functions of the plan; None where all are called here."""
     wanted = options.executor == "process" or any(
         getattr(node, "executor", None) == "process" for node in nodes_of(plan)
@@ -61,7 +61,7 @@ def elsewhere(plan: Node, options: Options, workers: int, failures: Failures) ->
         return None
     from headrace.backends.process import process_calls_of  # what few programs use
 
-    return process_calls_of(plan, options, workers, failures)
+    return process_calls_of(plan, options, workers, failures, budget)
 
 
 def uses_threads(plan: Node) -> bool:

@@ -40,6 +40,7 @@ from headrace.plan.depth import make_room
 from headrace.plan.node import Node, nodes_of
 from headrace.plan.options import STALL_WARNING_S, Options
 from headrace.semantics.cache_fillings import Fillings
+from headrace.semantics.held_bytes import Holding
 from headrace.semantics.meters import Meters
 from headrace.semantics.noting import noted
 from headrace.semantics.run_context import OwnEnd, Seeds
@@ -94,7 +95,7 @@ class Run:
         self._budget = choosing.budget(running, options, feeds=feeds, policy=policy)
         rank = rank_of_run(plan, options)
         gates = self._made_gates(options)
-        self._elsewhere = choosing.elsewhere(running, options, self.workers, self._failures)
+        self._elsewhere = choosing.elsewhere(running, options, self.workers, self._failures, self._budget)
         self._callers = Callers(policy.clock)
         self._context = StageContext(
             seeds=seeds,
@@ -300,6 +301,10 @@ class Run:
     def ahead(self) -> Ahead:
         """Returns where its reader says what it has ready."""
         return self._budget.ahead()
+
+    def gathering(self, stage: str) -> Holding:
+        """Returns where its reader says what it must hold."""
+        return self._budget.gathering(stage, "")
 
     @property
     def block_bytes(self) -> int:

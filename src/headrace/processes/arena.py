@@ -39,9 +39,18 @@ class Place(NamedTuple):
 
 
 class Arena:
-    """The segments of one writer."""
+    """The segments of one writer.
 
-    def __init__(self) -> None:
+    Args:
+        segment_bytes: how large a segment is at least that comes, or less where that is less than usual.
+
+    Attributes:
+        taken_bytes: how much of them is taken.
+    """
+
+    def __init__(self, segment_bytes: int = _SMALLEST) -> None:
+        self.segment_bytes = segment_bytes
+        self.taken_bytes = 0
         self._segments: list[Segment | None] = []  # None where one was let go
         # Of each segment the parts that are free, in order: where they begin and where they end.
         self._free: list[list[tuple[int, int]]] = []
@@ -58,6 +67,7 @@ class Arena:
         for number, free in enumerate(self._free):
             for index, (start, stop) in enumerate(free):
                 if stop - start >= wanted:
+                    self.taken_bytes += wanted
                     free[index : index + 1] = [(start + wanted, stop)] if stop - start > wanted else []
                     return Place(number, start, wanted)
         self._drop_unused()
@@ -66,6 +76,7 @@ class Arena:
         self._fresh.append(descriptor)
         self._segments.append(segment)
         self._free.append([(wanted, size)] if size > wanted else [])
+        self.taken_bytes += wanted
         return Place(len(self._segments) - 1, 0, wanted)
 
     def placed(self, raw: memoryview) -> Place:
@@ -81,11 +92,15 @@ class Arena:
     def _made(self, least: int) -> tuple[Segment, int]:
         part = self.held_bytes // _PART // _PAGE * _PAGE
         try:
-            return Segment.made(max(_SMALLEST, least, part))
+            return Segment.made(max(self._least_segment, least, part))
         except ResourceExhaustedError:
             if least >= part:
                 raise
-        return Segment.made(max(_SMALLEST, least))
+        return Segment.made(max(self._least_segment, least))
+
+    @property
+    def _least_segment(self) -> int:
+        return max(1, min(_SMALLEST, self.segment_bytes) // _PAGE) * _PAGE
 
     def _drop_unused(self) -> None:
         """Lets segments go that hold nothing: none of them had room, and those of ever larger batches would add up."""
@@ -96,6 +111,7 @@ class Arena:
 
     def give(self, place: Place) -> None:
         """Takes a place back."""
+        self.taken_bytes -= place.nbytes
         free = self._free[place.segment]
         start, stop = place.start, place.start + place.nbytes
         index = bisect.bisect(free, (start, stop))
@@ -116,6 +132,11 @@ class Arena:
     def held_bytes(self) -> int:
         """How much memory its segments take."""
         return sum(segment.nbytes for segment in self._segments if segment is not None)
+
+    @property
+    def free_bytes(self) -> int:
+        """How much of that holds nothing."""
+        return self.held_bytes - self.taken_bytes
 
     def fresh(self) -> list[int]:
         """Returns the descriptors of the segments that were made since it was asked last; the caller sends and closes them."""

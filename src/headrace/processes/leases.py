@@ -42,6 +42,7 @@ class Leases:
     def __init__(self) -> None:
         self._segments: list[Segment | None] = []
         self._back: deque[Place] = deque()
+        self._taken_bytes = 0
 
     def add(self, descriptors: list[int]) -> None:
         """Maps the segments of which descriptors came, in their order."""
@@ -56,6 +57,7 @@ class Leases:
         """Returns the first bytes of a place (uint8); it goes back when the last array on it is gone."""
         segment = self._segments[place.segment]
         assert segment is not None  # the writer has a place in it
+        self._taken_bytes += place.nbytes
         part = segment.bytes[place.start : place.start + nbytes]
         return np.asarray(Lease(part, place, self._back))
 
@@ -65,4 +67,10 @@ class Leases:
         gone: list[Place] = []
         while back and len(gone) != most:
             gone.append(back.popleft())
+            self._taken_bytes -= gone[-1].nbytes
         return gone
+
+    @property
+    def free_bytes(self) -> int:
+        """How much of the segments nobody has had since ``gone`` was asked last."""
+        return sum(segment.nbytes for segment in self._segments if segment is not None) - self._taken_bytes

@@ -137,6 +137,7 @@ class Answer(NamedTuple):
         places: of shared memory that this side has given back.
         cpu_s: how long the processor took for it.
         failures: the elements that ``on_error`` replaced.
+        held_bytes: how much it holds in the datasets that it reads.
     """
 
     parcel: Parcel | None
@@ -144,6 +145,7 @@ class Answer(NamedTuple):
     places: list[Place]
     cpu_s: float
     failures: tuple[StageFailures, ...]
+    held_bytes: int
 
 
 class Read(NamedTuple):
@@ -190,6 +192,18 @@ class Opening(NamedTuple):
     skipped: int
 
 
+class BudgetPart(NamedTuple):
+    """What one of several processes may hold of the run's budget.
+
+    Attributes:
+        total_bytes: its part of the budget.
+        most_bytes: its part of what must be held before that is an error.
+    """
+
+    total_bytes: int
+    most_bytes: int
+
+
 class Setting(NamedTuple):
     """Where an operation stands in a run whose datasets another process opens.
 
@@ -204,7 +218,7 @@ class Setting(NamedTuple):
         stream: of a dealt plan.
         rank: of a dealt plan.
         deterministic: what stages that were not told do about order.
-        share_bytes: how much a stage that reads ahead may hold.
+        budget: how much the process may hold.
     """
 
     seeds: Seeds
@@ -217,7 +231,7 @@ class Setting(NamedTuple):
     stream: int | None
     rank: int | None
     deterministic: bool
-    share_bytes: int
+    budget: BudgetPart
 
 
 class Came(NamedTuple):

@@ -73,6 +73,18 @@ class Slab:
                 self._made.pop(_address(self._arena.bytes_at(place)), None)
                 self._arena.give(place)
 
+    def use_segments_of(self, nbytes: int) -> None:
+        """Has segments be so large, or less where that is less than usual."""
+        with self._lock:
+            self._arena.segment_bytes = nbytes
+
+    @property
+    def free_bytes(self) -> int:
+        """How much memory it has that holds nothing."""
+        with self._lock:
+            self._settle()
+            return self._arena.free_bytes
+
     def fresh(self) -> list[int]:
         """Returns the descriptors of the segments that were made since it was asked last; the caller sends and closes them."""
         with self._lock:

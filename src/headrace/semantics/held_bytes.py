@@ -94,10 +94,14 @@ class HeldBytes:
         return holding
 
     def count(self, holding: Holding, nbytes: int) -> None:
-        """Takes in how much a stage holds now."""
+        """Takes in how much a stage holds now; one thread at a time for each."""
+        self.change(holding, nbytes - holding.nbytes)
+
+    def change(self, holding: Holding, nbytes: int) -> None:
+        """Takes in how many bytes more, or with a negative number less, a stage holds; from any thread."""
         with self._lock:  # in which nothing is called: a garbage collection may close the run in any call
-            self.held_bytes += nbytes - holding.nbytes
-            holding.nbytes = nbytes
+            self.held_bytes += nbytes
+            holding.nbytes += nbytes
             if self.held_bytes + self.ahead_bytes > self.highest_bytes:  # noqa: PLR1730 - max is a call
                 self.highest_bytes = self.held_bytes + self.ahead_bytes
 
@@ -259,8 +263,8 @@ class Holding:
             budget.refuse(self, says(self.nbytes))
 
     def add(self, nbytes: int) -> None:
-        """Says that so many bytes came, or with a negative number went, of blocks that are in hand."""
-        self._budget.count(self, self.nbytes + nbytes)
+        """Says that so many bytes came, or with a negative number went; from any thread."""
+        self._budget.change(self, nbytes)
 
     def room(self, count: int) -> int:
         """Returns how many more elements can come before that is too much, or a quarter as many again; at least one.

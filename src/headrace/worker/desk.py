@@ -105,17 +105,19 @@ class Desk:
             raise
         return served.run.workers, served.run.ram_budget_bytes, served.run.share_bytes
 
-    def _serve(self, descriptor: int, progress: int, stacks: int) -> None:
+    def _serve(self, segment_bytes: int, descriptor: int, progress: int, stacks: int) -> None:
         self._begin_work()
         connection = Connection(socket.socket(fileno=descriptor))
-        _in_thread(self._serve_until_it_is_left, connection, Progress.received(progress), stacks)
+        _in_thread(self._serve_until_it_is_left, connection, Progress.received(progress), stacks, segment_bytes)
 
-    def _serve_until_it_is_left(self, connection: Connection, progress: Progress, stacks: int) -> None:
+    def _serve_until_it_is_left(
+        self, connection: Connection, progress: Progress, stacks: int, segment_bytes: int
+    ) -> None:
         from headrace.worker.served_calls import serve_calls
 
         self._callers.add(threading.get_ident())
         try:
-            serve_calls(connection, progress, stacks)
+            serve_calls(connection, progress, stacks, segment_bytes)
         finally:
             self._callers.discard(threading.get_ident())
             connection.close()

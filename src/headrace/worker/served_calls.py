@@ -51,8 +51,8 @@ class _KnownElsewhere:
 class _Served:
     """The functions that this process has, and the memory that it shares with one thread."""
 
-    def __init__(self, progress: Progress) -> None:
-        self.arena = Arena()
+    def __init__(self, progress: Progress, segment_bytes: int) -> None:
+        self.arena = Arena(segment_bytes)
         self.leases = Leases()
         self._progress = progress
         self._failures = Failures()
@@ -68,7 +68,9 @@ class _Served:
             parcel = self._made(call) if isinstance(call, Call) else self._read(call)
         except BaseException as error:  # noqa: BLE001 - who asked is to have it: also a function's sys.exit(), as in threads
             sent = sent_error(error)
-        return Answer(parcel, sent, self.leases.gone(), time.thread_time() - start_s, self._failures.taken())
+        held_bytes = 0 if self._readings is None else self._readings.held_bytes
+        cpu_s = time.thread_time() - start_s
+        return Answer(parcel, sent, self.leases.gone(), cpu_s, self._failures.taken(), held_bytes)
 
     def _timed(self, node: Map, maps: Sequence[Map]) -> Callable[[Block], list[BlockOrFailure]]:
         """Returns what calls a map that has a timeout."""
@@ -163,15 +165,16 @@ def _sent(piece: BlockOrFailure, maps: tuple[Any, ...], stacked: bool) -> tuple[
     return 1, None, (link, sent_error(piece.error))
 
 
-def serve_calls(connection: Connection, progress: Progress, stacks: int) -> None:
+def serve_calls(connection: Connection, progress: Progress, stacks: int, segment_bytes: int) -> None:
     """Answers calls until the other end is gone.
 
     Args:
         connection: to who calls.
         progress: where it is noted what is called on.
         stacks: the descriptor to which all stacks are written where this process is ended because a function hangs.
+        segment_bytes: how large its pieces of shared memory are at least, or less where that is less than usual.
     """
-    served = _Served(progress)
+    served = _Served(progress, segment_bytes)
     leave_stacks(stacks)
     try:
         _serve(connection, served)

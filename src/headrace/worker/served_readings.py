@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 from headrace.blocks.block import Block, Failure
@@ -27,7 +28,7 @@ from headrace.plan.node import nodes_of
 from headrace.processes.arena import Arena
 from headrace.processes.elements_sent import refused, sent_elements
 from headrace.processes.errors_sent import sent_error
-from headrace.processes.orders import Came, Kind, Opening, Setting
+from headrace.processes.orders import BudgetPart, Came, Kind, Opening, Setting
 from headrace.processes.parcels import Parcel, packed, to_bytes
 from headrace.processes.shipping import made_there
 from headrace.semantics.inner_plans import in_run
@@ -50,7 +51,13 @@ class _ReadElsewhereError(Exception):
 class _Reading:
     """A dataset that is read, and where the items that were read began."""
 
-    def __init__(self, opening: Opening, functions: dict[int, FlatMap], failures: Failures) -> None:
+    def __init__(
+        self,
+        opening: Opening,
+        functions: dict[int, FlatMap],
+        failures: Failures,
+        budget: Callable[[BudgetPart], Budget],
+    ) -> None:
         self._origin = opening.origin
         self._told_s = self._telling_s = 0.0
         self._number = 0
@@ -60,16 +67,17 @@ class _Reading:
         if opening.function is not None:
             functions[opening.key] = made_there(opening.function)
         self._node = functions[opening.key]
-        self.stage = self._opened(opening, failures)
+        self.stage = self._opened(opening, failures, budget)
         self.start = self.stage.cursor
 
     @within(lambda at: at["opening"].origin)
-    def _opened(self, opening: Opening, failures: Failures) -> Stage:
+    def _opened(self, opening: Opening, failures: Failures, budget: Callable[[BudgetPart], Budget]) -> Stage:
         node = self._node
         plan = made_plan(node, opening.element)
         if any(isinstance(one, Cache) for one in nodes_of(plan)):
             raise _ReadElsewhereError
-        context = _context(pickle.loads(opening.setting), failures)
+        setting: Setting = pickle.loads(opening.setting)
+        context = _context(setting, failures, budget(setting.budget))
         self._callers = context.callers
         plan, inside = in_run(plan, node, opening.at, context)
         stage = lower(plan, None if opening.position is None else whole(*opening.position), inside)
@@ -152,11 +160,11 @@ class _Reading:
         return position
 
 
-def _context(setting: Setting, failures: Failures) -> StageContext:
+def _context(setting: Setting, failures: Failures, budget: Budget) -> StageContext:
     return StageContext(
         seeds=setting.seeds,
         meters=Meters(),
-        budget=Budget(setting.share_bytes),
+        budget=budget,
         gates=None,
         policy=setting.policy,
         deterministic=setting.deterministic,
@@ -186,18 +194,29 @@ class Readings:
         self._failures = failures
         self._functions: dict[int, FlatMap] = {}
         self._opened: list[_Reading] = []
+        self._budget: Budget | None = None  # of all of them, once there is one
 
     def next(self, dataset: int, opening: Opening | None, limit: int) -> Parcel:
         """Opens a dataset if it is told how, and reads what comes next of it."""
         if opening is not None:
             try:
-                _readings[dataset] = reading = _Reading(opening, self._functions, self._failures)
+                _readings[dataset] = reading = _Reading(opening, self._functions, self._failures, self._of_all)
                 self._opened.append(reading)
             except _ReadElsewhereError:
                 return packed(Came(Kind.ELSEWHERE, 0, 0, None, None, None), self._arena)
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
                 return packed(Came(Kind.REFUSED, 0, 0, sent_error(error), None, None), self._arena)
         return _readings[dataset].next(limit, self._arena)
+
+    def _of_all(self, part: BudgetPart) -> Budget:
+        if self._budget is None:
+            self._budget = Budget(part.total_bytes, most_bytes=part.most_bytes)
+        return self._budget
+
+    @property
+    def held_bytes(self) -> int:
+        """How much all of them hold."""
+        return 0 if self._budget is None else self._budget.all_bytes
 
     def forget(self, closed: list[int], gone: list[tuple[int, int]]) -> None:
         """Closes datasets, and drops items in which nobody asks for a position."""

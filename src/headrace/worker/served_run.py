@@ -32,6 +32,8 @@ __all__ = ["ServedRun"]
 
 # A hand-over takes about a tenth of a millisecond of both.
 _BLOCK_S: Final = 0.004
+# A piece of shared memory is at least this part of the budget, where that is less than usual.
+_SEGMENTS: Final = 16
 # To tell positions may take this part of the time.
 _TELLING: Final = 0.02
 
@@ -73,6 +75,8 @@ class ServedRun:
         self.slab: Final = slab
         self._items: dict[int, BlockOrFailure] = {}  # whose positions may still be asked for
         self._ahead = self.run.ahead()
+        self._unused = self.run.gathering("shared memory")
+        slab.use_segments_of(self.run.ram_budget_bytes // _SEGMENTS)
         self._on_the_way: deque[int] = deque()  # how many bytes each item has
         self._told_s = self._telling_s = 0.0
         self._begun = Latch("the beginning of the run")
@@ -187,6 +191,7 @@ class ServedRun:
 
     def _send(self, given: Given, nbytes: int = 0) -> None:
         descriptors = self.slab.fresh()
+        self._unused.add(self.slab.free_bytes - self._unused.nbytes)
         self._on_the_way.append(nbytes)
         self._ahead.add(nbytes)
         try:

@@ -23,6 +23,7 @@ from headrace.log import LOG
 from headrace.observe.failures import Failures
 from headrace.observe.meter import Meter
 from headrace.observe.stalls import Stall
+from headrace.physical.budget import Budget
 from headrace.physical.context import OpenedThere, OpenThere, StageContext
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.loops.failing import instead_of
@@ -33,7 +34,7 @@ from headrace.plan.node import Node, nodes_of, parallel_calls_of
 from headrace.plan.options import Options
 from headrace.plan.sources import Range
 from headrace.processes.host import Gone
-from headrace.processes.orders import Opening
+from headrace.processes.orders import BudgetPart, Opening
 from headrace.processes.segment import refuse_this_system
 from headrace.processes.shipping import to_ship
 from headrace.processes.snapshot import all_of
@@ -61,7 +62,9 @@ def wants_process(node: Node, options: Options) -> bool:
     return (options.executor if node.executor is None else node.executor) == "process"
 
 
-def process_calls_of(plan: Node, options: Options, workers: int, failures: Failures) -> ProcessCalls | None:
+def process_calls_of(
+    plan: Node, options: Options, workers: int, failures: Failures, budget: Budget
+) -> ProcessCalls | None:
     """Returns the processes of a run; None where it wants none.
 
     Raises:
@@ -71,7 +74,7 @@ def process_calls_of(plan: Node, options: Options, workers: int, failures: Failu
     if not any(wants_process(node, options) for node in nodes_of(plan)):
         return None
     refuse_this_system()
-    return ProcessCalls(options, workers, failures)
+    return ProcessCalls(options, workers, failures, budget)
 
 
 class ProcessCalls:
@@ -81,12 +84,19 @@ class ProcessCalls:
         options: of the run.
         count: how many there may be.
         failures: where it is noted what fails.
+        budget: how many bytes they may hold, with all others.
     """
 
-    def __init__(self, options: Options, count: int, failures: Failures) -> None:
+    def __init__(self, options: Options, count: int, failures: Failures, budget: Budget) -> None:
         self._options = options
         self._failures = failures
         self._count = count
+        self._holding = budget.gathering("processes", "Take fewer num_parallel_calls")
+        # Each has memory for what goes there, and for what comes back; half of the budget is for elements elsewhere.
+        self._segment_bytes = budget.total_bytes // (4 * max(1, count))
+        self._part = BudgetPart(
+            *(max(1, nbytes // max(1, count)) for nbytes in (budget.total_bytes, budget.most_bytes))
+        )
         self._most_restarts = _MOST_RESTARTS if options.max_restarts is None else options.max_restarts
         self._free: deque[WorkerProcess] = deque()
         self._all: list[WorkerProcess] = []
@@ -121,9 +131,12 @@ class ProcessCalls:
         """Starts all processes at once: while one starts, so do the others."""
         with self._changed:
             while len(self._all) < self._count and not self._is_stopped:
-                fresh = WorkerProcess(taken_host(_variables()))
+                fresh = self._new()
                 self._all.append(fresh)
                 self._free.append(fresh)
+
+    def _new(self) -> WorkerProcess:
+        return WorkerProcess(taken_host(_variables()), self._holding, self._segment_bytes)
 
     def _call(self, functions: Functions, block: Block) -> list[BlockOrFailure]:
         try:
@@ -286,6 +299,7 @@ class ProcessCalls:
         while self._all:  # each once, also where this is called again after Ctrl-C
             worker = self._all.pop()
             worker.end(is_idle=worker in idle)
+        self._holding.release()
 
     def _settle(self) -> None:
         """Asks for positions in datasets that somebody may want later; one that is not told in time is found again by reading."""
@@ -303,7 +317,7 @@ class ProcessCalls:
             InvalidArgumentError: the function cannot be sent; the variable is named.
         """
         _, key, function = self._openers.get(id(node)) or self._openers.setdefault(id(node), self._shipped(node))
-        setting, meter = setting_of(context), context.meter(node)
+        setting, meter = setting_of(context, self._part), context.meter(node)
         self._begin()
 
         def opened(element: Element, index: int, origin: str, saved: State | None, limit: int) -> OpenedThere:
@@ -321,7 +335,7 @@ class ProcessCalls:
     @contextlib.contextmanager
     def another(self) -> Iterator[WorkerProcess]:
         """Gives a process beside those of the run."""
-        worker = WorkerProcess(taken_host(_variables()))
+        worker = self._new()
         is_idle = False
         try:
             yield worker

@@ -23,7 +23,7 @@ from headrace.physical.stage import Item
 from headrace.processes.elements_sent import received_elements
 from headrace.processes.errors_sent import received_error
 from headrace.processes.host import Gone
-from headrace.processes.orders import Came, Kind, Known, Opening, Setting
+from headrace.processes.orders import BudgetPart, Came, Kind, Known, Opening, Setting
 from headrace.processes.parcels import to_bytes
 from headrace.processes.positions import Mark, RemoteCursor
 
@@ -63,8 +63,8 @@ class Opener(NamedTuple):
     failures: Failures
 
 
-def setting_of(context: StageContext) -> bytes:
-    """Returns where an operation stands in its run, as another process is told it."""
+def setting_of(context: StageContext, budget: BudgetPart) -> bytes:
+    """Returns where an operation stands in its run, as another process is told it, with what it may hold."""
     policy = dataclasses.replace(context.policy, shared=None)  # memory of this process
     options = dataclasses.replace(context.options, executor="thread")
     return to_bytes(
@@ -79,7 +79,7 @@ def setting_of(context: StageContext) -> bytes:
             context.stream,
             context.rank,
             context.deterministic,
-            context.budget.share_bytes,
+            budget,
         )
     )
 

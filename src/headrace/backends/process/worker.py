@@ -33,6 +33,7 @@ from headrace.processes.orders import NO_ORIGIN, Answer, Call, Came, Opening, Re
 from headrace.processes.parcels import packed, unpacked
 from headrace.processes.progress import SIGNAL, Progress, Stacks
 from headrace.processes.spare import give_host
+from headrace.semantics.held_bytes import Holding
 from headrace.semantics.timed_calls import Overtime
 
 __all__ = ["Functions", "Unsendable", "Visit", "WorkerProcess"]
@@ -127,20 +128,24 @@ class WorkerProcess:
 
     Args:
         host: the process.
+        holding: is told what it holds, beside the elements that lie in its memory.
+        segment_bytes: how large its pieces of shared memory are at least, or less where that is less than usual.
 
     Attributes:
         open_datasets: how many datasets it has open, or was told of.
     """
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, holding: Holding, segment_bytes: int) -> None:
         self._host = host
+        self._holding = holding
+        self._held_bytes = 0
         try:
-            self._begin_to_serve()
+            self._begin_to_serve(segment_bytes)
         except BaseException:  # no descriptor is left, as a rule
             host.kill()  # which nobody else knows
             raise
         self._host.watch(self._connection)
-        self._arena = Arena()
+        self._arena = Arena(segment_bytes)
         self._leases = Leases()
         self._told: set[int] = set()
         # Each is told with the next order; a garbage collection adds to them.
@@ -150,14 +155,14 @@ class WorkerProcess:
         self._is_stopped = False
         self._doing: _Calling | _Reading | None = None
 
-    def _begin_to_serve(self) -> None:
+    def _begin_to_serve(self, segment_bytes: int) -> None:
         """Has the process serve calls."""
         self._connection, its = connected()
         with its:
             self._stacks = Stacks()
             self._progress, noted = Progress.made()
             try:
-                self._host.tell("serve", descriptors=(its.fileno(), noted, self._stacks.writing))
+                self._host.tell("serve", segment_bytes, descriptors=(its.fileno(), noted, self._stacks.writing))
             finally:
                 os.close(noted)
                 self._stacks.close_writing()
@@ -295,7 +300,14 @@ class WorkerProcess:
             raise Gone(self._host.how_it_ended())
         self._leases.add(received[1])
         answer: Answer = pickle.loads(received[0])
+        self._holds(answer.held_bytes)
         return answer
+
+    def _holds(self, there_bytes: int) -> None:
+        """Says what it holds: in datasets that it reads, and shared memory that is there for the next elements."""
+        held_bytes = there_bytes + self._arena.free_bytes + self._leases.free_bytes
+        self._holding.add(held_bytes - self._held_bytes)
+        self._held_bytes = held_bytes
 
     def _wait_in_time(self, functions: Functions | None) -> None:
         """Waits for an answer where a function has a timeout.
@@ -368,6 +380,8 @@ class WorkerProcess:
     def end(self, *, is_idle: bool) -> None:
         """Lets it go: to another run, where it calls nothing now."""
         self._connection.close()  # the threads that called have ended
+        self._holding.add(-self._held_bytes)
+        self._held_bytes = 0
         self._arena.close()
         self._stacks.close()
         if is_idle:

@@ -117,7 +117,9 @@ class ParallelMaps:
         elsewhere = context.elsewhere
         ahead = context.ahead(self.node)
         make = applied(self.maps, self.meter, context)
+        copies = 1
         if elsewhere is not None and elsewhere.wanted_for(self.node):
+            copies = 2
             make = elsewhere.calling(self.maps, self.meter, context.policy.loops, stacked=bool(size))
         return ParallelStage(
             make,
@@ -132,6 +134,7 @@ class ParallelMaps:
             if size
             else None,
             tuner=self.tuner,
+            copies=copies,
         )
 
     def here(self, source: Stage) -> Stage:

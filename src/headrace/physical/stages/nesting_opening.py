@@ -109,7 +109,11 @@ class Opening:
             dataset = OpenSubplan(opener, SubplanReader(lambda _: found, None, opener.origin))
             if self._is_slow:  # so what was made before waits for none of it
                 return dataset
-            dataset.reader.peek(wanted)
+            try:
+                dataset.reader.peek(wanted)
+            except BaseException:  # the run ends, and does not know of this dataset
+                dataset.reader.close()
+                raise
             return dataset.whole() or dataset
         head = found[0] if found else None
         if len(found) < 2 and is_small(head):

@@ -107,6 +107,7 @@ class ParallelStage(Stage):
         memory: BatchMemory | None = None,
         tuner: TunedCalls | None = None,
         owns_input: bool = False,
+        copies: int = 1,
     ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
         meter.calls = gate.calls
@@ -115,6 +116,7 @@ class ParallelStage(Stage):
         self._calls = calls = gate.calls
         self._tuner = tuner
         self._owns_input = owns_input
+        self._copies = copies  # of what is on its way: in a process there is one more
         self._gate = gate
         # Two tasks a worker: while one runs, the next is ready already.
         self._window = 2 * calls if calls > 1 else 1
@@ -267,7 +269,7 @@ class ParallelStage(Stage):
             task.pieces = [item]
             return
         self._running += 1
-        task.expected_bytes = item.payload.nbytes + elements * self._pace.element_nbytes
+        task.expected_bytes = self._copies * (item.payload.nbytes + elements * self._pace.element_nbytes)
         self._hold(task.expected_bytes)
         self._gate.submit(functools.partial(self._work, task, item))
 
