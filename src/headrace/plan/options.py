@@ -33,13 +33,14 @@ class Options:
             by element in the caller's thread.
         ram_budget: how many bytes the run may hold, beside a block in the hands of each stage. What must be held comes first: the
             buffer of a ``shuffle``, open groups of ``group_by_window`` and rows of ``pack``, a ``cache`` in memory, what
-            ``unique`` has seen. What reads ahead (``prefetch``, parallel stages, a feed) shares what that leaves. An element that
+            ``unique`` has seen, elements that become a batch. What reads ahead (``prefetch``, parallel stages, a feed, what is on its
+            way between processes) shares what that leaves. An element that
             is only a number in its source has 8 bytes; memory that elements share counts once, and arrays of
             ``from_tensor_slices`` and mapped files not at all. To hold more than a budget that was given is a
             ``ResourceExhaustedError`` that says by how much; more than the default is one warning, and an error beyond all
-            memory that the process may take. A single element always passes. By default a quarter of the memory that this process may take, as
+            memory that the process may take. A single element, as a batch is one, always passes. By default a quarter of the memory that this process may take, as
             the machine, its container and ``ulimit -v`` bound it, divided by the number of the job's processes on the machine; what the process has
-            taken for other things is not looked at. ``stats()`` of the iterator tells both.
+            taken for other things is not looked at. ``stats()`` of the iterator tells what each stage holds; the guide has a page, *How much memory it takes*.
         optimize: False runs the plan as it was written.
         max_failures: how many elements each operation with ``on_error="skip"`` may leave out in an epoch; the next one that fails
             is an error.

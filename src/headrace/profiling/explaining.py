@@ -11,7 +11,7 @@ from headrace.analysis.model import Limit, Resource, bottleneck
 from headrace.machine import current_share
 from headrace.observe.decisions import decision_lines
 from headrace.observe.stats import IteratorStats, StageStats, stage_columns
-from headrace.observe.tables import Table, quantity, screen_width
+from headrace.observe.tables import Table, megabytes, quantity, screen_width
 from headrace.optimize.rules import rewritings
 from headrace.plan.explain import plan_lines
 from headrace.plan.node import Node, nodes_of
@@ -21,9 +21,11 @@ from headrace.profiling.telling import figures_of, told_nodes
 __all__ = ["explained_rules", "explained_run"]
 
 # Beside the lines of a plan there is room for few figures; stats() has them all.
-_SHOWN: Final = ("elements", "per_s", "p50", "p99", "at_work", "input", "wait")
+_SHOWN: Final = ("elements", "per_s", "p50", "p99", "at_work", "input", "wait", "held")
 # A consumer that waits for less than this part of its time is the slower side.
 _HARDLY: Final = 0.05
+# From this part of the budget on it is said who holds it: what reads ahead stops one block below its own.
+_NEARLY: Final = 0.8
 
 
 def explained_run(plan: Node, options: Options, stats: IteratorStats) -> str:
@@ -80,8 +82,19 @@ def _told(stats: IteratorStats, limit: Limit | None) -> Iterator[str]:
             Resource.STEP: "the step allows",
         }[limit.resource]
         yield f"{stage.name} takes most: {what} about {quantity(limit.rate)} elements a second at the end of the plan"
+    if stats.highest_held_bytes >= _NEARLY * stats.ram_budget_bytes > 0:
+        yield _held_most(stats)
     yield from filter(None, (stage.advice for stage in stats.stages))
     yield from decision_lines(stats.decisions)
+
+
+def _held_most(stats: IteratorStats) -> str:
+    """Says who holds most of a budget that is nearly used."""
+    most = max(stats.stages, key=lambda stage: stage.held_bytes)
+    return (
+        f"the ram_budget of {megabytes(stats.ram_budget_bytes)} MB was nearly used ({megabytes(stats.highest_held_bytes)} MB): "
+        f"{most.name} holds {megabytes(most.held_bytes)} MB"
+    )
 
 
 def explained_rules(plan: Node) -> list[str]:
