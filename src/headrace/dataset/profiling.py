@@ -22,7 +22,7 @@ class Profiling(DatasetMixin):
 
     def profile(
         self,
-        step: Callable[[Any], object] | None = None,
+        step: Callable[..., object] | None = None,
         *,
         seconds: float = 10.0,
         apply: bool = False,
@@ -35,7 +35,8 @@ class Profiling(DatasetMixin):
         there already. Epochs that end are begun again; none of them counts as one. What functions do to files and the like, they do.
 
         Args:
-            step: what is done with an element, such as a training step, called with it; None looks at the pipeline alone.
+            step: what is done with an element, such as a training step: called with it, or with the components of a tuple where it takes
+                as many; None looks at the pipeline alone.
             seconds: how long all of it takes, about.
             apply: whether to try what is advised, for as long again and more: what is measured to be faster is kept in the profile's
                 ``dataset``.
@@ -48,7 +49,7 @@ class Profiling(DatasetMixin):
             The verdict, advice with what each piece is expected to bring, and the figures of each stage; printed, they can be read.
 
         Raises:
-            InvalidArgumentError: the dataset has no element, or ``seconds`` is not positive.
+            InvalidArgumentError: the dataset has no element, ``seconds`` is not positive, or the step cannot be called with an element.
             FailedPreconditionError: the group has fewer processes than there are ranks.
             TypeError: the step cannot be called.
 
@@ -64,9 +65,10 @@ class Profiling(DatasetMixin):
             raise InvalidArgumentError(f"seconds must be positive, not {seconds}", stage="profile")
         if feed is not None:
             check_function(feed, stage="profile")
-        from headrace.profiling.profile import improved, profiled  # what few programs use
+        from headrace.profiling.calling import taking  # what few programs use
+        from headrace.profiling.profile import improved, profiled
         from headrace.profiling.together import ranks_of
         from headrace.profiling.trial import Consumer
 
-        consumer = Consumer(step=step, feed=feed, ranks=ranks_of(self._plan, group))
+        consumer = Consumer(step=None if step is None else taking(step), feed=feed, ranks=ranks_of(self._plan, group))
         return (improved if apply else profiled)(self._plan, consumer, seconds, self._of)

@@ -25,8 +25,9 @@ from headrace.profiling.trial import dropped, step_figures
 
 __all__ = ["ForeignProfile", "examined"]
 
-# One processor, give or take, says that one thread at a time works; so near to all of them, that there are no more.
-_ONE: Final = (0.8, 1.2)
+# Less than half a core says that it mostly waits; one, give or take, that one thread at a time works; so near to all, that there are no more.
+_HALF: Final = 0.5
+_ONE: Final = 1.2
 _ALL: Final = 0.85
 # So much of all waiting, in so few of the steps, comes in bursts.
 _MOST: Final = 0.5
@@ -63,13 +64,19 @@ class ForeignProfile:
 
     @property
     def reachable_per_s(self) -> float:
-        """Elements a second, if all cores did the work that some do now."""
-        return self.pipeline_per_s * self.cores / self.cores_used if self.cores_used > 0 else self.pipeline_per_s
+        """Elements a second, if there were a worker for each core; who waits now is taken for one worker."""
+        return self.pipeline_per_s * max(1.0, self.cores / max(1.0, self.cores_used))
+
+    @property
+    def reachable_steps_per_s(self) -> float | None:
+        """Steps a second beside that, each element made while a step runs; None without a step."""
+        return None if self.step_s is None else min(self.reachable_per_s, 1 / max(self.step_s, 1e-9))
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all figures as dicts, lists, numbers and texts, which JSON can hold."""
         figures: dict[str, Any] = plain(self)
-        return figures | {"reachable_per_s": self.reachable_per_s}
+        reachable = {"reachable_per_s": self.reachable_per_s, "reachable_steps_per_s": self.reachable_steps_per_s}
+        return figures | reachable
 
     def __str__(self) -> str:
         read = "" if self.read_bytes_per_s is None else f", {self.read_bytes_per_s / 1e6:,.1f} MB/s from disks"
@@ -78,9 +85,15 @@ class ForeignProfile:
                 self.verdict.text,
                 "",
                 f"{self.kind} alone: {quantity(self.pipeline_per_s)} elements/s, {self.cores_used:.1f} of {self.cores} cores busy{read}",
-                f"with all cores at that work: {quantity(self.reachable_per_s)} elements/s",
+                f"with a worker for each core: {quantity(self.reachable_per_s)} elements/s{self._told_of_steps()}",
             ]
         )
+
+    def _told_of_steps(self) -> str:
+        if self.reachable_steps_per_s is None:
+            return ""
+        ahead = f"{quantity(self.reachable_steps_per_s)} steps/s"
+        return f", and made while a step runs {ahead} instead of {quantity(self.steps_per_s)}"
 
 
 def examined(
@@ -175,16 +188,18 @@ def _cause(steps: StepFigures | None, beside: Phase | None, alone: Phase, cores_
             return Cause.BURST if few_s > _MOST * sum(waits_s) else Cause.BUFFER
     if cores_used >= _ALL * cores:
         return Cause.MAP
-    return Cause.GIL if _ONE[0] <= cores_used <= _ONE[1] else Cause.SOURCE
+    if cores_used < _HALF:
+        return Cause.SOURCE
+    return Cause.GIL if cores_used <= _ONE else Cause.PARALLELISM
 
 
 def _sentence(cause: Cause, kind: str, steps: StepFigures | None, alone: Phase) -> str:
     opening = f"{kind} gives {quantity(alone.rate)} elements/s"
     if steps is not None:
-        waits = "Steps hardly wait" if steps.waiting_share < HARDLY else "Steps wait"
-        opening = (
-            f"{waits} ({share(steps.waiting_share)} of the time): a step takes {duration(steps.alone_s)}, {opening}"
-        )
+        waits = f"wait {share(steps.waiting_share)} of the time"
+        if steps.waiting_share < HARDLY:
+            waits = f"hardly wait ({share(steps.waiting_share)} of the time)"
+        opening = f"Steps {waits}: a step takes {duration(steps.alone_s)}, {opening}"
     return f"{opening}; {_REASONS[cause]}."
 
 
@@ -194,6 +209,7 @@ _REASONS: Final = {
     Cause.BURST: "that would be enough, but it comes in bursts: hold more ready",
     Cause.BUFFER: "that would be enough, but nothing is made while a step runs, or too little is held ready",
     Cause.MAP: "all cores are busy: less work for each element, or more cores",
+    Cause.PARALLELISM: "some cores are idle meanwhile, so that more workers would help",
     Cause.GIL: "one core is busy: one thread at a time works, so that workers in processes would help",
     Cause.SOURCE: "most of that time no core is busy: it waits for a disk, a network or a lock, so that more reads at once would help",
 }

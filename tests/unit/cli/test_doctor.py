@@ -41,6 +41,14 @@ def step(element):
     pass
 
 
+def pairs():
+    return hr.Dataset.range(100).map(lambda x: (x, x)).batch(8)
+
+
+def of_pair(images, labels):
+    pass
+
+
 def wrong(element):
     raise KeyError("label")
 """
@@ -58,6 +66,11 @@ def test_a_dataset_is_profiled_with_its_step(capsys: pytest.CaptureFixture[str])
     told = capsys.readouterr().out
     assert told.startswith("Steps ")
     assert "stage" in told
+
+
+def test_a_step_may_take_the_components_of_an_element(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "doctored.py:pairs", "--step", "doctored.py:of_pair", *SHORT]) == 0
+    assert capsys.readouterr().out.startswith("Steps ")
 
 
 def test_all_figures_come_as_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,7 +102,12 @@ def test_what_is_advised_is_tried(capsys: pytest.CaptureFixture[str]) -> None:
         (["doctored.py:nothing"], 2, "must return something to iterate, but returned None"),
         (["doctored.py:empty"], 1, "the dataset is empty"),
         (["doctored.py:broken"], 1, "broken() raised ValueError: no data here (doctored.py:26)"),
-        (["doctored.py:data", "--step", "doctored.py:wrong"], 1, "wrong() raised KeyError: 'label' (doctored.py:34)"),
+        (["doctored.py:data", "--step", "doctored.py:wrong"], 1, "wrong() raised KeyError: 'label' (doctored.py:42)"),
+        (
+            ["doctored.py:data", "--step", "doctored.py:of_pair"],
+            1,
+            "the step is of_pair(images, labels), which cannot be",
+        ),
         (["doctored.py:dat"], 2, "did you mean doctored.py:data?"),
         (["doctored.py:other", "--apply"], 2, "--apply changes headrace's own datasets"),
     ],

@@ -11,6 +11,7 @@ import typer
 
 from headrace.cli.loading import called, function_named, kind_of
 from headrace.dataset import Dataset
+from headrace.profiling.calling import taking
 from headrace.profiling.foreign import examined
 
 __all__ = ["doctor"]
@@ -27,7 +28,11 @@ def doctor(
     ],
     step: Annotated[
         str | None,
-        typer.Option("--step", metavar="MODULE:FUNCTION", help="Is called with each element: the training step."),
+        typer.Option(
+            "--step",
+            metavar="MODULE:FUNCTION",
+            help="Is called with each element, or with its components: the training step.",
+        ),
     ] = None,
     seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="How long it may take, about.")] = 10.0,
     apply: Annotated[bool, typer.Option("--apply", help="Try what is advised, and say what it brought.")] = False,
@@ -40,11 +45,12 @@ def doctor(
     typer.echo(json.dumps(profile.to_dict(), indent=2) if as_json else str(profile))
 
 
-def _told(function: Callable[[Any], object], name: str) -> Callable[[Any], object]:
+def _told(function: Callable[..., object], name: str) -> Callable[[Any], object]:
     """Returns the step, whose errors say that they are its own."""
+    step = taking(function)
 
     def on_element(element: Any) -> None:
-        called(functools.partial(function, element), name)
+        called(functools.partial(step, element), name)
 
     return on_element
 
@@ -54,12 +60,10 @@ def _profile(made: Any, target: str, step: Any, seconds: float, *, apply: bool) 
         return made.profile(step, seconds=seconds, apply=apply)
     kind = kind_of(made)
     if apply:
-        raise typer.BadParameter(
-            f"--apply changes headrace's own datasets, and {target} returned a {type(made).__name__}"
-        )
+        raise typer.BadParameter(f"--apply changes headrace's own datasets, and {target} returned {kind}")
     if not hasattr(made, "__iter__"):
         raise typer.BadParameter(f"{target} must return something to iterate, but returned {kind}")
-    if iter(made) is made:
+    if hasattr(made, "__next__"):  # and not by a look at iter(made), which starts a DataLoader's workers
         raise typer.BadParameter(
             f"{target} returned {kind}, which can be iterated once: return what makes one, as a Dataset or a DataLoader does"
         )

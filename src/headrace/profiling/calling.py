@@ -1,0 +1,51 @@
+"""How a step takes its element: whole, or, as functions of ``map`` do, with the components of a tuple one by one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from headrace.errors import InvalidArgumentError
+
+__all__ = ["taking"]
+
+
+def taking(step: Callable[..., object]) -> Callable[[Any], object]:
+    """Returns a function of an element that calls the step as it can be called.
+
+    A step that takes one argument gets the element; one that takes as many as a tuple has components gets these. Which it is
+    shows the first element.
+
+    Raises:
+        InvalidArgumentError: the function that is returned, at its first element: the step can be called in neither way.
+    """
+    chosen: Callable[[Any], object] | None = None
+
+    def on_element(element: Any) -> object:
+        nonlocal chosen
+        if chosen is None:
+            chosen = step if _takes(step, element) else _one_by_one(step, element)
+        return chosen(element)
+
+    return on_element
+
+
+def _one_by_one(step: Callable[..., object], element: Any) -> Callable[[Any], object]:
+    if not isinstance(element, tuple | list) or not _takes(step, *element):
+        kind = type(element).__name__
+        told = f"{kind} of {len(element)}" if isinstance(element, tuple | list) else kind
+        name = getattr(step, "__name__", type(step).__name__)
+        message = f"the step is {name}{inspect.signature(step)}, which cannot be called with an element ({told})"
+        raise InvalidArgumentError(message, stage="profile")
+    return lambda components: step(*components)
+
+
+def _takes(step: Callable[..., object], *arguments: Any) -> bool:
+    try:
+        inspect.signature(step).bind(*arguments)
+    except TypeError:
+        return False
+    except ValueError:  # a function of a library that does not say what it takes
+        return True
+    return True
