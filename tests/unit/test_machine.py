@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -304,3 +305,12 @@ def test_statistics_tell_the_workers_and_the_budget() -> None:
     with iter(hr.Dataset.range(9).map(abs)) as it:
         next(it)
         assert it.stats().workers == 0
+
+
+def test_nothing_but_this_module_counts_the_cores_or_the_memory_of_the_machine() -> None:
+    source = Path(hr.__file__).parent
+    counted = re.compile(
+        r"\bos\.(process_)?cpu_count\b|\bmultiprocessing\.cpu_count\b|\bvirtual_memory\b|SC_PHYS_PAGES|SC_NPROCESSORS"
+    )
+    found = [path for path in source.rglob("*.py") if counted.search(path.read_text(encoding="utf-8"))]
+    assert found == [source / "machine.py"]
