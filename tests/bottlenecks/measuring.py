@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.profiling.phases import Epochs, consume
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Measured", "measured"]
 
-# So many seconds before, and as many after the change; and as many before each that are not counted.
-_EACH_S = 1.0
+# Before it counts: processes begin, and caches are filled.
+_WARM_S: Final = 1.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,5 +68,5 @@ def measured(plant: Plant, seconds: float, *, shows: bool = False) -> Measured:
 
 def _rate(dataset: Any, plant: Plant) -> float:
     with closing(iter(Epochs(dataset if plant.feed is None else plant.feed(dataset)))) as elements:
-        consume(elements, plant.step, _EACH_S)  # processes have begun then, and caches are filled
-        return consume(elements, plant.step, _EACH_S).rate
+        consume(elements, plant.step, _WARM_S)
+        return consume(elements, plant.step, plant.seconds).rate

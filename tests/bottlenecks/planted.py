@@ -41,6 +41,7 @@ class Plant:
         stage: a part of the name of the operation that causes it; None where it is none.
         drawn: how it was made, in words.
         feed: brings the elements to the step; None where they come as they are.
+        seconds: how long to run it, so that all that is rare comes several times.
     """
 
     cause: str
@@ -49,6 +50,7 @@ class Plant:
     stage: str | None
     drawn: str
     feed: Callable[[Any], Any] | None = None
+    seconds: float = 1.0
 
 
 class _Drawing:
@@ -157,15 +159,15 @@ def _burst(draw: _Drawing) -> tuple[Any, Any, str]:
 
 
 def _straggler(draw: _Drawing) -> tuple[Any, Any, str]:
-    batch, step_s = draw.one_of("batch", [2, 4]), draw.one_of("step_s", [4e-3, 6e-3])
-    steps, calls = 160, draw.in_turn("calls", [2, 4, None])
+    batch, step_s = draw.one_of("batch", [2, 4]), draw.one_of("step_s", [3e-3, 4e-3])
+    steps, calls = 200, draw.in_turn("calls", [2, 4, None])
     every, longest_s = batch * steps, 0.5 * steps * step_s
     ds = hr.Dataset.range(_MANY).map(straggling(step_s / batch / 4, every, longest_s), num_parallel_calls=calls)
     return draw.around(ds).batch(batch).prefetch(2), late(sleep, step_s), "fetch"
 
 
 def _memory_budget(draw: _Drawing) -> tuple[Any, Any, str]:
-    nbytes, each_s = draw.one_of("nbytes", [1 << 20, 4 << 20]), draw.one_of("each_s", [5e-3, 2e-2])
+    nbytes, each_s = draw.one_of("nbytes", [1 << 20, 4 << 20]), draw.one_of("each_s", [1e-2, 2e-2])
     ds = (
         hr.Dataset.range(_MANY).shuffle(64).map(large(nbytes, each_s), num_parallel_calls=draw.one_of("calls", [8, 16]))
     )
@@ -230,4 +232,5 @@ def planted(cause: str, number: int) -> Plant:
     feed = None
     if cause == "copy":
         feed = copying(draw.one_of("copy_s", [1e-2, 2e-2]), draw.in_turn("buffer_size", [2, 0]))
-    return Plant(cause, ds, step, stage, " ".join(draw.words), feed)
+    seconds = 3.0 if cause in ("straggler", "burst") else 1.0
+    return Plant(cause, ds, step, stage, " ".join(draw.words), feed, seconds)

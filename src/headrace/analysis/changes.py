@@ -17,7 +17,7 @@ from headrace.analysis.finding import UNEVEN, Cause
 from headrace.analysis.model import beside, buffered, cached_before, called, rate, roomier
 from headrace.frozen import frozen
 
-__all__ = ["Change", "Way", "changes"]
+__all__ = ["Change", "Way", "changes", "held_ready"]
 
 # What brings less is not worth a word.
 _WORTH: Final = 1.05
@@ -117,6 +117,11 @@ def changes(
     return tuple(sorted(worth, key=rank))
 
 
+def held_ready(step: StepFigures) -> int:
+    """Returns how many elements must lie ready more, so that the longest wait passes unnoticed."""
+    return math.ceil(_ROOM * step.waited_longest_s / max(step.alone_s, 1e-6))
+
+
 def _possible(figures: PipelineFigures, step: StepFigures | None) -> Iterator[Change]:
     spared = frozenset[int]().union(*(figures.upstream(stage.key) for stage in figures if stage.misses))
     for stage in figures:
@@ -151,9 +156,7 @@ def _held(figures: PipelineFigures, step: StepFigures, alone_rate: float) -> Ite
     """Yields as much held ready as the longest wait takes, where the pipeline is fast enough and comes at the wrong moments."""
     if step.uneven_share <= UNEVEN or alone_rate * step.alone_s < _ENOUGH:
         return
-    number = math.ceil(_ROOM * step.waited_longest_s / max(step.alone_s, 1e-6)) + max(
-        stage.depth or 0 for stage in figures
-    )
+    number = held_ready(step) + max(stage.depth or 0 for stage in figures)
     if number * figures.stages[-1].nbytes > (figures.machine.ram_budget_bytes or math.inf):
         return
     reached = min(1 / max(step.alone_s, 1e-9), alone_rate)

@@ -35,6 +35,10 @@ _MOST: Final = 0.5
 UNEVEN: Final = 0.5
 # Less than one step in a hundred that waits for long waits for a single element.
 _SINGLE: Final = 0.01
+# What is ready has to be handed over, to another thread or from another process: short steps wait so much for that alone.
+_HANDED: Final = 0.1
+# Twice as many calls bring so much where it is for want of them that it is slow.
+_MORE: Final = 1.25
 # An element that takes so many times as long as half of them stands out.
 _FAR: Final = 5
 
@@ -111,6 +115,8 @@ def _between(figures: PipelineFigures, step: StepFigures) -> tuple[Cause, int | 
     own = [stage for stage in figures if stage.segment == CONSUMER]
     if not own and step.beside_s > MARGIN * step.alone_s:
         return Cause.TRAINER_SLOWED, None
+    if not own and step.waiting_share < _HANDED:
+        return Cause.CONSUMER, None
     return Cause.BUFFER, figures.stages[-1].key
 
 
@@ -136,9 +142,9 @@ def _slowest(figures: PipelineFigures) -> tuple[Cause, int | None]:
     before, in_threads, in_processes = rate(figures), _doubled(figures, limit, stage), 0.0
     if stage.process == TRAINER:
         in_processes = _doubled(figures, limit, stage, in_processes=True)
-    if in_processes > MARGIN * max(before, in_threads):
+    if in_processes > _MORE * before and in_processes > MARGIN * in_threads:
         return Cause.GIL, stage.key
-    if in_threads > MARGIN * before:
+    if in_threads > _MORE * before:
         return Cause.PARALLELISM, stage.key
     return (Cause.SOURCE if stage.kind is Kind.SOURCE else Cause.MAP), stage.key
 

@@ -38,6 +38,9 @@ _BUFFER: Final = -2
 # What an element of a cache in memory costs: its place, and a copy of its bytes.
 _CACHED_S: Final = 1e-6
 _CACHED_BYTES_PER_S: Final = 5e9
+# What it takes to have an element from another process, and to call a function there, beside its own work.
+_BROUGHT_S: Final = 2.5e-4
+_SENT: Final = 1.12
 
 
 class Resource(enum.Enum):
@@ -100,15 +103,20 @@ def _threads(figures: PipelineFigures, step: StepFigures | None) -> Iterator[Lim
     for segment in dict.fromkeys([*(stage.segment for stage in serial), CONSUMER]):
         stages = [stage for stage in serial if stage.segment == segment]
         demand_s = sum(stage.demand_s for stage in stages)
-        own_s = 0.0 if step is None or segment != CONSUMER else step.alone_s
-        if step is not None and segment == CONSUMER and not step.copies_beside:
-            own_s += step.copied_s
+        own_s = 0.0 if step is None or segment != CONSUMER else _own_s(figures, step)
         if own_s > demand_s:
             yield Limit(Resource.STEP, CONSUMER, own_s + demand_s, 1.0)
         elif stages:
             yield Limit(Resource.THREAD, _most(stages).key, own_s + demand_s, 1.0)
     if step is not None and step.copies_beside:
         yield Limit(Resource.COPY, CONSUMER, step.copied_s, 1.0)
+
+
+def _own_s(figures: PipelineFigures, step: StepFigures) -> float:
+    """Returns how long a step keeps its thread, whatever the pipeline does in it."""
+    copied_s = 0.0 if step.copies_beside else step.copied_s
+    brought_s = _BROUGHT_S if any(stage.process == BESIDE for stage in figures) else 0.0
+    return step.alone_s + copied_s + brought_s
 
 
 def _workers(figures: PipelineFigures) -> Iterator[Limit]:
@@ -146,8 +154,10 @@ def _most(stages: list[StageFigures]) -> StageFigures:
 def called(figures: PipelineFigures, key: int, calls: int, *, in_processes: bool = False) -> PipelineFigures:
     """Returns the figures with so many calls of a stage at once, in processes of their own where that is asked for."""
     stage = figures.stage(key)
-    process = OWN if in_processes else stage.process
-    return figures.replaced(dataclasses.replace(stage, calls=calls, process=process))
+    if not in_processes:
+        return figures.replaced(dataclasses.replace(stage, calls=calls))
+    cpu_s = stage.cpu_s if stage.process == OWN else _SENT * stage.cpu_s
+    return figures.replaced(dataclasses.replace(stage, calls=calls, process=OWN, cpu_s=cpu_s))
 
 
 def roomier(figures: PipelineFigures, key: int) -> PipelineFigures:

@@ -234,6 +234,10 @@ class Run:
         )
         return tuple(stages if self._lock_use is None else map(self._lock_use.told, stages))
 
+    def begin_window(self) -> None:
+        """Lets rates, shares and times of an element be those from now on; in the thread that pulls."""
+        self._window.begin_here(time.perf_counter())
+
     def _readings(self) -> tuple[Reading, ...]:
         return tuple(meter.reading(remembered=True) for meter in self._meters.all())
 

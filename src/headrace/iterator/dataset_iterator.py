@@ -359,6 +359,11 @@ class DatasetIterator:
 
     # ----------------------------------------------------------------- looking
 
+    def begin_window(self) -> None:
+        """Lets the window of the stages' figures in ``stats()`` begin now, without what a start takes; not of a process beside this one."""
+        if isinstance(self._run, Run):
+            self._run.begin_window()
+
     def stats(self) -> IteratorStats:
         """Returns what was delivered so far, how long the caller waited for it, and what each stage did; printed, it is a table.
 

@@ -10,11 +10,12 @@ What it costs: a third of a millisecond a look, forty looks a second at first an
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -28,6 +29,8 @@ __all__ = ["PROBE", "LockProbe", "can_probe"]
 _FIRST_S: Final = 0.1
 _OFTEN_S: Final = 0.025
 _SELDOM_S: Final = 0.1
+# A run on trial may be disturbed more, by a thirtieth.
+_CLOSELY_S: Final = 0.01
 # How many moments of a run are enough for a first word.
 _ENOUGH: Final = 60
 # A smaller part of a moment is no sign that a thread works.
@@ -98,6 +101,16 @@ class LockProbe:
         self._spent: dict[int, float] = {}
         self._last: dict[int, LockUse] = {}  # of each thread, where it was seen last
         self._kernel: TellsOfThreads | None = None
+        self._closely = 0  # how many want to know more
+
+    @contextlib.contextmanager
+    def closely(self) -> Iterator[None]:
+        """Looks more often in between."""
+        self._closely += 1
+        try:
+            yield
+        finally:
+            self._closely -= 1
 
     def begin(self, use: RunLockUse) -> None:
         """Looks at a run from now on, once the watch looks at this."""
@@ -136,7 +149,7 @@ class LockProbe:
             self._spent = {number: self._kernel.spent_s(number) for number in _numbers().values()}
         self._looker = looker
         few = any(use.moments < _ENOUGH for use in self._runs.values())
-        self._interval_s = _OFTEN_S if few else _SELDOM_S
+        self._interval_s = _CLOSELY_S if self._closely else _OFTEN_S if few else _SELDOM_S
         now_s = self._clock.now_s()
         self._due_s = now_s + self._interval_s * (0.5 + now_s * 1e6 % 1)  # at no pace that somebody else might have
         self._waits = self._kernel.waits()

@@ -40,6 +40,11 @@ class Window(Generic[T]):
         self._readings = ((now_s, self._start),)
         self.due_s = now_s + _EVERY_S
 
+    def begin_here(self, now_s: float) -> None:
+        """Begins anew with what the counters say now."""
+        self._readings = ((now_s, self._read()),)
+        self.due_s = now_s + _EVERY_S
+
     def note(self, now_s: float) -> None:
         """Notes what the counters say; to be called when that is due."""
         readings = self._readings

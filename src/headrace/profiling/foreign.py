@@ -6,15 +6,18 @@ the children of that used meanwhile, and what they read from disks.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterable
 from contextlib import closing
+from pathlib import Path
 from typing import Any, Final
 
 import psutil
 
+from headrace.analysis.changes import held_ready
 from headrace.analysis.figures import StepFigures
-from headrace.analysis.finding import HARDLY, MARGIN, Cause
+from headrace.analysis.finding import HARDLY, MARGIN, UNEVEN, Cause
 from headrace.clock import MONOTONIC, Clock
 from headrace.frozen import frozen
 from headrace.machine import current_share
@@ -29,9 +32,8 @@ __all__ = ["ForeignProfile", "examined"]
 _HALF: Final = 0.5
 _ONE: Final = 1.2
 _ALL: Final = 0.85
-# So much of all waiting, in so few of the steps, comes in bursts.
-_MOST: Final = 0.5
-_FEW: Final = 0.05
+# Less from disks, in bytes a second, is not worth a word.
+_LITTLE: Final = 1e4
 
 
 @frozen
@@ -49,6 +51,7 @@ class ForeignProfile:
         step_s: seconds of a step on elements that are there already; None without a step.
         step_beside_s: the same beside the iterable, without its waiting.
         waited_s: seconds that a step waited for its element.
+        delayed_cores: how many of its threads waited for a core that other programs had; 0 where the system does not say.
     """
 
     kind: str
@@ -61,11 +64,12 @@ class ForeignProfile:
     step_s: float | None = None
     step_beside_s: float | None = None
     waited_s: float | None = None
+    delayed_cores: float = 0.0
 
     @property
     def reachable_per_s(self) -> float:
         """Elements a second, if there were a worker for each core; who waits now is taken for one worker."""
-        return self.pipeline_per_s * max(1.0, self.cores / max(1.0, self.cores_used))
+        return self.pipeline_per_s * max(1.0, self.cores / max(1.0, self.cores_used + self.delayed_cores))
 
     @property
     def reachable_steps_per_s(self) -> float | None:
@@ -79,15 +83,18 @@ class ForeignProfile:
         return figures | reachable
 
     def __str__(self) -> str:
-        read = "" if self.read_bytes_per_s is None else f", {self.read_bytes_per_s / 1e6:,.1f} MB/s from disks"
-        return "\n".join(
-            [
-                self.verdict.text,
-                "",
-                f"{self.kind} alone: {quantity(self.pipeline_per_s)} elements/s, {self.cores_used:.1f} of {self.cores} cores busy{read}",
-                f"with a worker for each core: {quantity(self.reachable_per_s)} elements/s{self._told_of_steps()}",
-            ]
-        )
+        read_bytes_per_s = self.read_bytes_per_s or 0.0
+        read = f", {read_bytes_per_s / 1e6:,.1f} MB/s from disks" if read_bytes_per_s > _LITTLE else ""
+        lines = [
+            self.verdict.text,
+            "",
+            f"{self.kind} alone: {quantity(self.pipeline_per_s)} elements/s, {self.cores_used:.1f} of {self.cores} cores busy{read}",
+        ]
+        if self.verdict.cause != Cause.CONSUMER.value:
+            lines.append(
+                f"with a worker for each core: {quantity(self.reachable_per_s)} elements/s{self._told_of_steps()}"
+            )
+        return "\n".join(lines)
 
     def _told_of_steps(self) -> str:
         if self.reachable_steps_per_s is None:
@@ -121,9 +128,9 @@ def examined(
         kept = keep(elements) if step is not None else []
     if step is not None and beside is not None:
         steps = step_figures(beside, consume(itertools.cycle(kept), step, STEP * seconds, clock))
-    kind, cores = type(iterable).__name__, current_share().cores
-    cores_used = used.cpu_s / took_s
-    cause = _cause(steps, beside, alone, cores_used, cores)
+    kind, cores = _kind_of(iterable), current_share().cores
+    cores_used, delayed_cores = used.cpu_s / took_s, used.delayed_s / took_s
+    cause = _cause(steps, alone, cores_used + delayed_cores, cores)
     judged = steps or StepFigures(alone_s=0.0, beside_s=0.0, waited_s=1 / alone.rate)
     text = _sentence(cause, kind, steps, alone)
     return ForeignProfile(
@@ -137,14 +144,22 @@ def examined(
         step_s=None if steps is None else steps.alone_s,
         step_beside_s=None if steps is None else steps.beside_s,
         waited_s=None if steps is None else steps.waited_s,
+        delayed_cores=delayed_cores,
     )
 
 
 @frozen
 class _Use:
-    """What this process and its children have used."""
+    """What this process and its children have used.
+
+    Attributes:
+        cpu_s: seconds of processors.
+        delayed_s: seconds that their threads could have run, and had no processor.
+        read_bytes: what they read from disks; None where the system does not say.
+    """
 
     cpu_s: float
+    delayed_s: float
     read_bytes: int | None
 
     @classmethod
@@ -155,20 +170,34 @@ class _Use:
         cpu_s = (
             times.user + times.system + getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
         )
-        read = _read_bytes(own)
+        read, delayed_s = _read_bytes(own), _delayed_s(own.pid)
         for child in own.children(recursive=True):
             try:
                 times = child.cpu_times()
                 cpu_s += times.user + times.system
                 read = None if read is None else read + (_read_bytes(child) or 0)
+                delayed_s += _delayed_s(child.pid)
             except psutil.Error:  # it has ended
                 continue
-        return cls(cpu_s, read)
+        return cls(cpu_s, delayed_s, read)
 
     def since(self, before: _Use) -> _Use:
         """Returns what they have used from then on."""
         read = None if self.read_bytes is None or before.read_bytes is None else self.read_bytes - before.read_bytes
-        return _Use(max(0.0, self.cpu_s - before.cpu_s), None if read is None else max(0, read))
+        return _Use(
+            max(0.0, self.cpu_s - before.cpu_s),
+            max(0.0, self.delayed_s - before.delayed_s),
+            None if read is None else max(0, read),
+        )
+
+
+def _delayed_s(process: int) -> float:
+    """Returns how long the threads of a process have waited for a processor; 0 where that is not told, as outside of Linux."""
+    nanoseconds = 0
+    for told in Path(f"/proc/{process}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError, ValueError, IndexError):  # the thread has ended
+            nanoseconds += int(told.read_text(encoding="ascii").split()[1])
+    return nanoseconds / 1e9
 
 
 def _read_bytes(process: psutil.Process) -> int | None:
@@ -178,38 +207,65 @@ def _read_bytes(process: psutil.Process) -> int | None:
         return None
 
 
-def _cause(steps: StepFigures | None, beside: Phase | None, alone: Phase, cores_used: float, cores: int) -> Cause:
-    if steps is not None and beside is not None:
+def _cause(steps: StepFigures | None, alone: Phase, cores_needed: float, cores: int) -> Cause:
+    if steps is not None:
+        is_slowed = steps.beside_s > MARGIN * steps.alone_s
         if steps.waiting_share < HARDLY:
-            return Cause.TRAINER_SLOWED if steps.beside_s > MARGIN * steps.alone_s else Cause.CONSUMER
+            return Cause.TRAINER_SLOWED if is_slowed else Cause.CONSUMER
         if alone.rate * steps.alone_s >= MARGIN:
-            waits_s = sorted(beside.waits_s, reverse=True)
-            few_s = sum(waits_s[: max(1, int(_FEW * len(waits_s)))])
-            return Cause.BURST if few_s > _MOST * sum(waits_s) else Cause.BUFFER
-    if cores_used >= _ALL * cores:
+            return Cause.BURST if steps.uneven_share > UNEVEN else Cause.BUFFER
+    if cores_needed >= _ALL * cores:
         return Cause.MAP
-    if cores_used < _HALF:
+    if cores_needed < _HALF:
         return Cause.SOURCE
-    return Cause.GIL if cores_used <= _ONE else Cause.PARALLELISM
+    return Cause.GIL if cores_needed <= _ONE else Cause.PARALLELISM
 
 
 def _sentence(cause: Cause, kind: str, steps: StepFigures | None, alone: Phase) -> str:
-    opening = f"{kind} gives {quantity(alone.rate)} elements/s"
-    if steps is not None:
-        waits = f"wait {share(steps.waiting_share)} of the time"
-        if steps.waiting_share < HARDLY:
-            waits = f"hardly wait ({share(steps.waiting_share)} of the time)"
-        opening = f"Steps {waits}: a step takes {duration(steps.alone_s)}, {opening}"
-    return f"{opening}; {_REASONS[cause]}."
+    gives = f"{kind} gives {quantity(alone.rate)} elements/s"
+    if steps is None:
+        return f"{gives}: {_reason(cause, kind, steps)}."
+    waits = "Steps hardly wait ({})" if steps.waiting_share < HARDLY else "Steps wait {}"
+    could = "any number" if steps.alone_s <= 0 else quantity(1 / steps.alone_s)
+    opening = waits.format(f"{share(steps.waiting_share)} of the time")
+    return f"{opening}: {gives}, and the step could take {could}; {_reason(cause, kind, steps)}."
 
 
+def _reason(cause: Cause, kind: str, steps: StepFigures | None) -> str:
+    if cause is Cause.BURST and steps is not None:
+        ready = held_ready(steps)
+        return f"that is enough, but it comes in bursts, {duration(steps.waited_longest_s)} apart: {ready:,} elements held ready would do"
+    if cause is Cause.SOURCE:
+        return f"most of that time no core is busy: it waits for a disk, a network or a lock, and more reads at once would help ({_words(kind, 'reads')})"
+    if cause is Cause.GIL:
+        return f"one core is busy: one thread at a time works, and processes would help ({_words(kind, 'processes')})"
+    return _REASONS[cause]
+
+
+def _words(kind: str, what: str) -> str:
+    """Returns what to write for more of it at once, there and here."""
+    ours = "num_parallel_calls= of headrace's map" + (', executor="process"' if what == "processes" else "")
+    theirs = _THERE.get((kind, what))
+    return f"{theirs}, or {ours}" if theirs else ours
+
+
+def _kind_of(iterable: object) -> str:
+    """Returns what its users call it: the operations of tf.data have private classes."""
+    kind = type(iterable)
+    return _TF_DATA if kind.__module__.startswith("tensorflow.python.data.") else kind.__name__
+
+
+_TF_DATA: Final = "tf.data.Dataset"
+_WORKERS: Final = "num_workers= of the DataLoader"
+_THERE: Final = {
+    ("DataLoader", "reads"): _WORKERS,
+    ("DataLoader", "processes"): _WORKERS,
+    (_TF_DATA, "reads"): "num_parallel_calls= of its map and interleave",
+}
 _REASONS: Final = {
     Cause.CONSUMER: "nothing in it would make steps faster",
     Cause.TRAINER_SLOWED: "beside it the step itself takes longer: they share Python's lock and the cores",
-    Cause.BURST: "that would be enough, but it comes in bursts: hold more ready",
-    Cause.BUFFER: "that would be enough, but nothing is made while a step runs, or too little is held ready",
-    Cause.MAP: "all cores are busy: less work for each element, or more cores",
+    Cause.BUFFER: "that is enough, but nothing is made while a step runs, or too little is held ready",
     Cause.PARALLELISM: "some cores are idle meanwhile, so that more workers would help",
-    Cause.GIL: "one core is busy: one thread at a time works, so that workers in processes would help",
-    Cause.SOURCE: "most of that time no core is busy: it waits for a disk, a network or a lock, so that more reads at once would help",
+    Cause.MAP: "all cores are busy: less work for each element, or more cores",
 }

@@ -108,8 +108,9 @@ def consume(
     seconds: float,
     clock: Clock = MONOTONIC,
     goes_on: Callable[[bool], bool] = bool,
+    on_warm: Callable[[], object] = int,
 ) -> Phase:
-    """Takes elements for so long, and runs the step on each.
+    """Takes elements for so long from the first on, and runs the step on each.
 
     Args:
         elements: where they come from.
@@ -117,15 +118,23 @@ def consume(
         seconds: how long to go on.
         clock: what tells the time.
         goes_on: returns whether to take another step, given whether this process wants one.
+        on_warm: is called once, when the steps begin that are counted.
     """
     asked, had, done = array("d"), array("d"), array("d")
     began_s = now_s = clock.now_s()
     cpu_s = time.thread_time()
+    warm_s: float | None = None
     while goes_on(now_s < began_s + seconds or len(asked) < _LEAST):
         now_s = clock.now_s()
+        if warm_s is not None and now_s >= warm_s:
+            warm_s = math.inf
+            on_warm()
         asked.append(now_s)
         element = next(elements)
         had.append(clock.now_s())
+        if warm_s is None:  # processes may have begun before it
+            began_s = had[0]
+            warm_s = began_s + _WARM_UP * seconds
         step(element)
         now_s = clock.now_s()
         done.append(now_s)

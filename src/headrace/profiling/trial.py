@@ -16,6 +16,7 @@ from headrace.feed.feeding import FeedIterator
 from headrace.frozen import frozen
 from headrace.iterator import DatasetIterator
 from headrace.machine import current_share
+from headrace.observe.lock_probe import PROBE
 from headrace.observe.stats import IteratorStats, StageStats
 from headrace.plan.buffering import options_of
 from headrace.plan.node import Node
@@ -89,16 +90,18 @@ def tried(
             by_step = consume(elements, step, BESIDE * seconds, clock, goes_on)
             taken.look()
             kept = keep(elements, goes_on)
-    epochs: list[DatasetIterator] = []
-    with closing(_elements(plan, epochs)) as elements:
-        alone = consume(elements, dropped, seconds if step is None else ALONE * seconds, clock, goes_on)
+    began = _Began()
+    with closing(Epochs(_Runs(plan), began.add).__iter__()) as elements:
+        alone_s = seconds if step is None else ALONE * seconds
+        with PROBE.closely():
+            alone = consume(elements, dropped, alone_s, clock, goes_on, began.count_from_here)
         # Before it is closed, as what is left in the middle of an epoch now is left by nobody else.
-        is_first, stats = len(epochs) < _LAST, max((one.stats() for one in epochs), key=lambda one: one.elements)
+        stats = began.stats()
     stats = _with_locks(stats, taken.stages)
     options = options_of(plan)
     running, machine = physical_plan(plan, options), MachineFigures(cores=current_share().cores)
     step_nbytes = sum(map(nbytes_of, kept)) / len(kept) if kept and consumer.feed is None else 0.0
-    figures = figures_of(running, options, stats, machine, is_first=is_first, step_nbytes=step_nbytes)
+    figures = figures_of(running, options, stats, machine, is_first=began.is_first, step_nbytes=step_nbytes)
     if step is None or by_step is None:
         return Trial(running, stats, figures, alone, None, None)
     own = consume(itertools.cycle(kept), step, STEP * seconds, clock, goes_on)
@@ -162,17 +165,28 @@ def _with_locks(stats: IteratorStats, others: Sequence[StageStats]) -> IteratorS
     return dataclasses.replace(stats, stages=tuple(stages))
 
 
-# The statistics of two epochs are kept, as the last may just have begun.
-_LAST: Final = 2
+class _Began:
+    """The iterators of the last two epochs: the last may just have begun."""
 
+    def __init__(self) -> None:
+        self._latest: list[DatasetIterator] = []
 
-def _elements(plan: Node, epochs: list[DatasetIterator]) -> Generator[Any]:
-    """Yields elements of one epoch after another; the list gets the iterators of the last two."""
+    def add(self, iterator: Any) -> None:
+        """Takes that of a new epoch."""
+        self._latest = [*self._latest[-1:], iterator]
 
-    def began(iterator: Any) -> None:
-        epochs[:] = [*epochs[1 - _LAST :], iterator]
+    @property
+    def is_first(self) -> bool:
+        """Whether there was no epoch before."""
+        return len(self._latest) == 1
 
-    yield from Epochs(_Runs(plan), began)
+    def count_from_here(self) -> None:
+        """Leaves out what it took to begin."""
+        self._latest[-1].begin_window()
+
+    def stats(self) -> IteratorStats:
+        """Returns what the longer of the two did."""
+        return max((one.stats() for one in self._latest), key=lambda one: one.elements)
 
 
 class _Runs:

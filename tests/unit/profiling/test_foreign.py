@@ -42,7 +42,7 @@ def waiting_for(*waits_s: float, step_s: float | None = 1.0, monkeypatch: pytest
     class Used:
         """A process that keeps so many cores busy."""
 
-        cpu_s, read_bytes = 0.0, None
+        cpu_s, delayed_s, read_bytes = 0.0, 0.0, None
 
         @classmethod
         def now(cls) -> Used:
