@@ -37,7 +37,7 @@ unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 CODE := src tests conftest.py $(wildcard benchmarks examples docs/building)
 
-.PHONY: help setup demo wav alexnet elastic test check format lint types layers schemas doctest docs thorough stress exits fuzz ranks chaos bottlenecks conformance bench faults idioms handoff import-time dist clean
+.PHONY: help setup demo wav alexnet elastic test check format lint types layers schemas doctest docs thorough stress exits fuzz ranks chaos bottlenecks conformance bench faults idioms handoff autotune import-time dist clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -127,6 +127,9 @@ idioms: $(BENCH_READY)  ## programs as people write them, beside the plain loop 
 
 handoff: $(BENCH_READY)  ## what a hand-off costs, beside queue.Queue and TensorFlow's FIFOQueue
 	$(BENCH)/bin/python benchmarks/handoff.py $(ARGS)
+
+autotune: $(BENCH_READY)  ## what AUTOTUNE reaches in five seconds, beside the best setting by hand and tf.data's AUTOTUNE
+	$(BENCH)/bin/python benchmarks/autotune $(ARGS)
 
 # As installed, with its bytecode on the disk, even where the environment asks Python to write none.
 import-time: $(RUN_READY)  ## what a program waits for before its first batch, part by part, each with its bound
