@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.laws.jumping import Jumps, LateClock, jumping, jumps
 
 import headrace as hr
+from headrace.analysis.calls import CallsFigures
 from headrace.clock import Clock
 from headrace.iterator import DatasetIterator
 from headrace.optimize.rules import RULES
@@ -20,7 +21,9 @@ from headrace.physical.budget import Budget
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Pace
+from headrace.physical.workers.calls_tuner import CallsTuner
 from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
+from headrace.physical.workers.depth_tuner import DepthTuner
 from headrace.physical.workers.overlap_tuner import OverlapTuner
 from headrace.physical.workers.reading_place import ReadingPlace
 from headrace.physical.workers.ready_order import FIRST_READY, ReadyOrder
@@ -47,6 +50,8 @@ class Way:
     loops: LoopPolicy = USUAL.loops  # when a chain of functions goes link by link
     reading_place: type[ReadingPlace] = ReadingPlace
     concurrency: type[ConcurrencyTuner] = ConcurrencyTuner
+    calls: type[CallsTuner] = CallsTuner
+    depth: type[DepthTuner] = DepthTuner
     jumps: Jumps | None = None  # of the clock
     clock: Clock | None = None  # another one than the usual, for all but loops
 
@@ -135,6 +140,41 @@ class Restless(ConcurrencyTuner):
         self._settled = self.now if self._long_ones % 3 else None
 
 
+class SteadyCalls(CallsTuner):
+    """Has as many calls at once as it began with."""
+
+    def judge(self, figures: CallsFigures) -> None:
+        """Learns nothing."""
+
+
+class RestlessCalls(CallsTuner):
+    """Has another number of calls at once, and another window, after almost each task."""
+
+    every_s = 0.0
+    rounds = 0
+    most = 5
+
+    def judge(self, figures: CallsFigures) -> None:
+        """Goes up by two, and from the top to the bottom."""
+        self.calls = 1 + (self.calls + 1) % min(self._most, self.most)
+        self._tasks = 1 + self._tasks % 3
+
+
+class SteadyDepth(DepthTuner):
+    """Has as many blocks ready as it began with."""
+
+    def taken(self, ready: int, waited_s: float) -> None:
+        """Learns nothing."""
+
+
+class Deeper(DepthTuner):
+    """Has a block more ready after each."""
+
+    def taken(self, ready: int, waited_s: float) -> None:
+        """Goes up by one."""
+        self.blocks += 1
+
+
 CONCURRENCIES = (ConcurrencyTuner, Alone, Beside, Restless)
 OVERLAPS = (OverlapTuner, NeverAhead, AlwaysAhead, Alternating)
 REFERENCE = Way(hr.Options(executor="inline", optimize=False, seed=7))
@@ -163,6 +203,8 @@ def ways() -> st.SearchStrategy[Way]:
         loops=loop_policies(),
         reading_place=st.sampled_from(PLACES),
         concurrency=st.sampled_from(CONCURRENCIES),
+        calls=st.sampled_from([CallsTuner, RestlessCalls]),
+        depth=st.sampled_from([DepthTuner, Deeper]),
         jumps=st.one_of(st.none(), jumps()),
     )
 
@@ -230,11 +272,16 @@ def paced(sizes: Sequence[int] | None) -> Callable[..., Pace]:
 
 
 def in_blocks_of(
-    sizes: Sequence[int] | None, dataset: hr.Dataset, *, overlap: type[OverlapTuner] = OverlapTuner
+    sizes: Sequence[int] | None,
+    dataset: hr.Dataset,
+    *,
+    overlap: type[OverlapTuner] = OverlapTuner,
+    calls: type[CallsTuner] = CallsTuner,
 ) -> hr.DatasetIterator:
     """An iterator over the dataset in which every stage asks for blocks of these sizes in turn."""
     return DatasetIterator(
-        dataset.__headrace_plan__(), policy=RunPolicy(pace=paced(sizes), overlap=lambda _: overlap())
+        dataset.__headrace_plan__(),
+        policy=RunPolicy(pace=paced(sizes), overlap=lambda _: overlap(), calls=calls, depth=lambda _: SteadyDepth()),
     )
 
 
@@ -258,6 +305,8 @@ def policy_of(way: Way) -> RunPolicy:
         overlap=lambda _: way.overlap(),
         reading_place=lambda _: way.reading_place(),
         concurrency=lambda most, _: way.concurrency(most),
+        calls=way.calls,
+        depth=lambda _: way.depth(),
         clock=clock if way.clock is None else way.clock,
     )
 

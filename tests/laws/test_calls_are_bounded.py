@@ -11,7 +11,17 @@ from unittest import mock
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.laws.running import Alone, AlwaysAhead, Restless, Way, in_blocks_of, running
+from tests.laws.running import (
+    Alone,
+    AlwaysAhead,
+    Beside,
+    Restless,
+    RestlessCalls,
+    SteadyCalls,
+    Way,
+    in_blocks_of,
+    running,
+)
 
 import headrace as hr
 from headrace.machine import Share
@@ -183,7 +193,8 @@ def begun(calls: int | None, *, meets: bool) -> Plan:
 def run(plan: Plan, sizes: list[int] | None, options: hr.Options | None = None) -> None:
     share = Share(CORES, 1 << 30)
     with mock.patch("headrace.engine.run.current_share", return_value=share):
-        for _ in in_blocks_of(sizes, plan.dataset.with_options(options or hr.Options())):
+        dataset = plan.dataset.with_options(options or hr.Options())
+        for _ in in_blocks_of(sizes, dataset, calls=SteadyCalls):
             pass
 
 
@@ -260,7 +271,7 @@ def test_neighbours_lend_an_operation_no_workers(name: str, order: bool) -> None
     assert g.most == (0 if "batch" in name else 4)
 
 
-def test_autotune_is_the_cores_of_the_process_beside_an_operation_that_asked_for_more() -> None:
+def test_autotune_begins_with_the_cores_of_the_process_beside_an_operation_that_asked_for_more() -> None:
     f = Counted(CORES, meets=False)
     g = Counted(16)
     dataset = hr.Dataset.range(64).map(g, num_parallel_calls=16).map(f, num_parallel_calls=hr.AUTOTUNE)
@@ -304,3 +315,21 @@ def test_calls_in_the_threads_that_read_count_with_those_in_workers(
         assert list(iterator) == [(number, number) for number in range(ELEMENTS)]
     assert f.most == 1
     assert g.most == int(is_among_others)
+
+
+@given(st.sampled_from([None, 1, 3]), st.lists(MAPS, min_size=1, max_size=3))
+def test_no_more_calls_run_at_once_than_was_decided_last_however_often_it_is(
+    workers: int | None, steps: list[Step]
+) -> None:
+    plan = begun(None, meets=False)
+    for step in [*steps, mapped(hr.AUTOTUNE, None)]:
+        plan.dataset = step(plan)
+    way = Way(hr.Options(num_workers=workers), block_sizes=(1,), concurrency=Beside, calls=RestlessCalls)
+    with (
+        mock.patch("headrace.engine.run.current_share", return_value=Share(2, 1 << 30)),
+        running(plan.dataset, way) as it,
+    ):
+        for _ in it:
+            pass
+    for counted in plan.functions:
+        assert counted.most <= min(counted.limit, workers or RestlessCalls.most)

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from headrace.analysis.calls import MOST_CALLS
 from headrace.analysis.figures import CONSUMER, TRAINER, Kind, PipelineFigures, StageFigures, StepFigures
 from headrace.analysis.finding import UNEVEN, Cause
 from headrace.analysis.model import beside, buffered, cached_before, called, rate, roomier
@@ -25,8 +26,6 @@ _WORTH: Final = 1.05
 _NEAR: Final = 0.5
 # So near the best is as good, with fewer workers.
 _NEARLY: Final = 0.97
-# Calls that wait may be more than the cores; more than this many mostly load what they wait for.
-_MOST_CALLS: Final = 64
 # A pipeline that gives no more than this part of what the step could take stays slow, however much of it lies ready.
 _ENOUGH: Final = 0.7
 # So much more room than the figures ask for, as they are means.
@@ -170,7 +169,7 @@ def _calls(figures: PipelineFigures, stage: StageFigures, way: Way, step: StepFi
     def made(calls: int) -> PipelineFigures:
         return called(figures, stage.key, calls, in_processes=in_processes)
 
-    tried = range(1 if in_processes else (stage.calls or 1) + 1, _MOST_CALLS + 1)
+    tried = range(1 if in_processes else (stage.calls or 1) + 1, MOST_CALLS + 1)
     calls = _fewest(tried, lambda number: rate(made(number), step))
     if calls is not None:
         yield Change(way, stage.key, calls, 1.0, made(calls))

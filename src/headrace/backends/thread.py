@@ -25,10 +25,12 @@ class WorkerPool:
 
     Args:
         workers: how many threads at most.
+        most: how many it may ever have; None leaves that open.
     """
 
-    def __init__(self, workers: int) -> None:
-        self._workers = workers
+    def __init__(self, workers: int, most: int | None = None) -> None:
+        self._workers = self._wanted = workers
+        self._most = sys.maxsize if most is None else most
         # Without a bound of its own: what operations asked for bounds what is submitted.
         self._tasks: Channel[Callable[[], None]] = Channel(capacity=sys.maxsize, name="tasks")
         self._coordinator = Coordinator()
@@ -53,6 +55,12 @@ class WorkerPool:
     def is_free(self) -> bool:
         """Whether no task waits for a worker, and it was not stopped."""
         return not len(self._tasks) and not self._coordinator.should_stop()
+
+    def resize(self, more: int) -> None:
+        """Has so many workers more, which begin when there is work for them; or with a negative number begins as many fewer."""
+        with self._counting:
+            self._wanted += more
+            self._workers = min(self._wanted, self._most)
 
     def submit(self, task: Callable[[], None]) -> None:
         """Makes a worker run the task; after ``stop`` it is dropped."""

@@ -109,7 +109,8 @@ class Buffering(DatasetMixin):
         One directly after another is one with room for both, and one that is repeated reads on from epoch to epoch.
 
         Args:
-            buffer_size: how many elements may be ready; 0 changes nothing, ``hr.AUTOTUNE`` and None leave it to headrace.
+            buffer_size: how many elements may be ready; 0 changes nothing, ``hr.AUTOTUNE`` and None leave it to headrace:
+                about eight milliseconds of work, and more once that was there and was not enough, as where files begin or end.
             name: what the operation is called in messages and statistics.
 
         Raises:

@@ -36,7 +36,7 @@ class Grouping(DatasetMixin):
             batch_size: how many elements a batch has.
             drop_remainder: whether a last batch with fewer elements is dropped.
             num_parallel_calls: how many batches may be made at once in the pipeline's workers; ``hr.AUTOTUNE``
-                takes one for each core. It pays where copying is the work: large elements, or a shuffle over arrays.
+                takes what is measured to pay. It pays where copying is the work: large elements, or a shuffle over arrays.
             deterministic: accepted as in tf.data, and ignored: batches always come in order.
             name: what the operation is called in messages and statistics.
 

@@ -124,8 +124,9 @@ class Run:
         if not bounds:  # a prefetch has a thread, and no worker
             return Gates()
         cores = current_share().cores
-        self._pool = WorkerPool(choosing.workers([calls for _, calls in bounds], cores, options))
-        return Gates(bounds, self._pool, cores=cores)
+        wanted = choosing.workers([calls for _, calls in bounds], cores, options)
+        self._pool = WorkerPool(wanted, options.num_workers)
+        return Gates(bounds, self._pool, cores=cores, most=options.num_workers)
 
     def open(self, state: State | None) -> None:
         """Makes the stages, which begin at a state or at the start."""

@@ -13,13 +13,15 @@ from typing import Final
 from headrace.frozen import frozen
 from headrace.observe.tables import seconds
 
-__all__ = ["THREADS", "WORKERS", "Decision", "Decisions", "decision_lines"]
+__all__ = ["BLOCKS", "THREADS", "WINDOW", "WORKERS", "Decision", "Decisions", "decision_lines"]
 
 # What is decided: of a map, an interleave or a batch how many calls may run at once in workers, 0 where the thread that wants its
 # elements makes them itself; and how many tasks may be under way.
 WORKERS: Final = "workers"
-# Of a prefetch, whether it has a thread.
+WINDOW: Final = "window"
+# Of a prefetch, whether it has a thread, and how many blocks may be ready.
 THREADS: Final = "threads"
+BLOCKS: Final = "buffer"
 # How a run began tells as much as where it stands.
 _FIRST: Final = 32
 _LATEST: Final = 96

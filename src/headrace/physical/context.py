@@ -10,6 +10,7 @@ from headrace.blocks.block import Block, BlockOrFailure
 from headrace.blocks.cursor import State
 from headrace.caching.store import Filled
 from headrace.frozen import frozen
+from headrace.machine import current_share
 from headrace.observe.decisions import Decisions
 from headrace.observe.meter import Meter
 from headrace.physical.budget import Ahead, Budget
@@ -20,6 +21,7 @@ from headrace.physical.stage import Pace
 from headrace.physical.workers.gates import Gate, Gates
 from headrace.physical.workers.parallel_stage import TaskPaces
 from headrace.physical.workers.tuned_calls import TunedCalls
+from headrace.physical.workers.tuned_workers import TunedWorkers
 from headrace.plan.buffering import Cache
 from headrace.plan.elementwise import Map
 from headrace.plan.nesting import FlatMap
@@ -43,6 +45,11 @@ class Elsewhere(Protocol):
 
     def wanted_for(self, node: Node) -> bool:
         """Returns whether an operation's functions are to be called there."""
+        ...
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether nobody would wait for a process to start."""
         ...
 
     def calling(
@@ -117,14 +124,29 @@ class StageContext(RunContext):
         paces: TaskPaces | None = self.learned.get(id(meter))
         return self.learned.setdefault(id(meter), TaskPaces(self.policy.pace)) if paces is None else paces
 
-    def tuned_calls(self, gate: Gate, meter: Meter, subjects: tuple[object, ...]) -> TunedCalls:
-        """Returns what decides how many calls of an operation run at once, however many stages it becomes."""
-        key = (id(gate), id(meter))
+    def tuned_calls(
+        self, gate: Gate, meter: Meter, subjects: tuple[object, ...], *, elsewhere: bool = False
+    ) -> TunedCalls:
+        """Returns what decides how an operation's calls run that are left to headrace, however many stages it becomes."""
+        key = (id(gate), id(meter), TunedCalls)
         tuned: TunedCalls | None = self.learned.get(key)
         if tuned is None:
             tuner = self.policy.concurrency(gate.calls, subjects)
-            tuned = self.learned.setdefault(key, TunedCalls(tuner, gate, meter.name, self.decisions))
+            workers = self.tuned_workers(gate, meter, elsewhere=elsewhere)
+            processes = self.elsewhere if elsewhere else None
+            tuned = self.learned.setdefault(key, TunedCalls(tuner, workers, processes))
         return tuned
+
+    def tuned_workers(self, gate: Gate, meter: Meter, *, elsewhere: bool = False) -> TunedWorkers:
+        """Returns what decides how many of them run at once in workers; in processes, one for each core."""
+        key = (id(gate), id(meter), TunedWorkers)
+        workers: TunedWorkers | None = self.learned.get(key)
+        if workers is None:
+            tuner = self.policy.calls(gate.calls, gate.calls if elsewhere else gate.most)
+            cores = current_share().cores
+            made = TunedWorkers(tuner, gate, meter.name, self.decisions, cores=cores)
+            workers = self.learned.setdefault(key, made)
+        return workers
 
     def looks_elsewhere(self, node: Node) -> bool:
         """Returns whether processes call an operation's functions where it has no worker that would wait for them: to look something up."""

@@ -26,7 +26,8 @@ class Options:
         seed: makes every random operation without a seed of its own reproducible.
         num_workers: how many threads the pipeline's one worker pool has at most, whatever its operations ask for. By default as
             many as all ``num_parallel_calls`` add up to; those left to ``hr.AUTOTUNE`` share one for each core that this
-            process may use: by its affinity mask and its container's quota, divided by the number of the job's processes on the machine.
+            process may use: by its affinity mask and its container's quota, divided by the number of the job's processes on the machine;
+            those that are found to wait have threads of their own beside these.
         executor: ``"thread"``; ``"process"``, in which every ``map``, ``random_map`` and ``interleave`` with ``num_parallel_calls`` calls its
             function in processes; ``"subprocess"``, all of it in one process beside this one, with which it shares the memory of what it gives,
             so that its functions and the training loop do not wait for each other's Python lock; or ``"inline"``, the reference: element

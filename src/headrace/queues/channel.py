@@ -254,6 +254,10 @@ class Channel(Generic[T]):
         self._state.failures.append((error, error.__traceback__))
         self.close(cancel_pending_enqueues=True)
 
+    def bound_elements(self, elements: int) -> None:
+        """Sets the bound of elements, not below what it was, from now on; who waits for room is served with the next item. Never waits."""
+        self._state.capacity = max(self._state.capacity, elements)
+
     def bound_bytes(self, nbytes: int) -> None:
         """Sets the bound of bytes, at least 1, from now on; what is inside already stays. Never waits."""
         self._state.capacity_bytes = nbytes

@@ -58,7 +58,6 @@ class ChannelState(Generic[T]):
     __slots__ = (
         "_calls_in",
         "_calls_out",
-        "_capacity",
         "_consumers",
         "_elements_in",
         "_elements_out",
@@ -71,6 +70,7 @@ class ChannelState(Generic[T]):
         "_producer_status",
         "_producers",
         "cancelling",
+        "capacity",
         "capacity_bytes",
         "closed",
         "due",
@@ -92,7 +92,7 @@ class ChannelState(Generic[T]):
     ) -> None:
         _check_bounds(name, capacity, capacity_bytes, held_back)
         self._name = name
-        self._capacity = capacity
+        self.capacity = capacity
         self.capacity_bytes = maxsize if capacity_bytes is None else capacity_bytes
         self._held_back = held_back
         self._producer_status = producer_status
@@ -240,7 +240,7 @@ class ChannelState(Generic[T]):
 
     def _has_room(self, elements: int, nbytes: int) -> bool:
         return (
-            self._elements_in - self._elements_out + elements <= self._capacity
+            self._elements_in - self._elements_out + elements <= self.capacity
             and self._nbytes_in - self._nbytes_out + nbytes <= self.capacity_bytes
         ) or not self.inside
 
@@ -280,7 +280,7 @@ class ChannelState(Generic[T]):
     def lateness(self, waiter: Waiter[Entry[T]], timeout_s: float | None) -> BaseException:
         """Returns what a call raises whose wait lasted too long."""
         aim = f"{waiter.wanted} to take" if waiter.is_consumer else "room"
-        state = f"{self.elements} of {self._capacity} elements are inside"
+        state = f"{self.elements} of {self.capacity} elements are inside"
         return DeadlineExceededError(f"{self._name}: waited {timeout_s} s for {aim}; {state}")
 
     def shortage(self, waiter: Waiter[Entry[T]]) -> str:
@@ -302,7 +302,7 @@ class ChannelState(Generic[T]):
         """Returns the state, frozen."""
         return ChannelSnapshot(
             name=self._name,
-            capacity=self._capacity,
+            capacity=self.capacity,
             capacity_bytes=None if self.capacity_bytes == maxsize else self.capacity_bytes,
             items=len(self.inside),
             elements=self.elements,

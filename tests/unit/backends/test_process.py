@@ -6,6 +6,7 @@ import dataclasses
 import logging
 import os
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -306,3 +307,21 @@ def test_rows_that_differ_are_an_error_of_their_batch_alone() -> None:
     came = list(delivered(iter(in_processes(hr.Dataset.range(8), rows_that_differ).batch(2)), 9))
     assert [isinstance(one, np.ndarray) for one in came] == [True, True, False, True]
     assert "shapes differ: [2] and [3]" in str(came[2])
+
+
+def test_with_autotune_processes_start_with_the_run_and_are_tried_as_soon_as_they_are_there() -> None:
+    dataset = in_processes(hr.Dataset.range(1).repeat(), with_process, calls=hr.AUTOTUNE)
+    until_s = time.monotonic() + 60.0
+    with iter(dataset) as iterator:
+        assert int(next(iterator)[1]) == os.getpid()
+        while int(next(iterator)[1]) == os.getpid():
+            assert time.monotonic() < until_s
+        first = next(one for one in iterator.stats().decisions if one.what == "workers")
+    assert (first.before, first.reason.partition(";")[0]) == (0, "the processes have started")
+
+
+def test_with_autotune_a_function_that_cannot_be_sent_is_an_error_before_the_first_element() -> None:
+    lock = threading.Lock()
+    dataset = in_processes(hr.Dataset.range(3), lambda x: (x, lock), calls=hr.AUTOTUNE)
+    with pytest.raises(hr.errors.InvalidArgumentError, match="lock"):
+        next(iter(dataset))

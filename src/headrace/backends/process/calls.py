@@ -111,6 +111,11 @@ class ProcessCalls:
         """Returns whether an operation's functions are to be called here."""
         return wants_process(node, self._options)
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether nobody would wait for a process to start."""
+        return all(worker.is_ready for worker in list(self._all))
+
     def calling(
         self, maps: Sequence[Map], meter: Meter, loops: LoopPolicy, *, stacked: bool = False
     ) -> Callable[[Block], list[BlockOrFailure]]:

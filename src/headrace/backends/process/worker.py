@@ -162,10 +162,17 @@ class WorkerProcess:
             self._stacks = Stacks()
             self._progress, noted = Progress.made()
             try:
-                self._host.tell("serve", segment_bytes, descriptors=(its.fileno(), noted, self._stacks.writing))
+                self._serving = self._host.tell(
+                    "serve", segment_bytes, descriptors=(its.fileno(), noted, self._stacks.writing)
+                )
             finally:
                 os.close(noted)
                 self._stacks.close_writing()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it serves calls, so that nobody would wait for it to start."""
+        return self._serving.is_there.is_set
 
     @property
     def pid(self) -> int:

@@ -283,6 +283,7 @@ def _prefetch(node: Prefetch, state: State | None, context: StageContext) -> Sta
         ahead=context.ahead(node),
         pace=context.policy.pace,
         tuner=context.policy.overlap(node.operations),
+        depth=context.policy.depth(node.operations),
         clock=context.policy.clock,
         decisions=context.decisions,
     )

@@ -80,6 +80,7 @@ class ParallelMaps:
     context: StageContext
     map_index: int | None
     tuner: TunedCalls | None
+    there: _Make | None  # has processes call them
 
     @classmethod
     def of(
@@ -93,9 +94,16 @@ class ParallelMaps:
         """Returns those of an operation that asked for workers."""
         gate = context.gate(node)
         assert gate is not None  # it asked
-        is_tuned = node.num_parallel_calls == AUTOTUNE
-        tuner = context.tuned_calls(gate, meter, (maps[0].function, *node.operations)) if is_tuned else None
-        return cls(node, maps, gate, meter, context, map_index, tuner)
+        there = None
+        if (elsewhere := context.elsewhere) is not None and elsewhere.wanted_for(node):
+            # Its processes start now: until they are there, a thread may do.
+            is_stacked = bool(node.stacked) and map_index is None
+            there = elsewhere.calling(maps, meter, context.policy.loops, stacked=is_stacked)
+        tuner = None
+        if node.num_parallel_calls == AUTOTUNE:
+            subjects = node.operations if there is not None else (maps[0].function, *node.operations)
+            tuner = context.tuned_calls(gate, meter, subjects, elsewhere=there is not None)
+        return cls(node, maps, gate, meter, context, map_index, tuner, there)
 
     def stage(self, source: Stage, given: int = 0) -> Stage:
         """Makes the stage that has workers call them, or does so itself while that is quicker, after so many elements."""
@@ -114,15 +122,9 @@ class ParallelMaps:
     def in_workers(self, source: Stage, given: int = 0) -> ParallelStage:
         """Makes the stage that has workers call them, after so many elements."""
         context, size = self.context, self.node.stacked if self.map_index is None else None
-        elsewhere = context.elsewhere
         ahead = context.ahead(self.node)
-        make = applied(self.maps, self.meter, context)
-        copies = 1
-        if elsewhere is not None and elsewhere.wanted_for(self.node):
-            copies = 2
-            make = elsewhere.calling(self.maps, self.meter, context.policy.loops, stacked=bool(size))
         return ParallelStage(
-            make,
+            self.there or applied(self.maps, self.meter, context),
             source,
             self.meter,
             gate=self.gate,
@@ -134,7 +136,7 @@ class ParallelMaps:
             if size
             else None,
             tuner=self.tuner,
-            copies=copies,
+            copies=1 if self.there is None else 2,
         )
 
     def here(self, source: Stage) -> Stage:

@@ -16,11 +16,12 @@ from __future__ import annotations
 import functools
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
+from headrace.arguments import AUTOTUNE
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State, input_state
 from headrace.blocks.joining import woven
@@ -40,7 +41,9 @@ from headrace.physical.stages.nesting_visits import ENDLESS, Turns
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.reading_place import LONG_S, InWorkers, ReadingPlace
 from headrace.physical.workers.subplan_reader import PrefetchingReader, SubplanReader
+from headrace.physical.workers.tuned_workers import TunedWorkers
 from headrace.plan.nesting import FlatMap, Interleave
+from headrace.plan.node import parallel_calls_of
 from headrace.semantics.failures import inside_element
 from headrace.semantics.held_bytes import Holding
 
@@ -58,6 +61,7 @@ class InterleaveStage(Stage):
         ahead: how many datasets are opened before their turn, beside those whose slots have nothing left to be read.
         ordered: False takes from whichever slot has something ready.
         place: whether datasets are read in workers; None where there are none.
+        workers: hears of it where their number is left to headrace.
     """
 
     def __init__(
@@ -70,10 +74,11 @@ class InterleaveStage(Stage):
         block_length: int,
         opening: Opening,
         paces: NestingPaces,
-        ahead: int = 0,
+        ahead: Callable[[], int] = int,
         ordered: bool = True,
         place: ReadingPlace | None = None,
         held: Ahead | Holding,
+        workers: TunedWorkers | None = None,
     ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
         self._held = held  # by its readers
@@ -83,6 +88,8 @@ class InterleaveStage(Stage):
         self._ahead_limit = ahead
         self._ordered = ordered
         self._place = place
+        self._workers = workers
+        self._told_here = False
         self._ahead: deque[OpenSubplan | Failure] = deque()
         self._stopped = False
         self._cycle: int = state["cycle"] if state else 0
@@ -144,7 +151,7 @@ class InterleaveStage(Stage):
         if self._reads_here:
             return
         done = sum(slot is None or slot.reader.is_read for slot in self._slots)
-        while len(self._ahead) < self._ahead_limit + done and not (
+        while len(self._ahead) < self._ahead_limit() + done and not (
             isinstance(self._held, Ahead) and self._held.is_full
         ):
             opened = self._read_dataset()
@@ -159,7 +166,17 @@ class InterleaveStage(Stage):
         item = self._from_whole_ones(limit) or self._from_slots(limit)
         given = len(item) if isinstance(item, Block) else 0
         self._paces.observe(self._openers.index - before, given, time.perf_counter() - start)
+        if self._workers is not None and self._reads_here != self._told_here:
+            self._tell_place(self._workers)
         return item
+
+    def _tell_place(self, workers: TunedWorkers) -> None:
+        """Tells whether datasets are read by workers from now on."""
+        assert self._place is not None  # where there are workers
+        self._told_here = self._place.here
+        before, after = (workers.calls, 0) if self._told_here else (0, workers.calls)
+        workers.begin()
+        workers.note(before, after, self._place.reason)
 
     def _from_slots(self, limit: int) -> Item:
         """Returns the next item, of at most one round over the slots."""
@@ -390,16 +407,30 @@ _READ_AHEAD_S: Final = 1e-2
 
 
 def _reading_ahead(
-    gate: Gate, place: ReadingPlace, meter: Meter, context: StageContext, ahead: Ahead, blocks: int
+    gate: Gate,
+    place: ReadingPlace,
+    workers: TunedWorkers | None,
+    meter: Meter,
+    context: StageContext,
+    ahead: Ahead,
+    datasets: Callable[[], int],
 ) -> MakeReader:
-    """Returns what makes readers in workers, which together hold up to so many blocks."""
+    """Returns what makes readers in workers, of so many datasets at once."""
 
     def block_bytes() -> int:
-        return max(1, ahead.share_bytes // blocks)
+        # Those that are made ahead, the one that is made, and the one that is taken apart.
+        return max(1, ahead.share_bytes // ((PrefetchingReader.BLOCKS_AHEAD + 2) * datasets()))
 
     pace = context.policy.pace(bytes_limit=block_bytes(), target_s=_READ_AHEAD_S)
     return functools.partial(
-        PrefetchingReader, gate=gate, pace=pace, meter=meter, block_bytes=block_bytes, ahead=ahead, place=place
+        PrefetchingReader,
+        gate=gate,
+        pace=pace,
+        meter=meter,
+        block_bytes=block_bytes,
+        ahead=ahead,
+        place=place,
+        workers=workers,
     )
 
 
@@ -414,9 +445,12 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
     gate = context.gate(node)
     if gate is not None:
         meter.calls = gate.calls
-    # Two a call: while one is read, the next is ready already, and the driver comes to look only when it has a core.
-    ahead = 2 * gate.calls if gate is not None else 0
-    place = there = None
+
+    def ahead() -> int:
+        # Two a call: while one is read, the next is ready already, and the driver comes to look only when it has a core.
+        return 2 * gate.calls if gate is not None else 0
+
+    place = there = workers = None
     held: Ahead | Holding
     reader: MakeReader
     if gate is None:
@@ -426,10 +460,10 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
         if context.elsewhere is not None and context.elsewhere.wanted_for(node):
             there = context.elsewhere.reading(node, context)
         place = context.policy.reading_place(node.operations) if there is None else InWorkers()
-        # Those that are made ahead, the one that is made, and the one that is taken apart.
-        blocks = (PrefetchingReader.BLOCKS_AHEAD + 2) * (2 * cycle + ahead)
+        if parallel_calls_of(node) == AUTOTUNE:
+            workers = context.tuned_workers(gate, meter, elsewhere=there is not None)
         held = context.ahead(node)
-        reader = _reading_ahead(gate, place, meter, context, held, blocks)
+        reader = _reading_ahead(gate, place, workers, meter, context, held, lambda: 2 * cycle + ahead())
     return InterleaveStage(
         lower(node.input, input_state(state), context.replaying()),  # elements that opened datasets are read again
         meter,
@@ -442,4 +476,5 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
         ordered=gate is None or is_ordered(deterministic, context),
         place=place,
         held=held,
+        workers=workers,
     )

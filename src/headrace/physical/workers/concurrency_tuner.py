@@ -72,6 +72,7 @@ class ConcurrencyTuner:
         self._trial_s = _TRIED_BY * most * _SHORT_S  # what an experiment takes if its tasks take turns
         self._long_ones = 0  # in a row, since it began
         self._confirms_s: float | None = None  # what an element took alone, while that is looked at once more
+        self._in_processes = self._awaits_processes = False
         self._interval = _FIRST_INTERVAL
         self._left: float = _FIRST_INTERVAL  # tasks until the other way is tried
 
@@ -82,9 +83,11 @@ class ConcurrencyTuner:
 
     @property
     def is_heavy(self) -> bool:
-        """Whether an element takes so long, by itself, that a task is a few of them."""
+        """Whether an experiment has tasks as they will be: of elements that take long, or on which processes begin with an import."""
         tasks = self._tasks[1]
-        return bool(tasks) and min((end_s - start_s) / made for start_s, end_s, made in tasks) > _HEAVY_S
+        return self._in_processes or (
+            bool(tasks) and min((end_s - start_s) / made for start_s, end_s, made in tasks) > _HEAVY_S
+        )
 
     @property
     def most_here(self) -> int | None:
@@ -98,6 +101,18 @@ class ConcurrencyTuner:
         many = max(tasks[-1][2], self._most_made)
         seconds, elements = sum(end_s - start_s for start_s, end_s, _ in tasks), sum(made for _, _, made in tasks)
         return max(1, min(many * _GROWTH, int(_SHORT_S * elements / max(seconds, 1e-9))))
+
+    def await_processes(self) -> None:
+        """Has workers tried as soon as their processes are there, unless it is known whether these are better; and not before."""
+        self._in_processes = True
+        self._awaits_processes = self.now == 1 and self._settled is None
+
+    def try_processes(self) -> None:
+        """Has workers tried, as their processes are there."""
+        awaited, self._awaits_processes = self._awaits_processes, False
+        if awaited and self._tasks[1]:
+            took = duration(self._element_s(1))
+            self._try(self._most, f"the processes have started; an element takes {took} in this one")
 
     def observe(self, elements: int, start_s: float, end_s: float, beside: int) -> None:
         """Learns from a task.
@@ -148,6 +163,8 @@ class ConcurrencyTuner:
         # The first may only be slow because it is: what is imported, opened or compiled then.
         is_long = self._long_ones > 1 or seconds > _SLOW_S * elements
         self._budget.worked(seconds)
+        if self._awaits_processes:
+            return
         if is_long:
             self._try(
                 self._most, f"an element takes {duration(seconds / elements)}, beside which a hand-over is little"

@@ -1,8 +1,11 @@
-"""How many calls of one operation run at once: the number that was asked for, whatever the size of the pool.
+"""How many calls of one operation run at once: the number that was asked for, or is found to pay, whatever the size of the pool.
 
 What an operation is. One that was written once is one operation, wherever its plan reads it: in each turn of a repeat,
 twice in a zip with itself, in both readings of a rejection_resample, and in whatever a rule made of it. All its stages in
 one run share its gate. Inside a dataset that a function opens, an operation is read by one thread at a time and has no gate.
+
+Where the number is left to headrace, it begins with one a core, for which such operations share threads; what more calls need, as
+they wait, has threads of its own.
 
 How a bound is kept without a wait. A gate holds the tasks of its operation, and gives the pool no more turns than calls
 may run at once; each turn takes the next task that is there then. So no worker is held up by a gate, none is idle while
@@ -44,6 +47,10 @@ class Pool(Protocol):
         """Runs the task when a worker is free; the task itself hands its result on."""
         ...
 
+    def resize(self, more: int) -> None:
+        """Has so many workers more, or with a negative number less."""
+        ...
+
 
 def bounds_of(plan: Node) -> list[Bound]:
     """Lists the parallel operations of a plan, those that share a task together."""
@@ -70,13 +77,17 @@ class Gate:
     Args:
         pool: what runs them.
         calls: how many at once.
+        most: how many there may be; None leaves that open.
     """
 
-    def __init__(self, pool: Pool, calls: int) -> None:
+    def __init__(self, pool: Pool, calls: int, most: int | None = None) -> None:
         self.calls = calls
+        self.most = most
+        self._first = calls
         self._pool = pool
         self._tasks: deque[Task] = deque()
         self._free = deque([None] * calls)  # turns that nobody has
+        self._surplus: deque[None] = deque()  # turns that end when who has them comes by
 
     def submit(self, task: Task) -> None:
         """Has a worker run the task after those that came before."""
@@ -91,10 +102,23 @@ class Gate:
         try:
             task()
         finally:
-            self._free.append(None)
-            if self._tasks and self._has_turn():
-                self._pool.submit(self._take_turn)
+            self._give_back()
+            self._serve()
         return True
+
+    def resize(self, calls: int) -> None:
+        """Changes how many run at once, at least 1; those that run go on. One thread at a time."""
+        more, own = calls - self.calls, max(0, calls - self._first) - max(0, self.calls - self._first)
+        self.calls = calls
+        self._pool.resize(own)
+        for _ in range(more):
+            if not _taken_from(self._surplus):
+                self._free.append(None)
+        for _ in range(-more):
+            if not self._has_turn():
+                self._surplus.append(None)
+        while self._tasks and self._has_turn():
+            self._pool.submit(self._take_turn)
 
     def _take_turn(self) -> None:
         """Runs the next task, in a worker, and those after it as long as nobody else wants the worker."""
@@ -108,31 +132,49 @@ class Gate:
                 return
 
     def _has_turn(self) -> bool:
-        try:
-            self._free.pop()
-        except IndexError:
-            return False
-        return True
+        return _taken_from(self._free)
+
+    def _give_back(self) -> None:
+        if not _taken_from(self._surplus):
+            self._free.append(None)
+
+    def _serve(self) -> None:
+        """Has the pool serve a task for which there is a turn."""
+        if self._tasks and self._has_turn():
+            self._pool.submit(self._take_turn)
 
     def _next(self) -> Task | None:
-        """Returns the next task; gives the turn back where there is none."""
+        """Returns the next task; gives the turn back where there is none, or one turn too many."""
+        if self._surplus and _taken_from(self._surplus):
+            self._serve()  # another turn may have been given back meanwhile, when no task was there
+            return None
         while True:
             try:
                 return self._tasks.popleft()
             except IndexError:
-                self._free.append(None)
+                self._give_back()
             if not self._tasks or not self._has_turn():
                 return None
+
+
+def _taken_from(turns: deque[None]) -> bool:
+    try:
+        turns.pop()
+    except IndexError:
+        return False
+    return True
 
 
 class Gates:
     """The gates of a run, and the pool that serves them; none where no operation needs any."""
 
-    def __init__(self, bounds: Iterable[Bound] = (), pool: Pool | None = None, *, cores: int = 1) -> None:
+    def __init__(
+        self, bounds: Iterable[Bound] = (), pool: Pool | None = None, *, cores: int = 1, most: int | None = None
+    ) -> None:
         self._gates: dict[object, Gate] = {}
         for operations, calls in bounds:
             assert pool is not None
-            gate = Gate(pool, min(cores, pool.workers) if calls == AUTOTUNE else calls)
+            gate = Gate(pool, min(cores, pool.workers), most) if calls == AUTOTUNE else Gate(pool, calls)
             self._gates |= dict.fromkeys(operations, gate)
 
     def of(self, node: Node) -> Gate:

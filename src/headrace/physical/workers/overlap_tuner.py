@@ -62,7 +62,17 @@ _CHANGED: Final = 2.0
 class _Found:
     """What is known of a prefetch, over all its epochs."""
 
-    __slots__ = ("ahead", "budget", "has_won", "hideable_s", "interval", "left", "patience_s", "useless_at_s")
+    __slots__ = (
+        "ahead",
+        "budget",
+        "grown_s",
+        "has_won",
+        "hideable_s",
+        "interval",
+        "left",
+        "patience_s",
+        "useless_at_s",
+    )
 
     def __init__(self, _: object = None) -> None:
         self.ahead: bool | None = None  # the better way; None before both were tried
@@ -70,6 +80,7 @@ class _Found:
         self.has_won = False  # whether a thread for cheap elements was better once
         self.hideable_s = 0.0  # while elements are made here: what a thread could have hidden
         self.patience_s = _FIRST_PATIENCE_S  # how much of that there must be before a thread is tried
+        self.grown_s = _FIRST_PATIENCE_S  # the same, after all threads that ended soon
         self.useless_at_s: float | None = (
             None  # how much of an element could be hidden when a thread was found to be useless
         )
@@ -123,8 +134,9 @@ class OverlapTuner:
         self._lately_hideable_s = _FADING * self._lately_hideable_s + min(made_s, gap_s)
         self._lately_elements = _FADING * self._lately_elements + elements
         if self._has_changed():
-            found.patience_s, found.useless_at_s = _FIRST_PATIENCE_S, None
-        if found.hideable_s < found.patience_s or not self._affords():
+            found.patience_s = _FIRST_PATIENCE_S
+        # A thread that hides less of a block than a hand-over costs would end as soon as it was better by chance.
+        if found.hideable_s < found.patience_s or hideable_s < _HAND_OVER_S or not self._affords():
             return
         if hideable_s > _SLOW_S:
             self.reason = self._hidden_at_most(hideable_s)
@@ -214,7 +226,7 @@ class OverlapTuner:
         is_first = is_better and found.ahead is not True and self._is_light() and not found.has_won
         self._settle(ahead=is_better and not is_first)
         if is_first:  # it may be chance, and the next experiment costs less than to keep a thread for nothing
-            found.patience_s, found.useless_at_s = _FIRST_PATIENCE_S, None
+            found.patience_s = _FIRST_PATIENCE_S
         found.has_won = is_first
 
     def _is_better(self, here_s: float, ahead_s: float) -> bool:
@@ -244,11 +256,15 @@ class OverlapTuner:
             is_same = was_trying and not self.ahead
             found.interval = min(4 * found.interval, _LAST_INTERVAL) if is_same else _FIRST_INTERVAL
             found.left = found.interval
-            found.patience_s, found.useless_at_s = _FIRST_PATIENCE_S, None
+            if is_same:  # it has done for long
+                found.grown_s, found.useless_at_s = _FIRST_PATIENCE_S, None
+            found.patience_s = found.grown_s
             self._begin_ahead()
         else:
-            found.patience_s = min(_PATIENCE_GROWTH * found.patience_s, _LAST_PATIENCE_S)
-            found.useless_at_s = self._lately_hideable_s / max(1.0, self._lately_elements)
+            found.patience_s = found.grown_s = min(_PATIENCE_GROWTH * found.grown_s, _LAST_PATIENCE_S)
+            # The most of all times: what comes and goes is no other consumer.
+            lately_s = self._lately_hideable_s / max(1.0, self._lately_elements)
+            found.useless_at_s = max(lately_s, found.useless_at_s or 0.0)
         found.hideable_s, self._is_measured = 0.0, False
         self.ahead = found.ahead = ahead
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -113,13 +114,10 @@ class ParallelStage(Stage):
         meter.calls = gate.calls
         self._make = make
         self._memory = memory
-        self._calls = calls = gate.calls
         self._tuner = tuner
         self._owns_input = owns_input
         self._copies = copies  # of what is on its way: in a process there is one more
         self._gate = gate
-        # Two tasks a worker: while one runs, the next is ready already.
-        self._window = 2 * calls if calls > 1 else 1
         self._ahead = ahead
         # A block must not take more than its part of the bytes that the window may hold.
         paces = paces or TaskPaces()
@@ -130,7 +128,8 @@ class ParallelStage(Stage):
         self._tasks: deque[_Task] = deque()  # in the order of the input
         self._ready = Gauge(meter)
         self._all_done_s = 0.0  # when the task ended that ended last
-        self._done: Channel[_Task] = Channel(capacity=max(2, self._window), name=meter.name)
+        # Without a bound of its own: the window bounds what is under way.
+        self._done: Channel[_Task] = Channel(capacity=sys.maxsize, name=meter.name)
         self._running = 0
         self._held_bytes = 0
         self._read_elements = 0
@@ -139,6 +138,13 @@ class ParallelStage(Stage):
         self.reads_on = True  # False: only what it has read, and what its own input has, is made and given
         self._ready_order = ready_order
         self._delivery = None if map_index is None else UnorderedDelivery(input_stage.cursor, map_index)
+
+    @property
+    def _window(self) -> int:
+        """How many tasks may be in flight or wait to be handed on: two a worker, so that the next is ready while one runs."""
+        if self._tuner is not None:
+            return self._tuner.workers.window
+        return 2 * self._gate.calls if self._gate.calls > 1 else 1
 
     def _pull(self, limit: int) -> Item:
         self._collect()
@@ -219,7 +225,7 @@ class ParallelStage(Stage):
             self._read_s = time.perf_counter() - start
             self._reading.observe(elements, self._read_s, 0)
             # By a factor of two: where the work is as slow, its workers are to have enough ready.
-            self._reads_slowly = self._read_s > max(_TASK_S, 2 * elements * self._pace.element_s / self._calls)
+            self._reads_slowly = self._read_s > max(_TASK_S, 2 * elements * self._pace.element_s / self._gate.calls)
         return item
 
     @waits
@@ -255,7 +261,7 @@ class ParallelStage(Stage):
 
     def _is_short(self) -> bool:
         """Returns whether a worker has nothing to do because there is no memory for what it would make."""
-        has_place = self._running < self._calls and len(self._tasks) < self._window
+        has_place = self._running < self._gate.calls and len(self._tasks) < self._window
         return has_place and self._reads() and not self._ended and not self._has_room()
 
     def _take_in(self, item: Block | Failure) -> None:
@@ -307,12 +313,15 @@ class ParallelStage(Stage):
     @waits
     def _wait(self) -> None:
         is_short = self._is_short()
+        is_starved = self._running < self._gate.calls and len(self._tasks) >= self._window
         start = time.perf_counter()
         task = self._done.get()
-        waited_s = time.perf_counter() - start
-        self.waited(waited_s)
+        seconds = time.perf_counter() - start
+        self.waited(seconds)
         if is_short:
-            self.meter.count_short(waited_s)
+            self.meter.count_short(seconds)
+        if self._tuner is not None:
+            self._tuner.workers.waited(seconds, is_starved=is_starved)
         self._account(task)
 
     def _account(self, task: _Task) -> None:
@@ -326,7 +335,8 @@ class ParallelStage(Stage):
         self._pace.observe(task.elements, task.seconds, task.nbytes)
         self.meter.element_nbytes = self._pace.element_nbytes
         if self._tuner is not None:
-            self._tuner.observe(task.elements, task.start_s, task.start_s + task.seconds, self._calls)
+            self._tuner.made(task.elements, task.start_s, task.seconds, task.cpu_s)
+            self.meter.calls = self._gate.calls
 
     def stop(self) -> None:
         self._done.close(cancel_pending_enqueues=True)

@@ -21,19 +21,18 @@ from headrace.clock import Clock
 from headrace.coordination import Coordinator
 from headrace.coordination.closing import close_all
 from headrace.errors import CancelledError, OutOfRangeError
-from headrace.observe.decisions import THREADS, Decisions
+from headrace.observe.decisions import BLOCKS, THREADS, Decisions
 from headrace.observe.frames import waits
 from headrace.observe.meter import Gauge, Meter
 from headrace.observe.recorder import Recorder
 from headrace.physical.budget import Ahead
 from headrace.physical.stage import Item, Pace, Stage
+from headrace.physical.workers.depth_tuner import DepthTuner
 from headrace.physical.workers.overlap_tuner import OverlapTuner
 from headrace.queues.channel import Channel
 
 __all__ = ["PrefetchStage"]
 
-# With AUTOTUNE blocks are counted, not elements: eight are about eight milliseconds of work ahead.
-_AUTOTUNED_BLOCKS = 8
 # More elements than were asked for may be ready where they are cheap, and light: a block of so many bytes.
 _LIGHT_BYTES = 4 << 20
 
@@ -46,6 +45,7 @@ class PrefetchStage(Stage):
         ahead: says how many bytes may be ready, and is told how many are.
         pace: makes what says how many elements to read at once.
         tuner: says where they are made.
+        depth: says how many blocks may be ready where the choice is left; it counts them, and not elements.
         clock: what tells how long they took.
         decisions: where changes are noted.
     """
@@ -59,6 +59,7 @@ class PrefetchStage(Stage):
         ahead: Ahead,
         pace: Callable[..., Pace],
         tuner: OverlapTuner,
+        depth: DepthTuner,
         clock: Clock,
         decisions: Decisions,
     ) -> None:
@@ -67,6 +68,7 @@ class PrefetchStage(Stage):
         self._ahead = ahead
         self._pace = pace(bytes_limit=max(1, ahead.share_bytes // 4))
         self._tuner = tuner
+        self._depth = depth
         self._now_s = clock.now_s
         self._decisions = decisions
         self._driver: _Driver | None = None
@@ -101,7 +103,9 @@ class PrefetchStage(Stage):
         """Gives the input to a driver."""
         source, meter = self.inputs[0], self.meter
         self._decisions.note(meter.name, THREADS, 0, 1, self._tuner.reason)
-        self._driver = driver = _Driver(source, meter, self._ahead, self._pace, self._buffer_size, self._now_s)
+        self._driver = driver = _Driver(
+            source, meter, self._ahead, self._pace, self._buffer_size, self._depth.blocks, self._now_s
+        )
         if self._stopped:  # stop() may have come before there was one to be stopped
             driver.stop()
         driver.start()
@@ -109,10 +113,12 @@ class PrefetchStage(Stage):
     def _taken(self, driver: _Driver, gap_s: float) -> Item:
         """Returns what a driver has made next; None at the end, and where it has left, and the input is here again."""
         self._ready.set(*driver.ready)
-        start = self._now_s()
+        start, blocks = self._now_s(), driver.blocks
         made = driver.take()
         waited_s = self._now_s() - start
         self.waited(waited_s)
+        if self._buffer_size is None:
+            self._deepen(driver, blocks, waited_s)
         self._ready.set(*driver.ready)
         if made is None:
             if driver.has_left:
@@ -126,6 +132,14 @@ class PrefetchStage(Stage):
                 self._decisions.note(self.meter.name, THREADS, 1, 0, self._tuner.reason)
                 driver.leave()
         return item
+
+    def _deepen(self, driver: _Driver, ready: int, waited_s: float) -> None:
+        """Has more blocks made ahead, where so many as were ready were not enough."""
+        depth, before = self._depth, self._depth.blocks
+        depth.taken(ready, waited_s)
+        if depth.blocks != before:
+            self._decisions.note(self.meter.name, BLOCKS, before, depth.blocks, depth.reason)
+            driver.bound_blocks(depth.blocks)
 
     def threads(self) -> list[threading.Thread]:
         driver = self._driver
@@ -153,6 +167,7 @@ class _Driver:
         ahead: Ahead,
         pace: Pace,
         buffer_size: int | None,
+        blocks: int,
         now_s: Callable[[], float],
     ) -> None:
         self._source = source
@@ -163,7 +178,7 @@ class _Driver:
         self._buffer_size = buffer_size
         self._now_s = now_s
         self._channel: Channel[tuple[BlockOrFailure, float, int]] = Channel(
-            capacity=_AUTOTUNED_BLOCKS if buffer_size is None else buffer_size,
+            capacity=blocks if buffer_size is None else buffer_size,
             capacity_bytes=ahead.share_bytes,
             name="prefetch",
         )
@@ -201,6 +216,15 @@ class _Driver:
     def ready(self) -> tuple[int, int]:
         """How many elements are ready, and how many bytes they have."""
         return max(0, self._put_elements - self._taken_elements), self._channel.nbytes
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks are ready."""
+        return len(self._channel)
+
+    def bound_blocks(self, blocks: int) -> None:
+        """Lets so many blocks be ready, where it counts these."""
+        self._channel.bound_elements(blocks)
 
     def leave(self) -> None:
         """Makes it end after the block that it is at."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from headrace.observe.tables import duration
 from headrace.physical.workers.lasting import Lasting
 
 __all__ = ["LONG_S", "InWorkers", "ReadingPlace", "reading_place_of"]
@@ -45,10 +46,12 @@ class ReadingPlace:
 
     Attributes:
         here: whether datasets that are opened now are read by the thread that wants their elements.
+        reason: why it changed its mind last, in words.
     """
 
     def __init__(self, _: object = None) -> None:
         self.here = False
+        self.reason = ""
         self._short = self._long = 0  # in a row
         self._needed = _SHORT_ONES
         # Of the latest reads of workers: from when to when, how long they had the processor, and how long all threads had had it at the
@@ -80,7 +83,7 @@ class ReadingPlace:
             return
         self._short, self._long = 0, self._long + 1
         if self.here and (self._long > 1 or seconds > LONG_S):
-            self.here = False
+            self.here, self.reason = False, f"a dataset took {duration(seconds)}"
             self._needed = min(2 * self._needed, _MOST_SHORT_ONES)
 
     def _took_short(self, seconds: float) -> None:
@@ -88,10 +91,12 @@ class ReadingPlace:
         if not self.here:
             if self._short >= self._needed:
                 self.here, self._is_turns, self._left = True, seconds >= _SHORT_S, self._interval
+                why = ", and workers took turns" if self._is_turns else ", less than a worker would gain"
+                self.reason = f"a dataset took {duration(seconds)}{why}"
         elif self._is_turns:
             self._left -= 1
             if self._left <= 0:
-                self.here, self._short = False, 0
+                self.here, self._short, self.reason = False, 0, "a trial: whether workers still take turns"
                 self._reads = []
                 self._interval = min(4 * self._interval, _LAST_INTERVAL)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
@@ -16,6 +17,7 @@ from headrace.physical.made import Made, ReadThere, is_small
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.reading_place import LONG_S, ReadingPlace
+from headrace.physical.workers.tuned_workers import TunedWorkers
 from headrace.queues.channel import EMPTY, Channel
 from headrace.semantics.held_bytes import Holding
 
@@ -136,6 +138,16 @@ class SubplanReader(Lookahead):
             self._stage.close()
 
 
+class _Read(NamedTuple):
+    """What a worker has read, how many bytes that has, from when on, in how long, and how long it had a processor of that."""
+
+    item: Item
+    nbytes: int
+    start_s: float
+    seconds: float
+    cpu_s: float
+
+
 class PrefetchingReader(SubplanReader):
     """Reads the stage of an inner plan in the pipeline's workers, up to two blocks ahead.
 
@@ -159,6 +171,7 @@ class PrefetchingReader(SubplanReader):
         block_bytes: Callable[[], int],
         ahead: Ahead,
         place: ReadingPlace,
+        workers: TunedWorkers | None = None,
     ) -> None:
         super().__init__(open_plan, cursor, origin)
         self._gate = gate
@@ -168,8 +181,9 @@ class PrefetchingReader(SubplanReader):
         self._ahead = ahead
         self._made_bytes = self._taken_bytes = self._head_bytes = 0  # each is changed by one thread
         self._place = place
+        self._workers = workers
         self._spent_s = 0.0
-        self._made: Channel[tuple[Item, float, int]] = Channel(capacity=self.BLOCKS_AHEAD, name="interleave")
+        self._made: Channel[_Read] = Channel(capacity=self.BLOCKS_AHEAD, name="interleave")
         self._has_task = False
         self._all_made = False
         self._closed = False
@@ -219,14 +233,15 @@ class PrefetchingReader(SubplanReader):
         self._all_made = item is None or isinstance(self._stage, Failure)
         end = time.perf_counter()
         seconds = end - start
-        self._place.read(start, end, time.thread_time() - start_cpu_s, time.process_time())
+        cpu_s = time.thread_time() - start_cpu_s
+        self._place.read(start, end, cpu_s, time.process_time())
         before_s, self._spent_s = self._spent_s, self._spent_s + seconds
         if self._all_made or before_s <= LONG_S < self._spent_s:
             self._place.took(self._spent_s)
         nbytes = item.payload.nbytes if isinstance(item, Block) else 0
         self._made_bytes += nbytes
         self._ahead.add(nbytes)
-        self._made.put_nowait((item, seconds, nbytes))
+        self._made.put_nowait(_Read(item, nbytes, start, seconds, cpu_s))
 
     def is_ready(self) -> bool:
         return self.head is not None or self.ended or len(self._made) > 0
@@ -243,8 +258,14 @@ class PrefetchingReader(SubplanReader):
     def _next(self, limit: int) -> Item:
         made = self._made.get_nowait()
         if made is EMPTY:
+            start = time.perf_counter()
             made = self._made.get()
-        item, seconds, nbytes = made
+            if self._workers is not None:
+                self._workers.waited(time.perf_counter() - start)
+        item, nbytes, start_s, seconds, cpu_s = made
+        if self._workers is not None and item is not None:
+            self._workers.made(len(item) if isinstance(item, Block) else 1, start_s, seconds, cpu_s)
+            self._meter.calls = self._workers.calls
         self._meter.count(busy_s=seconds)
         self._ahead.add(-self._head_bytes)  # the block that was taken apart before
         self._head_bytes = nbytes

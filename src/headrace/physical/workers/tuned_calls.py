@@ -1,14 +1,29 @@
-"""The calls of one operation in one run, where their number is left to headrace: what its tuner decides is done, and noted."""
+"""The calls of one operation in one run, where their number is left to headrace: in the thread that reads, or in workers.
+
+Two tuners decide. One whether it has workers at all (``ConcurrencyTuner``), which is a question for what is cheap; and one how many
+calls run at once in these (``TunedWorkers``). While calls wait beside each other, the first is not asked: one alone would not do.
+
+Where functions are called in processes, these start with the run. Until they are there, the thread that reads calls the functions
+itself; then both ways are measured.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Protocol
 
-from headrace.observe.decisions import WORKERS, Decisions
 from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
-from headrace.physical.workers.gates import Gate
+from headrace.physical.workers.tuned_workers import TunedWorkers
 
 __all__ = ["TunedCalls"]
+
+
+class Processes(Protocol):
+    """Processes that call functions."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether nobody would wait for a process to start."""
+        ...
 
 
 class TunedCalls:
@@ -16,17 +31,18 @@ class TunedCalls:
 
     Args:
         tuner: decides whether it has workers; other runs may ask it as well.
-        gate: how many calls run at once.
-        name: of the operation.
-        decisions: where changes are noted.
+        workers: what they are.
+        processes: what its workers wait for, where functions are called in processes.
     """
 
-    def __init__(self, tuner: ConcurrencyTuner, gate: Gate, name: str, decisions: Decisions) -> None:
-        self._tuner: Final = tuner
-        self._gate = gate
-        self._name = name
-        self._decisions = decisions
+    def __init__(self, tuner: ConcurrencyTuner, workers: TunedWorkers, processes: Processes | None = None) -> None:
+        self._tuner = tuner
+        self._awaited = processes  # until they are there
+        if processes is not None:
+            tuner.await_processes()
+        self._most = workers.calls  # as the tuner knows the workers, however many there are now
         self._is_beside = False
+        self.workers = workers
         self._note()
 
     @property
@@ -37,7 +53,7 @@ class TunedCalls:
     @property
     def is_trying(self) -> bool:
         """Whether what runs now is an experiment, which should be short."""
-        return self._tuner.is_trying
+        return self._tuner.is_trying and not self.workers.wait_beside_each_other
 
     @property
     def is_heavy(self) -> bool:
@@ -50,14 +66,24 @@ class TunedCalls:
         return self._tuner.most_here
 
     def observe(self, elements: int, start_s: float, end_s: float, beside: int) -> None:
-        """Learns from a task, as the tuner does."""
+        """Learns from a task of the thread that reads."""
         self._tuner.observe(elements, start_s, end_s, beside)
+        if self._awaited is not None and self._awaited.is_ready:
+            self._awaited = None
+            self._tuner.try_processes()
         self._note()
+
+    def made(self, elements: int, start_s: float, seconds: float, cpu_s: float) -> None:
+        """Learns from a task of a worker."""
+        self.workers.made(elements, start_s, seconds, cpu_s)
+        if not self.workers.wait_beside_each_other:
+            self.observe(elements, start_s, start_s + seconds, self._most)
 
     def _note(self) -> None:
         """Notes whether it has workers from now on."""
-        is_beside = self._tuner.now != 1
+        is_beside, workers = self._tuner.now != 1, self.workers
         if is_beside != self._is_beside:
-            before, after = (0, self._gate.calls) if is_beside else (self._gate.calls, 0)
             self._is_beside = is_beside
-            self._decisions.note(self._name, WORKERS, before, after, self._tuner.reason)
+            before, after = (0, workers.calls) if is_beside else (workers.calls, 0)
+            workers.begin()
+            workers.note(before, after, self._tuner.reason)

@@ -148,6 +148,9 @@ class Kept:
     def submit(self, task: Callable[[], None]) -> None:
         """Keeps nothing."""
 
+    def resize(self, more: int) -> None:
+        """Has none."""
+
 
 def test_a_function_is_called_only_while_it_has_a_turn_of_each_operation() -> None:
     gates = [Gate(Kept(), 1), Gate(Kept(), 1)]

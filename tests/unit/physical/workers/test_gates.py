@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -30,6 +31,9 @@ class Hands:
 
     def submit(self, task: Callable[[], None]) -> None:
         self.given.append(task)
+
+    def resize(self, more: int) -> None:
+        self.workers += more
 
     def run_all(self) -> None:
         while self.given:
@@ -177,3 +181,46 @@ def test_autotune_is_the_cores_or_the_workers_where_they_are_fewer() -> None:
     plan = TEN.map(abs, num_parallel_calls=hr.AUTOTUNE).__headrace_plan__()
     assert Gates(bounds_of(plan), Hands(workers=18), cores=2).of(plan).calls == 2
     assert Gates(bounds_of(plan), Hands(workers=1), cores=2).of(plan).calls == 1
+
+
+@given(st.lists(st.one_of(st.integers(1, 5), st.sampled_from(["submit", "begin", "here"])), max_size=60))
+def test_whatever_the_number_of_calls_becomes_all_tasks_run_and_no_more_are_begun_than_it_is(
+    steps: list[int | str],
+) -> None:
+    hands, ran = Hands(), list[int]()
+    gate, submitted = Gate(hands, 2), 0
+    for step in steps:
+        before = len(hands.given)
+        if isinstance(step, int):
+            gate.resize(step)
+            assert len(hands.given) <= max(before, step)
+        elif step == "submit":
+            gate.submit(functools.partial(ran.append, submitted))
+            submitted += 1
+            assert len(hands.given) <= max(before, gate.calls)
+        elif step == "here":
+            gate.run_here(lambda: None)
+        elif hands.given:
+            hands.given.popleft()()
+        assert hands.workers == 8 + max(0, gate.calls - 2)
+    hands.run_all()
+    assert ran == [*range(submitted)]
+    for _ in range(gate.calls + 1):  # as many turns are free as calls may run
+        gate.submit(lambda: None)
+    assert len(hands.given) == gate.calls
+
+
+def test_many_threads_lose_no_task_while_the_number_of_calls_changes() -> None:
+    pool, ran, rounds = WorkerPool(2), list[int](), 2_000
+    done = threading.Event()
+    gate = Gate(pool, 2)
+    for number in range(rounds):
+        gate.submit(functools.partial(ran.append, number))
+        gate.resize(1 + number % 7)
+    gate.resize(1)
+    gate.submit(lambda: None)
+    gate.submit(done.set)
+    assert done.wait(LIMIT_S)
+    pool.stop()
+    pool.join()
+    assert sorted(ran) == [*range(rounds)]

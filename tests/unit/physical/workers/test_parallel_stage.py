@@ -36,6 +36,9 @@ class Here:
     def submit(self, task: Callable[[], None]) -> None:
         task()
 
+    def resize(self, more: int) -> None:
+        """Has as many as there are."""
+
 
 class Numbers(Stage):
     """Numbers, each of which takes a while to come."""

@@ -22,12 +22,14 @@ from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.loops.chain import Chain
 from headrace.physical.loops.loop_stage import LoopStage
 from headrace.physical.stage import Item, Stage
+from headrace.physical.workers.calls_tuner import CallsTuner
 from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.own_turn import OwnTurn
 from headrace.physical.workers.parallel_stage import ParallelStage, TaskPaces
 from headrace.physical.workers.tuned_calls import TunedCalls
 from headrace.physical.workers.tuned_stage import TunedStage
+from headrace.physical.workers.tuned_workers import TunedWorkers
 from headrace.plan.elementwise import Map
 
 LIMIT_S = 60.0
@@ -78,6 +80,9 @@ class AtOnce:
     def submit(self, task: Callable[[], None]) -> None:
         task()
 
+    def resize(self, more: int) -> None:
+        """Has as many as there are."""
+
 
 def tuned(numbers: Numbers, tuner: ConcurrencyTuner, made: list[tuple[str, int]]) -> TunedStage:
     def here(source: Stage) -> Stage:
@@ -91,7 +96,7 @@ def tuned(numbers: Numbers, tuner: ConcurrencyTuner, made: list[tuple[str, int]]
         meter = Meter("map")
         return ParallelStage(lambda block: [block], source, meter, gate=gate, ahead=Budget(1 << 30).ahead())
 
-    calls = TunedCalls(tuner, Gate(AtOnce(), 2), "map", Decisions())
+    calls = TunedCalls(tuner, TunedWorkers(CallsTuner(2), Gate(AtOnce(), 2), "map", Decisions(), cores=2))
     return TunedStage(numbers, Meter("map"), here=here, beside=beside, tuner=calls, paces=TaskPaces())
 
 
@@ -147,6 +152,9 @@ class Late:
 
     def submit(self, task: Callable[[], None]) -> None:
         self.given.append(task)
+
+    def resize(self, more: int) -> None:
+        """Has as many as there are."""
 
 
 class Heard(Gate):

@@ -1,0 +1,144 @@
+"""How many calls of an operation run at once in its workers, and how many tasks may be under way, where that is left to headrace.
+
+It climbs, a step at a time, while somebody waits for the results and the model says that more calls can pay (``analysis.calls``):
+what mostly waits goes by fours, as a machine has far fewer cores than a network has answers. A step that did not bring a good part
+of what it could is taken back, and the next one comes later each time. Where nobody waits for the results, calls that were not
+needed are let go. So a run settles after a few steps, and only what has changed moves it again.
+
+Nothing here knows a thread or a clock: figures in, numbers out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from headrace.analysis.calls import MOST_CALLS, CallsFigures, by_cores, by_need
+from headrace.observe.tables import duration, quantity, share
+
+__all__ = ["CallsTuner"]
+
+# Who wants the elements waits for them: there is something to gain. Below the other, there is nothing to lose.
+_WAITED_FOR: Final = 0.15
+_NOT_WAITED_FOR: Final = 0.03
+# Calls that were not in use so long show that others are not what is missing.
+_IN_USE: Final = 0.7
+# A call that has a processor for a smaller part of its time waits, mostly.
+_WAITS: Final = 0.1
+_GROWTH: Final = 2
+_GROWTH_OF_WAITS: Final = 4
+# A smaller step brings less than what can be told from chance.
+_LEAST_GROWTH: Final = 1.5
+# What an element took at least is forgotten in about fifty looks.
+_FADING: Final = 1.02
+# A step up that brought less than this, in elements a second, was for nothing.
+_PAID: Final = 1.15
+# Looks in a row at which calls were not needed, before they are let go.
+_CALM: Final = 8
+# Looks until a step that was taken back is tried again: four times as many each time.
+_FIRST_PATIENCE: Final = 16
+_LAST_PATIENCE: Final = 4096
+# Calls that a full window kept from running for a larger part of the time want a wider one.
+_STARVED: Final = 0.1
+# Tasks a call that may be under way: two, so that the next lies ready, and more where single ones take far longer than others.
+_TASKS: Final = 2
+_MOST_TASKS: Final = 16
+# However few calls there are, some tasks lie ready for who takes several at once.
+_LEAST_WINDOW: Final = 4
+
+
+class CallsTuner:
+    """Decides; ``calls`` and ``window`` are the answers.
+
+    Args:
+        first: how many calls to begin with: one a core.
+        most: how many there may be; as many as may ever pay where it is None.
+
+    Attributes:
+        calls: how many calls may run at once.
+        reason: why it changed its mind last, in words.
+        every_s: how long it wants to be told of at once.
+        rounds: how many tasks a call it wants to be told of at once.
+    """
+
+    every_s = 0.1
+    rounds = 3
+
+    def __init__(self, first: int, most: int | None = None) -> None:
+        self.calls = first
+        self.reason = ""
+        self._most = max(first, MOST_CALLS) if most is None else most
+        self._tasks = _TASKS
+        self._before: CallsFigures | None = None  # the step up that is being tried
+        self._left = self._patience = 0  # looks until the next step up
+        self._least_s = math.inf  # what an element took at least, lately
+        self._calm = 0  # looks in a row at which nobody waited
+        self._let_go = False  # whether the last step was one down
+        self._patience_down = _CALM
+
+    @property
+    def window(self) -> int:
+        """How many tasks may be under way or wait for their turn."""
+        return max(_LEAST_WINDOW, self._tasks * self.calls)
+
+    def judge(self, figures: CallsFigures) -> None:
+        """Learns what came of the calls for a while."""
+        if figures.calls != self.calls:
+            return
+        self._left = max(0, self._left - 1)
+        self._least_s = min(_FADING * self._least_s, figures.element_s)
+        is_waited_for = figures.wait_share > _WAITED_FOR
+        self._calm = self._calm + 1 if figures.wait_share < _NOT_WAITED_FOR else 0
+        before, self._before = self._before, None
+        if before is not None and is_waited_for and figures.rate < _PAID * before.rate:
+            self._take_back(before, figures)
+        elif figures.starved_share > _STARVED and self._tasks < _MOST_TASKS:
+            self._widen(figures)
+        elif is_waited_for and figures.in_use > _IN_USE * self.calls:
+            self._step_up(figures)
+        elif self._calm >= self._patience_down:
+            self._step_down(figures)
+
+    def _step_up(self, figures: CallsFigures) -> None:
+        growth = _GROWTH_OF_WAITS if figures.at_work_share < _WAITS else _GROWTH
+        # Where more threads want a processor than there are, a call takes longer, and seems to wait.
+        calls = min(self._most, by_cores(figures, self._least_s), growth * self.calls)
+        if calls < _LEAST_GROWTH * self.calls or self._left:
+            return
+        if self._let_go:  # they were needed after all
+            self._patience_down = min(8 * self._patience_down, _LAST_PATIENCE)
+        self._before = figures
+        self._change(
+            calls,
+            f"who wants elements waits {share(figures.wait_share)} of the time, and a call works {share(figures.at_work_share)} of its "
+            f"{duration(figures.element_s)}",
+        )
+
+    def _take_back(self, before: CallsFigures, figures: CallsFigures) -> None:
+        self._patience = min(4 * self._patience or _FIRST_PATIENCE, _LAST_PATIENCE)
+        self._left = self._patience
+        self._change(
+            before.calls,
+            f"{quantity(figures.rate)} elements/s with {figures.calls:,} calls are hardly more than {quantity(before.rate)} with "
+            f"{before.calls:,}",
+        )
+
+    def _step_down(self, figures: CallsFigures) -> None:
+        self._calm = 0
+        calls = by_need(figures)
+        if 2 * calls > self.calls:
+            return
+        self._change(
+            calls,
+            f"who wants elements waits {share(figures.wait_share)} of the time, and {figures.in_use:.1f} calls are in use",
+        )
+        self._let_go = True
+
+    def _widen(self, figures: CallsFigures) -> None:
+        self._tasks *= 2
+        self.reason = (
+            f"a task that takes long keeps the calls behind it from running {share(figures.starved_share)} of the time"
+        )
+
+    def _change(self, calls: int, reason: str) -> None:
+        self.calls, self.reason, self._let_go = calls, reason, False

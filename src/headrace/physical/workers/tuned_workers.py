@@ -1,0 +1,170 @@
+"""How many calls of one operation run at once in the workers of one run, where that is left to headrace: measured, decided, noted.
+
+All stages that the operation becomes tell what their tasks took and how long they were waited for. As soon as that is enough, a
+``CallsTuner`` judges it, and what it decides is done at once: by the gate, which has more turns or less.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from typing import Final
+
+from headrace.analysis.calls import CallsFigures
+from headrace.observe.decisions import WINDOW, WORKERS, Decisions
+from headrace.physical.workers.calls_tuner import CallsTuner
+from headrace.physical.workers.gates import Gate
+
+__all__ = ["TunedWorkers"]
+
+# Tasks that take very long are judged by fewer of them.
+_LONGEST_S: Final = 2.0
+# Calls that are so many at once and have one core for less than such a part of the time wait beside each other, which one alone cannot.
+_AT_ONCE: Final = 1.2
+_IDLE: Final = 0.6
+
+
+class TunedWorkers:
+    """The workers of an operation.
+
+    Args:
+        tuner: decides.
+        gate: how many calls run at once.
+        name: of the operation.
+        decisions: where changes are noted.
+        cores: how many the process may use.
+
+    Attributes:
+        wait_beside_each_other: whether its calls were seen to do what one alone could not.
+    """
+
+    def __init__(self, tuner: CallsTuner, gate: Gate, name: str, decisions: Decisions, *, cores: int) -> None:
+        self._tuner = tuner
+        self._gate = gate
+        self._name = name
+        self._decisions = decisions
+        self._cores = cores
+        self._looking = threading.Lock()  # several stages may be read at once
+        self._told_window = tuner.window
+        self._span = _Span(tuner.every_s)
+        self.wait_beside_each_other = False
+
+    @property
+    def calls(self) -> int:
+        """How many calls may run at once."""
+        return self._gate.calls
+
+    @property
+    def window(self) -> int:
+        """How many tasks may be under way."""
+        return self._tuner.window
+
+    def begin(self) -> None:
+        """Notes that the workers have nothing to do until they are given something."""
+        self._span = _Span(self._tuner.every_s)
+
+    def note(self, before: int, after: int, reason: str) -> None:
+        """Notes how many workers there are from now on."""
+        self._decisions.note(self._name, WORKERS, before, after, reason)
+
+    def made(self, elements: int, start_s: float, seconds: float, cpu_s: float) -> None:
+        """Learns from a task.
+
+        Args:
+            elements: how many it made.
+            start_s: when it began.
+            seconds: how long it took.
+            cpu_s: how long it had a processor, of that.
+        """
+        self._span.add(elements, start_s, seconds, cpu_s)
+        now_s = time.perf_counter()
+        if now_s >= self._span.due_s and self._looking.acquire(blocking=False):
+            try:
+                self._look(now_s)
+            finally:
+                self._looking.release()
+
+    def waited(self, seconds: float, *, is_starved: bool = False) -> None:
+        """Learns how long who wants elements waited for a task; whether workers had nothing to do, as the window was full."""
+        self._span.waited(seconds, is_starved=is_starved)
+
+    def _look(self, now_s: float) -> None:
+        """Has it decided how many calls run at once, where enough was seen."""
+        span = self._span
+        if span.tasks < self._tuner.rounds * self._gate.calls and now_s < span.begun_s + _LONGEST_S:
+            return
+        figures = span.figures(now_s, self._gate.calls, self._cores)
+        self.wait_beside_each_other = figures.in_use > _AT_ONCE and figures.cpu_s < _IDLE * figures.seconds
+        self._tuner.judge(figures)
+        # What was begun before a change says little of what comes of it.
+        every_s = self._tuner.every_s
+        self._span = _Span(every_s, after_s=now_s) if self._apply() else _Span(every_s, now_s)
+
+    def _apply(self) -> bool:
+        """Does what was decided, and notes it; returns whether something has changed."""
+        gate, calls, window, before = self._gate, self._tuner.calls, self._tuner.window, self._told_window
+        self._told_window = window
+        if calls != gate.calls:  # of which the window follows
+            self.note(gate.calls, calls, self._tuner.reason)
+            gate.resize(calls)
+            return True
+        if window != before:
+            self._decisions.note(self._name, WINDOW, before, window, self._tuner.reason)
+        return window != before
+
+
+class _Span:
+    """What workers did since a moment.
+
+    Args:
+        every_s: how long to look.
+        begun_s: when it begins; None: with the first task that began after ``after_s``.
+        after_s: what began before that is left out.
+    """
+
+    def __init__(self, every_s: float, begun_s: float | None = None, *, after_s: float = 0.0) -> None:
+        self._every_s = every_s
+        self._after_s = after_s
+        self._is_begun = False
+        self.due_s = math.inf
+        if begun_s is not None:
+            self._begin(begun_s)
+
+    def _begin(self, now_s: float) -> None:
+        self._is_begun = True
+        self.begun_s, self.due_s = now_s, now_s + self._every_s
+        self._process_s = time.process_time()
+        self.tasks = self._elements = 0
+        self._busy_s = self._cpu_s = self.waited_s = self.starved_s = 0.0
+
+    def add(self, elements: int, start_s: float, seconds: float, cpu_s: float) -> None:
+        """Counts a task."""
+        if self._is_begun:
+            self.tasks += 1
+            self._elements += elements
+            self._busy_s += seconds
+            self._cpu_s += cpu_s
+        elif start_s >= self._after_s:
+            self._begin(time.perf_counter())
+
+    def waited(self, seconds: float, *, is_starved: bool) -> None:
+        """Counts a wait."""
+        if self._is_begun:
+            self.waited_s += seconds
+            self.starved_s += seconds * is_starved
+
+    def figures(self, now_s: float, calls: int, cores: int) -> CallsFigures:
+        """Returns what was seen."""
+        seconds = max(now_s - self.begun_s, 1e-9)
+        others_s = max(0.0, time.process_time() - self._process_s - self._cpu_s)
+        return CallsFigures(
+            seconds=seconds,
+            calls=calls,
+            elements=self._elements,
+            busy_s=self._busy_s,
+            cpu_s=self._cpu_s,
+            waited_s=self.waited_s,
+            starved_s=self.starved_s,
+            free_cores=cores - others_s / seconds,
+        )

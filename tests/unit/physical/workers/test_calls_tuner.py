@@ -1,0 +1,169 @@
+"""How many calls run at once, decided by figures alone: worlds with as much of each thing as a test wants, and no clock."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.analysis.calls import MOST_CALLS, CallsFigures, by_cores, by_need
+from headrace.physical.workers.calls_tuner import CallsTuner
+
+
+@dataclasses.dataclass
+class World:
+    """What a machine and a consumer do with calls.
+
+    Attributes:
+        element_s: what a call takes.
+        cpu_s: of that, with a processor.
+        cores: how many there are for them.
+        behind: how many calls what they wait for answers at once.
+        wanted: elements a second that are taken at most.
+        tail: tasks a call that must be under way, so that one that takes long keeps no call from running.
+    """
+
+    element_s: float
+    cpu_s: float = 0.0
+    cores: float = 2.0
+    behind: float = 1e9
+    wanted: float = 1e9
+    tail: int = 2
+
+    def rate(self, calls: int) -> float:
+        """What so many calls would make."""
+        return min(calls / self.element_s, self.cores / max(self.cpu_s, 1e-9), self.behind / self.element_s)
+
+    def figures(self, tuner: CallsTuner) -> CallsFigures:
+        """What is seen for a tenth of a second."""
+        calls = tuner.calls
+        is_starved = tuner.window < self.tail * calls
+        possible = self.rate(calls) / (1 + is_starved)
+        rate = min(possible, self.wanted)
+        waited = 0.98 if self.wanted > possible else 0.0
+        busy = rate * self.element_s * max(1.0, min(calls / self.element_s, 1e9) / self.rate(calls)) * 0.1
+        return CallsFigures(
+            seconds=0.1,
+            calls=calls,
+            elements=round(rate * 0.1),
+            busy_s=min(busy, calls * 0.1) / (1 + is_starved),
+            cpu_s=min(rate * self.cpu_s * 0.1, busy),
+            waited_s=waited * 0.1,
+            starved_s=0.5 * waited * 0.1 * is_starved,
+            free_cores=self.cores,
+        )
+
+
+def played(world: World, looks: int = 40, tuner: CallsTuner | None = None) -> tuple[CallsTuner, list[int]]:
+    """A tuner after so many looks, and how many calls there were at each."""
+    tuner = tuner or CallsTuner(2)
+    seen = []
+    for _ in range(looks):
+        seen.append(tuner.calls)
+        tuner.judge(world.figures(tuner))
+    return tuner, seen
+
+
+@given(st.floats(0.005, 0.5))
+def test_what_waits_has_many_more_calls_than_cores_within_a_few_looks(element_s: float) -> None:
+    _, seen = played(World(element_s, cpu_s=element_s * 1e-3))
+    assert seen[4] == MOST_CALLS
+    assert set(seen[4:]) == {MOST_CALLS}
+
+
+@given(st.floats(1e-3, 0.5), st.floats(1, 8))
+def test_what_computes_has_no_more_calls_than_cores_are_free(element_s: float, cores: float) -> None:
+    tuner, seen = played(World(element_s, cpu_s=element_s, cores=cores))
+    assert max(seen) <= math.ceil(cores) + 1
+    assert tuner.calls >= min(2, cores)
+
+
+def test_what_computes_and_waits_has_the_calls_that_keep_the_cores_busy() -> None:
+    _, seen = played(World(0.012, cpu_s=0.002, cores=2))
+    assert seen[-1] == 12
+
+
+@given(st.integers(2, 40), st.integers(1, 8))
+def test_steps_that_bring_nothing_are_taken_back_and_come_ever_later(behind: int, later: int) -> None:
+    _, seen = played(World(0.02, cpu_s=1e-5, behind=behind), 200 * later)
+    changes = sum(one != other for one, other in itertools.pairwise(seen))
+    assert changes <= 6 + 2 * 8  # up to where it pays, and twice for each time that it was looked again
+    settled = seen[-1]
+    assert settled >= behind / 2 or settled == 2
+    assert seen[20:].count(settled) >= 0.9 * len(seen[20:])
+
+
+@given(st.floats(1.0, 500.0), st.sampled_from([2, 8, 64]))
+def test_calls_that_nobody_needs_are_let_go_and_what_is_wanted_still_comes(wanted: float, first: int) -> None:
+    world = World(0.02, cpu_s=1e-4, wanted=wanted)
+    tuner, seen = played(world, 200, CallsTuner(first))
+    assert world.rate(tuner.calls) >= min(wanted, world.rate(MOST_CALLS))
+    assert tuner.calls <= max(2, 4 * wanted * 0.02 + 2)
+    assert len(set(seen[100:])) == 1
+
+
+def test_a_consumer_that_becomes_faster_has_more_calls_again() -> None:
+    tuner, seen = played(World(0.02, wanted=10), 40, CallsTuner(8))
+    assert seen[-1] == 1
+    _, seen = played(World(0.02, wanted=1_500), 20, tuner)
+    assert seen[-1] == 64
+
+
+def test_a_window_that_one_long_task_fills_becomes_wider_before_there_are_more_calls() -> None:
+    tuner, seen = played(World(0.02, cpu_s=1e-5, tail=8), 2)
+    assert (tuner.window, seen) == (16, [2, 2])
+    tuner, _ = played(World(0.02, cpu_s=1e-5, tail=1_000), 100)
+    assert tuner.window <= 16 * MOST_CALLS
+
+
+def test_no_more_calls_are_had_than_there_may_be() -> None:
+    _, seen = played(World(0.1), tuner=CallsTuner(2, 5))
+    assert max(seen) == 5
+
+
+def test_figures_of_another_number_of_calls_say_nothing() -> None:
+    tuner = CallsTuner(2)
+    tuner.judge(dataclasses.replace(World(0.1).figures(tuner), calls=4))
+    assert tuner.calls == 2
+
+
+@given(
+    st.lists(
+        st.builds(
+            CallsFigures,
+            seconds=st.floats(0.1, 2),
+            calls=st.integers(1, MOST_CALLS),
+            elements=st.integers(0, 10_000),
+            busy_s=st.floats(0, 100),
+            cpu_s=st.floats(0, 100),
+            waited_s=st.floats(0, 2),
+            starved_s=st.floats(0, 2),
+            free_cores=st.floats(-4, 64),
+        )
+    )
+)
+def test_whatever_is_seen_there_is_one_call_at_least_and_never_more_than_may_be(seen: list[CallsFigures]) -> None:
+    tuner = CallsTuner(2, 40)
+    for figures in seen:
+        tuner.judge(dataclasses.replace(figures, calls=tuner.calls))
+        assert 1 <= tuner.calls <= 40
+        assert tuner.calls <= tuner.window <= 16 * 40
+
+
+def test_a_decision_says_by_which_figures_it_was_made() -> None:
+    tuner, _ = played(World(0.02, cpu_s=2e-4), 1)
+    assert tuner.reason == "who wants elements waits 98% of the time, and a call works 1% of its 20.0 ms"
+
+
+@pytest.mark.parametrize(("at_work", "free", "calls"), [(1.0, 2.0, 2), (0.5, 2.0, 4), (1.0, -3.0, 1), (0.0, 2.0, 64)])
+def test_calls_by_cores(at_work: float, free: float, calls: int) -> None:
+    figures = CallsFigures(
+        seconds=1.0, calls=2, elements=10, busy_s=2.0, cpu_s=2.0 * at_work, waited_s=0.0, free_cores=free
+    )
+    assert by_cores(figures, figures.element_s) == calls
+    assert by_cores(figures, figures.element_s / 2) <= calls
+    assert by_need(figures) == 3
