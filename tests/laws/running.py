@@ -281,7 +281,12 @@ def in_blocks_of(
     """An iterator over the dataset in which every stage asks for blocks of these sizes in turn."""
     return DatasetIterator(
         dataset.__headrace_plan__(),
-        policy=RunPolicy(pace=paced(sizes), overlap=lambda _: overlap(), calls=calls, depth=lambda _: SteadyDepth()),
+        policy=RunPolicy(
+            pace=paced(sizes),
+            overlap=lambda _: overlap(),
+            depth=lambda _: SteadyDepth(),
+            calls=lambda first, most, _: calls(first, most),
+        ),
     )
 
 
@@ -305,7 +310,7 @@ def policy_of(way: Way) -> RunPolicy:
         overlap=lambda _: way.overlap(),
         reading_place=lambda _: way.reading_place(),
         concurrency=lambda most, _: way.concurrency(most),
-        calls=way.calls,
+        calls=lambda first, most, _: way.calls(first, most),
         depth=lambda _: way.depth(),
         clock=clock if way.clock is None else way.clock,
     )

@@ -16,7 +16,7 @@ from headrace.physical.budget import Budget
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.stage import Pace
 from headrace.physical.workers.batch_memory import SharedMemory
-from headrace.physical.workers.calls_tuner import CallsTuner
+from headrace.physical.workers.calls_tuner import CallsTuner, calls_of
 from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner, tuner_of
 from headrace.physical.workers.depth_tuner import DepthTuner, depth_of
 from headrace.physical.workers.overlap_tuner import OverlapTuner, overlap_of
@@ -41,7 +41,7 @@ class RunPolicy:
         depth: gives what decides how many blocks a prefetch may have ready where that is left to headrace.
         reading_place: gives what decides whether a parallel interleave reads its datasets in workers.
         concurrency: gives what decides whether an operation has workers where that is left to headrace.
-        calls: makes what decides how many calls run at once in these, of how many to begin with and how many there may be.
+        calls: gives what decides how many calls run at once in these, of how many to begin with and how many there may be.
         shared: gives memory for batches that another process is to read; None where none does.
         clock: what the blocks of a prefetch, of a generator and of the iterator are measured on.
     """
@@ -55,7 +55,7 @@ class RunPolicy:
     depth: Callable[[tuple[object, ...]], DepthTuner] = depth_of
     reading_place: Callable[[tuple[object, ...]], ReadingPlace] = reading_place_of
     concurrency: Callable[[int, tuple[object, ...]], ConcurrencyTuner] = tuner_of
-    calls: Callable[[int, int | None], CallsTuner] = CallsTuner
+    calls: Callable[[int, int | None, tuple[object, ...]], CallsTuner] = calls_of
     shared: SharedMemory | None = None
     clock: Clock = MONOTONIC
 

@@ -5,7 +5,8 @@ what mostly waits goes by fours, as a machine has far fewer cores than a network
 of what it could is taken back, and the next one comes later each time. Where nobody waits for the results, calls that were not
 needed are let go. So a run settles after a few steps, and only what has changed moves it again.
 
-Nothing here knows a thread or a clock: figures in, numbers out.
+Nothing here knows a thread or a clock: figures in, numbers out. What is found is kept as long as what is called: the next epoch
+begins with it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from typing import Final
 
 from headrace.analysis.calls import MOST_CALLS, CallsFigures, by_cores, by_need
 from headrace.observe.tables import duration, quantity, share
+from headrace.physical.workers.lasting import Lasting
 
-__all__ = ["CallsTuner"]
+__all__ = ["CallsTuner", "calls_of"]
 
 # Who wants the elements waits for them: there is something to gain. Below the other, there is nothing to lose.
 _WAITED_FOR: Final = 0.15
@@ -142,3 +144,17 @@ class CallsTuner:
 
     def _change(self, calls: int, reason: str) -> None:
         self.calls, self.reason, self._let_go = calls, reason, False
+
+
+_TUNERS: Final = Lasting(lambda key: CallsTuner(*key))
+
+
+def calls_of(first: int, most: int | None, subjects: tuple[object, ...]) -> CallsTuner:
+    """Returns the tuner of what is called.
+
+    Args:
+        first: how many calls to begin with.
+        most: how many there may be; None leaves that open.
+        subjects: what is called, or done: what is known is kept as long as the first of them to which anything can refer weakly.
+    """
+    return _TUNERS.of(subjects, (first, most))

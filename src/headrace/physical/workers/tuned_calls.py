@@ -40,7 +40,7 @@ class TunedCalls:
         self._awaited = processes  # until they are there
         if processes is not None:
             tuner.await_processes()
-        self._most = workers.calls  # as the tuner knows the workers, however many there are now
+        self._most = workers.first  # as the tuner knows the workers, however many there are now
         self._is_beside = False
         self.workers = workers
         self._note()

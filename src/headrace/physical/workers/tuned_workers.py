@@ -36,6 +36,7 @@ class TunedWorkers:
         cores: how many the process may use.
 
     Attributes:
+        first: how many calls might run at once before anything was decided.
         wait_beside_each_other: whether its calls were seen to do what one alone could not.
     """
 
@@ -48,7 +49,10 @@ class TunedWorkers:
         self._looking = threading.Lock()  # several stages may be read at once
         self._told_window = tuner.window
         self._span = _Span(tuner.every_s)
+        self.first = gate.calls
         self.wait_beside_each_other = False
+        if tuner.calls != gate.calls:  # as an earlier run has found
+            self._apply()
 
     @property
     def calls(self) -> int:

@@ -9,9 +9,13 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.laws.running import Beside
 
+import headrace as hr
 from headrace.analysis.calls import MOST_CALLS, CallsFigures, by_cores, by_need
-from headrace.physical.workers.calls_tuner import CallsTuner
+from headrace.iterator import DatasetIterator
+from headrace.physical.run_policy import RunPolicy
+from headrace.physical.workers.calls_tuner import CallsTuner, calls_of
 
 
 @dataclasses.dataclass
@@ -167,3 +171,19 @@ def test_calls_by_cores(at_work: float, free: float, calls: int) -> None:
     assert by_cores(figures, figures.element_s) == calls
     assert by_cores(figures, figures.element_s / 2) <= calls
     assert by_need(figures) == 3
+
+
+def test_the_next_epoch_begins_with_what_was_found() -> None:
+    def function(x: int) -> int:
+        return x
+
+    played(World(0.02), tuner=calls_of(2, None, (function,)))
+    assert calls_of(2, None, (function,)).calls == MOST_CALLS
+    assert calls_of(2, 5, (function,)).calls == 2
+
+    dataset = hr.Dataset.range(100).map(function, num_parallel_calls=hr.AUTOTUNE)
+    policy = RunPolicy(concurrency=lambda most, _: Beside(most), calls=lambda *_: calls_of(2, None, (function,)))
+    with DatasetIterator(dataset.__headrace_plan__(), policy=policy) as iterator:
+        assert list(iterator) == list(range(100))
+        stats = iterator.stats()
+    assert stats.stages[1].max_parallelism == stats.decisions[0].after == MOST_CALLS
