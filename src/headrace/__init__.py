@@ -8,6 +8,7 @@ from headrace import dataset, errors
 from headrace.arguments import AUTOTUNE
 from headrace.dataset import Dataset, fingerprint
 from headrace.labels import one_hot
+from headrace.observe.onlookers import ONLOOKERS as _ONLOOKERS
 from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
 from headrace.plan.options import Options
 from headrace.plan.vectorized import vectorized
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from headrace.iterator import DatasetIterator, NumpyIterator
     from headrace.iterator.merging import merge_states
     from headrace.iterator.sharded_state import ShardedState
+    from headrace.live.door import Door
     from headrace.observe.tracing import trace
 
 __all__ = [
@@ -71,6 +73,14 @@ __all__ = [
 
 __version__ = "0.1.0.dev0"
 
+
+def _door() -> Door | None:
+    from headrace.live.door import door  # when a run has lasted
+
+    return door()
+
+
+_ONLOOKERS.come_by(_door)
 
 _MODULES = ("audio", "image", "io", "queue", "ranks", "train")
 

@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 import uuid
@@ -18,6 +19,8 @@ from typing import Final
 
 import pytest
 from hypothesis import settings
+
+from headrace.live.asking import running
 
 ROOT: Final = Path(__file__).parents[2]
 LIMIT_S: Final = 40.0
@@ -34,9 +37,10 @@ PLANS: Final = {
 }
 
 PROGRAM: Final = """
-import gc, os, signal, sys, threading, warnings
+import gc, os, signal, sys, threading, time, warnings
 import numpy as np
 import headrace as hr
+from headrace.observe.onlookers import ONLOOKERS
 
 warnings.simplefilter("error")
 warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)  # of os.fork, which is what is tested
@@ -70,6 +74,8 @@ def check_nothing_is_left():
 def under_way(iterator, steps=5):
     for _ in range(steps):
         next(iterator)
+    while not ONLOOKERS._door.sockets:
+        time.sleep(0.001)
     print("under way", flush=True)
 
 numbers = hr.Dataset.counter()
@@ -79,6 +85,7 @@ if executor == "processes beside":
 else:
     options = hr.Options(executor=executor)
 open_before = what_is_open()
+ONLOOKERS._due_s = 0.0  # who runs pipelines for a second can be looked at: from now on
 ds = (PLAN).with_options(options)
 """
 
@@ -287,6 +294,7 @@ def test_nothing_is_left_and_the_status_is_the_programs_own(
 ) -> None:
     body, status = STOPS[stop]
     mark = f"headrace-{uuid.uuid4().hex}"
+    runtime = Path(tempfile.mkdtemp(prefix="headrace-"))  # the path of a socket must be short
     temporary, kept = tmp_path / "temporary", tmp_path / "folder"
     temporary.mkdir()
     kept.mkdir()
@@ -296,7 +304,14 @@ def test_nothing_is_left_and_the_status_is_the_programs_own(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": path, "HEADRACE_TEST": mark, "TMPDIR": str(temporary)},
+        env={
+            **os.environ,
+            "PYTHONPATH": path,
+            "HEADRACE_TEST": mark,
+            "HEADRACE_LIVE": "1",
+            "TMPDIR": str(temporary),
+            "XDG_RUNTIME_DIR": str(runtime),
+        },
     )
     try:
         sent = [signal for name, signal in SIGNALS.items() if stop.startswith(name)]
@@ -318,9 +333,8 @@ def test_nothing_is_left_and_the_status_is_the_programs_own(
     said_more = [line for line in errors.splitlines() if not line.startswith("cache: an epoch was left")]
     assert not said_more or (status in (1, -signal.SIGINT) and said_more[0].startswith("Traceback")), errors
     assert not list(temporary.iterdir())
-    if stop not in (
-        "SIGKILL",
-        "SIGTERM",
-        "os._exit",
-    ):  # at which nobody is asked; the next that writes there removes it
+    if stop in ("SIGKILL", "SIGTERM", "os._exit"):  # at which nobody is asked; the next that comes by removes it
+        assert running([runtime / "headrace"]) == []
+    else:
         assert not [one for one in kept.rglob("*") if one.is_file() and one.suffix != ".lock"]
+    runtime.rmdir()  # nothing is in it

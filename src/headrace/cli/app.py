@@ -23,6 +23,7 @@ from headrace.cli.demo.command import demo
 from headrace.cli.doctor.command import doctor
 from headrace.cli.inspect.command import inspect
 from headrace.cli.ranks.command import app as ranks
+from headrace.cli.top.command import top
 from headrace.errors import HeadraceError, InternalError
 
 __all__ = ["main"]
@@ -40,6 +41,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(doctor)
 app.command()(inspect)
+app.command()(top)
 app.add_typer(cache, name="cache")
 app.add_typer(ranks, name="ranks")
 

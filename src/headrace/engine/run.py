@@ -23,6 +23,7 @@ from headrace.observe.failures import Failures, StageFailures
 from headrace.observe.frames import begins
 from headrace.observe.lock_probe import PROBE
 from headrace.observe.meter import START, Reading
+from headrace.observe.onlookers import ONLOOKERS
 from headrace.observe.stalls import Stall, Vigil
 from headrace.observe.stats import StageStats, stage_stats
 from headrace.observe.watch import WATCH, Watched
@@ -147,6 +148,9 @@ class Run:
         if self._lock_use is not None:
             PROBE.begin(self._lock_use)
             watches.append(PROBE)
+        ONLOOKERS.begins(self)
+        if watches and ONLOOKERS.is_waiting:
+            watches.append(ONLOOKERS)
         if watches:
             WATCH.add(*watches)
 
@@ -154,6 +158,7 @@ class Run:
         WATCH.remove(self._vigil)
         if self._lock_use is not None:
             PROBE.end(self._lock_use)
+        ONLOOKERS.ends(self)
 
     def _made(self, state: State | None) -> Stage:
         if not self._inline:
@@ -203,6 +208,7 @@ class Run:
             self._vigil.waiting_since_s = now_s = time.perf_counter()
             if now_s >= self._window.due_s:
                 self._window.note(now_s)
+                ONLOOKERS.lasts(now_s)
             self._puller = threading.get_ident()  # no call from here on, as Ctrl-C would leave it behind
             try:
                 item = next(_apart(self._root, limit))
@@ -253,6 +259,11 @@ class Run:
     def stalls(self) -> tuple[Stall, ...]:
         """Returns what the threads of this run hold at this moment."""
         return self._vigil.stalls()
+
+    @property
+    def waiting_s(self) -> float:
+        """For how long its consumer has waited for what comes next; 0 where it does not wait."""
+        return self._vigil.waited_s
 
     def _held_elsewhere(self) -> tuple[Stall, ...]:
         return () if self._elsewhere is None else self._elsewhere.stalls()

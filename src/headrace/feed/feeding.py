@@ -26,6 +26,7 @@ from headrace.feed.stats import FeedStats, own_rank
 from headrace.frozen import frozen
 from headrace.iterator import DatasetIterator, joint_end_of
 from headrace.iterator.forked import forked, is_left_to_parent
+from headrace.observe.onlookers import ONLOOKERS
 from headrace.observe.stalls import Stall
 from headrace.observe.steps import StepMeter
 from headrace.physical.budget import Ahead
@@ -271,6 +272,7 @@ class FeedIterator:
         self._step = StepMeter(time.perf_counter, transfer.copies_s)
         self._began_s = time.perf_counter()
         self._ended_s: float | None = None
+        ONLOOKERS.iterators.add(self)
 
     def __iter__(self) -> Self:
         return self
@@ -388,6 +390,11 @@ class FeedIterator:
     def copies_beside(self) -> bool:
         """Whether elements are copied while the step before computes."""
         return self._transfer.takes_time and self._buffer_size > 0
+
+    @property
+    def pipeline(self) -> DatasetIterator:
+        """The run whose elements it gives."""
+        return self._iterator
 
     def stalls(self) -> tuple[Stall, ...]:
         """Returns what holds the pipeline at this moment, as ``DatasetIterator.stalls``."""

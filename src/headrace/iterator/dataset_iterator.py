@@ -30,6 +30,7 @@ from headrace.iterator.joint_end import JointEnd, joint_end_of
 from headrace.iterator.phases import BEGIN, END, ENDED, LOAD, LOSE, LOST, NEW, NEXT, RUNNING
 from headrace.iterator.saved_state import Earlier, RunStart
 from headrace.iterator.steps_back import StepsBack
+from headrace.observe.onlookers import ONLOOKERS
 from headrace.observe.stalls import Stall
 from headrace.observe.stats import IteratorStats
 from headrace.observe.steps import StepMeter
@@ -236,6 +237,7 @@ class DatasetIterator:
         if self._run is None:
             start = self._start
             is_left_to_parent(self)
+            ONLOOKERS.iterators.add(self)
             self._run = self._made_run(start)
             self._finalizer = weakref.finalize(self, self._run.drop)
             self._finalizer.atexit = False  # the engine closes runs at the interpreter's exit
@@ -399,6 +401,21 @@ class DatasetIterator:
             failures=run.failures(),
             decisions=run.decisions(),
         )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has begun and not ended."""
+        return self._phase is RUNNING
+
+    @property
+    def waiting_s(self) -> float:
+        """For how long its caller has waited for what comes next; 0 where it does not wait."""
+        return 0.0 if self._run is None else self._run.waiting_s
+
+    @property
+    def built_plan(self) -> Node:
+        """The plan that it runs, as it was written."""
+        return self._built
 
     def ahead(self) -> Ahead:
         """Returns where a buffer that it fills says what it holds, and learns how much that may be; once it has begun."""

@@ -71,6 +71,7 @@ class ForkedRun:
     held_bytes: Final = (0, 0)
     share_bytes: Final = 1
     restarts: Final = 0
+    waiting_s: Final = 0.0
 
     def __init__(self, run: object) -> None:
         _parents.append(run)

@@ -81,6 +81,12 @@ class Vigil:
         """Returns the time on its clock."""
         return self._clock.now_s()
 
+    @property
+    def waited_s(self) -> float:
+        """For how long the consumer waits now; 0 where it does not."""
+        since_s = self.waiting_since_s
+        return 0.0 if since_s is None else max(0.0, self._clock.now_s() - since_s)
+
     def due_s(self) -> float:
         """Returns when to look next: a wait that begins just now is due at the end of its patience, and not before."""
         assert self.patience_s is not None  # or nobody would ask

@@ -18,7 +18,7 @@ from headrace.plan.node import Node, nodes_of
 from headrace.plan.options import Options
 from headrace.profiling.telling import figures_of, told_nodes
 
-__all__ = ["explained_rules", "explained_run"]
+__all__ = ["explained_rules", "explained_run", "limit_of", "told"]
 
 # Beside the lines of a plan there is room for few figures; stats() has them all.
 _SHOWN: Final = ("elements", "per_s", "p50", "p99", "at_work", "input", "wait", "held")
@@ -36,11 +36,11 @@ def explained_run(plan: Node, options: Options, stats: IteratorStats) -> str:
         options: of it.
         stats: of the iterator that ran it.
     """
-    limit = _limit(plan, options, stats)
-    return "\n".join([*_lines(plan, stats, limit), "", *_told(stats, limit)])
+    limit = limit_of(plan, options, stats)
+    return "\n".join([*_lines(plan, stats, limit), "", *told(stats, limit), *decision_lines(stats.decisions)])
 
 
-def _limit(plan: Node, options: Options, stats: IteratorStats) -> Limit | None:
+def limit_of(plan: Node, options: Options, stats: IteratorStats) -> Limit | None:
     """Returns what holds the pipeline up; None where its consumer is slower."""
     if stats.step.waited.count and stats.step.wait_share < _HARDLY:
         return None
@@ -69,7 +69,8 @@ def _lines(plan: Node, stats: IteratorStats, limit: Limit | None) -> list[str]:
     return table.lines(screen_width())
 
 
-def _told(stats: IteratorStats, limit: Limit | None) -> Iterator[str]:
+def told(stats: IteratorStats, limit: Limit | None) -> Iterator[str]:
+    """Yields what holds the pipeline up, in words, and what would help."""
     if limit is None:
         yield f"the caller waits {stats.step.wait_share:.0%} of its time: nothing here holds it up"
     elif limit.key != CONSUMER:
@@ -85,7 +86,6 @@ def _told(stats: IteratorStats, limit: Limit | None) -> Iterator[str]:
     if stats.highest_held_bytes >= _NEARLY * stats.ram_budget_bytes > 0:
         yield _held_most(stats)
     yield from filter(None, (stage.advice for stage in stats.stages))
-    yield from decision_lines(stats.decisions)
 
 
 def _held_most(stats: IteratorStats) -> str:

@@ -15,6 +15,7 @@ import sys
 import threading
 from typing import Any, Final
 
+from headrace.observe.onlookers import ONLOOKERS
 from headrace.processes.connection import Connection
 from headrace.processes.errors_sent import sent_error
 from headrace.processes.outbox import Outbox
@@ -71,6 +72,7 @@ def main() -> None:
 
 def _prepare() -> None:
     """Has signals and output go as in a program that serves another."""
+    ONLOOKERS.come_by(None)  # the trainer shows what runs here
     # Ctrl-C is for the trainer, which ends this process. Ignored, it would be ignored by what a function starts, too.
     signal.signal(signal.SIGINT, lambda *_: None)
     for stream in (sys.stdout, sys.stderr):

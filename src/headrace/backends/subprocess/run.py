@@ -21,9 +21,10 @@ from headrace.errors import FailedPreconditionError, HeadraceError, WorkerError
 from headrace.log import LOG
 from headrace.observe.decisions import Decision
 from headrace.observe.failures import StageFailures
+from headrace.observe.onlookers import ONLOOKERS
 from headrace.observe.stalls import Stall, Vigil
 from headrace.observe.stats import StageStats
-from headrace.observe.watch import WATCH
+from headrace.observe.watch import WATCH, Watched
 from headrace.physical.budget import Ahead, Budget
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item
@@ -134,8 +135,14 @@ class RemoteRun:
         exiting.hold()
         self._known = Known(None if state is None else in_pieces(state), self._fillings.saved, 0)
         self._begin(is_resumed=self._fillings.is_restored)
-        if self._vigil.patience_s is not None:
-            WATCH.add(self._vigil)
+        ONLOOKERS.begins(self)
+        watches: list[Watched] = [self._vigil] if self._vigil.patience_s is not None else []
+        if ONLOOKERS.is_waiting:
+            watches.append(ONLOOKERS)
+        if watches:
+            WATCH.add(*watches)
+        if self.is_closed:  # by another thread, before that
+            self._leave_watch()
 
     def _begin(self, *, is_resumed: bool) -> None:
         self._order = self._order._replace(
@@ -359,6 +366,11 @@ class RemoteRun:
         """Returns what was decided, as far as it was told; where the process died, since then."""
         return self._decisions_there
 
+    @property
+    def waiting_s(self) -> float:
+        """For how long its consumer has waited for what comes next; 0 where it does not wait."""
+        return self._vigil.waited_s
+
     def stalls(self) -> tuple[Stall, ...]:
         """Returns what the threads of this run hold at this moment, in their process."""
         session = self._session
@@ -375,7 +387,7 @@ class RemoteRun:
     def drop(self) -> None:
         """Ends it, and waits for nothing: a garbage collection may call it in the middle of anything."""
         self.is_closed = True
-        WATCH.remove(self._vigil)
+        self._leave_watch()
         session = self._session
         if session is not None and session.is_ours:
             session.connection.shut()  # which the process hears
@@ -384,11 +396,15 @@ class RemoteRun:
         """Ends it: its threads are joined in their process, its files closed. May be called again."""
         with self._turning:
             session, was_closed, self.is_closed = self._session, self.is_closed, True
-        WATCH.remove(self._vigil)
+        self._leave_watch()
         if session is not None and session.is_ours:
             if not was_closed:
                 self._settle(session)
             session.connection.shut()
+
+    def _leave_watch(self) -> None:
+        WATCH.remove(self._vigil)
+        ONLOOKERS.ends(self)
 
     def _settle(self, session: Session) -> None:
         """Asks for what may be asked for later, and ends the run; a process that does not answer is killed."""

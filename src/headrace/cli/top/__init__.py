@@ -1,0 +1,1 @@
+"""``headrace top``: the pipelines that run now."""
