@@ -13,6 +13,8 @@ __all__ = ["LockUse", "RunLockUse"]
 
 # Of fewer moments nothing is said: the standard error of a share is 0.1 then.
 _FEWEST: Final = 25
+# What earlier epochs showed counts as so many: epochs may be too short to show anything by themselves.
+_EARLIER: Final = 60
 # What is left of a core's work, where its elements are sent to a process and back.
 _SENDING: Final = 0.93
 # Neither less held nor less gained is worth a word, as the figures are about as uncertain.
@@ -57,6 +59,13 @@ class LockUse:
         there = min(processes, cores / at_work if at_work else math.inf) * _SENDING
         return there / (total / self.moments)
 
+    def fade(self, most: float) -> None:
+        """Has what was seen until now count as no more than so many moments."""
+        if self.moments > most:
+            part = most / self.moments
+            self.moments, self.held = most, part * self.held
+            self.released, self.blocked = part * self.released, part * self.blocked
+
     def __add__(self, other: LockUse) -> LockUse:
         return LockUse(
             max(self.moments, other.moments),
@@ -75,6 +84,7 @@ class RunLockUse:
         processes: of each operation that processes could call functions of, by the name of its stage, how many these would be.
         parts: the names of the functions' own operations, where a stage has several of them.
         cores: how many may run at once.
+        seen: what was seen of its operations in earlier runs of the same plan, which is added to.
     """
 
     def __init__(
@@ -85,6 +95,7 @@ class RunLockUse:
         *,
         parts: Mapping[str, Sequence[str]],
         cores: int,
+        seen: dict[str, LockUse] | None = None,
     ) -> None:
         self.run: Final = run
         self.threads: Final = threads
@@ -92,7 +103,9 @@ class RunLockUse:
         self._processes = processes
         self._parts = parts
         self._cores = cores
-        self._uses: dict[str, LockUse] = {}
+        self._uses: dict[str, LockUse] = {} if seen is None else seen
+        for use in self._uses.values():
+            use.fade(_EARLIER)
 
     def of(self, operation: str) -> LockUse:
         """Returns what was seen of an operation, to be added to."""

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from headrace.arguments import AUTOTUNE
 from headrace.machine import current_share
 from headrace.observe.lock_probe import can_probe
-from headrace.observe.lock_use import RunLockUse
+from headrace.observe.lock_use import LockUse, RunLockUse
+from headrace.physical.workers.lasting import Lasting
 from headrace.plan.elementwise import Map, MapChain, RandomMap
 from headrace.plan.node import Node, nodes_of, parallel_calls_of
 from headrace.plan.options import Options
 from headrace.plan.vectorized import Vectorized
 
 __all__ = ["lock_use_of"]
+
+# What was seen of the operations of a plan, from one epoch to the next.
+_SEEN: Final[Lasting[dict[str, LockUse]]] = Lasting(lambda _: {})
 
 
 def lock_use_of(run: object, plan: Node, options: Options, threads: Callable[[], Sequence[int]]) -> RunLockUse | None:
@@ -25,7 +30,8 @@ def lock_use_of(run: object, plan: Node, options: Options, threads: Callable[[],
     if not processes:
         return None
     parts = {node.label: [one.label for one in node.maps] for node in maps if isinstance(node, MapChain)}
-    return RunLockUse(run, threads, processes, parts=parts, cores=cores)
+    kind = tuple((node.label, parallel_calls_of(node)) for node in maps), options.executor
+    return RunLockUse(run, threads, processes, parts=parts, cores=cores, seen=_SEEN.of(plan.operations, kind))
 
 
 def _processes_for(node: Map | MapChain | RandomMap, options: Options, cores: int) -> int:

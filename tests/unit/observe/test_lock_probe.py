@@ -302,3 +302,29 @@ def test_a_stage_of_several_functions_is_all_of_them() -> None:
     use.of("a").held, use.of("b").released = 30, 20
     told = use.told(StageStats("a + b", 1, 0.0, 0.0, 0))
     assert told.gil_share == pytest.approx(0.6)
+
+
+def test_what_short_epochs_show_adds_up_and_older_ones_count_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock_watch, "can_probe", lambda: True)
+    monkeypatch.setattr(lock_watch, "current_share", lambda: machine.Share(4, 1 << 30))
+
+    def epoch_of(dataset: hr.Dataset) -> RunLockUse:
+        use = lock_watch.lock_use_of(None, dataset.__headrace_plan__(), hr.Options(), list)
+        assert use is not None
+        return use
+
+    ds = hr.Dataset.range(3).map(python_alone)
+    name = ds.__headrace_plan__().label
+    for seen_in_all in (10, 20, 30):
+        epoch = epoch_of(ds)
+        epoch.of(name).moments += 10
+        epoch.of(name).held += 10
+        told = epoch.told(StageStats(name, 1, 0.0, 0.0, 0))
+        assert told.gil_share == (1.0 if seen_in_all == 30 else None)
+    long = epoch_of(ds).of(name)
+    long.moments += 600
+    long.released += 600
+    after = epoch_of(ds).of(name)
+    assert (after.moments, after.held) == pytest.approx((60, 60 * 30 / 630))
+    others = (ds.map(in_numpy), ds.map(python_alone), hr.Dataset.range(3).map(python_alone))
+    assert [epoch_of(other).of(name).moments for other in others] == [0, 0, 0]
