@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -72,6 +73,12 @@ class Advice:
         """Whether it was tried, and steps were faster."""
         return self.measured_speedup is not None and self.measured_speedup >= _HELPED
 
+    def __str__(self) -> str:
+        """Returns what to write, and what it brought where it was tried."""
+        if not self.measured_speedup:  # not tried, or it failed, as its text says
+            return self.text
+        return f"{self.text}; measured {self.measured_speedup:.2f}×, {'kept' if self.helped else 'not kept'}"
+
     def applied(self) -> Any:
         """Returns the dataset with this change."""
         return self._apply()
@@ -114,10 +121,15 @@ class Profile:
         return figures
 
     def __str__(self) -> str:
-        lines = [self.verdict.text, ""]
-        lines += [f"  {number}. {one.text}" for number, one in enumerate(self.advice, 1)]
-        lines += [f"  tried: {one.text}; measured {one.measured_speedup:.2f}×" for one in self.tried]
-        return "\n".join([*lines, *([""] if self.advice or self.tried else []), str(self.stats)])
+        told = [f"  {number}. {one}" for number, one in enumerate(self.tried or self.advice, 1)]
+        if self.tried:
+            told.append(f"  {self._together()}")
+        return "\n".join([self.verdict.text, "", *told, *([""] if told else []), str(self.stats)])
+
+    def _together(self) -> str:
+        """Says what all that was tried brought."""
+        kept = [one.measured_speedup or 1.0 for one in self.tried if one.helped]
+        return f"together {math.prod(kept):.2f}×: profile.dataset has it" if kept else "none of it helped"
 
 
 def profiled(plan: Node, consumer: Consumer, seconds: float, made: Callable[[Node], Any]) -> Profile:

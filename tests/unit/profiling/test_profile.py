@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -136,3 +137,19 @@ def test_what_helped_is_kept_and_what_did_not_is_not() -> None:
     assert [batch.tolist() for batch in profile.dataset.take(2)] == [[*range(8)], [*range(8, 16)]]
     assert "measured" in str(profile)
     assert json.dumps(profile.to_dict())
+
+
+def test_what_was_tried_is_printed_with_what_it_brought_and_whether_it_is_kept() -> None:
+    profile = hr.Dataset.range(100).batch(10).profile(seconds=0.1)
+    advice = Advice("a: about 2.0× as many steps", 2.0, lambda: None)
+    assert "  1. a: about 2.0× as many steps\n" in str(dataclasses.replace(profile, advice=(advice,)))
+    brought = tuple(dataclasses.replace(advice, measured_speedup=speedup) for speedup in (2.0, 0.9, 1.5, 0.0))
+    told = str(dataclasses.replace(profile, tried=brought)).splitlines()
+    assert told[2:7] == [
+        "  1. a: about 2.0× as many steps; measured 2.00×, kept",
+        "  2. a: about 2.0× as many steps; measured 0.90×, not kept",
+        "  3. a: about 2.0× as many steps; measured 1.50×, kept",
+        "  4. a: about 2.0× as many steps",
+        "  together 3.00×: profile.dataset has it",
+    ]
+    assert "  none of it helped\n" in str(dataclasses.replace(profile, tried=brought[1:2]))
