@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, JoinedCursor, State, input_state
 from headrace.blocks.origin import Indices, Origin, as_array
@@ -24,6 +26,7 @@ __all__ = ["DealtNumbersStage", "ShareStage"]
 # What is read for one stream's part of it: numbers, and what has to be made to be dropped.
 _NUMBERS_AT_ONCE: Final = 1 << 16
 _DROPPED_AT_ONCE: Final = 1 << 10
+_PLACES_AT_ONCE: Final = 1 << 10
 
 
 class ShareStage(Stage):
@@ -72,6 +75,10 @@ class NumberedShareStage(Stage):
         self._taken = places.count(seen)
         super().__init__(meter, (input_stage,), _ShareCursor(places, seen, self._taken, input_stage.cursor, 0))
         self._places = places
+        self._first, self._run = (
+            0,
+            np.empty(0, np.int64),
+        )  # places that are known, those of its elements from one of them on
         self.by_index = input_stage.by_index
         self.numbered = places.count(input_stage.numbered)
 
@@ -83,10 +90,18 @@ class NumberedShareStage(Stage):
         count = min(limit, _NUMBERS_AT_ONCE, self.numbered - self._taken)
         if not count:
             return None
-        payload, origin = self.inputs[0].at(self._places.among(self._taken, count))
+        payload, origin = self.inputs[0].at(self._next(count))
         cursor = self.cursor_at(self._taken)
         self._taken += count
         return Block(payload, cursor, origin)
+
+    def _next(self, count: int) -> np.ndarray:
+        """Returns the next places: many streams ask for few at a time, and to compute some hundred takes no longer."""
+        start = self._taken - self._first
+        if start + count > len(self._run):
+            self._first, start = self._taken, 0
+            self._run = self._places.among(self._taken, max(count, _PLACES_AT_ONCE))
+        return self._run[start : start + count]
 
     def _at(self, numbers: Indices) -> tuple[Payload, Origin]:
         return self.inputs[0].at(self._places.of(as_array(numbers)))

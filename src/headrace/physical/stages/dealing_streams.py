@@ -120,7 +120,17 @@ class DealtStreamsStage(Stage):
             return ready
         # All at once: where each was filled when it was empty, there would always be one that has few.
         at_once = max(wanted, self._pace.size)
-        return min(self._read_ahead(ahead, at_once) for ahead in self._ahead)
+        filled: list[int] = []
+        for ahead in self._ahead:
+            filled.append(self._read_ahead(ahead, at_once))
+            if (
+                self._pace.size > Pace.GROWTH // 2 * at_once
+            ):  # so little work was it: the others need not be asked again soon
+                at_once = self._pace.size
+        return min(
+            count if 2 * count > at_once else self._read_ahead(ahead, at_once)
+            for ahead, count in zip(self._ahead, filled, strict=True)
+        )
 
     def _read_ahead(self, ahead: StageLookahead, wanted: int) -> int:
         ready = len(ahead.head) if isinstance(ahead.head, Block) else 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -26,12 +27,12 @@ from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.packing_bins import BinsMark, open_bins
 from headrace.physical.stages.packing_filling import CutRow, PackedRow
-from headrace.physical.stages.packing_rows import RowMaker, RowTokens
+from headrace.physical.stages.packing_rows import RowMaker
 from headrace.physical.stages.packing_runs import Run, run_of, run_of_one
 from headrace.plan.packing import Pack
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.held_bytes import Holding
-from headrace.semantics.packing import PACK_REMEDY, BinContents, pack_state, sequences_lost
+from headrace.semantics.packing import PACK_REMEDY, BinContents, SequenceKind, pack_state, sequences_lost
 from headrace.structure import Element, flatten
 
 __all__ = ["PackStage"]
@@ -115,8 +116,18 @@ class _RowOrigin:
 class PackStage(Stage):
     """Rows of sequences."""
 
-    def __init__(self, node: Pack, input_stage: Stage, meter: Meter, state: State | None, *, holding: Holding) -> None:
+    def __init__(
+        self,
+        node: Pack,
+        input_stage: Stage,
+        meter: Meter,
+        state: State | None,
+        *,
+        holding: Holding,
+        learned: LearnedOfPack,
+    ) -> None:
         self._holding = holding
+        self._makers = learned.makers
         input_stage.may_join = True
         self._node = node
         self._saved = state
@@ -127,8 +138,7 @@ class PackStage(Stage):
         self._rows: Sequence[Element] = ()  # of the block that was read last, where they are looked at one by one
         self._run: Run | None = None  # what is taken now
         self._next = 0  # the index of the next sequence to take
-        self._maker: RowMaker | None = None  # of the kind of the last rows
-        self._worth = _Worth(node.open_rows)
+        self._worth = _Worth(node.open_rows, learned)
         self._next_at_row = 0  # the same when the last row went out
         self._ended = False  # the input has
         self._ready: list[Block | Failure] = []  # reversed: the next one is last
@@ -163,15 +173,12 @@ class PackStage(Stage):
             self._after = failure.after
         return items
 
-    def _payload(self, first: PackedRow | CutRow, tokens: list[RowTokens]) -> Payload:
+    def _payload(self, first: PackedRow | CutRow, tokens: list[Any]) -> Payload:
         """Returns rows of the kind of the first; they are made now, unless they may wait until somebody looks."""
-        maker = self._maker
-        if maker is None or maker.kind != first.kind:
-            maker = self._maker = RowMaker(self._node, first.kind, first.limits)
-        laid = maker.laid(tokens)
-        if self.may_wait and maker.may_wait:
-            return Unmade(maker, [(laid, index) for index in range(laid.count)])
-        return maker.made(laid)
+        maker = self._makers.get(first.kind)
+        if maker is None:
+            maker = self._makers[first.kind] = RowMaker(self._node, first.kind, first.limits)
+        return Unmade(maker, maker.apart(tokens)) if self.may_wait and maker.may_wait else maker.made(tokens)
 
     def _fill(self, rows: list[PackedRow | CutRow], limit: int) -> Failure | None:
         """Lets rows go out until there are so many, or a failure on the way to the next one; there are fewer at the end."""
@@ -215,7 +222,7 @@ class PackStage(Stage):
         self._reads.forget_before(self._next if oldest is None else oldest)
         self._bins.forget()
 
-    def _laid(self, rows: list[PackedRow | CutRow], tokens: list[RowTokens]) -> Iterator[Block | Failure]:
+    def _laid(self, rows: list[PackedRow | CutRow], tokens: list[Any]) -> Iterator[Block | Failure]:
         """Yields rows of one kind as a block; where that fails, those of them that do not fail, and failures."""
         log, runs = self._bins.log, self._reads.runs
         before, after = self._after, _AfterRow(rows[-1], log, runs)
@@ -309,33 +316,57 @@ class PackStage(Stage):
         return not self._lost
 
 
+class LearnedOfPack:
+    """What the streams of a dealt plan learn together, whose sequences are alike.
+
+    Attributes:
+        makers: what makes rows, by the kind of their sequences.
+        rows: how many rows the sequences fill that came so far, if they fill them well.
+        sequences: how many these are.
+    """
+
+    __slots__ = ("makers", "rows", "sequences")
+
+    def __init__(self) -> None:
+        self.makers: dict[SequenceKind, RowMaker] = {}
+        self.rows = 0.0
+        self.sequences = 0
+
+
 class _Worth:
-    """How many rows the sequences fill that came so far, if they fill them well.
+    """How many sequences are to be read for a row.
 
     Before the first row goes out all that may be open are filled.
     """
 
-    __slots__ = ("_open_rows", "_rows", "_sequences", "has_begun")
+    __slots__ = ("_learned", "_open_rows", "_rows", "has_begun")
 
-    def __init__(self, open_rows: int) -> None:
+    def __init__(self, open_rows: int, learned: LearnedOfPack) -> None:
         self._open_rows = open_rows
+        self._learned = learned
         self._rows = 0.0
-        self._sequences = 0
         self.has_begun = False
 
     def add(self, run: Run) -> None:
         """Takes in sequences that came."""
-        self._rows += run.rows_worth
-        self._sequences += len(run)
+        rows = run.rows_worth
+        self._rows += rows
+        self._learned.rows += rows
+        self._learned.sequences += len(run)
 
     def sequences(self, rows: int) -> int:
         """Returns how many more are about enough for so many rows."""
+        learned = self._learned
         missing = rows if self.has_begun else rows + max(self._open_rows - self._rows, 0.0)
-        return int(missing * self._sequences / self._rows) if self._rows else 0
+        return int(missing * learned.sequences / learned.rows) if learned.rows else 0
 
 
 @lower.register
 def _pack(node: Pack, state: State | None, context: StageContext) -> Stage:
     # Sequences that are held are read again.
     upstream = lower(node.input, input_state(state), context.replaying())
-    return PackStage(node, upstream, context.meter(node), state, holding=context.holding(node, PACK_REMEDY))
+    meter = context.meter(node)
+    learned = (
+        LearnedOfPack() if context.stream is None else context.learned.setdefault((id(meter), Pack), LearnedOfPack())
+    )
+    return PackStage(node, upstream, meter, state, holding=context.holding(node, PACK_REMEDY), learned=learned)

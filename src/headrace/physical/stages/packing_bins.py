@@ -138,7 +138,7 @@ class _Bins:
 
     @property
     def oldest(self) -> int | None:
-        return next((row.bounds[0] for row in self._open.values()), None)
+        return next((row.parts[1] for row in self._open.values()), None)
 
     def forget(self) -> None:
         self.log = list(self._open.values())
@@ -170,6 +170,8 @@ class _Bins:
         """
         self._runs.append(run)
         self._shared_nbytes += run.nbytes
+        if self._shared_nbytes <= 2 * self.nbytes:
+            return
         most = 2 * (self.nbytes + max(one.nbytes for one in self._runs))
         while self._shared_nbytes > most:
             oldest = self._runs[0]
@@ -214,6 +216,7 @@ class _Bins:
         if shelf is None or row.kind is not shelf.kind:
             shelf = self._shelves[row.kind]
         shelf.close(row)
+        row.goes_out()
         row.closed_at, self._closed = self._closed, self._closed + 1
         row.read = read
         return row

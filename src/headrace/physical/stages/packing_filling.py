@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.physical.stages.packing_rows import CutTokens, Piece, WholeTokens
+from headrace.physical.stages.packing_rows import CutTokens, Piece, RowTokens
 from headrace.physical.stages.packing_runs import RunOrder, SequenceRun, widths_of
 from headrace.semantics.packing import BinContents, SequenceKind
 
@@ -19,21 +19,26 @@ __all__ = ["CutRow", "PackedRow", "Span", "contents_of"]
 Span = tuple[RunOrder, int, int]
 
 
+# What all rows that went out have of what they had.
+_NOTHING: list[Any] = []
+
+
 class PackedRow:
     """A row of whole sequences.
 
-    It is made of few objects: with many streams tens of thousands of rows are held, and each object is one for the collector of
-    garbage to visit.
+    It is made of few objects: with many streams thousands of rows are held, and the collector of garbage visits each of them and each list,
+    but no tuple of numbers.
 
     Attributes:
         kind: what its sequences have in common.
         limits: how long each of its components is.
         width: how many bytes a token of all components has.
         count: how many sequences it has.
-        bounds: the indices of its sequences among all that were read: from one to before another, and so on. They only become
-            more until it goes out.
-        runs: for each of these parts the run that it is of; none any more, once they were taken.
+        parts: consecutive sequences of it: their run, and their indices among all that were read, from one to before another; again and
+            again. None any more, once it went out.
+        bounds: these indices alone, once it went out.
         since: the index of the first sequence in the first of these runs that others have, too; None where it shares none.
+        tokens: what is in it, once it went out; none any more, once they were taken.
         room: for each component for how many more tokens there is room, where its sequences are not even; else None.
         total: the same, in all components; where they are even, in each.
         opened_at: how many rows were opened before it.
@@ -48,10 +53,11 @@ class PackedRow:
         "kind",
         "limits",
         "opened_at",
+        "parts",
         "read",
         "room",
-        "runs",
         "since",
+        "tokens",
         "total",
         "width",
     )
@@ -62,9 +68,10 @@ class PackedRow:
         self.limits = limits
         self.width = like.width
         self.count = 0
-        self.runs: list[SequenceRun] = []
+        self.parts: list[Any] = []
+        self.bounds: Sequence[int] = ()
         self.since: int | None = None
-        self.bounds: list[int] = []
+        self.tokens: RowTokens = ()
         self.room: list[int] | None = None if is_even else list(limits)
         self.total = limits[0] if is_even else sum(limits)
         self.opened_at = opened_at
@@ -73,26 +80,26 @@ class PackedRow:
 
     def add(self, run: SequenceRun, start: int, stop: int, room: int) -> None:
         """Adds even sequences of a run, each with tokens, after which there is so much room."""
-        runs, bounds, begin = self.runs, self.bounds, run.first + start
+        parts, begin = self.parts, run.first + start
         self.total = room
         self.count += stop - start
         if not run.ends:
             run = run.part(start, stop)
         elif self.since is None:
             self.since = run.first
-        elif bounds[-1] == begin and runs[-1] is run:
-            bounds[-1] += stop - start
+        elif parts[-1] == begin and parts[-3] is run:
+            parts[-1] += stop - start
             return
-        runs.append(run)
-        bounds += begin, begin + stop - start
+        parts += run, begin, begin + stop - start
 
     def settle(self) -> None:
         """Copies what it has of runs that others have, too, so that it keeps nothing else alive."""
         if self.since is None:
             return
         self.since = None
-        parts = zip(self.runs, self.bounds[::2], self.bounds[1::2], strict=True)
-        self.runs = [run.part(begin - run.first, end - run.first) for run, begin, end in parts]
+        parts = self.parts
+        for at, (run, begin, end) in enumerate(zip(parts[::3], parts[1::3], parts[2::3], strict=True)):
+            parts[3 * at] = run.part(begin - run.first, end - run.first)
 
     def add_uneven(self, run: SequenceRun, at: int) -> None:
         """Adds a sequence of a run, with tokens."""
@@ -100,15 +107,35 @@ class PackedRow:
         self.room = [room - lengths[at] for room, lengths in zip(self.room, run.lengths, strict=True)]
         self.add(run, at, at + 1, sum(self.room))
 
-    def taken(self) -> WholeTokens:
-        """Returns its sequences, and forgets them: positions that are kept refer to its indices alone."""
-        runs, self.runs = self.runs, []
-        return WholeTokens(runs, self.bounds, self.total if self.room is None else self.room)
+    def goes_out(self) -> None:
+        """Looks its tokens up; from then on it grows no more, and positions that are kept refer to its indices alone."""
+        missing = [self.total] * len(self.limits) if self.room is None else self.room
+        self.tokens = tuple([(*self._of(component), room) for component, room in enumerate(missing)])
+        self.bounds, self.parts = tuple(_bounds_of(self.parts)), _NOTHING
+
+    def taken(self) -> RowTokens:
+        """Returns its tokens, and forgets them."""
+        tokens, self.tokens = self.tokens, ()
+        return tokens
+
+    def _of(self, component: int) -> tuple[tuple[np.ndarray, ...], tuple[int, ...]]:
+        """Returns the tokens of a component, in as few arrays as they are in, and the lengths of its sequences."""
+        arrays: list[np.ndarray] = []
+        lengths: list[int] = []
+        parts = self.parts
+        for run, begin, end in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+            start, stop, tokens = begin - run.first, end - run.first, run.columns[component]
+            lengths += run.lengths[component][start:stop]
+            if run.ends:
+                ends = run.ends[component]
+                arrays.append(tokens[ends[start] : ends[stop]])
+            else:
+                arrays += tokens[start:stop]
+        return tuple(arrays), tuple(lengths)
 
     def sequences(self) -> Iterator[tuple[np.ndarray, ...]]:
         """Yields the tokens of its sequences, of each component in turn, in as few arrays as they are in."""
-        tokens = WholeTokens(self.runs, self.bounds, 0)
-        return ((array,) for component in range(len(self.limits)) for array in tokens.of(component)[0])
+        return ((tokens,) for component in range(len(self.limits)) for tokens in self._of(component)[0])
 
     @property
     def nbytes(self) -> int:
@@ -120,7 +147,8 @@ class PackedRow:
     @property
     def indices(self) -> list[int]:
         """The indices of its sequences among all that were read."""
-        bounds = self.bounds
+        parts = self.parts  # before it is asked for the bounds: the driver may let the row go out meanwhile
+        bounds = self.bounds or _bounds_of(parts)
         return [index for start, stop in zip(bounds[::2], bounds[1::2], strict=True) for index in range(start, stop)]
 
     def become_uneven(self) -> None:
@@ -137,6 +165,12 @@ class PackedRow:
         """Returns what was in the rows that were open when it had gone out."""
         assert self.closed_at is not None  # nobody asks before
         return contents_of(log, self.closed_at + 1, self.read)
+
+
+def _bounds_of(parts: list[Any]) -> list[int]:
+    bounds = parts.copy()  # at once: the driver may add to them
+    del bounds[::3]
+    return bounds
 
 
 def contents_of(log: Sequence[PackedRow], closed: int, read: int) -> BinContents:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final, TypeGuard
 
 import numpy as np
 
 from headrace.blocks.columns import Columns
 from headrace.frozen import frozen
 from headrace.io.freed_memory import keep_freed_memory
-from headrace.physical.stages.packing_runs import JoinedRun, SequenceRun
+from headrace.physical.stages.packing_runs import JoinedRun
 from headrace.plan.packing import Pack
 from headrace.semantics.packing import SequenceKind
 from headrace.structure import flatten, may_refuse
 
-__all__ = ["CutTokens", "Piece", "RowMaker", "RowTokens", "WholeTokens"]
+__all__ = ["CutTokens", "Piece", "RowMaker", "RowTokens"]
 
 # So many numbers are made once, half a megabyte.
 _NUMBERS: Final = 1 << 17
@@ -28,37 +29,13 @@ _LARGE_BYTES: Final = 64 << 10
 Piece = tuple[JoinedRun, int, int]
 
 
-@frozen
-class WholeTokens:
-    """What is in a row of whole sequences.
+# What is in a component of a row: its tokens, in as few arrays as they are in; how long each of its segments is; and for how many
+# more tokens there is room.
+ComponentTokens = tuple[tuple[np.ndarray, ...], tuple[int, ...], int]
 
-    Attributes:
-        runs: those that its sequences are of.
-        bounds: for each of these their indices among all that were read: from one to before another.
-        missing: for how many more tokens there is room, in all components alike or in each.
-    """
-
-    runs: Sequence[SequenceRun]
-    bounds: Sequence[int]
-    missing: int | Sequence[int]
-
-    def of(self, component: int) -> tuple[list[np.ndarray], list[int]]:
-        """Returns the tokens of a component, in as few arrays as they are in, and the lengths of its sequences."""
-        arrays: list[np.ndarray] = []
-        lengths: list[int] = []
-        for run, begin, end in zip(self.runs, self.bounds[::2], self.bounds[1::2], strict=True):
-            start, stop, tokens = begin - run.first, end - run.first, run.columns[component]
-            lengths += run.lengths[component][start:stop]
-            if run.ends:
-                ends = run.ends[component]
-                arrays.append(tokens[ends[start] : ends[stop]])
-            else:
-                arrays += tokens[start:stop]
-        return arrays, lengths
-
-    def missing_of(self, component: int) -> int:
-        """Returns for how many more tokens of a component there is room."""
-        return self.missing if isinstance(self.missing, int) else self.missing[component]
+# The same for each component. Thousands of rows wait in the streams of a dealt plan, and the collector of garbage visits no tuples of
+# numbers and arrays.
+RowTokens = tuple[ComponentTokens, ...]
 
 
 @frozen
@@ -67,8 +44,10 @@ class CutTokens:
 
     pieces: Sequence[Piece]
 
-
-RowTokens = WholeTokens | CutTokens
+    @property
+    def limit(self) -> int:
+        """How long each component is."""
+        return self.pieces[0][0].limits[0]
 
 
 class RowMaker:
@@ -99,59 +78,34 @@ class RowMaker:
         if self.may_wait:
             node.row(self._treedef, *([0] * len(parts) for _ in range(3)))
 
-    def laid(self, rows: Sequence[Any]) -> LaidRows:
-        """Lays the tokens of rows behind each other; from then on they refer to nothing else."""
-        if len(rows) * self.part_nbytes >= _LARGE_BYTES:
+    def apart(self, rows: Sequence[RowTokens] | Sequence[CutTokens]) -> Sequence[RowTokens]:
+        """Returns what is in each row by itself, so that rows may be made in any order."""
+        return _cut_apart(rows, len(self._paddings)) if _are_cut(rows) else rows
+
+    def made(self, rows: Sequence[RowTokens] | Sequence[CutTokens]) -> Columns:
+        """Makes rows as they come. Tokens that nobody else has are given away."""
+        return self._numbered(_laid_cut(rows, self._paddings), len(rows)) if _are_cut(rows) else self.columns(rows)
+
+    def columns(self, parts: Sequence[RowTokens]) -> Columns:
+        """Makes rows, each component of all in one array."""
+        if len(parts) * self.part_nbytes >= _LARGE_BYTES:
             keep_freed_memory()  # for the next ones: to get new pages takes as long as to fill them
-        lay = _laid_cut if isinstance(rows[0], CutTokens) else _laid_whole
-        return LaidRows(len(rows), list(lay(rows, self._paddings)))
+        return self._numbered(_laid(parts, self._paddings), len(parts))
 
-    def columns(self, parts: Sequence[tuple[LaidRows, int]]) -> Columns:
-        """Makes rows that are laid, each given by its index among some, which others may have too."""
-        components = range(len(self._paddings))
-        return self.made(LaidRows(len(parts), [_gathered(parts, number) for number in components]))
-
-    def made(self, laid: LaidRows) -> Columns:
-        """Makes rows that are laid: each component of all in one array. Their tokens are given away."""
-        tokens, segments = zip(*laid.components, strict=True)
+    def _numbered(self, components: Iterable[tuple[np.ndarray, _Segments]], rows: int) -> Columns:
+        """Makes rows of their tokens, which lie behind each other, and of where their segments are."""
+        tokens, segments = zip(*components, strict=True)
         ids, positions = zip(*_numbered(segments), strict=True)
         by_row = (
-            [array.reshape(laid.count, len(array) // laid.count, *array.shape[1:]) for array in part]
+            [array.reshape(rows, len(array) // rows, *array.shape[1:]) for array in part]
             for part in (tokens, ids, positions)
         )
         leaves, structure = flatten(self._node.row(self._treedef, *by_row))
         return Columns(structure, leaves)
 
 
-@frozen(eq=False)
-class LaidRows:
-    """Rows whose tokens are laid behind each other, and not numbered yet.
-
-    Attributes:
-        count: how many they are.
-        components: for each component the tokens of all, padded, and where its segments are.
-    """
-
-    count: int
-    components: Sequence[tuple[np.ndarray, _Segments]]
-
-
-def _gathered(parts: Sequence[tuple[LaidRows, int]], component: int) -> tuple[np.ndarray, _Segments]:
-    """Returns a component of rows out of several that are laid."""
-    arrays: list[np.ndarray] = []
-    lengths: list[np.ndarray] = []
-    ends: list[int] = [0]
-    padded: list[int] = []
-    for laid, row in parts:
-        tokens, segments = laid.components[component]
-        limit = len(tokens) // laid.count
-        arrays.append(tokens[row * limit : (row + 1) * limit])
-        begin, end = segments.starts[row : row + 2]
-        lengths.append(segments.lengths[begin:end])
-        ends.append(ends[-1] + end - begin)
-        if end - 1 in segments.padded:
-            padded.append(ends[-1] - 1)
-    return np.concatenate(arrays), _Segments(np.concatenate(lengths), ends, frozenset(padded))
+def _are_cut(rows: Sequence[RowTokens] | Sequence[CutTokens]) -> TypeGuard[Sequence[CutTokens]]:
+    return isinstance(rows[0], CutTokens)
 
 
 def _together(arrays: Sequence[np.ndarray], rows: int, padding: np.ndarray) -> np.ndarray:
@@ -159,18 +113,18 @@ def _together(arrays: Sequence[np.ndarray], rows: int, padding: np.ndarray) -> n
     return np.concatenate(arrays, out=np.empty((rows * len(padding), *padding.shape[1:]), padding.dtype))
 
 
-def _laid_whole(rows: Sequence[WholeTokens], paddings: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, _Segments]]:
-    """Yields for each component the tokens of whole sequences, padded, and where its segments are."""
+def _laid(rows: Sequence[RowTokens], paddings: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, _Segments]]:
+    """Yields for each component the tokens of rows behind each other, padded, and where their segments are."""
     for number, padding in enumerate(paddings):
         arrays: list[np.ndarray] = []
         lengths: list[int] = []
         ends: list[int] = [0]  # how many segments there are up to the end of each row
         padded: list[int] = []
         for row in rows:
-            its_arrays, its_lengths = row.of(number)
+            its_arrays, its_lengths, missing = row[number]
             arrays += its_arrays
             lengths += its_lengths
-            if missing := row.missing_of(number):
+            if missing:
                 padded.append(len(lengths))
                 arrays.append(padding[:missing])
                 lengths.append(missing)
@@ -233,6 +187,22 @@ def _segments_of(pieces: Sequence[_PieceOrPadding], rows: int, limit: int) -> _S
     where = where[np.diff(where, prepend=-1) > 0]  # a row may begin where a sequence does, and one may have no tokens
     starts, padding = where.searchsorted(bounds).tolist(), frozenset(where.searchsorted(padded).tolist())
     return _Segments(where[1:] - where[:-1], starts, padding)
+
+
+def _cut_apart(rows: Sequence[CutTokens], components: int) -> Sequence[RowTokens]:
+    """Returns the tokens of each row of sequences that are cut."""
+    limit = rows[0].limit
+    segments = _segments_of(_merged(rows, limit), len(rows), limit)
+    lengths = segments.lengths.tolist()
+    found: list[RowTokens] = []
+    for row, (start, stop) in zip(rows, itertools.pairwise(segments.starts), strict=True):
+        missing = lengths[stop - 1] if stop - 1 in segments.padded else 0
+        its_lengths = tuple(lengths[start : stop - bool(missing)])
+        parts = [
+            tuple([run.tokens[number][begin:end] for run, begin, end in row.pieces]) for number in range(components)
+        ]
+        found.append(tuple([(arrays, its_lengths, missing) for arrays in parts]))
+    return found
 
 
 @frozen(eq=False)

@@ -20,7 +20,7 @@ from headrace.blocks.payload import Rows
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.physical.stages.packing_bins import open_bins
 from headrace.physical.stages.packing_filling import PackedRow
-from headrace.physical.stages.packing_rows import LaidRows, RowMaker
+from headrace.physical.stages.packing_rows import RowMaker, RowTokens
 from headrace.physical.stages.packing_runs import SequenceRun, run_of
 from headrace.plan.fetching import Fetch
 from headrace.plan.packing import Pack
@@ -361,7 +361,7 @@ def test_rows_of_streams_are_made_where_they_are_batched() -> None:
     sequences = sequences_of([5, 3, 2, 7, 1, 4, 6] * 60)
     columns = RowMaker.columns
 
-    def counted(maker: RowMaker, parts: Sequence[tuple[LaidRows, int]]) -> Columns:
+    def counted(maker: RowMaker, parts: Sequence[RowTokens]) -> Columns:
         made.append(len(parts))
         return columns(maker, parts)
 
@@ -416,6 +416,11 @@ def test_a_row_is_as_many_objects_however_many_sequences_it_has() -> None:
     for start in range(3, 20, 3):
         row.add(run, start, start + 2, row.total - 6)
     assert (tracked(row), row.count) == (before, 14)
+    row.goes_out()
+    tokens = row.taken()
+    for _ in range(3):  # each finds one more level of tuples
+        gc.collect()
+    assert [gc.is_tracked(one) for one in (row, row.bounds, tokens)] == [True, False, False]
 
 
 @pytest.mark.parametrize("components", [1, 2])
@@ -440,7 +445,7 @@ def test_rows_that_stay_open_keep_little_alive_that_is_not_theirs(components: in
         if row is None:
             break
         assert isinstance(row, PackedRow)
-        arrays, lengths = row.taken().of(components - 1)
+        arrays, lengths, _ = row.taken()[components - 1]
         assert (np.concatenate(arrays) == np.arange(sum(lengths)) % 51).all(), number
 
 
