@@ -27,9 +27,20 @@ import numpy as np
 from headrace.arguments import check_int
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
+from headrace.plan.buffering import Prefetch, WithOptions
 from headrace.plan.dealing_parts import lengths_of_streams, part_of
 from headrace.plan.dealt import dealing_of
-from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Spec, UnaryNode
+from headrace.plan.elementwise import Filter, Map, RandomMap
+from headrace.plan.facts import fact
+from headrace.plan.grouping import Batch, CyclingBatch, Unbatch
+from headrace.plan.mixing import Mixture
+from headrace.plan.nesting import FlatMap
+from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Node, Spec, UnaryNode
+from headrace.plan.packing import Pack
+from headrace.plan.sequencing import Repeat
+from headrace.plan.shuffling import Shuffle
+from headrace.plan.skipping import IgnoreErrors
+from headrace.plan.windowing import GroupByWindow, Window
 from headrace.ranks.telling import is_group
 from headrace.structure import flatten, unflatten
 from headrace.tensor_spec import TensorSpec
@@ -118,7 +129,8 @@ class DistributedBatch(UnaryNode):
     @property
     def only_a_run_tells(self) -> bool:
         """Whether ranks may end after different steps, and nobody knows after how many."""
-        return self.end != "uneven" and not self.is_whole and self.cardinality() == UNKNOWN_CARDINALITY
+        is_unknown = self.end != "uneven" and not self.is_whole and self.cardinality() == UNKNOWN_CARDINALITY
+        return is_unknown and not _never_ends(self.input)
 
     def _cardinality(self) -> int:
         """Returns how many steps every rank has, where it is known without running."""
@@ -156,6 +168,20 @@ class DistributedBatch(UnaryNode):
             "steps": self.steps,
             "mask": self.mask,
         }
+
+
+# What ends where all that it reads has ended, and not before, whatever its functions say.
+_GOING_ON: Final = (
+    Filter, Map, RandomMap, FlatMap, Batch, CyclingBatch, Unbatch, Pack, Window, GroupByWindow, IgnoreErrors, Shuffle, Mixture, Repeat,
+    Prefetch, WithOptions,
+)  # fmt: skip
+
+
+@fact
+def _never_ends(node: Node, inputs: list[bool]) -> bool:
+    """Whether a plan goes on for ever, also where only a run tells how much it leaves out."""
+    count = node.cardinality()
+    return count == INFINITE_CARDINALITY or (count != 0 and isinstance(node, _GOING_ON) and all(inputs))
 
 
 def divisors(number: int) -> list[int]:

@@ -184,4 +184,9 @@ def _unequal(node: DistributedBatch, ranks: int) -> str:
         return f"{words} num_streams={common} would do for both {ranks} ranks and those that divide {streams}"
     if size % ranks == 0:
         return f"{words} num_streams={ranks}, or a multiple of it that divides the global batch of {size}, would do"
-    return f"{words} A global batch that {common} divides, with num_streams={common}, would do: {-(-size // common) * common} in place of {size}"
+    whole = -(-size // common) * common
+    alone = -(-size // ranks) * ranks
+    return (
+        f"{words} A global batch that {common} divides, with num_streams={common}, would do for these and for those that divide {streams}: "
+        f"{whole} in place of {size}; or one of {alone} with num_streams={ranks} for {ranks} ranks"
+    )

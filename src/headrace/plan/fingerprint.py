@@ -89,6 +89,11 @@ class Fingerprint:
             message += (
                 ". Its order was drawn for a buffer of the old size, whatever has grown: give the old buffer_size"
             )
+        elif node.deals and other[0].startswith(node.op):
+            message += (
+                ". The state has a position for each stream: give num_streams= as it was, and another global batch, a multiple of it, "
+                "with load_state_dict(state, allow={'batch_size'})"
+            )
         raise InvalidArgumentError(message)
 
 

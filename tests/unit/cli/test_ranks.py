@@ -69,6 +69,10 @@ def uneven():
     return data.range(130).filter(keep).distributed_batch(12, end="uneven")
 
 
+def together():
+    return data.range(130).filter(keep).map(lambda x: {"x": x}).distributed_batch(12, end="pad", mask="is_real", group=True)
+
+
 def padded():
     return data.range(130).distributed_batch(12, end="pad")
 
@@ -127,7 +131,7 @@ def check(capsys: pytest.CaptureFixture[str], function: str, *arguments: str) ->
     return status, " ".join(printed.out.split()), printed.err
 
 
-@pytest.mark.parametrize("function", ["mixture", "always_one", "uneven", "padded"])
+@pytest.mark.parametrize("function", ["mixture", "always_one", "uneven", "together", "padded"])
 def test_a_plan_that_is_dealt_well_is_said_to_be_the_same(
     function: str, capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
 ) -> None:

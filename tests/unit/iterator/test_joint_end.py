@@ -190,7 +190,9 @@ def test_operations_whose_elements_are_no_steps_are_refused_behind_it(
 
 def test_a_group_is_asked_nothing_where_all_ranks_know_their_end() -> None:
     others = Others(real=0)
-    for plan in (hr.Dataset.range(40), hr.Dataset.range(40).batch(1).unbatch().repeat()):
+    endless = hr.Dataset.range(40).repeat()
+    mixed = hr.Dataset.sample_from_datasets([endless, endless.filter(bool)])
+    for plan in (hr.Dataset.range(40), hr.Dataset.range(40).batch(1).unbatch().repeat(), mixed.filter(bool).shuffle(9)):
         options = hr.Options(rank=0, world_size=2, seed=1)
         batches = plan.distributed_batch(4, num_streams=4, group=others).with_options(options)
         assert len(given(batches, 9)) == 9
@@ -199,6 +201,9 @@ def test_a_group_is_asked_nothing_where_all_ranks_know_their_end() -> None:
 
 
 def test_what_cannot_end_together_says_what_to_give() -> None:
+    with pytest.raises(InvalidArgumentError, match="give group=, by which the ranks tell each other, or steps="):
+        endless = hr.Dataset.range(9).repeat().take_while(bool).filter(bool)
+        iter(endless.distributed_batch(4).with_options(hr.Options(rank=0, world_size=2, seed=1)))
     with pytest.raises(InvalidArgumentError, match="give group=, by which the ranks tell each other, or steps="):
         iter(dealt(None))
     plan = hr.Dataset.range(9).filter(bool)

@@ -46,6 +46,9 @@ def as_rank(dataset: Dataset, rank: int, ranks: int) -> Dataset:
 
 
 def _with_options(dealing: Node, plan: Node, rank: int, ranks: int) -> Dataset:
+    if isinstance(dealing, DistributedBatch) and dealing.group is not None:
+        # All ranks are in one process, and cannot wait for each other: each goes on to its own end.
+        dealing = dataclasses.replace(dealing, group=None, end="uneven", mask=None)
     options = options_of(plan)
     seed = 0 if options.seed is None else options.seed
     return Dataset(
