@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, TypeGuard
+from typing import Any, Final
 
 import numpy as np
 
@@ -78,11 +78,11 @@ class RowMaker:
         if self.may_wait:
             node.row(self._treedef, *([0] * len(parts) for _ in range(3)))
 
-    def apart(self, rows: Sequence[RowTokens] | Sequence[CutTokens]) -> Sequence[RowTokens]:
-        """Returns what is in each row by itself, so that rows may be made in any order."""
+    def apart(self, rows: Sequence[Any]) -> Sequence[RowTokens]:
+        """Returns what is in each of some rows by itself, whole or cut ones, so that they may be made in any order."""
         return _cut_apart(rows, len(self._paddings)) if _are_cut(rows) else rows
 
-    def made(self, rows: Sequence[RowTokens] | Sequence[CutTokens]) -> Columns:
+    def made(self, rows: Sequence[Any]) -> Columns:
         """Makes rows as they come. Tokens that nobody else has are given away."""
         return self._numbered(_laid_cut(rows, self._paddings), len(rows)) if _are_cut(rows) else self.columns(rows)
 
@@ -104,7 +104,7 @@ class RowMaker:
         return Columns(structure, leaves)
 
 
-def _are_cut(rows: Sequence[RowTokens] | Sequence[CutTokens]) -> TypeGuard[Sequence[CutTokens]]:
+def _are_cut(rows: Sequence[Any]) -> bool:
     return isinstance(rows[0], CutTokens)
 
 
