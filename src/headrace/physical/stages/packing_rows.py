@@ -88,12 +88,12 @@ class RowMaker:
 
     def columns(self, parts: Sequence[RowTokens]) -> Columns:
         """Makes rows, each component of all in one array."""
-        if len(parts) * self.part_nbytes >= _LARGE_BYTES:
-            keep_freed_memory()  # for the next ones: to get new pages takes as long as to fill them
         return self._numbered(_laid(parts, self._paddings), len(parts))
 
     def _numbered(self, components: Iterable[tuple[np.ndarray, _Segments]], rows: int) -> Columns:
-        """Makes rows of their tokens, which lie behind each other, and of where their segments are."""
+        """Makes rows of their tokens, which are laid behind each other now, and of where their segments are."""
+        if rows * self.part_nbytes >= _LARGE_BYTES:
+            keep_freed_memory()  # for the next ones: to get new pages takes as long as to fill them
         tokens, segments = zip(*components, strict=True)
         ids, positions = zip(*_numbered(segments), strict=True)
         by_row = (
