@@ -179,7 +179,7 @@ _GOING_ON: Final = (
 
 @fact
 def _never_ends(node: Node, inputs: list[bool]) -> bool:
-    """Whether a plan goes on for ever, also where only a run tells how much it leaves out."""
+    """Returns whether a plan goes on for ever, also where only a run tells how much it leaves out."""
     count = node.cardinality()
     return count == INFINITE_CARDINALITY or (count != 0 and isinstance(node, _GOING_ON) and all(inputs))
 
