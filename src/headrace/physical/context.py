@@ -132,19 +132,19 @@ class StageContext(RunContext):
         tuned: TunedCalls | None = self.learned.get(key)
         if tuned is None:
             tuner = self.policy.concurrency(gate.calls, subjects)
-            workers = self.tuned_workers(gate, meter, subjects, elsewhere=elsewhere)
+            workers = self.tuned_workers(gate, meter, subjects, most=gate.calls if elsewhere else gate.most)
             processes = self.elsewhere if elsewhere else None
             tuned = self.learned.setdefault(key, TunedCalls(tuner, workers, processes))
         return tuned
 
     def tuned_workers(
-        self, gate: Gate, meter: Meter, subjects: tuple[object, ...], *, elsewhere: bool = False
+        self, gate: Gate, meter: Meter, subjects: tuple[object, ...], *, most: int | None
     ) -> TunedWorkers:
-        """Returns what decides how many of them run at once in workers; in processes, one for each core."""
+        """Returns what decides how many of them run at once in workers, of which there may be so many."""
         key = (id(gate), id(meter), TunedWorkers)
         workers: TunedWorkers | None = self.learned.get(key)
         if workers is None:
-            tuner = self.policy.calls(gate.calls, gate.calls if elsewhere else gate.most, subjects)
+            tuner = self.policy.calls(gate.calls, most, subjects)
             cores = current_share().cores
             made = TunedWorkers(tuner, gate, meter.name, self.decisions, cores=cores)
             workers = self.learned.setdefault(key, made)

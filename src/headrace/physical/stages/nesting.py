@@ -461,7 +461,9 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
             there = context.elsewhere.reading(node, context)
         place = context.policy.reading_place(node.operations) if there is None else InWorkers()
         if parallel_calls_of(node) == AUTOTUNE:
-            workers = context.tuned_workers(gate, meter, node.operations, elsewhere=there is not None)
+            # No more files are opened ahead than are read side by side; and in processes, each core has one.
+            most = gate.calls if there is not None else max(gate.calls, min(cycle, gate.most or cycle))
+            workers = context.tuned_workers(gate, meter, node.operations, most=most)
         held = context.ahead(node)
         reader = _reading_ahead(gate, place, workers, meter, context, held, lambda: 2 * cycle + ahead())
     return InterleaveStage(
