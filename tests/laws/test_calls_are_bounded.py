@@ -15,6 +15,7 @@ from tests.laws.running import (
     Alone,
     AlwaysAhead,
     Beside,
+    NeverHere,
     Restless,
     RestlessCalls,
     SteadyCalls,
@@ -333,3 +334,16 @@ def test_no_more_calls_run_at_once_than_was_decided_last_however_often_it_is(
             pass
     for counted in plan.functions:
         assert counted.most <= min(counted.limit, workers or RestlessCalls.most)
+
+
+def test_an_interleave_that_is_left_to_headrace_reads_no_more_datasets_at_once_than_its_cycle_is_long() -> None:
+    counted = Counted(3, meets=False)
+    dataset = hr.Dataset.range(ELEMENTS).interleave(
+        lambda x: hr.Dataset.from_tensors(x).map(counted), cycle_length=3, num_parallel_calls=hr.AUTOTUNE
+    )
+    way = Way(hr.Options(), block_sizes=(1,), reading_place=NeverHere, calls=RestlessCalls)
+    with mock.patch("headrace.engine.run.current_share", return_value=Share(2, 1 << 30)), running(dataset, way) as it:
+        assert sorted(int(x) for x in it) == [*range(ELEMENTS)]
+        decided = {one.after for one in it.stats().decisions if one.what == "workers"}
+    assert decided <= {1, 2, 3}
+    assert counted.most <= 3

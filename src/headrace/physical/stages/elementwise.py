@@ -24,7 +24,7 @@ from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.elementwise_parallel import ParallelMaps, applied, chained
 from headrace.physical.stages.elementwise_vectorized import PiecewiseStage, filter_whole, map_whole
 from headrace.physical.stages.skipping import BoundedSkipFailuresStage
-from headrace.physical.workers.parallel_stage import UndeliveredStage
+from headrace.physical.workers.undelivered_stage import UndeliveredStage
 from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap
 from headrace.plan.node import Node
 from headrace.plan.vectorized import Vectorized

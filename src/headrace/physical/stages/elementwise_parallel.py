@@ -27,9 +27,10 @@ from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.physical.workers.fused_stage import FusedStage
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.own_turn import OwnTurn
-from headrace.physical.workers.parallel_stage import ParallelStage, UndeliveredStage
+from headrace.physical.workers.parallel_stage import ParallelStage
 from headrace.physical.workers.tuned_calls import TunedCalls
 from headrace.physical.workers.tuned_stage import TunedStage
+from headrace.physical.workers.undelivered_stage import UndeliveredStage
 from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap
 
 __all__ = ["ParallelMaps", "applied", "applied_alone", "chained"]

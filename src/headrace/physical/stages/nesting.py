@@ -34,13 +34,12 @@ from headrace.physical.context import StageContext
 from headrace.physical.lower import is_ordered, lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.nesting_openers import NestingPaces, Opener, Openers
-from headrace.physical.stages.nesting_opening import MakeReader, Opening, OpenSubplan
+from headrace.physical.stages.nesting_opening import MakeReader, Opening, OpenSubplan, reading_ahead
 from headrace.physical.stages.nesting_runs import DatasetRun, DatasetRuns
 from headrace.physical.stages.nesting_turns import TurnsBlock, TurnsCursor, TurnsPosition, Whole
 from headrace.physical.stages.nesting_visits import ENDLESS, Turns
-from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.reading_place import LONG_S, InWorkers, ReadingPlace
-from headrace.physical.workers.subplan_reader import PrefetchingReader, SubplanReader
+from headrace.physical.workers.subplan_reader import SubplanReader
 from headrace.physical.workers.tuned_workers import TunedWorkers
 from headrace.plan.nesting import FlatMap, Interleave
 from headrace.plan.node import parallel_calls_of
@@ -401,39 +400,6 @@ class InterleaveStage(Stage):
         return [opened for opened in (*self._slots, *self._ahead) if isinstance(opened, OpenSubplan)]
 
 
-# What is read ahead may take longer than a block that somebody waits for: files are parsed by the megabyte, which is
-# some milliseconds of work, and cutting it small would only hand over more often.
-_READ_AHEAD_S: Final = 1e-2
-
-
-def _reading_ahead(
-    gate: Gate,
-    place: ReadingPlace,
-    workers: TunedWorkers | None,
-    meter: Meter,
-    context: StageContext,
-    ahead: Ahead,
-    datasets: Callable[[], int],
-) -> MakeReader:
-    """Returns what makes readers in workers, of so many datasets at once."""
-
-    def block_bytes() -> int:
-        # Those that are made ahead, the one that is made, and the one that is taken apart.
-        return max(1, ahead.share_bytes // ((PrefetchingReader.BLOCKS_AHEAD + 2) * datasets()))
-
-    pace = context.policy.pace(bytes_limit=block_bytes(), target_s=_READ_AHEAD_S)
-    return functools.partial(
-        PrefetchingReader,
-        gate=gate,
-        pace=pace,
-        meter=meter,
-        block_bytes=block_bytes,
-        ahead=ahead,
-        place=place,
-        workers=workers,
-    )
-
-
 @lower.register
 def _interleave(node: FlatMap, state: State | None, context: StageContext) -> Stage:
     cycle, block = 1, ENDLESS
@@ -465,7 +431,7 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
             most = gate.calls if there is not None else max(gate.calls, min(cycle, gate.most or cycle))
             workers = context.tuned_workers(gate, meter, node.operations, most=most)
         held = context.ahead(node)
-        reader = _reading_ahead(gate, place, workers, meter, context, held, lambda: 2 * cycle + ahead())
+        reader = reading_ahead(gate, place, workers, meter, context, held, lambda: 2 * cycle + ahead())
     return InterleaveStage(
         lower(node.input, input_state(state), context.replaying()),  # elements that opened datasets are read again
         meter,

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable
+from typing import Final
 
 import headrace.physical.stages.made_at_once  # noqa: F401 - makes the cases known that small plans need
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, SavedCursor, State
 from headrace.observe.frames import within
+from headrace.observe.meter import Meter
 from headrace.physical.at_once import SmallPlans
+from headrace.physical.budget import Ahead
 from headrace.physical.context import OpenThere, StageContext
 from headrace.physical.lower import lower
 from headrace.physical.made import Made, Pieces, is_small
 from headrace.physical.stage import Stage
 from headrace.physical.stages.nesting_openers import Opener
 from headrace.physical.stages.nesting_turns import Whole
-from headrace.physical.workers.subplan_reader import Opened, OpenPlan, SubplanReader
+from headrace.physical.workers.gates import Gate
+from headrace.physical.workers.reading_place import ReadingPlace
+from headrace.physical.workers.subplan_reader import Opened, OpenPlan, PrefetchingReader, SubplanReader
+from headrace.physical.workers.tuned_workers import TunedWorkers
 from headrace.plan.nesting import FlatMap
 from headrace.plan.node import Node
 from headrace.plan.timeouts import with_timeouts
@@ -25,7 +32,7 @@ from headrace.semantics.failures import as_element_error
 from headrace.semantics.inner_plans import in_run
 from headrace.semantics.nesting import changed_since, made_plan
 
-__all__ = ["MakeReader", "OpenSubplan", "Opening"]
+__all__ = ["MakeReader", "OpenSubplan", "Opening", "reading_ahead"]
 
 # Makes a reader of what opens a plan, of the position in it, and of the origin, in words, of the element that it was made of.
 MakeReader = Callable[[OpenPlan, Cursor | None, Callable[[], str]], SubplanReader]
@@ -171,3 +178,36 @@ class Opening:
             return lower(plan, saved, inside)
         except Exception as error:  # noqa: BLE001 - what is asked of the user's objects may raise anything
             return self.failed(opener, error)
+
+
+# What is read ahead may take longer than a block that somebody waits for: files are parsed by the megabyte, which is
+# some milliseconds of work, and cutting it small would only hand over more often.
+_READ_AHEAD_S: Final = 1e-2
+
+
+def reading_ahead(
+    gate: Gate,
+    place: ReadingPlace,
+    workers: TunedWorkers | None,
+    meter: Meter,
+    context: StageContext,
+    ahead: Ahead,
+    datasets: Callable[[], int],
+) -> MakeReader:
+    """Returns what makes readers in workers, of so many datasets at once."""
+
+    def block_bytes() -> int:
+        # Those that are made ahead, the one that is made, and the one that is taken apart.
+        return max(1, ahead.share_bytes // ((PrefetchingReader.BLOCKS_AHEAD + 2) * datasets()))
+
+    pace = context.policy.pace(bytes_limit=block_bytes(), target_s=_READ_AHEAD_S)
+    return functools.partial(
+        PrefetchingReader,
+        gate=gate,
+        pace=pace,
+        meter=meter,
+        block_bytes=block_bytes,
+        ahead=ahead,
+        place=place,
+        workers=workers,
+    )

@@ -88,7 +88,8 @@ class CallsTuner:
         if figures.calls != self.calls:
             return
         self._left = max(0, self._left - 1)
-        self._least_s = min(_FADING * self._least_s, figures.element_s)
+        if figures.elements:
+            self._least_s = min(_FADING * self._least_s, figures.element_s)
         is_waited_for = figures.wait_share > _WAITED_FOR
         self._calm = self._calm + 1 if figures.wait_share < _NOT_WAITED_FOR else 0
         before, self._before = self._before, None
@@ -104,7 +105,7 @@ class CallsTuner:
     def _step_up(self, figures: CallsFigures) -> None:
         growth = _GROWTH_OF_WAITS if figures.at_work_share < _WAITS else _GROWTH
         # Where more threads want a processor than there are, a call takes longer, and seems to wait.
-        calls = min(self._most, by_cores(figures, self._least_s), growth * self.calls)
+        calls = min(self._most, by_cores(figures, min(self._least_s, figures.element_s)), growth * self.calls)
         if calls < _LEAST_GROWTH * self.calls or self._left:
             return
         if self._let_go:  # they were needed after all

@@ -17,9 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
-from headrace.blocks.cursor import Cursor, State
 from headrace.errors import DeadlineExceededError
-from headrace.frozen import frozen
 from headrace.observe.frames import since, waits
 from headrace.observe.meter import Gauge, Meter
 from headrace.observe.recorder import Recorder
@@ -31,10 +29,8 @@ from headrace.physical.workers.ready_order import FIRST_READY, ReadyOrder
 from headrace.physical.workers.tuned_calls import TunedCalls
 from headrace.physical.workers.unordered_delivery import UnorderedDelivery
 from headrace.queues.channel import EMPTY, Channel
-from headrace.semantics.elementwise import DeliveredRuns
-from headrace.semantics.failures import input_changed
 
-__all__ = ["ParallelStage", "TaskPaces", "UndeliveredStage"]
+__all__ = ["ParallelStage", "TaskPaces"]
 
 # A task wakes two threads, each of which waits for Python's lock and finds a cold cache: a third of a millisecond of work
 # beside one, on two cores (docs/decisions/0053).
@@ -357,55 +353,3 @@ class ParallelStage(Stage):
     def close(self) -> None:
         self.let_go()
         super().close()
-
-
-class UndeliveredStage(Stage):
-    """Upstream of a parallel map that was restored in the middle of unordered delivery: skips what was delivered."""
-
-    is_first_part = True
-
-    def __init__(self, input_stage: Stage, meter: Meter, delivered: DeliveredRuns, map_index: int) -> None:
-        self._runs = list(delivered)
-        self._map = map_index
-        self._index = 0  # of the next element of the input
-        super().__init__(meter, (input_stage,), _LeftOverCursor(map_index, tuple(self._runs), input_stage.cursor))
-
-    def _pull(self, limit: int) -> Item:
-        while True:
-            while self._runs and self._index >= self._runs[0][1]:
-                self._runs.pop(0)
-            if not self._runs:
-                return self._read(self.inputs[0], limit)
-            start, end = self._runs[0]
-            inside = self._index >= start
-            item = self._read(self.inputs[0], min(limit, (end if inside else start) - self._index))
-            if item is None:
-                self._runs = []
-                return Failure(input_changed(self.meter.name), self.cursor, self.cursor)
-            first, self._index = self._index, self._index + _elements_of(item)
-            if inside:
-                continue
-            # A run that resumes from here still skips the runs ahead.
-            ahead = tuple((a - first, b - first) for a, b in self._runs)
-            cursor = _LeftOverCursor(self._map, ahead, item.cursor)
-            if isinstance(item, Block):
-                return Block(item.payload, cursor, item.origin)
-            after = tuple((a - 1, b - 1) for a, b in ahead)
-            return Failure(item.error, cursor, _LeftOverCursor(self._map, after, item.after), item.by)
-
-
-@frozen
-class _LeftOverCursor:
-    """In what a restored run had not delivered: which elements after this one are to be skipped."""
-
-    map_index: int
-    delivered: tuple[tuple[int, int], ...]
-    input: Cursor
-    count: int = 0
-
-    def advance(self, count: int) -> _LeftOverCursor:
-        return _LeftOverCursor(self.map_index, self.delivered, self.input, self.count + count)
-
-    def state(self) -> State:
-        runs = [[a - self.count, b - self.count] for a, b in self.delivered]
-        return {"map": self.map_index, "delivered": runs, "input": self.input.advance(self.count).state()}
