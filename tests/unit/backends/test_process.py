@@ -9,11 +9,14 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
+from tests.laws.running import AlwaysAhead, Beside, RestlessCalls, Way, running
 
 import headrace as hr
+from headrace.machine import Share
 from headrace.testing import faults
 from headrace.testing.restoring import delivered
 
@@ -325,3 +328,14 @@ def test_with_autotune_a_function_that_cannot_be_sent_is_an_error_before_the_fir
     dataset = in_processes(hr.Dataset.range(3), lambda x: (x, lock), calls=hr.AUTOTUNE)
     with pytest.raises(hr.errors.InvalidArgumentError, match="lock"):
         next(iter(dataset))
+
+
+def test_threads_that_others_want_beside_them_wait_for_a_process_that_is_free() -> None:
+    """Calls in threads that are found to pay have threads of their own, and those of the processes may be in more threads meanwhile."""
+    dataset = hr.Dataset.range(60)
+    for _ in range(3):
+        dataset = dataset.map(same, num_parallel_calls=hr.AUTOTUNE, executor="process").prefetch(1)
+        dataset = dataset.map(same, num_parallel_calls=hr.AUTOTUNE).prefetch(1)
+    way = Way(hr.Options(), block_sizes=(1,), overlap=AlwaysAhead, concurrency=Beside, calls=RestlessCalls)
+    with mock.patch("headrace.engine.run.current_share", return_value=Share(2, 1 << 30)), running(dataset, way) as it:
+        assert [int(x) for x in it] == [*range(60)]

@@ -241,11 +241,11 @@ class ProcessCalls:
                     self._free.remove(dead)
                     self._replace(dead, dead.how_it_ended(), meter)
                 if preferred not in self._all:
-                    if not self._free:  # there are as many as threads that call, unless one could not be replaced
+                    if not self._free and len(self._all) < self._count:
                         raise WorkerError("a process that called functions could not be replaced, and no other is free")
                     # The latest of several: where one died others may have, of which nobody knows yet.
-                    preferred = min(reversed(self._free), key=lambda worker: worker.open_datasets)
-                if preferred in self._free:
+                    preferred = min(reversed(self._free), key=lambda worker: worker.open_datasets, default=None)
+                if preferred is not None and preferred in self._free:
                     self._free.remove(preferred)
                     return preferred
                 self._changed.wait()
