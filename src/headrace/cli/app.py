@@ -19,6 +19,7 @@ import typer
 
 from headrace import __version__
 from headrace.cli.cache.command import app as cache
+from headrace.cli.dashboard.command import dashboard
 from headrace.cli.demo.command import demo
 from headrace.cli.doctor.command import doctor
 from headrace.cli.inspect.command import inspect
@@ -38,6 +39,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(dashboard)
 app.command()(demo)
 app.command()(doctor)
 app.command()(inspect)

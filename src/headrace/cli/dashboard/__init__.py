@@ -1,0 +1,1 @@
+"""``headrace dashboard``: a live page of the pipelines that run now."""
