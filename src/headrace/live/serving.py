@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["serve"]
 
 # A request is a few words; who sends more wants something else.
-MOST_BYTES: Final = 4096
+_MOST_BYTES: Final = 4096
 # How long a request may take to come, and its answer to be taken.
 _PATIENCE_S: Final = 1.0
 _WAITING: Final = 8
@@ -95,9 +95,9 @@ def _answer(door: Door, connection: socket.socket) -> None:
     until_s = time.monotonic() + _PATIENCE_S
     request = b""
     while b"\n" not in request:
-        if len(request) > MOST_BYTES or _is_closing(door, connection, until_s=until_s):
+        if len(request) >= _MOST_BYTES or _is_closing(door, connection, until_s=until_s):
             return
-        part = connection.recv(MOST_BYTES)
+        part = connection.recv(_MOST_BYTES)
         if not part:
             return
         request += part

@@ -28,11 +28,11 @@ LOOK: Final = """
   texts.forEach((one, number) => texts.slice(number + 1).forEach((other) => {
     if (!apart(box(one), box(other))) overlapping.push([one.textContent, other.textContent]);
   }));
-  const out = texts.filter((one) => box(one).left < 0 || box(one).right > innerWidth + 0.5 || one.scrollWidth > one.clientWidth + 1);
+  const out = texts.filter((one) => box(one).left < 0 || box(one).right > WIDTH + 0.5 || one.scrollWidth > one.clientWidth + 1);
   const background = getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number);
   return {
     ready: document.body.dataset.ready === "yes",
-    wider: document.documentElement.scrollWidth > innerWidth,
+    wider: document.documentElement.scrollWidth > WIDTH,
     overlapping, out: out.map((one) => one.textContent),
     lit: [...document.querySelectorAll(".stage.lit .name")].map((one) => one.firstChild.textContent),
     rows: document.querySelectorAll(".stage").length,
@@ -75,10 +75,10 @@ class Tab:
                 assert "result" in message, message
                 return message["result"]
 
-    async def look(self) -> dict[str, Any]:
+    async def look(self, width: int) -> dict[str, Any]:
         """Waits until the page shows what runs, and returns what is seen of it."""
         await self.call("Runtime.evaluate", expression=READY, awaitPromise=True)
-        seen = await self.call("Runtime.evaluate", expression=LOOK, returnByValue=True)
+        seen = await self.call("Runtime.evaluate", expression=LOOK.replace("WIDTH", str(width)), returnByValue=True)
         value: dict[str, Any] = seen["result"]["value"]
         return value
 
@@ -129,7 +129,7 @@ def test_the_page_is_in_order_on_a_telephone_and_on_a_screen_light_and_dark(page
                 feature = {"name": "prefers-color-scheme", "value": scheme}
                 await tab.call("Emulation.setEmulatedMedia", features=[feature])
                 await tab.call("Page.navigate", url=page)
-                seen[width, scheme] = await tab.look()
+                seen[width, scheme] = await tab.look(width)
             return seen, tab.complaints
 
     with browser() as devtools:
