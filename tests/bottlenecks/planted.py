@@ -111,7 +111,7 @@ def _source(draw: _Drawing) -> tuple[Any, Any, str]:
 def _map(draw: _Drawing) -> tuple[Any, Any, str]:
     each_s, batch = draw.one_of("each_s", [1e-3, 4e-3]), draw.one_of("batch", [8, 32])
     how = draw.in_turn("how", ["thread", "process", "subprocess", "autotune"])
-    ds = draw.around(hr.Dataset.range(_MANY if how == "process" else int(0.8 / each_s)))
+    ds = draw.around(hr.Dataset.range(int((2.0 if how == "process" else 0.8) / each_s)))
     calls = hr.AUTOTUNE if how == "autotune" else 2
     work = spinning(each_s) if how == "process" else computing(each_s)
     ds = ds.map(work, num_parallel_calls=calls, executor="process" if how == "process" else None)

@@ -328,3 +328,15 @@ def test_what_short_epochs_show_adds_up_and_older_ones_count_less(monkeypatch: p
     assert (after.moments, after.held) == pytest.approx((60, 60 * 30 / 630))
     others = (ds.map(in_numpy), ds.map(python_alone), hr.Dataset.range(3).map(python_alone))
     assert [epoch_of(other).of(name).moments for other in others] == [0, 0, 0]
+
+
+def test_it_looks_more_often_while_somebody_wants_to_know(scene: Any) -> None:
+    def gap_s(at: Scene) -> float:
+        at.look(waits=1)
+        return at.probe.due_s() - at.clock.now_s()
+
+    at = scene("a")
+    usual_s = gap_s(at)
+    with at.probe.closely():
+        assert gap_s(at) < 0.8 * usual_s
+    assert gap_s(at) > 0.5 * usual_s

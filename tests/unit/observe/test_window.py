@@ -48,3 +48,17 @@ def test_what_no_window_needs_any_more_is_forgotten() -> None:
         now_s = float(second)
         window.note(now_s)
         assert len(alive) <= WINDOW_S + 3
+
+
+def test_a_window_that_begins_anew_begins_now() -> None:
+    now_s = 0.0
+    window = Window(lambda: Count(now_s), Count(now_s))
+    window.begin(now_s)
+    for now_s in (1.0, 2.0, 3.0):
+        window.note(now_s)
+    now_s = 3.5
+    window.begin_here(now_s)
+    begin_s, readings = window.since(4.0)
+    assert begin_s == 3.5
+    assert [reading.at_s for reading in readings] == [3.5]
+    assert window.due_s == 4.5
