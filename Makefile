@@ -81,7 +81,7 @@ chaos: $(DEV_READY)  ## random plans read while processes die, stop and are late
 	$(BIN)/python -m tests.chaos $(ARGS)
 
 # Told by time: on a machine that does nothing else.
-bottlenecks: $(DEV_READY)  ## sixty pipelines with a planted cause of waiting: is it named, does the advice bring what it promises: eight minutes
+bottlenecks: $(DEV_READY)  ## sixty pipelines with a planted cause of waiting: is it named, does the advice bring what it promises: ten minutes
 	$(BIN)/python -m tests.bottlenecks $(ARGS)
 
 check: format lint types layers schemas doctest  ## formatting, lint, types, layers, docstring examples

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from headrace.analysis.calls import MOST_CALLS
-from headrace.analysis.figures import CONSUMER, TRAINER, Kind, PipelineFigures, StageFigures, StepFigures
+from headrace.analysis.figures import CONSUMER, OWN, TRAINER, Kind, PipelineFigures, StageFigures, StepFigures
 from headrace.analysis.finding import UNEVEN, Cause
 from headrace.analysis.model import beside, buffered, cached_before, called, rate, roomier
 from headrace.frozen import frozen
@@ -126,7 +126,7 @@ def _possible(figures: PipelineFigures, step: StepFigures | None) -> Iterator[Ch
     for stage in figures:
         if stage.kind in (Kind.MAP, Kind.INTERLEAVE):
             yield from _calls(figures, stage, Way.CALLS, step)
-        if stage.kind is Kind.MAP and stage.lock_share >= _HOLDING and stage.process == TRAINER:
+        if stage.kind is Kind.MAP and stage.lock_share >= _HOLDING and stage.process != OWN:
             yield from _calls(figures, stage, Way.PROCESSES, step)
         if stage.fits is not None:
             times = math.ceil(_ROOM * (stage.calls or 1) / max(stage.fits, 1.0))

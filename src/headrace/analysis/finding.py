@@ -19,7 +19,7 @@ from __future__ import annotations
 import enum
 from typing import Final
 
-from headrace.analysis.figures import CONSUMER, TRAINER, Kind, PipelineFigures, StageFigures, StepFigures
+from headrace.analysis.figures import CONSUMER, OWN, Kind, PipelineFigures, StageFigures, StepFigures
 from headrace.analysis.model import Limit, Resource, bottleneck, called, rate, roomier
 from headrace.frozen import frozen
 
@@ -140,7 +140,7 @@ def _slowest(figures: PipelineFigures) -> tuple[Cause, int | None]:
     if limit.resource is Resource.WORKERS and rate(roomier(figures, stage.key)) > MARGIN * rate(figures):
         return Cause.MEMORY_BUDGET, stage.key
     before, in_threads, in_processes = rate(figures), _doubled(figures, limit, stage), 0.0
-    if stage.process == TRAINER:
+    if stage.process != OWN:
         in_processes = _doubled(figures, limit, stage, in_processes=True)
     if in_processes > _MORE * before and in_processes > MARGIN * in_threads:
         return Cause.GIL, stage.key

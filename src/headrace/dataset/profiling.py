@@ -49,7 +49,8 @@ class Profiling(DatasetMixin):
             The verdict, advice with what each piece is expected to bring, and the figures of each stage; printed, they can be read.
 
         Raises:
-            InvalidArgumentError: the dataset has no element, ``seconds`` is not positive, or the step cannot be called with an element.
+            InvalidArgumentError: the dataset has no element, ``seconds`` is not positive, the step cannot be called with an element, or
+                ``apply`` is asked for with ``group``, as each rank would try something else.
             FailedPreconditionError: the group has fewer processes than there are ranks.
             TypeError: the step cannot be called.
 
@@ -71,4 +72,8 @@ class Profiling(DatasetMixin):
         from headrace.profiling.trial import Consumer
 
         consumer = Consumer(step=None if step is None else taking(step), feed=feed, ranks=ranks_of(self._plan, group))
+        if apply and consumer.ranks.are_several:
+            raise InvalidArgumentError(
+                "apply=True is for one rank alone, as each would try something else", stage="profile"
+            )
         return (improved if apply else profiled)(self._plan, consumer, seconds, self._of)

@@ -34,6 +34,8 @@ class Found:
 class Alone:
     """One rank, which asks nobody."""
 
+    are_several = False
+
     def goes_on(self, *, wants: bool) -> bool:
         """Returns whether to take another step."""
         return wants
@@ -51,6 +53,8 @@ class Together(Alone):
         largest: gives each of them the largest number that any gives.
         group: the group.
     """
+
+    are_several = True
 
     def __init__(self, largest: Largest, group: Any) -> None:
         self._largest = largest

@@ -80,8 +80,7 @@ def _most(step: StepFigures, visits: float) -> str:
 
 def _averages(told: _Told) -> str:
     """Says that the pipeline is fast enough on the average."""
-    if told.step is None:
-        return "elements come when they are asked for"
+    assert told.step is not None  # alone, the pipeline is what is too slow
     return f"the pipeline alone would feed {quantity(told.alone_rate)} steps/s, and {_most(told.step, 1.0)} is all that there could be"
 
 
@@ -131,6 +130,8 @@ def _cache(told: _Told) -> str:
 
 
 def _buffer(told: _Told) -> str:
+    if told.step is None:
+        return "nothing in it takes time that is worth a word"
     is_own = any(stage.segment == CONSUMER and stage.kind is not Kind.PREFETCH for stage in told.figures)
     return f"{_averages(told)}, but {'nothing is made while a step runs' if is_own else 'too little is held ready'}"
 
