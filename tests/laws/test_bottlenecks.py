@@ -67,7 +67,7 @@ class Planted:
 @st.composite
 def planted(draw: st.DrawFn, kind: Kind) -> Planted:
     """Returns cheap stages, and one among them whose work takes all of the time."""
-    period_s = draw(st.floats(1e-3, 10.0))
+    period_s = draw(st.floats(2e-3, 10.0))
     count = draw(st.integers(2, 5))
     key = 0 if kind is Kind.SOURCE else draw(st.integers(1, count - 1))
     stages = [draw(cheap(number, period_s)) for number in range(count)]

@@ -22,6 +22,8 @@ __all__ = ["Change", "Way", "changes", "held_ready"]
 
 # What brings less is not worth a word.
 _WORTH: Final = 1.05
+# An element that takes less is sooner made than sent.
+_WORTH_SENDING_S: Final = 2e-5
 # What brings so much of what the best does comes before it, where it mends the cause.
 _NEAR: Final = 0.5
 # So near the best is as good, with fewer workers.
@@ -126,7 +128,8 @@ def _possible(figures: PipelineFigures, step: StepFigures | None) -> Iterator[Ch
     for stage in figures:
         if stage.kind in (Kind.MAP, Kind.INTERLEAVE):
             yield from _calls(figures, stage, Way.CALLS, step)
-        if stage.kind is Kind.MAP and stage.lock_share >= _HOLDING and stage.process != OWN:
+        holds = stage.lock_share >= _HOLDING and stage.service_s >= _WORTH_SENDING_S
+        if stage.kind is Kind.MAP and holds and stage.process != OWN:
             yield from _calls(figures, stage, Way.PROCESSES, step)
         if stage.fits is not None:
             times = math.ceil(_ROOM * (stage.calls or 1) / max(stage.fits, 1.0))

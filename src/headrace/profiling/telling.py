@@ -31,6 +31,8 @@ __all__ = ["figures_of", "told_nodes"]
 _READER: Final = -3
 # A stage that waits for memory for so much of the time has as many calls as there is memory for.
 _SHORT: Final = 0.3
+# What is as short is mostly the interpreter's own work.
+_AT_ONCE_S: Final = 5e-5
 _MAPS: Final = (Map, MapChain, RandomMap, Filter)
 
 
@@ -92,7 +94,7 @@ def _stage(node: Node, keys: dict[int, int], told: StageStats, steps_per_s: floa
         visits=visits,
         service_s=told.service.mean_s,
         cpu_s=told.service.mean_s * _at_work(told),
-        lock_share=told.gil_share or 0.0,
+        lock_share=_lock_share(told),
         calls=None if calls is None else max(told.max_parallelism, calls),
         in_use=told.parallelism,
         is_tuned=calls == AUTOTUNE,
@@ -145,6 +147,13 @@ def _is_same_each_epoch(node: Node) -> bool:
     nodes = list(nodes_of(node))
     is_random = any(randomness_of(other) is not None or other.opens_plans for other in nodes)
     return not is_random and node.cardinality() != INFINITE_CARDINALITY
+
+
+def _lock_share(told: StageStats) -> float:
+    """Returns the part of the work in which it holds the lock; of what was not looked at, all of what is done at once."""
+    if told.gil_share is not None:
+        return told.gil_share
+    return _at_work(told) if told.service.mean_s < _AT_ONCE_S else 0.0
 
 
 def _at_work(told: StageStats) -> float:
