@@ -125,7 +125,7 @@ def examined(
         before, began_s = _Use.now(), clock.now_s()
         alone = consume(elements, dropped, seconds if step is None else ALONE * seconds, clock)
         used, took_s = _Use.now().since(before), max(1e-9, clock.now_s() - began_s)
-        kept = keep(elements) if step is not None else []
+        kept = keep(elements, STEP * seconds, clock) if step is not None else []
     if step is not None and beside is not None:
         steps = step_figures(beside, consume(itertools.cycle(kept), step, STEP * seconds, clock))
     kind, cores = _kind_of(iterable), current_share().cores

@@ -145,10 +145,19 @@ def consume(
     return Phase(len(waits_s), now_s - asked[first], waits_s, computed_s, cpu_s)
 
 
-def keep(elements: Iterator[Any], goes_on: Callable[[bool], bool] = bool) -> list[Any]:
-    """Returns some elements, as many as there is room for; ``goes_on`` as in ``consume``."""
-    kept, held_bytes = list[Any](), 0
-    while goes_on(len(kept) < _MOST_KEPT and held_bytes < _MOST_KEPT_BYTES):
+def keep(
+    elements: Iterator[Any],
+    seconds: float = math.inf,
+    clock: Clock = MONOTONIC,
+    goes_on: Callable[[bool], bool] = bool,
+) -> list[Any]:
+    """Returns some elements, as many as there is room for and as come in that time, but one; the rest as in ``consume``."""
+    kept, held_bytes, end_s = list[Any](), 0, clock.now_s() + seconds
+
+    def wants() -> bool:
+        return not kept or (len(kept) < _MOST_KEPT and held_bytes < _MOST_KEPT_BYTES and clock.now_s() < end_s)
+
+    while goes_on(wants()):
         kept.append(next(elements))
         held_bytes += nbytes_of(kept[-1])
     return kept

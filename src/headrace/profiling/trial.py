@@ -89,7 +89,7 @@ def tried(
         with closing(_Fed(plan, consumer, made).elements(taken.began)) as elements:
             by_step = consume(elements, step, BESIDE * seconds, clock, goes_on)
             taken.look()
-            kept = keep(elements, goes_on)
+            kept = keep(elements, STEP * seconds, clock, goes_on)
     began = _Began()
     with closing(Epochs(_Runs(plan), began.add).__iter__()) as elements:
         alone_s = seconds if step is None else ALONE * seconds

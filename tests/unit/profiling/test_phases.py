@@ -69,3 +69,15 @@ def test_few_large_elements_are_kept_and_some_small_ones() -> None:
     assert keep(itertools.count()) == list(range(32))
     large = np.zeros(100 << 20, np.uint8)
     assert len(keep(itertools.repeat(large))) == 3
+
+
+def test_slow_elements_are_kept_as_many_as_come_in_the_time_that_there_is() -> None:
+    clock = ManualClock()
+
+    def slow() -> Iterator[int]:
+        for number in itertools.count():
+            clock.time_s += 3.0
+            yield number
+
+    assert keep(slow(), 10.0, clock) == [0, 1, 2, 3]
+    assert keep(slow(), 1.0, clock) == [0]
