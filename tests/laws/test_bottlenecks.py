@@ -259,7 +259,7 @@ def test_a_function_that_waits_is_named_where_it_stands_and_what_is_advised_is_d
 
 @pytest.mark.parametrize("executor", ["thread", "inline", "subprocess"])
 def test_a_cache_whose_epochs_are_never_whole_is_named(executor: str) -> None:
-    ds = hr.Dataset.range(1000).map(slept(2e-3)).cache().take(20).batch(4).with_options(hr.Options(executor=executor))
+    ds = hr.Dataset.range(1000).map(slept(2e-3)).cache().take(8).batch(4).with_options(hr.Options(executor=executor))
     profile = ds.profile(slept(1e-4), seconds=0.8)
     assert (profile.verdict.cause, profile.verdict.stage) == ("cache", "cache")
     first, *_ = profile.advice
