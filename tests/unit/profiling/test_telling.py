@@ -72,3 +72,29 @@ def test_a_branch_that_is_read_twice_is_one_stage() -> None:
 def test_what_differs_between_epochs_or_never_ends_is_not_to_be_cached(ds: hr.Dataset, is_cacheable: bool) -> None:
     maps = [stage for stage in told(ds) if stage.kind is Kind.MAP]
     assert [stage.may_be_cached for stage in maps] == [is_cacheable]
+
+
+def test_inline_all_stages_are_in_the_thread_of_who_reads() -> None:
+    ds = hr.Dataset.range(8).map(doubled, num_parallel_calls=4).prefetch(2)
+    figures = told(ds.with_options(hr.Options(executor="inline")))
+    assert {(stage.segment, stage.calls) for stage in figures} == {(CONSUMER, None)}
+
+
+@pytest.mark.parametrize(
+    ("ds", "misses"),
+    [(hr.Dataset.range(8).map(doubled).cache(), False), (hr.Dataset.range(8).map(doubled).cache().take(4), True)],
+    ids=["whole", "left"],
+)
+def test_a_cache_whose_epoch_was_left_misses(ds: hr.Dataset, misses: bool) -> None:
+    assert [stage.misses for stage in told(ds) if stage.kind is Kind.CACHE] == [misses]
+
+
+def test_bytes_of_elements_that_nobody_looked_at_are_those_of_what_reads_them() -> None:
+    ds = hr.Dataset.range(64).map(doubled).batch(8).with_options(hr.Options(optimize=False))
+    iterator = iter(ds)
+    for _ in iterator:
+        pass
+    plan = ds.__headrace_plan__()
+    figures = figures_of(plan, options_of(plan), iterator.stats(), MACHINE, step_nbytes=64)
+    assert [stage.nbytes for stage in figures] == pytest.approx([8, 8, 64])
+    assert [stage.epoch_nbytes for stage in figures] == pytest.approx([512, 512, 512])
