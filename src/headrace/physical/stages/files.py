@@ -17,6 +17,7 @@ from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.skipping import BoundedSkipFailuresStage
 from headrace.plan.files import Files
 from headrace.semantics.files import became_shorter, record_rows
+from headrace.semantics.held_bytes import Holding
 from headrace.structure import flatten
 
 __all__ = ["FilesStage", "files_stage"]
@@ -46,11 +47,12 @@ class _FileCursor:
 class FilesStage(Stage):
     """The records of files, one file after the other."""
 
-    def __init__(self, node: Files, meter: Meter, state: State | None) -> None:
+    def __init__(self, node: Files, meter: Meter, state: State | None, holding: Holding) -> None:
         saved = state or {"file": 0, "place": RecordPosition().to_json(), "skip": 0}
         self._file: int = saved["file"]
         self._position = RecordPosition.from_json(saved["place"])
         self._skip: int = saved["skip"]
+        self._holding = holding
         super().__init__(meter, (), _FileCursor(self._file, self._position, self._skip))
         self._node = node
         self._treedef = flatten(node.spec())[1]
@@ -73,9 +75,15 @@ class FilesStage(Stage):
             elif self._skip:
                 self._skip -= len(chunk)
             else:
-                self.ready_elements = chunk.at_hand
-                return self._block(chunk)
+                block = self._block(chunk)
+                self._has_ready(chunk.at_hand, block)
+                return block
         return None
+
+    def _has_ready(self, elements: int, block: Block) -> None:
+        """Says how much of a piece of the file is there already, after a block of it."""
+        self.ready_elements = elements
+        self._holding.hold(elements * block.payload.nbytes // len(block), tuple, count=1)
 
     def _opened(self) -> RecordReader:
         if self._reader is None:
@@ -83,9 +91,10 @@ class FilesStage(Stage):
         return self._reader
 
     def _next_file(self) -> None:
-        self.close()
+        self._close_file()
         self._reader = None
         self.ready_elements = 0
+        self._holding.hold(0, tuple, count=1)
         self._file, self._position, self._skip = self._file + 1, RecordPosition(), 0
 
     def _block(self, chunk: Chunk) -> Block:
@@ -104,17 +113,22 @@ class FilesStage(Stage):
             return Failure(placed, self.cursor, _FileCursor(self._file, RecordPosition()))
         return Failure(placed, self.cursor, _FileCursor(self._file, after, self._skip))
 
-    def close(self) -> None:
+    def _close_file(self) -> None:
         if self._reader is not None:
             self._reader.close()
+
+    def close(self) -> None:
+        self._holding.release()
+        self._close_file()
 
 
 def files_stage(node: Files, meter: Meter, state: State | None, context: StageContext) -> Stage:
     """Makes the stage of files; records that cannot be read are left out where the node says so."""
     node = node.side_by_side(context.streams)
+    holding = context.budget.gathering(node.label, "", meter)
     if not node.skips:
-        return FilesStage(node, meter, state)
-    files = FilesStage(node, meter, input_state(state))
+        return FilesStage(node, meter, state, holding)
+    files = FilesStage(node, meter, input_state(state), holding)
     return BoundedSkipFailuresStage(
         files, meter, state, context.failures, is_skipped=lambda _: True, most=context.max_failures
     )
