@@ -7,6 +7,7 @@ it is taken.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from headrace.blocks.block import Block, Failure, joined_block
 from headrace.blocks.cursor import Cursor
@@ -15,6 +16,9 @@ from headrace.semantics.held_bytes import Holding
 
 __all__ = ["Lookahead", "StageLookahead"]
 
+# To say more often what is left would take longer than to take it.
+_SLIGHT_BYTES: Final = 1 << 16
+
 
 class Lookahead:
     """What was read and not taken yet."""
@@ -22,6 +26,7 @@ class Lookahead:
     def __init__(self, holding: Holding | None = None) -> None:
         self._holding = holding
         self._nbytes = 0  # as the holding was told
+        self._each_bytes: float | None = None  # of an element that is ready; None while none was taken
         self._block: Block | None = None
         self._failure: Failure | None = None
         self.ended = False  # whether all was read
@@ -41,7 +46,7 @@ class Lookahead:
             item = self._next(limit)
             if isinstance(item, Block):
                 self._block = item
-                self._count(item.payload.nbytes)
+                self._each_bytes = None
             else:
                 self._failure, self.ended = item, item is None
             return item
@@ -56,7 +61,7 @@ class Lookahead:
             if isinstance(item, Block):
                 blocks.append(item)
                 length += len(item)
-                self._count(item.payload.nbytes)
+                self._each_bytes = None
             else:
                 self._failure, self.ended = item, item is None
         self._block = joined_block(blocks) if blocks else None
@@ -73,17 +78,20 @@ class Lookahead:
         assert block is not None  # as above
         if count == len(block):
             self._block = None
-            self._count(-self._nbytes)
+            self._holds(0)
             return block
-        self._count(-(self._nbytes * count // len(block)))
+        if self._holding is not None:
+            if self._each_bytes is None:
+                self._each_bytes = block.payload.nbytes / len(block)
+            self._holds(int(self._each_bytes * (len(block) - count)))
         self._block = block.slice(count, len(block))
         return block.slice(0, count)
 
-    def _count(self, nbytes: int) -> None:
-        """Says that so many bytes came, or went."""
-        if self._holding is not None:
-            self._nbytes += nbytes
-            self._holding.add(nbytes)
+    def _holds(self, nbytes: int) -> None:
+        """Says how much is left of a block of which a part was taken, where that is not slight."""
+        if self._holding is not None and (abs(nbytes - self._nbytes) >= _SLIGHT_BYTES or (self._nbytes and not nbytes)):
+            self._holding.add(nbytes - self._nbytes)
+            self._nbytes = nbytes
 
     def drop_failure(self) -> Failure:
         """Returns the failure that is ready, and goes on after it."""

@@ -81,9 +81,10 @@ class FilesStage(Stage):
         return None
 
     def _has_ready(self, elements: int, block: Block) -> None:
-        """Says how much of a piece of the file is there already, after a block of it."""
-        self.ready_elements = elements
-        self._holding.hold(elements * block.payload.nbytes // len(block), tuple, count=1)
+        """Says how much of a piece of the file is there already, after a block of it: of a new piece, which is held until its end."""
+        before, self.ready_elements = self.ready_elements, elements
+        if elements > before or (before and not elements):
+            self._holding.hold(elements * block.payload.nbytes // len(block), tuple, count=1)
 
     def _opened(self) -> RecordReader:
         if self._reader is None:

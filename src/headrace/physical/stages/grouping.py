@@ -80,7 +80,8 @@ class BatchStage(Stage):
         if not self._ready:
             self._ready = self._batches(limit)[::-1]
         item = self._ready.pop() if self._ready else None
-        self._holds([*self._begun, *(one for one in self._ready if isinstance(one, Block))])
+        if self._holding is not None and (self._ready or self._begun or self._holding.nbytes):
+            self._holds([*self._begun, *(one for one in self._ready if isinstance(one, Block))])
         return item
 
     def _holds(self, blocks: list[Block]) -> None:
@@ -116,11 +117,12 @@ class BatchStage(Stage):
                 return [*self._whole(blocks, have), *([] if failed is None else [failed])]
             count = len(item)
             blocks.append(self._in_place(item, have))
-            self._holds(blocks)
             del item  # its memory is for the next one
             have += count
             if have >= self._size and count < asked:
                 return self._whole_ones(blocks, have)
+            if have < wanted:  # else it is handed on at once
+                self._holds(blocks)
         made = self._whole(blocks, have)
         rest = have % self._size
         if rest and not self._drop_remainder:

@@ -133,7 +133,7 @@ class SubplanReader(Lookahead):
 
     def close(self) -> None:
         """Gives back what the stage holds."""
-        self._count(-self._nbytes)
+        self._holds(0)
         if self._stage is not None and not isinstance(self._stage, Failure):
             self._stage.close()
 
