@@ -12,6 +12,7 @@ from headrace.blocks.cursor import State
 from headrace.blocks.origin import Indices, Origin, subset
 from headrace.blocks.payload import Indexed, IndexSource
 from headrace.caching.store import CachedEpoch
+from headrace.errors import ResourceExhaustedError
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.stage import Item, Stage
@@ -125,5 +126,9 @@ def kept_stage(
         return KeptStage(StoredSource(file), len(file), origin, meter, position, stage=stage, holding=holding)
     source, count = kept.source, len(kept.source)
     if count:
-        holding.hold(source.payload.nbytes, lambda: source.rows(range(count)), count=count)
+        try:
+            holding.hold(source.payload.nbytes, lambda: source.rows(range(count)), count=count)
+        except ResourceExhaustedError:  # there is no stage that would say that it holds nothing any more
+            holding.release()
+            raise
     return KeptStage(source, count, kept.origin, meter, position, stage=stage, holding=holding)
