@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping
 
 import pytest
-from tests.laws.small_limits import COMPUTED_ORDERS, FEW_IDLE_DRAWS, FEW_WOVEN, STACKED_BY_WORKERS
+from tests.laws.small_limits import COMPUTED_ORDERS, FEW_IDLE_DRAWS, FEW_WOVEN, STACKED_BY_WORKERS, TOLD_HOWEVER_SLIGHT
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +40,12 @@ def few_idle_draws(monkeypatch: pytest.MonkeyPatch) -> None:
 def few_elements_are_woven_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has a part of what is ready of all streams be woven, as of thousands of elements."""
     _set(monkeypatch, FEW_WOVEN)
+
+
+@pytest.fixture
+def what_is_left_is_told_however_slight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has all that is left of a block count, which of large elements alone does."""
+    _set(monkeypatch, TOLD_HOWEVER_SLIGHT)
 
 
 def _set(monkeypatch: pytest.MonkeyPatch, limits: Mapping[str, int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["COMPUTED_ORDERS", "FEW_IDLE_DRAWS", "FEW_WOVEN", "STACKED_BY_WORKERS"]
+__all__ = ["COMPUTED_ORDERS", "FEW_IDLE_DRAWS", "FEW_WOVEN", "STACKED_BY_WORKERS", "TOLD_HOWEVER_SLIGHT"]
 
 # Mixtures that choose nothing end after few draws: each stream of one draws by itself.
 FEW_IDLE_DRAWS: Final = {
@@ -25,3 +25,5 @@ STACKED_BY_WORKERS: Final = {
     "headrace.physical.stages.grouping._HEAVY_BYTES": 0,
     "headrace.physical.stages.grouping._FEW_ELEMENTS": 1,
 }
+# What is left of blocks of small elements is told as well.
+TOLD_HOWEVER_SLIGHT: Final = {"headrace.physical.lookahead._SLIGHT_BYTES": 1}
