@@ -5,6 +5,7 @@ Its state is that of the stage that fills the cache, so that a run may begin in 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from headrace.blocks.block import Block, Failure
@@ -12,7 +13,6 @@ from headrace.blocks.cursor import State
 from headrace.blocks.origin import Indices, Origin, subset
 from headrace.blocks.payload import Indexed, IndexSource
 from headrace.caching.store import CachedEpoch
-from headrace.errors import ResourceExhaustedError
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.stage import Item, Stage
@@ -73,8 +73,10 @@ class KeptStage(Stage):
         *,
         stage: str,
         holding: Holding,
+        hold: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(meter, (), position)
+        self._hold = hold  # says what lies in memory: with the first pull, where too much is an error of the run
         self._source = source
         self._length = length
         self._origin = origin
@@ -87,6 +89,9 @@ class KeptStage(Stage):
         return self._next.index == self._length
 
     def _pull(self, limit: int) -> Item:
+        hold, self._hold = self._hold, None
+        if hold is not None:
+            hold()
         before = self._next
         if before.index >= self._length or self._origin is None:
             return self._told_if_lost()
@@ -125,10 +130,9 @@ def kept_stage(
         origin = _StoredOrigin(file, range(len(file)))
         return KeptStage(StoredSource(file), len(file), origin, meter, position, stage=stage, holding=holding)
     source, count = kept.source, len(kept.source)
-    if count:
-        try:
+
+    def hold() -> None:
+        if count:
             holding.hold(source.payload.nbytes, lambda: source.rows(range(count)), count=count)
-        except ResourceExhaustedError:  # there is no stage that would say that it holds nothing any more
-            holding.release()
-            raise
-    return KeptStage(source, count, kept.origin, meter, position, stage=stage, holding=holding)
+
+    return KeptStage(source, count, kept.origin, meter, position, stage=stage, holding=holding, hold=hold)
