@@ -202,8 +202,11 @@ def test_what_is_left_of_a_piece_of_a_file_is_told(tmp_path: Path) -> None:
 
 def test_a_batch_of_more_than_the_process_may_take_is_an_error() -> None:
     share = Share(cores=1, memory_bytes=30 * ELEMENT_BYTES)
-    dataset = ROWS.batch(100).with_options(hr.Options(ram_budget=1_000))
-    with mock.patch.object(choosing, "current_share", return_value=share), iter(dataset) as iterator:
+    dataset = ROWS.prefetch(2).batch(100).with_options(hr.Options(ram_budget=1_000))
+    with (
+        mock.patch.object(choosing, "current_share", return_value=share),
+        in_blocks_of(None, dataset, overlap=AlwaysAhead) as iterator,
+    ):
         expected = r"batch: the \d+ elements that it holds so far have .* more than what the process may take, 2.4 MB"
         with pytest.raises(hr.errors.ResourceExhaustedError, match=expected):
             next(iterator)
