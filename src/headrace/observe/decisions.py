@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from headrace.frozen import frozen
-from headrace.observe.tables import seconds
+from headrace.observe.tables import printable, seconds
 
 __all__ = ["BLOCKS", "THREADS", "WINDOW", "WORKERS", "Decision", "Decisions", "decision_lines"]
 
@@ -81,4 +81,4 @@ def decision_lines(decisions: Sequence[Decision]) -> list[str]:
     if not decisions:
         return []
     before = len(decisions) - _PRINTED
-    return [f"decided{f', after {before:,} before' * (before > 0)}:", *(f"  {one}" for one in decisions[-_PRINTED:])]
+    return [f"decided{f', after {before:,} before' * (before > 0)}:", *(f"  {printable(str(one))}" for one in decisions[-_PRINTED:])]
