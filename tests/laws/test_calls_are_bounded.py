@@ -336,6 +336,18 @@ def test_no_more_calls_run_at_once_than_was_decided_last_however_often_it_is(
         assert counted.most <= min(counted.limit, workers or RestlessCalls.most)
 
 
+@pytest.mark.parametrize("round_", range(4))
+def test_maps_that_are_fused_here_and_read_alone_there_have_one_number_of_calls(round_: int) -> None:
+    f, g = Counted(5, meets=False), Counted(5, meets=False)
+    one = hr.Dataset.range(3 * ELEMENTS + round_).map(f, num_parallel_calls=hr.AUTOTUNE)
+    other = one.map(g, num_parallel_calls=hr.AUTOTUNE)
+    both = hr.Dataset.zip((one.prefetch(3), other.prefetch(3), one.shuffle(3, seed=1).prefetch(3)))
+    way = Way(hr.Options(), block_sizes=(1,), overlap=AlwaysAhead, concurrency=Beside, calls=RestlessCalls)
+    with running(both, way) as iterator:
+        assert len(list(iterator)) == 3 * ELEMENTS + round_
+    assert max(f.most, g.most) <= RestlessCalls.most
+
+
 def test_an_interleave_that_is_left_to_headrace_reads_no_more_datasets_at_once_than_its_cycle_is_long() -> None:
     counted = Counted(3, meets=False)
     dataset = hr.Dataset.range(ELEMENTS).interleave(

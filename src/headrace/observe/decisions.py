@@ -81,4 +81,7 @@ def decision_lines(decisions: Sequence[Decision]) -> list[str]:
     if not decisions:
         return []
     before = len(decisions) - _PRINTED
-    return [f"decided{f', after {before:,} before' * (before > 0)}:", *(f"  {printable(str(one))}" for one in decisions[-_PRINTED:])]
+    return [
+        f"decided{f', after {before:,} before' * (before > 0)}:",
+        *(f"  {printable(str(one))}" for one in decisions[-_PRINTED:]),
+    ]

@@ -134,14 +134,15 @@ class StageContext(RunContext):
             tuner = self.policy.concurrency(gate.calls, subjects)
             workers = self.tuned_workers(gate, meter, subjects, most=gate.calls if elsewhere else gate.most)
             processes = self.elsewhere if elsewhere else None
-            tuned = self.learned.setdefault(key, TunedCalls(tuner, workers, processes))
+            tuned = self.learned.setdefault(key, TunedCalls(tuner, workers, meter.name, processes))
         return tuned
 
     def tuned_workers(
         self, gate: Gate, meter: Meter, subjects: tuple[object, ...], *, most: int | None
     ) -> TunedWorkers:
         """Returns what decides how many of them run at once in workers, of which there may be so many."""
-        key = (id(gate), id(meter), TunedWorkers)
+        # Operations that share a gate, as a rule made one of them, share what decides about it.
+        key = (id(gate), TunedWorkers)
         workers: TunedWorkers | None = self.learned.get(key)
         if workers is None:
             tuner = self.policy.calls(gate.calls, most, subjects)

@@ -32,11 +32,15 @@ class TunedCalls:
     Args:
         tuner: decides whether it has workers; other runs may ask it as well.
         workers: what they are.
+        name: of the operation.
         processes: what its workers wait for, where functions are called in processes.
     """
 
-    def __init__(self, tuner: ConcurrencyTuner, workers: TunedWorkers, processes: Processes | None = None) -> None:
+    def __init__(
+        self, tuner: ConcurrencyTuner, workers: TunedWorkers, name: str, processes: Processes | None = None
+    ) -> None:
         self._tuner = tuner
+        self._name = name
         self._awaited = processes  # until they are there
         if processes is not None:
             tuner.await_processes()
@@ -86,4 +90,4 @@ class TunedCalls:
             self._is_beside = is_beside
             before, after = (0, workers.calls) if is_beside else (workers.calls, 0)
             workers.begin()
-            workers.note(before, after, self._tuner.reason)
+            workers.note(before, after, self._tuner.reason, self._name)

@@ -68,9 +68,9 @@ class TunedWorkers:
         """Notes that the workers have nothing to do until they are given something."""
         self._span = _Span(self._tuner.every_s)
 
-    def note(self, before: int, after: int, reason: str) -> None:
-        """Notes how many workers there are from now on."""
-        self._decisions.note(self._name, WORKERS, before, after, reason)
+    def note(self, before: int, after: int, reason: str, name: str | None = None) -> None:
+        """Notes how many workers there are from now on: for that operation, where several have these."""
+        self._decisions.note(name or self._name, WORKERS, before, after, reason)
 
     def made(self, elements: int, start_s: float, seconds: float, cpu_s: float) -> None:
         """Learns from a task.

@@ -96,7 +96,7 @@ def tuned(numbers: Numbers, tuner: ConcurrencyTuner, made: list[tuple[str, int]]
         meter = Meter("map")
         return ParallelStage(lambda block: [block], source, meter, gate=gate, ahead=Budget(1 << 30).ahead())
 
-    calls = TunedCalls(tuner, TunedWorkers(CallsTuner(2), Gate(AtOnce(), 2), "map", Decisions(), cores=2))
+    calls = TunedCalls(tuner, TunedWorkers(CallsTuner(2), Gate(AtOnce(), 2), "map", Decisions(), cores=2), "map")
     return TunedStage(numbers, Meter("map"), here=here, beside=beside, tuner=calls, paces=TaskPaces())
 
 
