@@ -21,6 +21,8 @@ MOST_CALLS: Final = 64
 _LEAST_CORES: Final = 0.5
 # So much more than was in use is left, so that results are there before they are wanted.
 _ROOM: Final = 1.5
+# What computes seems to wait a little on a busy machine: so near a whole call more is one.
+_NEARLY: Final = 0.25
 # A smaller part of a call is not told from nothing.
 _LEAST_AT_WORK: Final = 1e-3
 
@@ -84,7 +86,7 @@ def by_cores(figures: CallsFigures, element_s: float) -> int:
     """Returns how many calls keep the cores busy that are free for them, where a call takes so long for an element."""
     free = max(_LEAST_CORES, figures.free_cores)
     at_work = figures.at_work_share * figures.element_s / element_s if element_s > 0 else 1.0
-    return min(MOST_CALLS, max(1, round(free / min(1.0, max(_LEAST_AT_WORK, at_work)))))
+    return min(MOST_CALLS, max(1, math.floor(free / min(1.0, max(_LEAST_AT_WORK, at_work)) + _NEARLY)))
 
 
 def by_need(figures: CallsFigures) -> int:
