@@ -11,7 +11,7 @@ from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.plan.combining import Zip
 from headrace.plan.dealing import Share
 from headrace.plan.dealing_files import refused, shared_files, shared_pieces, too_few
-from headrace.plan.dealing_zips import by_places, moved
+from headrace.plan.dealing_zips import by_places, moved, numbered_places
 from headrace.plan.elementwise import Enumerate, Filter, Map, RandomMap
 from headrace.plan.files import Files
 from headrace.plan.grouping import Batch, CyclingBatch, Unbatch
@@ -119,7 +119,9 @@ def _dealt_node(node: Node, parts: list[Part], streams: int) -> Part:
     if isinstance(node, _MOVING):
         return dataclasses.replace(part, core=moved(node, part.core))
     if isinstance(node, _WHOLE):
-        return Part(node.with_inputs((part.whole(),)), is_whole=True)
+        whole = part.whole()
+        seen = numbered_places(node, whole) if isinstance(node, Enumerate) else node.with_inputs((whole,))
+        return Part(seen, is_whole=True)
     raise refused(node, "it cannot be dealt to ranks")
 
 

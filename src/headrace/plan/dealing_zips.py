@@ -2,7 +2,7 @@
 
 Each rank reads a zip of what is read by number whole, as numbers, and calls the functions in its branches on its own part alone. A
 shuffle between the two would order what the functions make, so they would be called on all; done in each branch alike, it orders
-numbers.
+numbers. An enumeration of what functions make is such a zip, of numbers and of that.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
 from headrace.plan.shuffling import Shuffle
 from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.plan.storing import Stored
+from headrace.structure import flatten
 
-__all__ = ["by_places", "moved"]
+__all__ = ["by_places", "moved", "numbered_places"]
 
 # What is read by number, or knows how many elements it has, and gives one or its failure for each.
 _NUMBERED: Final = (
     Range, FromTensors, FromTensorSlices, RandomSource, Stored, Known,
     Map, Enumerate, Zip, Concatenate, Take, Skip, Shard, Shuffle, Repeat,
 )  # fmt: skip
+
+_PAIR: Final = flatten((0, 0))[1]
 
 
 def by_places(plan: Zip) -> Zip:
@@ -41,6 +44,14 @@ def by_places(plan: Zip) -> Zip:
         for branch in plan.datasets
     ]
     return ZipOfPlaces(treedef=plan.treedef, datasets=tuple(branches), name=plan.name, operation=plan.operation)
+
+
+def numbered_places(node: Enumerate, plan: Node) -> Node:
+    """Returns a plan with its enumeration: as a zip of places with numbers, or as it is where that would be none."""
+    numbers = Range(start=node.start, stop=None, step=1, name=node.name)
+    pairs = Zip(treedef=_PAIR, datasets=(numbers, plan), name=node.name or node.op, operation=node.operation)
+    places = by_places(pairs)
+    return node.with_inputs((plan,)) if places is pairs else places
 
 
 def _draw_apart(plan: Zip) -> bool:

@@ -107,3 +107,22 @@ def test_branches_that_have_a_shuffle_in_common_draw_as_they_do_in_one_process()
 def test_every_restore_point_of_a_shuffled_zip_goes_on() -> None:
     pairs = hr.Dataset.zip((hr.Dataset.range(30).map(Called()), hr.Dataset.source(Called(26)).map(Called())))
     check_every_restore_point(as_rank(pairs.shuffle(7, seed=3).repeat(2).distributed_batch(4, num_streams=2), 1, 2))
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("end", ENDS)
+def test_functions_before_an_enumeration_are_called_on_a_part_of_the_elements(end: str, executor: str) -> None:
+    function, source, ranks = Called(), Called(60), 4
+    both = hr.Dataset.zip((hr.Dataset.range(60).map(function), hr.Dataset.source(source)))
+    whole = both.enumerate(start=7).shuffle(60, seed=3).skip(4).repeat(2).map(lambda number, pair: (number, pair[0]))
+    dealt = whole.distributed_batch(8, num_streams=8, end=end)
+    parts = []
+    for rank in range(ranks):
+        function.count = source.count = 0
+        parts.append(given(as_rank(dealt, rank, ranks, executor)))
+        assert function.count == source.count == 2 * 56 // ranks
+    plain = given(whole.batch(8).with_options(hr.Options(seed=1, executor="inline", optimize=False)))
+    found = [
+        [row for turn in zip(*map(real_rows, step), strict=True) for row in turn] for step in zip(*parts, strict=True)
+    ]
+    assert found == [real_rows(batch) for batch in plain]

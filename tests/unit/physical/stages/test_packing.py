@@ -25,6 +25,7 @@ from headrace.physical.stages.packing_runs import SequenceRun, run_of
 from headrace.plan.fetching import Fetch
 from headrace.plan.packing import Pack
 from headrace.semantics.held_bytes import owner_of
+from headrace.structure import flatten
 from headrace.testing import check_every_restore_point
 from headrace.testing.restoring import delivered, same
 
@@ -509,3 +510,24 @@ def test_documents_that_a_generator_fills_again_are_packed_as_they_were(strategy
     found, wanted = list(packed), list(expected)
     assert len(found) == len(wanted)
     assert all(map(same, found, wanted))
+
+
+@pytest.mark.parametrize("components", [1, 2])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(("lengths", "steps"), [("random", 10), ("alike, with the last row of each stream", 12)])
+def test_rows_that_wait_in_streams_are_those_of_the_reference(
+    lengths: str, steps: int, strategy: Any, components: int
+) -> None:
+    drawn = np.random.default_rng(3).integers(0, 12, 400) if lengths == "random" else [5] * 400
+    documents = [np.arange(length) for length in drawn]
+    pairs = documents if components == 1 else [(tokens, tokens % 2 == 0) for tokens in documents]
+    shuffled = hr.Dataset.source(pairs).shuffle(400, seed=1, reshuffle_each_iteration=False)
+    row = 21 if strategy == "concat_then_split" else 22  # of four whole documents and of some more of a cut one
+    dealt = shuffled.pack(row, strategy, open_rows=3).distributed_batch(8, num_streams=4, steps=steps)
+    both = []
+    for executor in EXECUTORS:
+        options = hr.Options(executor=executor, rank=1, world_size=2)
+        with iter(dealt.with_options(options)) as iterator:
+            both.append([[leaf.tolist() for leaf in flatten(batch)[0]] for batch in iterator])
+    assert both[0] == both[1]
+    assert len(both[0]) == steps
