@@ -55,7 +55,7 @@ class RankStates:
         rank = current(options.rank, options.world_size)
         check_run(dealing, rank)
         warn_of_repeated_reading(dealing, rank)
-        warn_of_own_shards(dealing, rank)
+        warn_of_own_shards(plan, dealing, rank)
         if ends_together(dealing, rank):
             check_steps(plan)
         holding = holding_batches(plan)

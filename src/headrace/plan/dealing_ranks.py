@@ -11,7 +11,7 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.plan.combining import Zip, ZipOfPlaces
 from headrace.plan.dealing import DealtNumbers, DealtStreams, Filling, Masked, RankBatch
-from headrace.plan.dealing_batch import DistributedBatch
+from headrace.plan.dealing_batch import DistributedBatch, divisors
 from headrace.plan.dealing_parts import Part, part_of, stacked
 from headrace.plan.dealt import dealing_of
 from headrace.plan.elementwise import Map
@@ -181,12 +181,14 @@ def _unequal(node: DistributedBatch, ranks: int) -> str:
     common = math.lcm(streams, ranks)
     words = f"{streams} streams cannot be dealt to {ranks} ranks alike: the number of ranks must divide them."
     if size % common == 0:
-        return f"{words} num_streams={common} would do for both {ranks} ranks and those that divide {streams}"
+        few = max((number for number in divisors(size) if number % ranks == 0 and number <= streams), default=0)
+        alone = f"; num_streams={few} for {ranks} ranks" if few else ""
+        return f"{words} num_streams={common} would do for both {ranks} ranks and those that divide {streams}{alone}"
     if size % ranks == 0:
         return f"{words} num_streams={ranks}, or a multiple of it that divides the global batch of {size}, would do"
     whole = -(-size // common) * common
-    alone = -(-size // ranks) * ranks
+    of_ranks = -(-size // ranks) * ranks
     return (
         f"{words} A global batch that {common} divides, with num_streams={common}, would do for these and for those that divide {streams}: "
-        f"{whole} in place of {size}; or one of {alone} with num_streams={ranks} for {ranks} ranks"
+        f"{whole} in place of {size}; or one of {of_ranks} with num_streams={ranks} for {ranks} ranks"
     )

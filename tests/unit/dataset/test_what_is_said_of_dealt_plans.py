@@ -149,6 +149,34 @@ def test_a_rank_that_takes_its_own_shard_first_is_told(caplog: pytest.LogCapture
     (message,) = said_of(as_rank(dealt[2], 2, 4), caplog)
     assert "shard(4, 2) stands before distributed_batch on rank 2 of 4" in message
     assert "Leave out the shard" in message
+    behind = numbers.distributed_batch(8, num_streams=4).shard(2, 1)
+    count = len(said_of(as_rank(behind, 0, 2), caplog))
+    (message,) = said_of(as_rank(behind, 1, 2), caplog)[count:]
+    assert "shard(2, 1) stands behind distributed_batch on rank 1 of 2" in message
+
+
+@pytest.mark.parametrize(
+    ("batch", "streams", "ranks", "said"),
+    [
+        (100, 0, 4, r"num_streams=100 would do for both 4 ranks and those that divide 50; num_streams=20 for 4 ranks"),
+        (64, 0, 5, r"320 in place of 64; or one of 65 with num_streams=5 for 5 ranks"),
+        (24, 2, 3, r"num_streams=6 would do for both 3 ranks and those that divide 2$"),
+    ],
+)
+def test_a_number_of_ranks_that_does_not_fit_is_told_what_would_do(
+    batch: int, streams: int, ranks: int, said: str
+) -> None:
+    dataset = hr.Dataset.range(1000)
+    dealt = dataset.distributed_batch(batch, num_streams=streams) if streams else dataset.distributed_batch(batch)
+    with pytest.raises(InvalidArgumentError, match=said):
+        iter(as_rank(dealt, 0, ranks))
+
+
+def test_a_state_of_other_streams_is_told_that_these_must_stay() -> None:
+    state = iter(as_rank(hr.Dataset.range(100).distributed_batch(12), 0, 1)).state_dict()
+    other = iter(as_rank(hr.Dataset.range(100).distributed_batch(24), 0, 1))
+    with pytest.raises(InvalidArgumentError, match=r"give num_streams= as it was, .*allow=\{'batch_size'\}"):
+        other.load_state_dict(state, allow={"batch_size"})
 
 
 def test_one_state_alone_is_no_list_of_states() -> None:

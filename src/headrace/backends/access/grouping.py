@@ -66,5 +66,7 @@ def _ragged_batch(node: RaggedBatch, context: RunContext) -> Access:
 @access_of.register
 def _distributed_batch(node: DistributedBatch, context: RunContext) -> Access:
     raise no_access(
-        node, "each rank has its own part of a global batch. Look elements up before it, or batch them instead"
+        node,
+        "each rank has its own part of a global batch. Look elements up before it, or batch them instead; give a DataLoader what "
+        "to_torch() returns",
     )
