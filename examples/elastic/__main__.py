@@ -119,8 +119,7 @@ def _asked(python: str | None) -> list[Answer]:
 
 def _show(outcome: Outcome, answers: list[Answer], explained: str, path: Path) -> None:
     from examples.elastic.page import write_page
-    from headrace.cli.demo.machine import this_machine
-    from headrace.cli.demo.models import Framework
+    from headrace.page.machine import this_machine
 
     print(f"\n{'step':>4}  {'undisturbed':<16}  {'this job':<16}  ranks")
     for step, (expected, found, ranks) in enumerate(outcome.batches, start=1):
@@ -142,7 +141,7 @@ def _show(outcome: Outcome, answers: list[Answer], explained: str, path: Path) -
         print(
             *(f"    {asked}: {line}" for asked in ("numbers", "mixture") for line in getattr(answer, asked)), sep="\n"
         )
-    write_page(path, outcome, explained, answers, this_machine(Framework.TORCH))
+    write_page(path, outcome, explained, answers, this_machine("torch"))
     print(f"page: {path}")
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
 from examples.elastic import picture
 from examples.elastic.peers import Answer
 from examples.elastic.story import Outcome
-from headrace.cli.demo.machine import Machine
+from headrace.page import parts
+from headrace.page.document import document
+from headrace.page.machine import Machine
+from headrace.page.writing import write_page as write
 
 # What the report's own style does not have.
 _STYLE: Final = """
@@ -31,32 +33,23 @@ figure svg { min-width: 44rem; }
 def write_page(path: Path, outcome: Outcome, plan: str, answers: Sequence[Answer], machine: Machine) -> None:
     """Writes the page; it appears when it is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".part")
-    beside.write_text(page(outcome, plan, answers, machine), encoding="utf-8")
-    beside.replace(path)
+    write(path, page(outcome, plan, answers, machine))
 
 
 def page(outcome: Outcome, plan: str, answers: Sequence[Answer], machine: Machine) -> str:
     """The page as HTML."""
-    style = files("headrace.cli.demo").joinpath("report.css").read_text(encoding="utf-8") + _STYLE
     sections = (
-        _section("What came of it", _figures(outcome)),
-        _section("Who read what, when", _reading(outcome)),
-        _section("Which rank had which stream", _streams(outcome)),
-        _section("Every global batch", _hashes(outcome)),
-        _section("The same, asked of others", _peers(answers)) if answers else "",
-        _section("The input", f"<pre>{escape(plan)}</pre>"),
-        _section("The machine", _machine(machine)),
+        parts.section("What came of it", _figures(outcome)),
+        parts.section("Who read what, when", _reading(outcome)),
+        parts.section("Which rank had which stream", _streams(outcome)),
+        parts.section("Every global batch", _hashes(outcome)),
+        parts.section("The same, asked of others", _peers(answers)) if answers else "",
+        parts.section("The input", f"<pre>{escape(plan)}</pre>"),
+        parts.section("The machine", parts.entries(parts.machine_entries(machine))),
     )
     headline = _headline(outcome)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>headrace elastic: {escape(headline)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-        f'<header><p class="eyebrow">headrace elastic</p><h1>{escape(headline)}</h1><p class="lead">{escape(_lead(outcome))}</p></header>'
-        f"\n<main>\n{''.join(sections)}</main>\n"
-        f"<footer>Made by headrace {escape(machine.versions.get('headrace', ''))}.</footer>\n</body>\n</html>\n"
-    )
+    header = parts.header("headrace elastic", headline, _lead(outcome))
+    return document(f"headrace elastic: {headline}", header, sections, machine, style=_STYLE)
 
 
 def _headline(outcome: Outcome) -> str:
@@ -98,7 +91,7 @@ def _reading(outcome: Outcome) -> str:
         "A cell is what a rank read for one step, coloured by how much of it came from which source; below, the number of the step. "
         f"{ahead}"
     )
-    return picture.key() + _figure(picture.reading_picture(outcome), caption)
+    return picture.key() + parts.figure(picture.reading_picture(outcome), caption)
 
 
 def _streams(outcome: Outcome) -> str:
@@ -106,7 +99,7 @@ def _streams(outcome: Outcome) -> str:
         f"The input is dealt to {outcome.plan.streams} streams, whatever the number of ranks. A state says where each stream is, and whoever has "
         "the stream next reads on from there; the number is the rank's."
     )
-    return _figure(picture.stream_picture(outcome), caption)
+    return parts.figure(picture.stream_picture(outcome), caption)
 
 
 def _hashes(outcome: Outcome) -> str:
@@ -139,24 +132,3 @@ def _peers(answers: Sequence[Answer]) -> str:
 
 def _lines(said: Sequence[str]) -> str:
     return "<br>".join(map(escape, said))
-
-
-def _machine(machine: Machine) -> str:
-    entries = {
-        "Processor": f"{machine.cpu}, {machine.cores} core{'' if machine.cores == 1 else 's'}",
-        "System": f"{machine.system}, Python {machine.python}",
-        "Libraries": ", ".join(f"{library} {version}" for library, version in machine.versions.items()),
-    }
-    return (
-        "<dl>"
-        + "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in entries.items())
-        + "</dl>"
-    )
-
-
-def _figure(svg: str, caption: str) -> str:
-    return f'<figure role="img" aria-label="{escape(caption)}"><div class="scroll">{svg}</div><figcaption>{escape(caption)}</figcaption></figure>'
-
-
-def _section(heading: str, body: str) -> str:
-    return f"<section>\n<h2>{escape(heading)}</h2>\n{body}\n</section>\n"

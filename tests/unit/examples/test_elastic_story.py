@@ -12,7 +12,7 @@ from examples.elastic.page import page
 from examples.elastic.saves import Merged
 from examples.elastic.story import Outcome, Part, Plan
 from examples.elastic.worker import Read
-from headrace.cli.demo.machine import Machine
+from headrace.page.machine import Machine
 
 PLAN = Plan(ranks=(2, 1), steps=4, batch=4, streams=2, seed=0)
 MACHINE = Machine(cpu="a", cores=2, memory_bytes=1, system="b", python="3", versions={"headrace": "0"}, device="CPU")

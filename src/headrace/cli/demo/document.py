@@ -11,10 +11,10 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from headrace.cli.demo.machine import Machine
 from headrace.cli.demo.models import Framework
 from headrace.cli.demo.summary import Comparison
 from headrace.cli.demo.ways import Job
+from headrace.page.machine import Machine
 
 __all__ = ["document"]
 

@@ -22,8 +22,8 @@ from headrace.cli.demo.progress import Progress, progress_on
 from headrace.cli.demo.summary import compare
 from headrace.cli.demo.training import Run, train
 from headrace.cli.demo.ways import SAME_LOSSES, WAYS, Job
-from headrace.cli.demo.wording import counted
 from headrace.frozen import frozen
+from headrace.page.wording import counted
 
 __all__ = ["Request", "run_demo"]
 
@@ -80,10 +80,10 @@ def run_demo(request: Request) -> None:
 
 def _check_report(path: Path) -> None:
     from headrace.cli.demo.charts import check_charts_can_be_drawn
-    from headrace.cli.demo.report_path import check_report_path
+    from headrace.page.writing import check_can_be_written
 
     check_charts_can_be_drawn()
-    check_report_path(path)
+    check_can_be_written(path)
 
 
 def _job(request: Request, progress: Progress) -> Job:
@@ -125,12 +125,12 @@ def _run_ways(job: Job, make_model: Callable[[], Model], progress: Progress) -> 
 
 def _show(request: Request, console: Console, job: Job, runs: list[Run], device: str) -> None:
     from headrace.cli.demo.document import document
-    from headrace.cli.demo.machine import this_machine
     from headrace.cli.demo.report import write_report
     from headrace.cli.demo.table import print_table
+    from headrace.page.machine import this_machine
 
     comparison = compare(runs, same_losses=SAME_LOSSES)
-    machine = this_machine(request.framework, device)
+    machine = this_machine(str(request.framework), device=device)
     if request.report:
         write_report(request.report, comparison, job, machine)
     if request.json:

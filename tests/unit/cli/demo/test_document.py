@@ -8,9 +8,9 @@ import pytest
 from tests.unit.cli.demo.recorded import JOB, RUNS
 
 from headrace.cli.demo.document import document
-from headrace.cli.demo.machine import this_machine
 from headrace.cli.demo.models import Framework
 from headrace.cli.demo.summary import compare
+from headrace.page.machine import this_machine
 
 
 def test_a_machine_reads_what_a_person_sees() -> None:

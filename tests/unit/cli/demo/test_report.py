@@ -10,10 +10,10 @@ import pytest
 from tests.unit.cli.demo.recorded import JOB, PARALLEL, RUNS
 
 from headrace.cli.demo.charts import box_plot, check_charts_can_be_drawn, colour_of
-from headrace.cli.demo.machine import this_machine
 from headrace.cli.demo.report import report_page, write_report
 from headrace.cli.demo.summary import compare
 from headrace.errors import FailedPreconditionError, MissingExtraError
+from headrace.page.machine import this_machine
 
 pytest.importorskip("matplotlib")
 
@@ -112,7 +112,7 @@ def test_the_report_is_written_whole(tmp_path: Path, page: str) -> None:
 
 def test_a_report_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("")
-    with pytest.raises(FailedPreconditionError, match="cannot be written"):
+    with pytest.raises(FailedPreconditionError, match="cannot write"):
         write_report(tmp_path / "notes" / "report.html", COMPARISON, JOB, this_machine())
 
 

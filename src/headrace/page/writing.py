@@ -1,4 +1,4 @@
-"""Whether the report can be written, found out before the first step of the demo."""
+"""Where a page goes: whether it can be written there is found out before there is anything to write."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import tempfile
 from pathlib import Path
 
 from headrace.errors import FailedPreconditionError
+from headrace.io.atomic_file import AtomicFile
 
-__all__ = ["check_report_path"]
+__all__ = ["check_can_be_written", "write_page"]
 
 
-def check_report_path(path: Path) -> None:
+def check_can_be_written(path: Path) -> None:
     """Checks that a file can be written at ``path``, long before there is anything to write.
 
     Raises:
         FailedPreconditionError: the folder is missing or cannot be written, or ``path`` is a folder.
 
     Example:
-        >>> check_report_path(Path(tempfile.mkdtemp()) / "report.html")
+        >>> check_can_be_written(Path(tempfile.mkdtemp()) / "report.html")
     """
     if path.is_dir():
         raise FailedPreconditionError(f"cannot write {path}: it is a folder; name a file in it")
@@ -27,6 +28,17 @@ def check_report_path(path: Path) -> None:
             pass
     except OSError as error:
         raise _cannot_write(path, error) from error
+
+
+def write_page(path: Path, page: str) -> None:
+    """Writes a page; the file appears when it is complete, and what stood there stays until then.
+
+    Raises:
+        FailedPreconditionError: the folder is missing or cannot be written, or ``path`` is a folder.
+    """
+    check_can_be_written(path)
+    with AtomicFile(path) as file:
+        file.write(page.encode())
 
 
 def _cannot_write(path: Path, error: OSError) -> FailedPreconditionError:

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.demo.machine import this_machine
-from headrace.cli.demo.models import Framework
+from headrace.page.machine import this_machine
 
 
-@pytest.mark.parametrize("framework", list(Framework))
-def test_a_machine_is_described_by_what_matters_to_a_training(framework: Framework) -> None:
-    pytest.importorskip(framework.value)
-    machine = this_machine(framework, "a GPU")
+@pytest.mark.parametrize("framework", ["numpy", "torch"])
+def test_a_machine_is_described_by_what_matters_to_a_training(framework: str) -> None:
+    pytest.importorskip(framework)
+    machine = this_machine(framework, device="a GPU")
     assert machine.cpu
     assert machine.cores >= 1
     assert machine.memory_bytes > 1 << 20

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import platform
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from headrace import __version__
-from headrace.cli.demo.models import Framework
 from headrace.frozen import frozen
 from headrace.machine import current_share
 
@@ -37,22 +36,23 @@ class Machine:
     device: str
 
 
-def this_machine(framework: Framework = Framework.NUMPY, device: str = "CPU") -> Machine:
+def this_machine(*libraries: str, device: str = "CPU") -> Machine:
     """Returns the machine that this process runs on.
 
     Args:
-        framework: adds its version.
+        libraries: whose versions are told beside those of headrace, NumPy and pyarrow.
         device: what the model was computed on.
     """
     share = current_share()
-    libraries = dict.fromkeys(["numpy", "pyarrow", str(framework)])
+    told = dict.fromkeys(["numpy", "pyarrow", *libraries])
     return Machine(
         cpu=_cpu_name(),
         cores=share.cores,
         memory_bytes=share.memory_bytes,
         system=f"{platform.system()} {platform.machine()}",
         python=platform.python_version(),
-        versions={"headrace": __version__} | {library: version(library) for library in libraries},
+        versions={"headrace": str(vars(sys.modules["headrace"])["__version__"])}
+        | {library: version(library) for library in told},
         device=device,
     )
 
