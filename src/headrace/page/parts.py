@@ -9,13 +9,16 @@ from headrace.frozen import frozen
 from headrace.page.machine import Machine
 from headrace.page.wording import counted
 
-__all__ = ["Lane", "bar", "entries", "figure", "header", "lanes", "machine_entries", "note", "section", "table"]
+__all__ = ["Lane", "bar", "entries", "figure", "header", "key", "lanes", "machine_entries", "note", "section", "table"]
 
 
-def header(eyebrow: str, headline: str, lead: str) -> str:
-    """Returns what a page begins with."""
-    told = f'<p class="lead">{escape(lead)}</p>' if lead else ""
-    return f'<header><p class="eyebrow">{escape(eyebrow)}</p><h1>{escape(headline)}</h1>{told}</header>'
+def header(eyebrow: str, headline: str, lead: str, kind: str = "") -> str:
+    """Returns what a page begins with; a headline that is a ``"sentence"`` is set smaller."""
+    opening = f'<h1 class="{kind}">' if kind else "<h1>"
+    return (
+        f'<header><p class="eyebrow">{escape(eyebrow)}</p>{opening}{escape(headline)}</h1>'
+        f'<p class="lead">{escape(lead)}</p></header>'
+    )
 
 
 def section(heading: str, body: str) -> str:
@@ -23,9 +26,16 @@ def section(heading: str, body: str) -> str:
     return f"<section>\n<h2>{escape(heading)}</h2>\n{body}\n</section>\n"
 
 
-def note(text: str, kind: str = "note") -> str:
+def note(text: str) -> str:
     """Returns a paragraph that explains what stands beside it."""
-    return f'<p class="{kind}">{escape(text)}</p>'
+    return f'<p class="note">{escape(text)}</p>'
+
+
+def key(shown: Iterable[tuple[str, str]]) -> str:
+    """Returns what the colours of a picture mean: the attributes of each patch, as HTML, and its text."""
+    return (
+        f'<ul class="key">{"".join(f"<li><i {attributes}></i>{escape(text)}</li>" for attributes, text in shown)}</ul>'
+    )
 
 
 def figure(svg: str, caption: str) -> str:
@@ -41,10 +51,10 @@ def table(headings: Sequence[str], rows: Iterable[str], attributes: str = "") ->
     return f'<div class="scroll">{opening}<thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
-def bar(time_s: float, longest_s: float, kind: str = "") -> str:
-    """Returns a time as a bar beside its number, in a cell of a table."""
+def bar(time_s: float, longest_s: float, told: str, kind: str = "") -> str:
+    """Returns a time as a bar beside what is told of it, in a cell of a table."""
     width = f"{time_s / longest_s:.1%}" if longest_s > 0 else "0%"
-    return f'<span class="bar{kind and f" {kind}"}"><i style="width:{width}"></i><span>{time_s * 1e3:,.0f} ms</span></span>'
+    return f'<span class="bar{kind and f" {kind}"}"><i style="width:{width}"></i><span>{escape(told)}</span></span>'
 
 
 @frozen
@@ -70,13 +80,15 @@ def lanes(shown: Sequence[Lane]) -> str:
     """Returns a picture of times on one axis, the longest as wide as the picture."""
     longest_s = max((lane.wait_s + lane.rest_s for lane in shown), default=0.0) or 1.0
     body = "".join(
-        f'<span class="name">{escape(lane.name)}</span><span class="track" {lane.style}>'
-        f'<span class="wait" style="width:{lane.wait_s / longest_s:.2%}"></span>'
-        f'<span style="width:{lane.rest_s / longest_s:.2%}"></span></span>'
-        f'<span class="whole">{escape(lane.told)}</span>'
+        f'<span class="name">{escape(lane.name)}</span><span class="whole">{escape(lane.told)}</span>'
+        f'<span class="track" {lane.style}>{_part("wait", lane.wait_s / longest_s)}{_part("", lane.rest_s / longest_s)}</span>'
         for lane in shown
     )
     return f'<div class="race">{body}</div>'
+
+
+def _part(kind: str, share: float) -> str:
+    return f'<span class="{kind}" style="width:{share:.2%}"></span>' if share > 0 else ""
 
 
 def entries(shown: Mapping[str, str]) -> str:

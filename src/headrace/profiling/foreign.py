@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
@@ -22,6 +23,7 @@ from headrace.clock import MONOTONIC, Clock
 from headrace.frozen import frozen
 from headrace.machine import current_share
 from headrace.observe.tables import duration, plain, quantity, share
+from headrace.page.stairs import Window
 from headrace.profiling.phases import ALONE, BESIDE, STEP, Epochs, Phase, Step, consume, keep
 from headrace.profiling.profile import Verdict
 from headrace.profiling.trial import dropped, step_figures
@@ -52,6 +54,7 @@ class ForeignProfile:
         step_beside_s: the same beside the iterable, without its waiting.
         waited_s: seconds that a step waited for its element.
         delayed_cores: how many of its threads waited for a core that other programs had; 0 where the system does not say.
+        windows: the part of its time that a step waited, over the time that step and iterable ran together; empty without a step.
     """
 
     kind: str
@@ -65,6 +68,7 @@ class ForeignProfile:
     step_beside_s: float | None = None
     waited_s: float | None = None
     delayed_cores: float = 0.0
+    windows: tuple[Window, ...] = ()
 
     @property
     def reachable_per_s(self) -> float:
@@ -81,6 +85,13 @@ class ForeignProfile:
         figures: dict[str, Any] = plain(self)
         reachable = {"reachable_per_s": self.reachable_per_s, "reachable_steps_per_s": self.reachable_steps_per_s}
         return figures | reachable
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a page with all that was found, as that of ``ds.profile()``."""
+        from headrace.page.writing import write_page
+        from headrace.profiling.page import foreign_page
+
+        write_page(Path(path), foreign_page(self))
 
     def __str__(self) -> str:
         read_bytes_per_s = self.read_bytes_per_s or 0.0
@@ -145,6 +156,7 @@ def examined(
         step_beside_s=None if steps is None else steps.beside_s,
         waited_s=None if steps is None else steps.waited_s,
         delayed_cores=delayed_cores,
+        windows=() if beside is None else beside.windows,
     )
 
 

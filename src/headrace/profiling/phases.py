@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import itertools
 import math
 import time
 from array import array
@@ -21,6 +22,7 @@ from typing import Any, Final
 from headrace.clock import MONOTONIC, Clock
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
+from headrace.page.stairs import Window, windowed
 from headrace.structure import nbytes_of
 
 __all__ = ["ALONE", "BESIDE", "STEP", "Epochs", "Phase", "consume", "keep"]
@@ -70,6 +72,12 @@ class Phase:
     def step_s(self) -> float:
         """How long a step took once it had its element, on the average."""
         return sum(self.computed_s) / max(1, self.steps)
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """The part of its time that a step waited, over time, in at most sixty pieces."""
+        totals_s = [wait_s + computed_s for wait_s, computed_s in zip(self.waits_s, self.computed_s, strict=True)]
+        return windowed(self.waits_s, totals_s, list(itertools.accumulate(totals_s)))
 
 
 class Epochs:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
 from headrace.analysis.changes import Change, Way, changes
@@ -15,6 +17,7 @@ from headrace.errors import HeadraceError
 from headrace.frozen import frozen
 from headrace.observe.stats import IteratorStats
 from headrace.observe.tables import plain
+from headrace.page.stairs import Window
 from headrace.plan.buffering import options_of
 from headrace.plan.node import Node
 from headrace.plan.options import Options
@@ -97,6 +100,7 @@ class Profile:
         step_s: seconds of a step on elements that are there already; None without a step.
         step_beside_s: the same beside the pipeline, without its waiting.
         waited_s: seconds that a step waited for its element.
+        windows: the part of its time that a step waited, over the time that step and pipeline ran together; empty without a step.
         tried: the advice that was tried, in that order; empty without ``apply=True``.
         dataset: the dataset with all that helped; None without ``apply=True``.
     """
@@ -109,6 +113,7 @@ class Profile:
     step_s: float | None = None
     step_beside_s: float | None = None
     waited_s: float | None = None
+    windows: tuple[Window, ...] = ()
     tried: tuple[Advice, ...] = ()
     dataset: Any = dataclasses.field(default=None, repr=False)
 
@@ -120,14 +125,46 @@ class Profile:
             figures[name] = [{key: value for key, value in one.items() if key != "_apply"} for one in figures[name]]
         return figures
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a page with the verdict, pictures, advice and figures: one HTML file that needs nothing beside itself.
+
+        Args:
+            path: the file; it appears when it is complete, in place of what stood there.
+
+        Raises:
+            FailedPreconditionError: the folder is missing or cannot be written, or ``path`` is a folder.
+
+        Example:
+            >>> import pathlib, tempfile
+            >>> import headrace as hr
+            >>> page = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+            >>> hr.Dataset.range(1000).batch(8).profile(seconds=0.1).save(page)
+            >>> page.read_text(encoding="utf-8")[:15]
+            '<!doctype html>'
+        """
+        from headrace.page.writing import write_page
+        from headrace.profiling.page import profile_page
+
+        write_page(Path(path), profile_page(self))
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows."""
+        import html
+
+        from headrace.profiling.page import advice_list
+
+        verdict = html.escape(self.verdict.text)
+        return f"<div><p><strong>{verdict}</strong></p>{advice_list(self)}{self.stats._repr_html_()}</div>"
+
     def __str__(self) -> str:
         told = [f"  {number}. {one}" for number, one in enumerate(self.tried or self.advice, 1)]
         if self.tried:
-            told.append(f"  {self._together()}")
+            told.append(f"  {self.together}")
         return "\n".join([self.verdict.text, "", *told, *([""] if told else []), str(self.stats)])
 
-    def _together(self) -> str:
-        """Says what all that was tried brought."""
+    @property
+    def together(self) -> str:
+        """What all that was tried brought, in words."""
         kept = [one.measured_speedup or 1.0 for one in self.tried if one.helped]
         return f"together {math.prod(kept):.2f}×: profile.dataset has it" if kept else "none of it helped"
 
@@ -154,6 +191,7 @@ def profiled(plan: Node, consumer: Consumer, seconds: float, made: Callable[[Nod
         step_s=None if step is None else step.alone_s,
         step_beside_s=None if step is None else step.beside_s,
         waited_s=None if step is None else step.waited_s,
+        windows=() if trial.beside is None else trial.beside.windows,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 
@@ -95,6 +96,15 @@ def test_what_is_advised_is_tried(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("The pipeline gives ")
 
 
+@pytest.mark.parametrize("target", ["data", "other"])
+def test_a_page_is_written_beside_what_is_printed(capsys: pytest.CaptureFixture[str], target: str) -> None:
+    assert main(["doctor", f"doctored.py:{target}", "--json", "--report", "page.html", *SHORT]) == 0
+    told = capsys.readouterr()
+    verdict = json.loads(told.out)["verdict"]["text"]
+    assert told.err == "report: page.html\n"
+    assert html.escape(verdict) in Path("page.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("words", "status", "told"),
     [
@@ -109,6 +119,7 @@ def test_what_is_advised_is_tried(capsys: pytest.CaptureFixture[str]) -> None:
             "the step is of_pair(images, labels), which cannot be",
         ),
         (["doctored.py:dat"], 2, "did you mean doctored.py:data?"),
+        (["doctored.py:data", "--report", "no/page.html"], 1, "cannot write no/page.html: No such file or directory"),
         (["doctored.py:other", "--apply"], 2, "--apply changes headrace's own datasets"),
     ],
 )

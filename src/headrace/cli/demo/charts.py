@@ -1,4 +1,4 @@
-"""The report's two pictures, as SVG that takes its colours from the page around it.
+"""The report's picture of the time of each step, as SVG that takes its colours from the page around it.
 
 matplotlib draws with stand-in colours; each is replaced by a CSS variable, so that one picture serves a light and a
 dark page. Text stays text: it can be searched, and takes the page's font.
@@ -9,19 +9,18 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headrace.cli.demo.training import Run, Step
+from headrace.cli.demo.training import Run
 from headrace.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIRST_STEPS", "box_plot", "check_charts_can_be_drawn", "colour_of", "waiting_plot"]
+__all__ = ["FIRST_STEPS", "box_plot", "check_charts_can_be_drawn", "colour_of"]
 
 FIRST_STEPS = 200  # as many as in the article that this picture comes from
 
@@ -89,23 +88,6 @@ def box_plot(runs: Sequence[Run]) -> str:
     return _svg(figure, "box")
 
 
-def waiting_plot(runs: Sequence[Run]) -> str:
-    """Returns the share of each step spent waiting for data, over the time since the start; a line ends when its way does."""
-    figure, axes = _canvas(height=2.9)
-    for number, run in enumerate(runs):
-        colour = _WAY_STANDINS[colour_of(number, len(runs))]
-        edges_s, shares = _windowed(run.steps)
-        # Stairs, not a slope from point to point: a buffer that fills for a while is a block of waiting, not a tooth.
-        axes.stairs(shares, edges_s, baseline=None, color=colour, linewidth=2)
-        axes.plot(edges_s[-1:], shares[-1:], "o", color=colour, markersize=5)
-    axes.set_ylim(-2, 103)  # a line along an edge would be cut in half
-    axes.set_xlim(0, max(run.steps[-1].ended_s for run in runs) * 1.03)
-    axes.set_yticks([0, 25, 50, 75, 100], ["0 %", "25 %", "50 %", "75 %", "100 %"])
-    axes.set_xlabel("seconds since the start of the way")
-    axes.grid(axis="y", color=_FAINT, linewidth=0.8)
-    return _svg(figure, "waiting")
-
-
 def _edge(times_ms: Sequence[float]) -> float:
     """Returns how far to the right one way's box, whisker and nearer outliers need to be seen."""
     low, high = np.percentile(times_ms, [25, 75])
@@ -140,15 +122,6 @@ def _one_box(axes: Axes, times_ms: Sequence[float], height: float, colour: str) 
         capprops=line,
         flierprops={"marker": "o", "markersize": 3.6, "markerfacecolor": "none", "markeredgecolor": colour},
     )
-
-
-def _windowed(steps: Sequence[Step]) -> tuple[list[float], list[float]]:
-    """Returns where windows of equal numbers of steps begin and end, in seconds, and the share of waiting in each, in percent."""
-    # A step by itself is noise; sixty windows are as fine as the picture shows.
-    edges = np.unique(np.linspace(0, len(steps), min(len(steps), 60) + 1).astype(int))
-    windows = [steps[start:end] for start, end in pairwise(edges)]
-    shares = [100 * sum(step.wait_s for step in window) / sum(step.total_s for step in window) for window in windows]
-    return [0.0, *(window[-1].ended_s for window in windows)], shares
 
 
 def _canvas(height: float) -> tuple[Figure, Axes]:

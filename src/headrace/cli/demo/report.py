@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 
 from headrace.cli.demo import table
-from headrace.cli.demo.charts import FIRST_STEPS, box_plot, colour_of, waiting_plot
+from headrace.cli.demo.charts import FIRST_STEPS, box_plot, colour_of
 from headrace.cli.demo.models import HIDDEN, LEARNING_RATE
 from headrace.cli.demo.stages import StageFigures
 from headrace.cli.demo.summary import Comparison
@@ -18,6 +18,7 @@ from headrace.cli.demo.ways import Job
 from headrace.page import parts
 from headrace.page.document import document
 from headrace.page.machine import Machine
+from headrace.page.stairs import Line, Window, stairs, windowed
 from headrace.page.wording import counted
 from headrace.page.writing import write_page
 
@@ -70,7 +71,7 @@ def _race(comparison: Comparison) -> str:
     return parts.section(
         "Where the time went",
         parts.lanes([_lane(number, comparison) for number in range(len(comparison.runs))])
-        + '<ul class="key"><li><i class="wait"></i>waiting for data</li><li><i></i>training</li></ul>'
+        + parts.key([('class="wait"', "waiting for data"), ("", "training")])
         + parts.table(table.headings(), rows)
         + (parts.note(same[0].upper() + same[1:]) if same else ""),
     )
@@ -94,13 +95,17 @@ def _boxes(comparison: Comparison) -> str:
 
 
 def _waiting(comparison: Comparison) -> str:
-    key = "".join(
-        f"<li><i {_way_style(number, comparison)}></i>{escape(run.way)}</li>"
-        for number, run in enumerate(comparison.runs)
-    )
+    styles = [_way_style(number, comparison) for number in range(len(comparison.runs))]
+    key = parts.key((style, run.way) for style, run in zip(styles, comparison.runs, strict=True))
+    lines = (Line(_windows(run), style) for style, run in zip(styles, comparison.runs, strict=True))
     caption = "How much of each step was spent waiting for its batch. A line ends where its training ended."
-    return parts.section(
-        "Waiting for data", f'<ul class="key">{key}</ul>' + parts.figure(waiting_plot(comparison.runs), caption)
+    picture = stairs(lines, "seconds since the start of the way")
+    return parts.section("Waiting for data", key + parts.figure(picture, caption))
+
+
+def _windows(run: Run) -> tuple[Window, ...]:
+    return windowed(
+        [step.wait_s for step in run.steps], [step.total_s for step in run.steps], [step.ended_s for step in run.steps]
     )
 
 
@@ -131,9 +136,13 @@ def _pipeline(run: Run, style: str, job: Job) -> str:
 def _stage_row(stage: StageFigures, longest_s: float, job: Job) -> str:
     return (
         f"<tr><td class='stage'>{_anonymous(stage.name, job)}</td><td>{stage.elements:,}</td>"
-        f"<td>{parts.bar(stage.busy_s, longest_s)}</td><td>{parts.bar(stage.wait_s, longest_s, 'wait')}</td>"
+        f"<td>{_bar(stage.busy_s, longest_s)}</td><td>{_bar(stage.wait_s, longest_s, 'wait')}</td>"
         f"<td>{stage.buffered:,}</td></tr>"
     )
+
+
+def _bar(time_s: float, longest_s: float, kind: str = "") -> str:
+    return parts.bar(time_s, longest_s, f"{time_s * 1e3:,.0f} ms", kind)
 
 
 def _anonymous(text: str, job: Job) -> str:

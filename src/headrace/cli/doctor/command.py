@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from headrace.cli.loading import called, function_named, kind_of
 from headrace.dataset import Dataset
+from headrace.page.writing import check_can_be_written
 from headrace.profiling.calling import taking
 from headrace.profiling.foreign import examined
 
@@ -37,12 +39,20 @@ def doctor(
     seconds: Annotated[float, typer.Option("--seconds", min=0.1, help="How long it may take, about.")] = 10.0,
     apply: Annotated[bool, typer.Option("--apply", help="Try what is advised, and say what it brought.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", help="Write a page with pictures as well.")
+    ] = None,
 ) -> None:
     """Runs a pipeline with its step, alone, and the step alone; says why steps wait, and what to change."""
+    if report is not None:
+        check_can_be_written(report)
     made = called(function_named(target), target)
     on_element = None if step is None else _told(function_named(step), step)
     profile = _profile(made, target, on_element, seconds, apply=apply)
     typer.echo(json.dumps(profile.to_dict(), indent=2) if as_json else str(profile))
+    if report is not None:
+        profile.save(report)
+        typer.echo(f"report: {report}", err=as_json)
 
 
 def _told(function: Callable[..., object], name: str) -> Callable[[Any], object]:

@@ -3,11 +3,11 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from tests.unit.cli.demo.recorded import JOB, PARALLEL, RUNS
+from tests.unit.page.reading import Reader, check_needs_nothing
 
 from headrace.cli.demo.charts import box_plot, check_charts_can_be_drawn, colour_of
 from headrace.cli.demo.report import report_page, write_report
@@ -18,34 +18,6 @@ from headrace.page.machine import this_machine
 pytest.importorskip("matplotlib")
 
 COMPARISON = compare(RUNS, same_losses=("sequential", "parallel"))
-VOID = {"meta", "br"}
-
-
-class Reader(HTMLParser):
-    """Checks that tags are closed in turn, and collects ids, addresses and text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.ids: list[str] = []
-        self.addresses: list[str] = []
-        self.text = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in VOID:
-            self.open.append(tag)
-        self.ids += [value or "" for name, value in attrs if name == "id"]
-        self.addresses += [value or "" for name, value in attrs if name in {"src", "href", "xlink:href"}]
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        self.handle_endtag(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data + " "
 
 
 @pytest.fixture(scope="module")
@@ -55,20 +27,7 @@ def page() -> str:
 
 @pytest.fixture(scope="module")
 def read(page: str) -> Reader:
-    reader = Reader()
-    reader.feed(page)
-    reader.close()
-    return reader
-
-
-def test_the_page_is_well_formed(read: Reader) -> None:
-    assert read.open == []
-    assert len(read.ids) == len(set(read.ids))
-
-
-def test_the_page_needs_nothing_beside_itself(page: str, read: Reader) -> None:
-    assert all(address.startswith("#") for address in read.addresses)
-    assert not re.search(r"<script|<link|@import|url\((?!#)", page)
+    return check_needs_nothing(page)
 
 
 def test_the_page_holds_every_part(page: str, read: Reader) -> None:
@@ -80,13 +39,9 @@ def test_the_page_holds_every_part(page: str, read: Reader) -> None:
 
 
 def test_the_pictures_take_their_colours_from_the_page(page: str) -> None:
+    assert "fill: var(--ink)" in page
     for svg in re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL):
-        assert "var(--ink)" in svg
         assert set(re.findall(r"#[0-9a-f]{6}\b", svg)) <= {"#000000"}
-
-
-def test_the_page_follows_light_and_dark(page: str) -> None:
-    assert "prefers-color-scheme: dark" in page
 
 
 def test_names_from_outside_are_shown_as_they_are(page: str) -> None:
