@@ -71,6 +71,7 @@ _INTRODUCTIONS = {
     "errors": "\n\n".join((inspect.getdoc(hr.errors) or "").split("\n\n")[:2]),
     "image": "Pictures, as `tf.image`.",
     "io": "Reading and decoding, as `tf.io`.",
+    "metrics": "What the pipelines of this process do, for Prometheus, OpenTelemetry and TensorBoard; [their names](../guide/metrics.md).",
     "queue": "TensorFlow's queues, eager: every call that waits takes a `timeout`.",
     "testing": "What your own pipelines are tested with.",
     "train": "The input pipelines of `tf.train`: coordinators, runners, producers, readers and batches, without sessions.",

@@ -16,7 +16,7 @@ from headrace.ragged import RaggedTensor
 from headrace.tensor_spec import DatasetSpec, TensorSpec
 
 if TYPE_CHECKING:
-    from headrace import audio, image, io, queue, ranks, train
+    from headrace import audio, image, io, metrics, queue, ranks, train
     from headrace.dataset import (
         ArrowDataset,
         CsvDataset,
@@ -63,6 +63,7 @@ __all__ = [
     "image",
     "io",
     "merge_states",
+    "metrics",
     "one_hot",
     "queue",
     "ranks",
@@ -82,7 +83,7 @@ def _door() -> Door | None:
 
 _ONLOOKERS.come_by(_door)
 
-_MODULES = ("audio", "image", "io", "queue", "ranks", "train")
+_MODULES = ("audio", "image", "io", "metrics", "queue", "ranks", "train")
 
 if not TYPE_CHECKING:  # a type checker would take it for a promise that there is any name
 

@@ -26,7 +26,7 @@ from headrace.feed.stats import FeedStats, own_rank
 from headrace.frozen import frozen
 from headrace.iterator import DatasetIterator, joint_end_of
 from headrace.iterator.forked import forked, is_left_to_parent
-from headrace.observe.onlookers import ONLOOKERS
+from headrace.observe.iterators import ITERATORS
 from headrace.observe.stalls import Stall
 from headrace.observe.steps import StepMeter
 from headrace.physical.budget import Ahead
@@ -272,7 +272,7 @@ class FeedIterator:
         self._step = StepMeter(time.perf_counter, transfer.copies_s)
         self._began_s = time.perf_counter()
         self._ended_s: float | None = None
-        ONLOOKERS.iterators.add(self)
+        ITERATORS.begins(self)
 
     def __iter__(self) -> Self:
         return self
@@ -400,12 +400,19 @@ class FeedIterator:
         """Returns what holds the pipeline at this moment, as ``DatasetIterator.stalls``."""
         return self._iterator.stalls()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it has not ended."""
+        return not self._ended
+
     def close(self) -> None:
         """Ends the run: the threads are joined. The state stays as it was."""
-        self._ended = True
+        was_open, self._ended = self.is_open, True
         self._ended_s = self._ended_s or time.perf_counter()
         self._stop()
         self._iterator.close()
+        if was_open:
+            ITERATORS.ends(self)
 
     def _stop(self) -> None:
         if self._reader is not None:

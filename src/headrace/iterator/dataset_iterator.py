@@ -30,7 +30,7 @@ from headrace.iterator.joint_end import JointEnd, joint_end_of
 from headrace.iterator.phases import BEGIN, END, ENDED, LOAD, LOSE, LOST, NEW, NEXT, RUNNING
 from headrace.iterator.saved_state import Earlier, RunStart
 from headrace.iterator.steps_back import StepsBack
-from headrace.observe.onlookers import ONLOOKERS
+from headrace.observe.iterators import ITERATORS
 from headrace.observe.stalls import Stall
 from headrace.observe.stats import IteratorStats
 from headrace.observe.steps import StepMeter
@@ -77,7 +77,7 @@ class DatasetIterator:
             plan: what runs.
             counts: False for a look at the elements that is no epoch.
             feeds: how many buffers it fills, which share the budget of bytes.
-            ends_alone: whether its reader tells other ranks where it ends, if ranks end together.
+            ends_alone: whether its reader is a feed, which tells other ranks where it ends, if ranks end together.
             policy: what the run does where it is free to choose.
         """
         self._built = plan
@@ -91,6 +91,7 @@ class DatasetIterator:
 
             prepare(plan)
         self._start = RunStart.first(plan, self._options, counts=counts)
+        self.is_fed = ends_alone
         self._joint = None if ends_alone else joint_end_of(plan)
         self._fingerprint: Fingerprint | None = None
         self._phase = NEW
@@ -237,7 +238,7 @@ class DatasetIterator:
         if self._run is None:
             start = self._start
             is_left_to_parent(self)
-            ONLOOKERS.iterators.add(self)
+            ITERATORS.begins(self)
             self._run = self._made_run(start)
             self._finalizer = weakref.finalize(self, self._run.drop)
             self._finalizer.atexit = False  # the engine closes runs at the interpreter's exit
@@ -481,8 +482,10 @@ class DatasetIterator:
     def _shut(self) -> None:
         if self._run is not None:
             self._run.close()
-        if self._finalizer is not None:  # only now: Ctrl-C may have come before
-            self._finalizer.detach()
+        if (
+            self._finalizer is not None and self._finalizer.detach() is not None
+        ):  # only now: Ctrl-C may have come before
+            ITERATORS.ends(self)
 
     def __enter__(self) -> Self:
         return self

@@ -36,12 +36,12 @@ from headrace.feed.feeding import FeedIterator
 from headrace.frozen import frozen
 from headrace.iterator import DatasetIterator
 from headrace.machine import current_share
-from headrace.observe.onlookers import ONLOOKERS
+from headrace.observe.iterators import ITERATORS
 from headrace.observe.stats import IteratorStats
 from headrace.observe.steps import StepStats
 from headrace.observe.tables import duration
 from headrace.plan.buffering import options_of
-from headrace.plan.explain import plan_lines
+from headrace.plan.explain import name_of, plan_lines
 from headrace.plan.node import Node
 from headrace.plan.options import Options
 from headrace.processes.snapshot import all_of
@@ -127,7 +127,7 @@ _known: Final[weakref.WeakKeyDictionary[DatasetIterator, _Told]] = weakref.WeakK
 
 
 def _runs() -> Iterator[dict[str, Any]]:
-    iterators = all_of(ONLOOKERS.iterators)
+    iterators = all_of(ITERATORS.begun)
     feeds = {id(one.pipeline): one for one in iterators if isinstance(one, FeedIterator)}
     found = [one for one in iterators if isinstance(one, DatasetIterator) and one.is_open]
     for iterator in sorted(found, key=lambda one: _told(one).number):
@@ -161,7 +161,7 @@ def _run(iterator: DatasetIterator, feed: FeedIterator | None) -> dict[str, Any]
     rank, world_size = _place(known.options)
     return {
         "number": known.number,
-        "name": f"{nodes[0].label} → {nodes[-1].label}" if len(nodes) > 1 else nodes[0].label,
+        "name": name_of(iterator.built_plan),
         "rank": rank,
         "world_size": world_size,
         "executor": known.options.executor or "thread",

@@ -15,8 +15,7 @@ import math
 import os
 import threading
 from collections.abc import Callable
-from typing import Any, Final, Protocol
-from weakref import WeakSet
+from typing import Final, Protocol
 
 from headrace import exiting
 from headrace.clock import MONOTONIC, Clock
@@ -63,8 +62,6 @@ class Onlookers:
         self._runs: set[int] = set()
         self._due_s: float | None = None
         self._opening = threading.Lock()
-        # The iterators that have begun; dropped ones are not kept.
-        self.iterators: Final[WeakSet[Any]] = WeakSet()
 
     def come_by(self, made_door: Callable[[], Door | None] | None) -> None:
         """Says what makes a door, if it does; None leaves it shut, as in a process that another one answers for."""
@@ -142,7 +139,6 @@ class Onlookers:
         """Lets nobody in before a run of its own: the process is a copy of another, whose door it is."""
         door, self._door = self._door, None
         self._runs, self._opening = set(), threading.Lock()
-        self.iterators.clear()
         if door is not None:
             door.leave_to_parent()
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from headrace.arguments import AUTOTUNE
 from headrace.observe.tables import printable
+from headrace.plan.buffering import WithOptions
 from headrace.plan.facts import fact
 from headrace.plan.node import Node
 
-__all__ = ["abridged_plan", "explain_plan", "operations_in", "plan_lines"]
+__all__ = ["abridged_plan", "explain_plan", "name_of", "operations_in", "plan_lines"]
 
 _MOST_INDENTED = 60
 _TUNABLE = ("num_parallel_calls", "buffer_size")  # where -1 is AUTOTUNE, and no number
@@ -50,6 +51,20 @@ def abridged_plan(plan: Node, lines: int) -> list[str]:
         f"{'  ' * gap}… {count:,} more, see explain()",
         *(_line(node, depth + shift) for depth, node in sources),
     ]
+
+
+def name_of(plan: Node) -> str:
+    """Returns what a plan is called in few words: its first source and its last operation, without settings."""
+    last = first = _without_settings(plan)
+    while first.inputs:
+        first = _without_settings(first.inputs[0])
+    return last.label if first is last else f"{first.label} → {last.label}"
+
+
+def _without_settings(node: Node) -> Node:
+    while isinstance(node, WithOptions):
+        node = node.input
+    return node
 
 
 @fact

@@ -10,6 +10,7 @@ from typing import Any
 
 from headrace.errors import MissingExtraError
 from headrace.log import LOG
+from headrace.metrics.scalars import scalars
 from headrace.train.evaluation import as_numbers
 from headrace.train.hooks import Hook, TrainingRun
 from headrace.train.specs import RunConfig
@@ -38,7 +39,7 @@ class LogHook(Hook):
 
 
 class TensorBoardHook(Hook):
-    """Metrics and the share of waiting as TensorBoard's event files."""
+    """Metrics, the share of waiting and what the pipelines do, as TensorBoard's event files."""
 
     def __init__(self, folder: Path, eval_folder: Path, every: int) -> None:
         try:
@@ -52,7 +53,7 @@ class TensorBoardHook(Hook):
     def after_step(self, run: TrainingRun, metrics: Mapping[str, Any]) -> None:
         """Writes the metrics, when it is time."""
         if run.step % self._every == 0:
-            for name, value in (as_numbers(metrics) | {"waiting": run.wait_share}).items():
+            for name, value in (as_numbers(metrics) | {"waiting": run.wait_share} | scalars()).items():
                 self._train.add_scalar(name, value, run.step)
 
     def after_evaluation(self, run: TrainingRun, metrics: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ from headrace.cli.top import command
 from headrace.cli.top.view import view
 from headrace.live import answering
 from headrace.observe.decisions import WORKERS, Decision
-from headrace.observe.onlookers import ONLOOKERS
+from headrace.observe.iterators import ITERATORS
 from headrace.observe.tables import plain
 
 
@@ -32,7 +32,7 @@ def process() -> dict[str, Any]:
     with iter(ds.prefetch(2)) as iterator:
         for _ in range(30):
             next(iterator)
-        assert iterator in ONLOOKERS.iterators
+        assert iterator in ITERATORS.begun
         told: dict[str, Any] = json.loads(answering.answered(b'{"ask":"runs"}'))
     told["runs"] = [run for run in told["runs"] if "decode" in str(run["plan"])]
     (run,) = told["runs"]
