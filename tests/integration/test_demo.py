@@ -61,6 +61,7 @@ def test_every_way_takes_the_same_steps_and_the_pipelines_give_the_same_losses(
     # 2 epochs of 100 rows in batches of 23: eight whole ones, and 16 rows.
     assert {(way["steps"], way["last_batch"]) for way in result["ways"]} == {(9, 16)}
     assert result["identical_losses"] == list(SAME_LOSSES)
+    assert [way["way"] for way in result["ways"] if way["verdict"]] == list(SAME_LOSSES)
 
 
 def test_the_job_of_the_documents_ends_after_174_steps_with_a_batch_of_21(capsys: pytest.CaptureFixture[str]) -> None:

@@ -93,6 +93,14 @@ class ForeignProfile:
 
         write_page(Path(path), foreign_page(self))
 
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows."""
+        import html
+
+        verdict, _, *told = str(self).split("\n")
+        lines = "<br>".join(map(html.escape, told))
+        return f"<div><p><strong>{html.escape(verdict)}</strong></p>{lines}</div>"
+
     def __str__(self) -> str:
         read_bytes_per_s = self.read_bytes_per_s or 0.0
         read = f", {read_bytes_per_s / 1e6:,.1f} MB/s from disks" if read_bytes_per_s > _LITTLE else ""

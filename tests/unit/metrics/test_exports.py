@@ -45,9 +45,8 @@ def test_prometheus_reads_what_pipelines_do(begun: hr.DatasetIterator) -> None:
     assert set(after) <= known
 
     def batches(families: Any) -> float:
-        return sum(
-            sample.value for sample in families["headrace_elements"].samples if sample.name == "headrace_elements_total"
-        )
+        samples = families["headrace_elements"].samples
+        return sum(float(sample.value) for sample in samples if sample.name == "headrace_elements_total")
 
     assert batches(after) - batches(before) == 1
 

@@ -110,6 +110,7 @@ def test_a_notebook_shows_the_verdict_the_advice_and_the_table() -> None:
     assert Reader(shown).text.split()[:4] == ["Steps", "wait", "75%", "of"]
     assert shown.count("<li>") == 2
     assert shown.count("<tr>") == 4
+    assert "5.0 MB/s from disks" in Reader(FOREIGN._repr_html_()).text
 
 
 def test_a_profile_is_saved_whole_in_place_of_what_was_there(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ def document(comparison: Comparison, job: Job, machine: Machine, framework: Fram
                 "step_s": [step.total_s for step in run.steps],
                 "wait_s": [step.wait_s for step in run.steps],
                 "losses": [step.loss for step in run.steps],
+                "verdict": run.verdict,
                 "stages": [asdict(stage) for stage in run.stages],
             }
             for run, summary in zip(comparison.runs, comparison.summaries, strict=True)

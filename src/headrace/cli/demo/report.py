@@ -38,6 +38,7 @@ def report_page(comparison: Comparison, job: Job, machine: Machine) -> str:
     """Returns the report as HTML."""
     sections = (
         _race(comparison),
+        _verdicts(comparison, job),
         _boxes(comparison),
         _waiting(comparison),
         _pipelines(comparison.runs, job),
@@ -82,6 +83,14 @@ def _lane(number: int, comparison: Comparison) -> parts.Lane:
     wait_s = sum(step.wait_s for step in run.steps)
     rest_s = max(run.whole_s - wait_s, 0)
     return parts.Lane(run.way, wait_s, rest_s, f"{summary.whole_s:.2f} s", _way_style(number, comparison))
+
+
+def _verdicts(comparison: Comparison, job: Job) -> str:
+    told = {run.way: _without_folder(run.verdict, job) for run in comparison.runs if run.verdict}
+    if not told:
+        return ""
+    note = "Each pipeline was run once more: with its training, alone, and its training alone on batches that were there already."
+    return parts.section("Why steps wait", parts.entries(told) + parts.note(note))
 
 
 def _boxes(comparison: Comparison) -> str:
@@ -146,9 +155,13 @@ def _bar(time_s: float, longest_s: float, kind: str = "") -> str:
 
 
 def _anonymous(text: str, job: Job) -> str:
+    return escape(_without_folder(text, job))
+
+
+def _without_folder(text: str, job: Job) -> str:
     """Returns a plan's text without the way to the folder on this machine."""
     folder = job.folder.paths[0].parent
-    return escape(text.replace(str(folder), folder.name or "."))
+    return text.replace(str(folder), folder.name or ".")
 
 
 def _setting(job: Job, machine: Machine) -> str:

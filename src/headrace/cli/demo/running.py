@@ -6,9 +6,11 @@ file shows when it is read. With JSON asked for, stdout carries the document and
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from rich.console import Console
@@ -21,11 +23,14 @@ from headrace.cli.demo.models import Device, Framework, Model, initial_weights
 from headrace.cli.demo.progress import Progress, progress_on
 from headrace.cli.demo.summary import compare
 from headrace.cli.demo.training import Run, train
-from headrace.cli.demo.ways import SAME_LOSSES, WAYS, Job
+from headrace.cli.demo.ways import SAME_LOSSES, WAYS, Job, judged
 from headrace.frozen import frozen
 from headrace.page.wording import counted
 
 __all__ = ["Request", "run_demo"]
+
+# As long as a way is looked at once more to say why its steps wait, or as it took, where that is less.
+_LOOK_S: Final = 1.5
 
 
 @frozen(kw_only=True)
@@ -75,6 +80,7 @@ def run_demo(request: Request) -> None:
         device = _warm_up(make_model(weights), job.folder)
         progress.note(_setting(job, f"{request.framework} on {device}"))
         runs = _run_ways(job, lambda: make_model(weights), progress)
+        runs = [_judged(run, job, make_model(weights)) for run in runs]
     _show(request, console, job, runs, device)
 
 
@@ -121,6 +127,12 @@ def _run_ways(job: Job, make_model: Callable[[], Model], progress: Progress) -> 
         runs.append(train(way, job, make_model(), on_step=progress.step_ends))
         progress.way_ends(runs[-1])
     return runs
+
+
+def _judged(run: Run, job: Job, model: Model) -> Run:
+    """Returns a run with the verdict of its pipeline, for which it is run again."""
+    told = judged(run.way, job, lambda batch: model.step(*batch), min(_LOOK_S, run.whole_s))
+    return dataclasses.replace(run, verdict=told)
 
 
 def _show(request: Request, console: Console, job: Job, runs: list[Run], device: str) -> None:

@@ -19,7 +19,7 @@ from headrace.page.wording import counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["cells", "conclusion", "headings", "no_number_line", "print_table", "same_losses_line"]
+__all__ = ["cells", "conclusion", "headings", "no_number_line", "print_table", "same_losses_line", "verdict_lines"]
 
 # What is left out of a narrow table, in this order. The last two columns that stay are the way and the speed-up.
 _LEFT_OUT: Final = ("last batch", "steps", "p95 per step", "median per step", "time waiting", "whole time")
@@ -35,7 +35,12 @@ def print_table(comparison: Comparison, console: Console) -> None:
     if not console.is_terminal:
         console.width = max(console.width, needed)  # what COLUMNS says is of a terminal
     console.print(tables[left_out])
-    lines = [conclusion(comparison), same_losses_line(comparison), no_number_line(comparison)]
+    lines = [
+        conclusion(comparison),
+        *verdict_lines(comparison),
+        same_losses_line(comparison),
+        no_number_line(comparison),
+    ]
     if left_out:
         lines.append(f"{counted(left_out, 'more column')} on a terminal of {needed} characters' width.")
     for line in filter(None, lines):
@@ -95,6 +100,11 @@ def conclusion(comparison: Comparison) -> str:
         return f"No way was faster than {first.way} this time."
     waited = f"its steps waited {best.waiting:.0%} of their time for data, those of {first.way} {first.waiting:.0%}"
     return f"{best.way} is {best.speed_up:.2f}× as fast as {first.way}: {waited}."
+
+
+def verdict_lines(comparison: Comparison) -> list[str]:
+    """Returns a sentence for each pipeline: why its steps wait."""
+    return [f"{run.way}: {run.verdict}" for run in comparison.runs if run.verdict]
 
 
 def same_losses_line(comparison: Comparison) -> str:

@@ -50,6 +50,7 @@ class Run:
         whole_s: from before the pipeline started until after it was closed.
         stages: the figures of its pipeline's stages; none where it has no pipeline.
         plan: its pipeline as ``explain`` prints it, or nothing.
+        verdict: why its steps wait, in a sentence; nothing where it has no pipeline.
     """
 
     way: str
@@ -58,6 +59,7 @@ class Run:
     whole_s: float
     stages: tuple[StageFigures, ...] = ()
     plan: str = ""
+    verdict: str = ""
 
 
 def train(way: Way, job: Job, model: Model, *, on_step: Callable[[Step], None], clock: Clock = MONOTONIC) -> Run:

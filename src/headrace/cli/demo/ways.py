@@ -20,7 +20,7 @@ from headrace.cli.demo.naive import naive_batches
 from headrace.cli.demo.stages import StageFigures, figures_of
 from headrace.frozen import frozen
 
-__all__ = ["SAME_LOSSES", "WAYS", "Batch", "Feed", "Job", "Way", "pipeline"]
+__all__ = ["SAME_LOSSES", "WAYS", "Batch", "Feed", "Job", "Way", "judged", "pipeline"]
 
 Batch = tuple[NDArray[np.float32], NDArray[np.float32]]
 
@@ -165,3 +165,17 @@ WAYS: tuple[Way, ...] = (
 
 # These train on the same batches in the same order, so their losses must be equal to the last bit.
 SAME_LOSSES = ("sequential", "parallel")
+
+
+def judged(way: str, job: Job, step: Callable[[Batch], object], seconds: float) -> str:
+    """Returns why steps wait in a way that has a pipeline, in a sentence; nothing for the others.
+
+    Args:
+        way: its name.
+        job: what is trained on.
+        step: what learns from a batch.
+        seconds: how long to look.
+    """
+    if way not in SAME_LOSSES:
+        return ""
+    return pipeline(job, parallel=way == "parallel").profile(step, seconds=seconds).verdict.text

@@ -54,6 +54,12 @@ def test_the_page_tells_nothing_of_the_folders_of_the_machine(page: str) -> None
     assert str(Path.home()) + "/" not in page or str(Path.home()) == "/"
 
 
+def test_the_page_says_why_steps_wait_where_a_pipeline_was_judged(read: Reader) -> None:
+    assert "Steps wait 50% of the time: list_files 'rows/*.csv' takes 10 ms." in read.text
+    unjudged = compare([PARALLEL], same_losses=())
+    assert "Why steps wait" not in report_page(unjudged, JOB, this_machine())
+
+
 def test_runs_without_a_pipeline_need_no_pipeline_section() -> None:
     bare = compare([replace(PARALLEL, stages=(), plan="")], same_losses=())
     assert "The pipeline" not in report_page(bare, JOB, this_machine())

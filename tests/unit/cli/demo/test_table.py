@@ -73,8 +73,9 @@ def test_losses_that_are_no_numbers_are_told_with_the_first_step() -> None:
     assert no_number_line(COMPARISON) == ""
 
 
-def test_two_sentences_say_what_it_shows() -> None:
-    *_, reason, same = printed(80).splitlines()
+def test_sentences_say_what_it_shows_and_why() -> None:
+    *_, reason, why, same = printed(80).splitlines()
+    assert why == "sequential: Steps wait 50% of the time: list_files '/home/ada/rows/*.csv' takes 10 ms."
     assert (
         reason == "parallel is 4.00× as fast as naive: its steps waited 0% of their time for data, those of naive 75%."
     )
