@@ -35,7 +35,7 @@ PROFILE = Profile(
     windows=(Window(0.5, 0.5), Window(1.0, 1.0)),
 )
 MACHINE = Machine(cpu="a", cores=2, memory_bytes=1, system="b", python="3", versions={"headrace": "0"}, device="CPU")
-FOREIGN = ForeignProfile("list", PROFILE.verdict, 10.0, 11.0, 1.0, 2, 5e6, 0.025, 0.025, 0.075, PROFILE.windows)
+FOREIGN = ForeignProfile("list", PROFILE.verdict, 10.0, 11.0, 1.0, 2, 5e6, 0.025, 0.025, 0.075, windows=PROFILE.windows)
 
 
 def headings(read: Reader, page: str) -> list[str]:
