@@ -10,20 +10,22 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.caching.memory import MemoryCache
 from headrace.observe.stalls import Vigil
 from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, nodes_of
 from headrace.processes.connection import Connection
-from headrace.processes.orders import RunOrder
 from headrace.processes.outbox import LOGGED
 from headrace.processes.progress import Progress
 from headrace.processes.segment import Segment
 from headrace.processes.shipping import unshipped
-from headrace.processes.slab import Slab
-from headrace.worker.served_run import ServedRun
+
+if TYPE_CHECKING:  # what runs a pipeline is imported by a process that is to run one
+    from headrace.processes.orders import RunOrder
+    from headrace.processes.slab import Slab
+    from headrace.worker.served_run import ServedRun
 
 __all__ = ["Desk"]
 
@@ -94,6 +96,9 @@ class Desk:
         self._plans[key] = unshipped(body, parts, memory)
 
     def _run(self, key: int, run: int, order: bytes, slab: int, descriptor: int) -> tuple[int, int, int]:
+        from headrace.processes.slab import Slab
+        from headrace.worker.served_run import ServedRun
+
         self._begin_work()
         connection = Connection(socket.socket(fileno=descriptor))
         memory = self._slabs.pop(slab) if slab in self._slabs else Slab()
@@ -128,7 +133,7 @@ class Desk:
         return None if served is None else served.position(number, count)
 
     def _caches(self, run: int) -> Any:
-        return self._runs[run].caches()
+        return self._running(run).caches()
 
     def _inside(self, dataset: int, number: int, count: int) -> Any:
         from headrace.worker.served_readings import position_inside
@@ -136,11 +141,20 @@ class Desk:
         return position_inside(dataset, number, count)
 
     def _stages(self, run: int) -> Any:
-        one = self._runs[run].run
+        one = self._running(run).run
         return one.stages(), one.restarts, one.failures(), one.decisions(), one.held_bytes
 
     def _stalls(self, run: int) -> Any:
-        return self._runs[run].run.stalls()
+        served = self._runs.get(run)
+        return () if served is None else served.run.stalls()
+
+    def _running(self, run: int) -> ServedRun:
+        served = self._runs.get(run)
+        if served is None:  # another thread of the trainer has closed it
+            from headrace.processes.host import Gone  # it is the other side's
+
+            raise Gone("the run was closed")
+        return served
 
     def _held(self) -> Any:
         return Vigil(None, lambda: list(self._callers), None).stalls()

@@ -391,6 +391,8 @@ class WorkerProcess:
         self._held_bytes = 0
         self._arena.close()
         self._stacks.close()
+        # What knows this one may be in a cycle with an error: the memory goes now, and waits for no garbage collection.
+        del self._arena, self._leases, self._progress
         if is_idle:
             give_host(self._host)
         else:

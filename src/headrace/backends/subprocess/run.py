@@ -112,6 +112,7 @@ class RemoteRun:
         self._places = 0  # elements and failures that have come
         self._died_at: int | None = None
         self.is_closed = False
+        self._closing = threading.RLock()  # Ctrl-C may have it closed again by the thread that is closing it
         self._turning = threading.RLock()  # a garbage collection may close it in the very thread that does
         self._last_stages: tuple[StageStats, ...] = ()
         self._failures_there: tuple[StageFailures, ...] = ()
@@ -398,9 +399,10 @@ class RemoteRun:
             session, was_closed, self.is_closed = self._session, self.is_closed, True
         self._leave_watch()
         if session is not None and session.is_ours:
-            if not was_closed:
-                self._settle(session)
-            session.connection.shut()
+            with self._closing:  # or the second of two threads would end what the first is asking
+                if not was_closed:
+                    self._settle(session)
+                session.connection.shut()
 
     def _leave_watch(self) -> None:
         WATCH.remove(self._vigil)
