@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from headrace.blocks.cursor import State
-from headrace.observe.failures import StageFailures
-from headrace.physical.run_policy import RunPolicy
-from headrace.plan.options import Options
-from headrace.processes.arena import Place
-from headrace.processes.parcels import Parcel
-from headrace.semantics.run_context import Seeds
+if TYPE_CHECKING:  # a process that calls functions knows nothing of runs, and is there sooner
+    from headrace.blocks.cursor import State
+    from headrace.observe.failures import StageFailures
+    from headrace.physical.run_policy import RunPolicy
+    from headrace.plan.options import Options
+    from headrace.processes.arena import Place
+    from headrace.processes.parcels import Parcel
+    from headrace.semantics.run_context import Seeds
 
 __all__ = [
     "AHEAD",

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import mmap
 import os
-import secrets
 import sys
 from collections.abc import Callable
 from typing import Final, Self
@@ -87,6 +86,7 @@ def _anonymous() -> int:
     create: Callable[[str], int] | None = getattr(os, "memfd_create", None)
     if create is not None:
         return create("headrace")
+    import secrets
     from _posixshmem import shm_open, shm_unlink  # type: ignore[import-not-found]  # what multiprocessing itself is made of
 
     while True:

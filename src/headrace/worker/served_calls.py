@@ -6,7 +6,7 @@ import os
 import pickle
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.cursor import IndexCursor
@@ -14,9 +14,9 @@ from headrace.blocks.origin import Indices, Origin, WordedOrigin, subset
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.observe.failures import Failures
+from headrace.physical.loops.applying import applied_alone
 from headrace.physical.loops.failing import instead_of
 from headrace.physical.loops.timed import Noted, TimedMap
-from headrace.physical.stages.elementwise_parallel import applied_alone
 from headrace.plan.elementwise import Map
 from headrace.processes.arena import Arena
 from headrace.processes.connection import Connection
@@ -28,7 +28,9 @@ from headrace.processes.parcels import Parcel, packed, to_bytes, unpacked
 from headrace.processes.progress import Progress, leave_stacks
 from headrace.processes.shipping import made_there
 from headrace.semantics.noting import noted_map
-from headrace.worker.served_readings import Readings
+
+if TYPE_CHECKING:  # what reads datasets is imported where one is read
+    from headrace.worker.served_readings import Readings
 
 __all__ = ["serve_calls"]
 
@@ -86,6 +88,8 @@ class _Served:
 
     def _read(self, read: Read) -> Parcel:
         if self._readings is None:
+            from headrace.worker.served_readings import Readings
+
             self._readings = Readings(self.arena, self._failures)
         self._readings.forget(read.closed, read.gone)
         opening = None if read.opening is None else unpacked(read.opening, self.leases)

@@ -22,10 +22,11 @@ from headrace.physical.loops.learned import LOOK_S, Learned
 from headrace.physical.loops.one_pass import Link, Part, Pass, Taken, Tally
 from headrace.physical.loops.text import Head, Loop
 from headrace.physical.workers.own_turn import OwnTurn
-from headrace.plan.elementwise import Enumerate, Filter, Map
+from headrace.plan.elementwise import Enumerate, Filter, Map, RandomMap
+from headrace.plan.vectorized import Vectorized
 from headrace.structure import Element
 
-__all__ = ["Chain"]
+__all__ = ["Chain", "is_chainable"]
 
 # Elements that go link by link at once where each link waits for a turn: what is made waits no longer for them.
 _FEW: Final = 16
@@ -165,3 +166,8 @@ class _Whole(Part):
         self, link: int, one: Block, index: int, numbers: Sequence[int], tally: Tally
     ) -> list[BlockOrFailure]:
         return self._chain.go_on(link, one, index, numbers, tally)
+
+
+def is_chainable(node: Map | RandomMap) -> bool:
+    """Returns whether a map's function is called on one element after the other, for as long as it takes."""
+    return node.timeout_s is None and not isinstance(node.function, Vectorized)

@@ -11,14 +11,14 @@ from headrace.blocks.cursor import State, input_state
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
-from headrace.physical.loops.chain import Chain
+from headrace.physical.loops.chain import Chain, is_chainable
 from headrace.physical.lower import is_ordered
 from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap
 from headrace.plan.node import Node
 from headrace.plan.vectorized import Vectorized
 from headrace.semantics.elementwise import DeliveredRuns, drawing_map, undelivered
 
-__all__ = ["Collected", "Place", "collected", "is_chainable", "may_be_here", "shared_chain"]
+__all__ = ["Collected", "Place", "collected", "may_be_here", "shared_chain"]
 
 # A loop of more links would be compiled for long.
 _MOST_LINKS: Final = 32
@@ -132,11 +132,6 @@ def _links_of_maps(place: Place, maps: tuple[Map, ...], source: Node) -> tuple[P
     tuned = node if is_tuned else None
     links = [Collected(one, meter, place, tuned=tuned) for one, meter in zip(maps, meters, strict=True)]
     return Place(source, saved, context.upstream_of_maps(len(maps)), delivered, map_index), links[::-1]
-
-
-def is_chainable(node: Map | RandomMap) -> bool:
-    """Returns whether a map's function is called on one element after the other, for as long as it takes."""
-    return node.timeout_s is None and not isinstance(node.function, Vectorized)
 
 
 def may_be_here(node: Map | MapChain | RandomMap, context: StageContext) -> bool:

@@ -18,11 +18,13 @@ from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.alone import filtered_alone, mapped_alone
-from headrace.physical.loops.collecting import is_chainable, may_be_here
+from headrace.physical.loops.chain import is_chainable
+from headrace.physical.loops.collecting import may_be_here
+from headrace.physical.loops.whole import filter_whole, map_whole
 from headrace.physical.lower import is_ordered, lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.elementwise_parallel import ParallelMaps, applied, chained
-from headrace.physical.stages.elementwise_vectorized import PiecewiseStage, filter_whole, map_whole
+from headrace.physical.stages.elementwise_vectorized import PiecewiseStage
 from headrace.physical.stages.skipping import BoundedSkipFailuresStage
 from headrace.physical.workers.undelivered_stage import UndeliveredStage
 from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap

@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from headrace.arguments import AUTOTUNE
-from headrace.blocks.block import Block, BlockOrFailure
 from headrace.blocks.cursor import State
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
-from headrace.physical.loop_policy import LoopPolicy
-from headrace.physical.loops.chain import Chain
-from headrace.physical.loops.collecting import Collected, collected, is_chainable, shared_chain
+from headrace.physical.loops.applying import Make, applied_by
+from headrace.physical.loops.chain import is_chainable
+from headrace.physical.loops.collecting import Collected, collected, shared_chain
 from headrace.physical.loops.loop_stage import LoopStage, TunedLinks
 from headrace.physical.loops.timed import TimedMap
 from headrace.physical.lower import lower
 from headrace.physical.stage import Stage
-from headrace.physical.stages.elementwise_vectorized import PiecewiseStage, map_whole
+from headrace.physical.stages.elementwise_vectorized import PiecewiseStage
 from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.physical.workers.fused_stage import FusedStage
 from headrace.physical.workers.gates import Gate
@@ -33,41 +32,14 @@ from headrace.physical.workers.tuned_stage import TunedStage
 from headrace.physical.workers.undelivered_stage import UndeliveredStage
 from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap
 
-__all__ = ["ParallelMaps", "applied", "applied_alone", "chained"]
+__all__ = ["ParallelMaps", "applied", "chained"]
 
 
-_Make = Callable[[Block], list[BlockOrFailure]]
-
-
-def applied(maps: Sequence[Map], meter: Meter, context: StageContext) -> _Make:
+def applied(maps: Sequence[Map], meter: Meter, context: StageContext) -> Make:
     """Returns what applies maps in a row to a block, as the serial ones do in their driver."""
-    return _applied(
+    return applied_by(
         maps, lambda run: shared_chain(meter, run, context).make, lambda node: TimedMap(node, context.callers).make
     )
-
-
-def applied_alone(maps: Sequence[Map], loops: LoopPolicy, timed: Callable[[Map], _Make]) -> _Make:
-    """Returns the same outside of any run."""
-    return _applied(maps, lambda run: Chain(run, loops).make, timed)
-
-
-def _applied(
-    maps: Sequence[Map], chained_up: Callable[[tuple[Map, ...]], _Make], timed: Callable[[Map], _Make]
-) -> _Make:
-    parts: list[_Make] = []
-    for is_called_by_element, run in itertools.groupby(maps, is_chainable):
-        if is_called_by_element:
-            parts.append(chained_up(tuple(run)))
-        else:
-            parts += [functools.partial(map_whole, node) if node.timeout_s is None else timed(node) for node in run]
-    return parts[0] if len(parts) == 1 else functools.partial(_in_turn, parts)
-
-
-def _in_turn(parts: Sequence[_Make], block: Block) -> list[BlockOrFailure]:
-    pieces: list[BlockOrFailure] = [block]
-    for part in parts:
-        pieces = [made for piece in pieces for made in (part(piece) if isinstance(piece, Block) else [piece])]
-    return pieces
 
 
 @frozen
@@ -81,7 +53,7 @@ class ParallelMaps:
     context: StageContext
     map_index: int | None
     tuner: TunedCalls | None
-    there: _Make | None  # has processes call them
+    there: Make | None  # has processes call them
 
     @classmethod
     def of(
