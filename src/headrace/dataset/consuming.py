@@ -218,6 +218,8 @@ class Consuming(DatasetMixin):
         With figures, each line of the plan that ran has what its operation did, as ``stats()`` tells it, the bottleneck is marked, and
         it is said which rule of the optimizer changed what.
 
+        Where processes are asked for, it says which functions are called in some and which in this one.
+
         Of a plan that is dealt to ranks it says how this rank runs it, and where each of its streams has a plan of its own.
 
         Args:
@@ -232,6 +234,7 @@ class Consuming(DatasetMixin):
         """
         written = explain_plan(self._plan)
         from headrace.engine import physical_plan
+        from headrace.plan.calling import said_where
 
         options = options_of(self._plan)
         plan = physical_plan(self._plan, options)
@@ -239,7 +242,10 @@ class Consuming(DatasetMixin):
         how = "runs as" if dealing_of(self._plan) is None else _how_dealt(plan)
         if analyze or stats is not None:
             return _analyzed(self._plan, written, how, _figures_of_a_look(self._plan) if stats is None else stats)
-        return written if running == written else f"{written}\n\n{how}\n{running}"
+        parts = [written] if running == written else [written, f"{how}\n{running}"]
+        if where := said_where(plan, options):
+            parts.append("\n".join(["functions are called", *(f"  {line}" for line in where)]))
+        return "\n\n".join(parts)
 
     def __iter__(self) -> DatasetIterator:
         from headrace.iterator import DatasetIterator

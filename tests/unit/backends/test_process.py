@@ -58,6 +58,26 @@ def fails(x: int) -> int:
     return x
 
 
+def test_explain_says_which_functions_are_called_in_processes_and_which_stay() -> None:
+    def inner(x: Any) -> hr.Dataset:
+        return hr.Dataset.range(x)
+
+    ds = hr.Dataset.range(3).map(with_process, num_parallel_calls=2).flat_map(inner).interleave(inner)
+    said = ds.with_options(hr.Options(executor="process")).explain()
+    where = said[said.index("functions are called") :].splitlines()[1:]
+    labels = [
+        (
+            line.split(":")[0].strip(),
+            [name for name in ("map 'with_process'", "flat_map", "interleave") if name in line],
+        )
+        for line in where
+    ]
+    assert labels == [("in processes", ["map 'with_process'"]), ("in this process", ["flat_map", "interleave"])]
+    assert "functions are called" not in ds.explain()
+    beside = ds.with_options(hr.Options(executor="subprocess")).explain()
+    assert beside.endswith("functions are called\n  in a process beside this one: everything")
+
+
 def test_an_error_names_its_element_and_the_run_goes_on() -> None:
     came = list(delivered(iter(in_processes(hr.Dataset.range(5), fails)), 9))
     assert [x for x in came if isinstance(x, int)] == [0, 1, 3, 4]

@@ -28,9 +28,10 @@ from headrace.physical.context import OpenedThere, OpenThere, StageContext
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.loops.failing import instead_of
 from headrace.physical.loops.timed import failed_in_time, pieces_of
-from headrace.plan.elementwise import Map, MapChain, RandomMap
-from headrace.plan.nesting import FlatMap, Interleave
-from headrace.plan.node import Node, nodes_of, parallel_calls_of
+from headrace.plan.calling import wants_process
+from headrace.plan.elementwise import Map
+from headrace.plan.nesting import FlatMap
+from headrace.plan.node import Node, nodes_of
 from headrace.plan.options import Options
 from headrace.plan.sources import Range
 from headrace.processes.host import Gone
@@ -53,13 +54,6 @@ _ONE_THREAD: Final = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
     "1",
 )
-
-
-def wants_process(node: Node, options: Options) -> bool:
-    """Returns whether the functions of an operation are to be called in processes."""
-    if not isinstance(node, (Map, MapChain, RandomMap, Interleave)) or parallel_calls_of(node) is None:
-        return False
-    return (options.executor if node.executor is None else node.executor) == "process"
 
 
 def process_calls_of(
