@@ -138,6 +138,30 @@ def test_a_function_that_never_returns_keeps_neither_of_them() -> None:
                 assert_it_ends(int(line.split()[-1]))
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux, whose kernel tells a process of it")
+@pytest.mark.parametrize("executor", ["process", "subprocess"])
+def test_a_process_whose_function_keeps_the_lock_ends_with_a_trainer_that_was_killed(executor: str) -> None:
+    body = f"""
+    import ctypes
+
+    def keeps_the_lock(x):
+        print(os.getpid(), flush=True)
+        ctypes.PyDLL(None).sleep(10_000)
+
+    ds = hr.Dataset.range(9).map(keeps_the_lock, num_parallel_calls=1)
+    next(iter(ds.with_options(hr.Options(executor={executor!r}))))
+    """
+    with program(body) as process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        process.kill()
+        try:
+            assert_it_ends(pid)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
 def test_ctrl_c_ends_the_run_and_the_state_is_that_of_what_was_delivered() -> None:
     body = """
     ds = hr.Dataset.range(9).map(waits).with_options(BESIDE)

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from headrace import exiting
@@ -92,8 +92,9 @@ class _Answer:
 class _Line:
     """What leads to the process, and the thread that listens to it: it knows no host, so that one that is dropped ends."""
 
-    def __init__(self, connection: Connection, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, connection: Connection, lifeline: Connection, process: subprocess.Popen[bytes]) -> None:
         self.connection: Final = connection
+        self.lifeline: Final = lifeline  # which is closed where this process is gone
         self.process: Final = process
         self.owner: Final = os.getpid()
         self.answers: Final[dict[int, _Answer]] = {}
@@ -136,6 +137,7 @@ class _Line:
             self.process.kill()
             self.process.wait()
         self.ended.set()
+        self.lifeline.close()
         self.connection.shut()  # what it started may have the other end, and nobody reads that
         for connection in all_of(self.watched):
             connection.shut()
@@ -174,15 +176,18 @@ class Host:
         ends: tuple[socket.socket, ...] = ()
         try:
             mine, its = ends = socket.socketpair()
-            process = _started(its.fileno(), variables or {})
+            life, its_life = socket.socketpair()
+            ends += life, its_life
+            process = _started([its.fileno(), its_life.fileno()], variables or {})
             its.close()
+            its_life.close()
         except OSError as error:
             for end in ends:
                 end.close()
             raise ResourceExhaustedError(
                 f"the system starts no process beside the trainer: {error.strerror}; have fewer at once, or run in threads"
             ) from error
-        self._line = _Line(Connection(mine), process)
+        self._line = _Line(Connection(mine), Connection(life), process)
         self._finalizer = weakref.finalize(self, _let_go, self._line)
         self._finalizer.atexit = False  # nobody reads a run any more then, or it would go on in another process
         _lines.add(self._line)
@@ -301,15 +306,15 @@ def _waiting(pid: int, connection: Connection) -> Any:
         os.close(process)
 
 
-def _started(descriptor: int, variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _started(descriptors: Sequence[int], variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
     if not sys.executable:
         raise InternalError("Python does not know its own program (sys.executable), so no process can be started")
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001 - as multiprocessing does
     # Its path is given in words: PYTHONPATH would also reach what a function starts, and is not read with python -I or -E.
     return subprocess.Popen(
-        [sys.executable, *flags, "-P", "-c", _PROGRAM, str(descriptor), *sys.path],
+        [sys.executable, *flags, "-P", "-c", _PROGRAM, ",".join(map(str, descriptors)), *sys.path],
         stdin=subprocess.DEVNULL,
-        pass_fds=(descriptor,),
+        pass_fds=descriptors,
         env={**os.environ, **variables},
     )
 

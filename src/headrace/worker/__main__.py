@@ -1,6 +1,6 @@
 """The program of a process of headrace's own: it serves the process that started it until that one is gone.
 
-Its arguments are the descriptor of its socket, and the folders of the trainer's ``sys.path``.
+Its arguments are the descriptors of its socket and of its lifeline, and the folders of the trainer's ``sys.path``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, Final
 from headrace.observe.onlookers import ONLOOKERS
 from headrace.processes.connection import Connection
 from headrace.processes.errors_sent import sent_error
+from headrace.processes.lifeline import Lifeline
 from headrace.processes.outbox import Outbox
 from headrace.processes.parcels import to_bytes
 
@@ -25,12 +26,15 @@ __all__: list[str] = []
 
 # How long what still runs may take to end.
 _PATIENCE_S: Final = 1.5
+_LONGEST_S: Final = 1.8  # where nothing in Python goes on any more
 
 
 def main() -> None:
     """Answers questions until there are none any more."""
     _prepare()
-    connection = Connection(socket.socket(fileno=int(sys.argv[1])))
+    talk, life = map(int, sys.argv[1].split(","))
+    lifeline = Lifeline(life)
+    connection = Connection(socket.socket(fileno=talk))
     os.set_inheritable(connection.fileno(), False)
     desk: Any = None
     outbox = Outbox(connection)
@@ -62,6 +66,7 @@ def main() -> None:
         else:
             desk.hear(number, word, values, descriptors)
     # The trainer has ended, or needs this process no more: what runs is ended, and what does not end is left.
+    lifeline.let_go(_LONGEST_S)
     threading.Thread(target=_leave, name="headrace-leave", daemon=True).start()
     if desk is not None:
         desk.close()
