@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final
 
@@ -45,6 +45,7 @@ class Looker:
                 processes, error = await asyncio.to_thread(self._look), None
             except Exception as failed:  # noqa: BLE001 - the page says it, and goes on
                 processes, error = [], str(failed)
+            _mark_curves(processes)
             gpus = await asyncio.to_thread(self._gpus)
             point = {"at_s": time.time(), "gpus": list(gpus), "waits": _waits(processes)}
             self._points.append(point)
@@ -65,11 +66,16 @@ class Looker:
             yield f"event: now\ndata: {now}\n\n"
 
 
+def _mark_curves(processes: Sequence[dict[str, Any]]) -> None:
+    """Gives each pipeline the name of its curve, which the epochs of one dataset share."""
+    for process in processes:
+        counted = Counter[str]()
+        for run in process["runs"]:
+            name = run.get("name", "")
+            counted[name] += 1
+            run["curve"] = f"{process['pid']}:{name}:{counted[name]}"
+
+
 def _waits(processes: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Returns what part of the time each pipeline's caller waits, by the number of the process and of its iterator."""
-    return {
-        f"{process['pid']}:{run['number']}": run["waits"]
-        for process in processes
-        for run in process["runs"]
-        if "waits" in run
-    }
+    """Returns what part of the time each pipeline's caller waits, by the name of its curve."""
+    return {run["curve"]: run["waits"] for process in processes for run in process["runs"] if "waits" in run}

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
+from headrace.errors import FailedPreconditionError
 from headrace.live.folder import SUFFIX, check_own, folders, pid_of
 
-__all__ = ["ask", "chosen", "nothing_runs", "running", "sockets"]
+__all__ = ["Lookout", "ask", "chosen", "nothing_runs", "running", "sockets"]
 
 # A process answers in milliseconds; one that computes with Python's lock, or has been stopped, does not.
 _PATIENCE_S: Final = 2.0
+# Between two short epochs, and between two looks for the next.
+_BETWEEN_S: Final = 0.5
+_AGAIN_S: Final = 0.02
+_MOST_AT_ONCE: Final = 64
 # Thousands of stages; more is no answer of ours.
 _MOST_BYTES: Final = 64 << 20
 _REQUEST: Final = b'{"ask":"runs"}\n'
@@ -25,8 +32,10 @@ def sockets(places: Iterable[Path] | None = None) -> Iterator[Path]:
     """Yields the sockets of this user's processes.
 
     Raises:
-        FailedPreconditionError: the folder for them is somebody else's.
+        FailedPreconditionError: the folder for them is somebody else's, or the system has no such sockets.
     """
+    if not hasattr(os, "geteuid") or not hasattr(socket, "AF_UNIX"):
+        raise FailedPreconditionError("pipelines are shown on Unix sockets, which this system does not have")
     for folder in folders() if places is None else places:
         with contextlib.suppress(FileNotFoundError):
             check_own(folder)
@@ -42,9 +51,43 @@ def running(places: Iterable[Path] | None = None) -> list[dict[str, Any]]:
         places: the folders in which sockets are; those of this user when None.
 
     Raises:
-        FailedPreconditionError: the folder for sockets is somebody else's.
+        FailedPreconditionError: the folder for sockets is somebody else's, or the system has no such sockets.
     """
-    return [told for path in sockets(places) if (told := ask(path)) is not None]
+    found = list(sockets(places))
+    if not found:
+        return []
+    # Beside each other: one that is busy must not make the others late.
+    with ThreadPoolExecutor(min(len(found), _MOST_AT_ONCE)) as threads:
+        return [told for told in threads.map(ask, found) if told is not None]
+
+
+class Lookout:
+    """Looks again and again, and waits a little for who is between two epochs: a door is open as long as a run is.
+
+    Args:
+        look: returns what processes tell.
+        patience_s: how long to wait for one that told of a pipeline in the look before.
+    """
+
+    def __init__(self, look: Callable[[], list[dict[str, Any]]] = running, patience_s: float = _BETWEEN_S) -> None:
+        self._look = look
+        self._patience_s = patience_s
+        self._expected: frozenset[int] = frozenset()
+
+    def __call__(self) -> list[dict[str, Any]]:
+        """Returns what processes tell, each at its latest."""
+        until_s = time.monotonic() + self._patience_s
+        told = {process["pid"]: process for process in self._look()}
+        while not self._expected <= _with_runs(told) and time.monotonic() < until_s:
+            time.sleep(_AGAIN_S)
+            again = {process["pid"]: process for process in self._look()}
+            told |= {pid: process for pid, process in again.items() if pid not in _with_runs(told)}
+        self._expected = _with_runs(told)
+        return list(told.values())
+
+
+def _with_runs(told: dict[int, dict[str, Any]]) -> frozenset[int]:
+    return frozenset(pid for pid, process in told.items() if process["runs"])
 
 
 def ask(path: Path, patience_s: float = _PATIENCE_S) -> dict[str, Any] | None:

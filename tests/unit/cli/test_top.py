@@ -105,6 +105,7 @@ def test_where_nothing_runs_it_says_what_would_and_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(command, "running", list)
+    monkeypatch.setattr(command, "_PATIENCE_S", 0)
     assert main(["top", "--once"]) == 1
     assert "no pipeline of yours is running" in capsys.readouterr().err
     assert main(["top", "--json"]) == 0

@@ -19,7 +19,7 @@ from headrace.cli import main
 from headrace.dashboard import server as module
 from headrace.dashboard.gpus import Gpus
 from headrace.dashboard.guard import HEADERS, Guard
-from headrace.dashboard.looking import Looker
+from headrace.dashboard.looking import Looker, _mark_curves
 from headrace.dashboard.server import Server, made_token
 from headrace.errors import MissingExtraError
 
@@ -131,7 +131,17 @@ def test_a_look_that_fails_is_told_and_the_next_one_is_taken() -> None:
 
     _, first, second = asyncio.run(two_events())
     assert '"error": "no folder"' in first
-    assert '"waits": {"1:2": 0.5}' in second
+    assert '"waits": {"1::1": 0.5}' in second
+
+
+def test_epochs_of_a_dataset_are_one_curve_and_two_that_run_together_are_two() -> None:
+    train, other = {"name": "range → batch"}, {"name": "range → prefetch"}
+    epochs = [[train | {"number": number}, other | {"number": 9}, train | {"number": number + 20}] for number in (1, 2)]
+    for runs in epochs:
+        _mark_curves([{"pid": 7, "runs": runs}])
+    first, second = ([run["curve"] for run in runs] for runs in epochs)
+    assert first == second
+    assert len(set(first)) == 3
 
 
 def test_a_websocket_is_refused() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace.live import answering
+from headrace.live import answering, asking
 from headrace.live.asking import ask, chosen, nothing_runs, running
 from headrace.observe.onlookers import ONLOOKERS
 
@@ -220,6 +220,37 @@ def test_a_process_that_does_not_answer_is_told_as_such(places: list[Path]) -> N
         busy.listen()
         assert ask(path, patience_s=0.01) == {"pid": 77, "program": "", "runs": [], "error": "it does not answer"}
     assert path.exists()
+
+
+def test_one_that_is_silent_makes_no_other_late(places: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    both = threading.Barrier(2, timeout=LIMIT_S)
+
+    def asked(path: Path) -> dict[str, Any]:
+        both.wait()
+        return {"pid": int(path.stem.partition("-")[0])}
+
+    (folder,) = places
+    folder.mkdir(mode=0o700)
+    for name in ("12-a.sock", "34-b.sock"):
+        (folder / name).touch()
+    monkeypatch.setattr(asking, "ask", asked)
+    assert running(places) == [{"pid": 12}, {"pid": 34}]
+
+
+def test_who_is_between_two_epochs_is_looked_at_again() -> None:
+    train, other, closed = {"pid": 1, "runs": ["a"]}, {"pid": 2, "runs": ["b"]}, {"pid": 1, "runs": []}
+    looks = iter([[train, other], [other], [closed, other], [train, {"pid": 2, "runs": []}], [train]])
+    lookout = asking.Lookout(lambda: next(looks), patience_s=LIMIT_S)
+    assert lookout() == [train, other]
+    assert lookout() == [other, train]
+    lookout = asking.Lookout(lambda: next(looks), patience_s=0)
+    assert lookout() == [train]
+
+
+def test_a_system_without_such_sockets_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "geteuid")
+    with pytest.raises(hr.errors.FailedPreconditionError, match="Unix sockets"):
+        running()
 
 
 def test_what_json_has_no_number_for_is_none() -> None:

@@ -10,7 +10,7 @@ import typer
 from headrace.dashboard.gpus import Gpus
 from headrace.dashboard.looking import Looker
 from headrace.dashboard.server import Server, made_token
-from headrace.live.asking import chosen, running
+from headrace.live.asking import Lookout, chosen
 
 __all__ = ["dashboard"]
 
@@ -26,9 +26,10 @@ def dashboard(
     interval: Annotated[float, typer.Option("--interval", min=0.2, help="Seconds between two looks.")] = 1.0,
 ) -> None:
     """Serves a live page of the pipelines that run now, and prints its address. Ctrl-C ends it."""
+    lookout = Lookout()
 
     def look() -> list[dict[str, Any]]:
-        return chosen(running(), which)
+        return chosen(lookout(), which)
 
     server = Server(Looker(look, Gpus(), interval), port=port, token=made_token())
     typer.echo(f"{server.url}\nOpen it in a browser on this machine; Ctrl-C ends it.")

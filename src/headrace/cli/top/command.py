@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -12,9 +12,12 @@ from rich.live import Live
 
 from headrace.cli.top.view import view
 from headrace.errors import FailedPreconditionError
-from headrace.live.asking import chosen, nothing_runs, running
+from headrace.live.asking import Lookout, chosen, nothing_runs, running
 
 __all__ = ["top"]
+
+_PATIENCE_S: Final = 1.0
+_AGAIN_S: Final = 0.02
 
 
 def top(
@@ -39,10 +42,12 @@ def top(
 
 
 def _found(which: str | None) -> list[dict[str, Any]]:
-    everything = running()
-    found = chosen(everything, which)
-    if not found:
-        raise FailedPreconditionError(nothing_runs(everything, which))
+    """Returns what is to be shown; where that is nothing, a program may be between two epochs, or just begin."""
+    until_s = time.monotonic() + _PATIENCE_S
+    while not (found := chosen(everything := running(), which)):
+        if time.monotonic() > until_s:
+            raise FailedPreconditionError(nothing_runs(everything, which))
+        time.sleep(_AGAIN_S)
     return found
 
 
@@ -50,8 +55,9 @@ def _watch(console: Console, which: str | None, interval_s: float) -> None:
     """Shows what runs until Ctrl-C comes."""
     try:
         with Live(console=console, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
+            lookout = Lookout()
             while True:
-                everything = running()
+                everything = lookout()
                 found = chosen(everything, which)
                 live.update(view(found) if found else nothing_runs(everything, which), refresh=True)
                 time.sleep(interval_s)

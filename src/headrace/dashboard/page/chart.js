@@ -24,7 +24,7 @@ class Chart {
     if (names.size) this.names = new Map([...names, ...[...this.names].filter(([key]) => !names.has(key))]);
     const seen = new Set(this.points.flatMap((point) => Object.keys(point.waits)));
     for (const key of this.names.keys()) if (!seen.has(key)) this.names.delete(key);
-    for (const key of seen) if (!this.names.has(key)) this.names.set(key, `process ${key.split(":")[0]}`);
+    for (const key of seen) if (!this.names.has(key)) this.names.set(key, `process ${key.slice(0, key.indexOf(":"))}, ${key.slice(key.indexOf(":") + 1, key.lastIndexOf(":"))}`);
     if (this.plot === null || this.keys().join() !== before || names.size) this.renew();
     else this.plot.setData(this.data());
   }
@@ -49,7 +49,7 @@ class Chart {
     const series = this.keys().map((key, number) => {
       const isGpu = number >= this.names.size;
       return { label: isGpu ? `${key} busy` : `${this.names.get(key)} waits`, stroke: isGpu ? GPU[shade] : HUES[shade][number % HUES[shade].length],
-        width: 2, dash: isGpu ? [6, 4] : [], points: { show: this.points.length < 2 } };
+        width: 2, spanGaps: true, dash: isGpu ? [6, 4] : [], points: { show: this.points.length < 2 } };
     });
     const axis = { stroke: faint, grid: { stroke: line, width: 1 }, ticks: { show: false }, font: "12px system-ui" };
     this.plot?.destroy();
