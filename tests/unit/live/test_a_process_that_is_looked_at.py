@@ -211,6 +211,27 @@ def test_a_socket_of_a_dead_process_is_found_and_removed(places: list[Path]) -> 
     assert not folder.exists()
 
 
+def test_who_opens_a_door_removes_what_dead_processes_left_and_nothing_of_others(places: list[Path]) -> None:
+    (folder,) = places
+    folder.mkdir(mode=0o700)
+    dead, alive = folder / "999999999-left.sock", folder / "999999998-elsewhere.sock"  # of another container
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(dead))
+    with socket.socket(socket.AF_UNIX) as elsewhere, iter(hr.Dataset.range(9)) as iterator:
+        elsewhere.bind(str(alive))
+        elsewhere.listen()
+        elsewhere.settimeout(LIMIT_S)
+        next(iterator)
+        elsewhere.accept()[0].close()  # which was asked whether it is there
+        bounded = threading.Event()
+        for _ in range(1_000):
+            if not dead.exists():
+                break
+            bounded.wait(LIMIT_S / 1_000)
+        assert [dead.exists(), alive.exists()] == [False, True]
+    alive.unlink()
+
+
 def test_a_process_that_does_not_answer_is_told_as_such(places: list[Path]) -> None:
     (folder,) = places
     folder.mkdir(mode=0o700)
