@@ -37,7 +37,7 @@ PLANS: Final = {
 }
 
 PROGRAM: Final = """
-import gc, os, signal, sys, threading, time, warnings
+import gc, glob, os, signal, sys, threading, time, warnings
 import numpy as np
 import headrace as hr
 from headrace.observe.onlookers import ONLOOKERS
@@ -74,7 +74,7 @@ def check_nothing_is_left():
 def under_way(iterator, steps=5):
     for _ in range(steps):
         next(iterator)
-    while not ONLOOKERS._door.sockets:
+    while not glob.glob(os.environ["XDG_RUNTIME_DIR"] + "/headrace/*.sock"):
         time.sleep(0.001)
     print("under way", flush=True)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from headrace.errors import FailedPreconditionError
-from headrace.live.folder import SUFFIX, check_own, folders, pid_of
+from headrace.live.folder import SUFFIX, check_own, folders, pid_of, remove_dead
 
 __all__ = ["Lookout", "ask", "chosen", "nothing_runs", "running", "sockets"]
 
@@ -39,6 +39,7 @@ def sockets(places: Iterable[Path] | None = None) -> Iterator[Path]:
     for folder in folders() if places is None else places:
         with contextlib.suppress(FileNotFoundError):
             check_own(folder)
+            remove_dead(folder)
             yield from sorted(folder.glob(f"*{SUFFIX}"))
 
 

@@ -6,6 +6,7 @@ temporary folder. A socket is named for its process, and has a few random letter
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import tempfile
@@ -15,9 +16,10 @@ from typing import Final
 
 from headrace.errors import FailedPreconditionError
 
-__all__ = ["SUFFIX", "check_own", "folders", "own_folder", "pid_of"]
+__all__ = ["SUFFIX", "check_own", "folders", "own_folder", "pid_of", "remove_dead"]
 
 SUFFIX: Final = ".sock"
+_PATIENCE_S: Final = 1.0
 _PRIVATE: Final = 0o700
 _OF_OTHERS: Final = 0o077
 
@@ -69,7 +71,34 @@ def _is_own(folder: Path) -> bool:
         return False
 
 
+def remove_dead(folder: Path) -> None:
+    """Removes what processes left that were killed, and the folder where nothing is left in it."""
+    import socket  # what few need who only ask for the folder
+
+    for path in folder.iterdir():
+        pid = pid_of(path)
+        if pid is not None and not _is_there(pid):  # as far as this container sees
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as one:
+                one.settimeout(_PATIENCE_S)
+                try:
+                    one.connect(os.fspath(path))
+                except ConnectionRefusedError:
+                    path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # somebody is in it
+        folder.rmdir()
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is somebody else's
+        return True
+    return True
+
+
 def pid_of(path: Path) -> int | None:
     """Returns the number of the process whose socket it is; None where the name tells none."""
-    number = path.name.partition("-")[0]
+    number = path.name.removeprefix(".").partition("-")[0]
     return int(number) if number.isdecimal() else None

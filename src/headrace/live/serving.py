@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from headrace.live.folder import SUFFIX, own_folder, pid_of
+from headrace.live.folder import SUFFIX, own_folder, remove_dead
 
 if TYPE_CHECKING:
     from headrace.live.door import Door
@@ -37,7 +37,7 @@ def serve(door: Door) -> None:
         door.sockets = [listening]
         path = _listen(listening)
         stack.callback(_remove, path)
-        _remove_dead(path.parent)
+        remove_dead(path.parent)
         while not _is_closing(door, listening):
             with contextlib.suppress(OSError), listening.accept()[0] as connection:
                 door.sockets = [listening, connection]
@@ -65,29 +65,6 @@ def _listen_in(folder: Path, listening: socket.socket) -> Path:
         hidden.unlink(missing_ok=True)
         raise
     return path
-
-
-def _remove_dead(folder: Path) -> None:
-    """Removes what processes left that were killed, so that they do not pile up where nobody looks."""
-    for path in folder.glob(f"*{SUFFIX}"):
-        pid = pid_of(path)
-        if pid is not None and not _is_there(pid):  # as far as this container sees
-            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as one:
-                one.settimeout(_PATIENCE_S)
-                try:
-                    one.connect(os.fspath(path))
-                except ConnectionRefusedError:
-                    path.unlink(missing_ok=True)
-
-
-def _is_there(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it is somebody else's
-        return True
-    return True
 
 
 def _remove(path: Path) -> None:
