@@ -48,7 +48,8 @@ class Door:
         self.is_closed = True
         wakes, self._wakes = self._wakes, None
         if wakes is not None:
-            os.write(wakes, b".")  # its end alone would not be seen where a copy of this process has it too
+            with contextlib.suppress(BrokenPipeError):  # the thread has ended by itself
+                os.write(wakes, b".")  # its end alone would not be seen where a copy of this process has it too
             os.close(wakes)
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(_JOIN_S)

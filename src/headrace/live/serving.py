@@ -23,6 +23,7 @@ _MOST_BYTES: Final = 4096
 # How long a request may take to come, and its answer to be taken.
 _PATIENCE_S: Final = 1.0
 _WAITING: Final = 8
+_MOST_TRIES: Final = 8
 
 
 def serve(door: Door) -> None:
@@ -47,9 +48,10 @@ def serve(door: Door) -> None:
 
 def _listen(listening: socket.socket) -> Path:
     """Gives a socket its place, at which it listens from the first moment on: one that refuses is a dead process's."""
-    while True:
+    for _ in range(_MOST_TRIES - 1):
         with contextlib.suppress(FileNotFoundError):  # who leaves a folder empty removes it
             return _listen_in(own_folder(), listening)
+    return _listen_in(own_folder(), listening)
 
 
 def _listen_in(folder: Path, listening: socket.socket) -> Path:

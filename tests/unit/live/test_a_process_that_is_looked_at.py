@@ -8,6 +8,7 @@ import os
 import socket
 import stat
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -232,6 +233,19 @@ def test_who_opens_a_door_removes_what_dead_processes_left_and_nothing_of_others
             bounded.wait(LIMIT_S / 1_000)
         assert [dead.exists(), alive.exists()] == [False, True]
     alive.unlink()
+
+
+def test_where_there_can_be_no_folder_the_run_goes_on_without_a_door(
+    places: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "")
+    monkeypatch.setattr(tempfile, "tempdir", str(places[0] / "nowhere"))
+    with iter(hr.Dataset.range(9)) as iterator:
+        next(iterator)
+        door: Any = ONLOOKERS._door
+        door._thread.join(LIMIT_S)
+        assert not door._thread.is_alive()
+        assert list(iterator) == list(range(1, 9))
 
 
 def test_a_process_that_does_not_answer_is_told_as_such(places: list[Path]) -> None:
