@@ -46,4 +46,4 @@ def _lines(machine: Machine, times: Times, found: Sequence[Measured]) -> Iterato
     yield table_line(["---", *["---:"] * 4, "---", "---"])
     yield from map(table_line, rows(found))
     yield ""
-    yield from measured_on(machine, 1, versions_of(("headrace", "numpy", "tensorflow-cpu")))
+    yield from measured_on(machine, times.turns, versions_of(("headrace", "numpy", "tensorflow-cpu")))
