@@ -54,7 +54,7 @@ class Measured:
 
 def measured(plant: Plant, seconds: float, *, shows: bool = False) -> Measured:
     """Profiles a plant, and then runs it as it is and as it is advised."""
-    profile = plant.dataset.profile(plant.step, seconds=seconds, feed=plant.feed)
+    profile = plant.dataset.profile(plant.step, seconds=max(seconds, 2 * plant.seconds), feed=plant.feed)
     if shows:
         print(profile)
     verdict = profile.verdict
@@ -73,7 +73,7 @@ def _rate(dataset: Any, plant: Plant, *, fills_cache: bool) -> float:
     began: list[object] = []
     epochs = Epochs(dataset if plant.feed is None else plant.feed(dataset), began.append)
     with closing(iter(epochs)) as elements:
-        consume(elements, plant.step, _WARM_S)
+        consume(elements, plant.step, max(_WARM_S, plant.seconds))  # prefetch tries for some seconds whether it gains
         for _ in range(_MOST_WARM):
             if len(began) > 1 or not fills_cache:
                 break

@@ -232,5 +232,5 @@ def planted(cause: str, number: int) -> Plant:
     feed = None
     if cause == "copy":
         feed = copying(draw.one_of("copy_s", [1e-2, 2e-2]), draw.in_turn("buffer_size", [2, 0]))
-    seconds = 3.0 if cause in ("straggler", "burst") else 1.0
+    seconds = 4.0 if cause in ("straggler", "burst") else 1.0
     return Plant(cause, ds, step, stage, " ".join(draw.words), feed, seconds)

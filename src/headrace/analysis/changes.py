@@ -24,6 +24,8 @@ __all__ = ["Change", "Way", "changes", "held_ready"]
 _WORTH: Final = 1.05
 # An element that takes less is sooner made than sent.
 _WORTH_SENDING_S: Final = 2e-5
+# Of all waiting so much is hidden by what lies ready: less does after another wait, and while prefetch tries whether it gains.
+_HIDDEN: Final = 0.75
 # What brings so much of what the best does comes before it, where it mends the cause.
 _NEAR: Final = 0.5
 # So near the best is as good, with fewer workers.
@@ -162,7 +164,8 @@ def _held(figures: PipelineFigures, step: StepFigures, alone_rate: float) -> Ite
     if number * figures.stages[-1].nbytes > (figures.machine.ram_budget_bytes or math.inf):
         return
     reached = min(1 / max(step.alone_s, 1e-9), alone_rate)
-    yield Change(Way.HOLD, None, number, reached * (step.alone_s + step.waited_s), figures)
+    gained = reached * (step.alone_s + step.waited_s) - 1
+    yield Change(Way.HOLD, None, number, 1 + _HIDDEN * gained, figures)
 
 
 def _calls(figures: PipelineFigures, stage: StageFigures, way: Way, step: StepFigures | None) -> Iterator[Change]:

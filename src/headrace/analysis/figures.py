@@ -131,7 +131,7 @@ class StepFigures:
         waited_s: seconds that a step waited for its element, the copy with it where that is not beside.
         waited_longest_s: what the step waited that waited longest.
         late_share: the part of the steps that waited at least half as long as that.
-        uneven_share: the part of all waiting that fell on the twentieth of the steps that waited longest.
+        uneven_share: the part of all waiting that fell on the quarter of the steps that waited longest.
         cpu_s: seconds of a processor in the trainer's process for a step alone.
         lock_share: the part of ``alone_s`` in which it holds Python's lock.
     """

@@ -31,8 +31,8 @@ HARDLY: Final = 0.05
 MARGIN: Final = 1.1
 # Of the waiting, so much in one thing makes it the cause.
 _MOST: Final = 0.5
-# Where steps wait alike, a twentieth of them has a twentieth of the waiting; of a pipeline that comes in lumps nearly all.
-UNEVEN: Final = 0.5
+# Where steps wait alike, a quarter of them has a quarter of the waiting; of a pipeline that comes in lumps nearly all.
+UNEVEN: Final = 0.8
 # Less than one step in a hundred that waits for long waits for a single element.
 _SINGLE: Final = 0.01
 # What is ready has to be handed over, to another thread or from another process: short steps wait so much for that alone.

@@ -27,8 +27,8 @@ from headrace.structure import nbytes_of
 
 __all__ = ["Consumer", "Trial", "beside", "dropped", "step_figures", "tried"]
 
-# What is counted as a wait of few steps: those of the longest twentieth.
-_FEW: Final = 20
+# What is counted as a wait of few steps: those of the longest quarter.
+_FEW: Final = 4
 
 
 @frozen(kw_only=True)
