@@ -58,7 +58,7 @@ def _are_alike(column: Sequence[Any]) -> bool:
 def received_elements(sent: Any) -> Payload:
     """Returns the elements again."""
     if isinstance(sent, list):
-        return Rows(sent)
+        return Rows([*map(normalize, sent)])  # as below: here they may be the first of their class
     shape, arrays, matrix, locked = sent
     return Columns(flatten(normalize(shape))[1], arrays, matrix, locked)  # normalised: its classes may be new here
 

@@ -246,6 +246,20 @@ def test_columns_of_a_class_that_a_process_has_not_met_are_structure_there() -> 
     assert list(in_processes(dataset, lambda pair: pair.x + pair.y)) == [0, 2, 4, 6, 8]
 
 
+@dataclasses.dataclass
+class Label:
+    """Of no other test, as above."""
+
+    number: int
+    name: str
+
+
+def test_rows_of_a_class_that_was_made_in_processes_alone_are_structure_here() -> None:
+    labels = in_processes(hr.Dataset.range(4), lambda x: Label(x, str(x)))
+    (batch,) = labels.batch(4)
+    assert (batch.number.tolist(), batch.name.tolist()) == ([0, 1, 2, 3], ["0", "1", "2", "3"])
+
+
 def test_processes_need_a_number_of_calls_and_a_name_that_is_known() -> None:
     with pytest.raises(hr.errors.InvalidArgumentError, match="needs num_parallel_calls"):
         hr.Dataset.range(3).map(fails, executor="process")
