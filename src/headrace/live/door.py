@@ -53,6 +53,13 @@ class Door:
             os.close(wakes)
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(_JOIN_S)
+        if not self._thread.is_alive():  # nor was it, where no thread could be started
+            self._let_go()
+
+    def _let_go(self) -> None:
+        wake, self.wake = self.wake, None
+        if wake is not None:
+            os.close(wake)
 
     def leave_to_parent(self) -> None:
         """Closes what a copy of this process has of it."""
@@ -73,7 +80,4 @@ class Door:
         except Exception as refused:  # noqa: BLE001 - no run fails because nobody can look at it
             LOG.info("nobody can look at the pipelines of this process: %s", refused)
         finally:
-            wake, self.wake = self.wake, None
-            if wake is not None:
-                with contextlib.suppress(OSError):
-                    os.close(wake)
+            self._let_go()
