@@ -41,9 +41,9 @@ def _true(_: Any) -> bool:
 
 # Each with one operation more, and how deep a chain of it is tried.
 STEPS: Final[dict[str, tuple[int, Callable[[hr.Dataset], hr.Dataset]]]] = {
-    "map": (10_000, lambda ds: ds.map(_more)),
-    "concatenate": (10_000, lambda ds: ds.concatenate(hr.Dataset.range(1))),
-    "concatenate before": (10_000, lambda ds: hr.Dataset.range(1).concatenate(ds)),
+    "map": (4_000, lambda ds: ds.map(_more)),
+    "concatenate": (4_000, lambda ds: ds.concatenate(hr.Dataset.range(1))),
+    "concatenate before": (4_000, lambda ds: hr.Dataset.range(1).concatenate(ds)),
     "take": (2_000, lambda ds: ds.take(5)),
     "skip": (2_000, lambda ds: ds.skip(0)),
     "shard": (1_000, lambda ds: ds.shard(1, 0)),

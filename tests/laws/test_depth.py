@@ -19,7 +19,7 @@ from tests.laws import deep_chains
 import headrace as hr
 
 FIRST = {
-    "map": [10_000, 10_001, 10_002, 10_003, 10_004, 10_005],
+    "map": [4_000, 4_001, 4_002, 4_003, 4_004, 4_005],
     "parallel map": [1_000, 1_001, 1_002, 1_003, 1_004, 1_005],
     "concatenate before": [0] * 6,
     "take": [0, 1, 2, 3, 4],
