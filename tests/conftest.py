@@ -5,7 +5,8 @@ Three guards, each on by itself:
 - A hang becomes a failure. ``faulthandler_timeout`` in pyproject.toml prints every thread's stack and ends the process;
   it works where no Python code can run any more. The two hooks below close the gaps that pytest leaves in it.
 - A test that passes leaves no thread of headrace, no child process and no shared memory (``nothing_is_left_behind``).
-- Generated tests do the same in every run of the ``ci`` profile; ``HYPOTHESIS_PROFILE=thorough`` looks for new examples.
+- Generated tests do the same in every run of the ``ci`` profile; ``HYPOTHESIS_PROFILE=thorough`` looks for new examples, and
+  ``brief`` is for a second run of the same tests beside other packages.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ _ANY_LOAD = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow]
 os.environ["HEADRACE_LIVE"] = "0"
 
 # Derandomised: a red run is the fault of the change that made it red, never of the dice.
-settings.register_profile("ci", _ANY_LOAD, derandomize=True, max_examples=60)
+settings.register_profile("ci", _ANY_LOAD, derandomize=True, max_examples=40)
+settings.register_profile("brief", _ANY_LOAD, derandomize=True, max_examples=15)
 settings.register_profile("thorough", _ANY_LOAD, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

@@ -8,6 +8,7 @@ A character that the encoding of stdout lacks is written as an escape: no work i
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sys
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         headrace ...
         0
     """
-    command = typer.main.get_command(app)
+    command = _command()
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         # Not app(): it would turn every EOFError, and so our OutOfRangeError, into an abort by the user.
@@ -93,6 +94,14 @@ def _headrace(
         typer.echo(f"headrace {__version__}")
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+@functools.cache
+def _command() -> typer.core.TyperGroup:
+    """Reads the signatures of all commands, which takes longer than most of them."""
+    command = typer.main.get_command(app)
+    assert isinstance(command, typer.core.TyperGroup)  # there are several
+    return command
 
 
 @contextmanager
