@@ -157,10 +157,13 @@ def _lock_share(told: StageStats) -> float:
 
 
 def _at_work(told: StageStats) -> float:
-    """Returns the part of the work for which a processor is needed: to wait for one on a busy machine is no wait of the stage's own."""
-    if told.blocked_share is not None:
-        return 1 - told.blocked_share
-    return 1.0 if told.cpu_share is None else told.cpu_share
+    """Returns the part of the work for which a processor is needed.
+
+    To wait for one on a busy machine is no wait of the stage's own, so the part in which it was not seen blocked counts. That is seen at few moments; a
+    processor worked for no less than it was counted to.
+    """
+    seen = [told.cpu_share] if told.blocked_share is None else [told.cpu_share, 1 - told.blocked_share]
+    return max((share for share in seen if share is not None), default=1.0)
 
 
 def _kind(node: Node) -> Kind:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -98,3 +100,21 @@ def test_bytes_of_elements_that_nobody_looked_at_are_those_of_what_reads_them() 
     figures = figures_of(plan, options_of(plan), iterator.stats(), MACHINE, step_nbytes=64)
     assert [stage.nbytes for stage in figures] == pytest.approx([8, 8, 64])
     assert [stage.epoch_nbytes for stage in figures] == pytest.approx([512, 512, 512])
+
+
+@pytest.mark.parametrize(
+    ("cpu_share", "blocked_share", "at_work"),
+    [(None, None, 1.0), (0.3, None, 0.3), (None, 0.4, 0.6), (0.3, 0.1, 0.9), (0.99, 0.66, 0.99)],
+)
+def test_work_needs_a_processor_for_as_long_as_one_was_counted_or_nothing_blocked(
+    cpu_share: float | None, blocked_share: float | None, at_work: float
+) -> None:
+    ds = hr.Dataset.range(8).map(doubled)
+    iterator = iter(ds)
+    assert len(list(iterator)) == 8
+    stats = iterator.stats()
+    stages = [dataclasses.replace(stage, cpu_share=cpu_share, blocked_share=blocked_share) for stage in stats.stages]
+    options = options_of(ds.__headrace_plan__())
+    running = physical_plan(ds.__headrace_plan__(), options)
+    figures = figures_of(running, options, dataclasses.replace(stats, stages=tuple(stages)), MACHINE)
+    assert figures.stages[-1].cpu_s == pytest.approx(at_work * figures.stages[-1].service_s)
