@@ -24,7 +24,7 @@ RUN_READY := $(VENV)/.ready-to-run
 DEV_READY := $(VENV)/.ready-for-$(subst $(comma),-,$(DEV))
 DOCS_READY := $(VENV)/.ready-for-docs
 BENCH_READY := $(BENCH)/.ready
-# What the examples that train a network need: make wav, make alexnet, make elastic.
+# What the larger examples need: make wav, make alexnet, make waiting, make elastic.
 EXAMPLES := image,report,tfrecord,torch
 EXAMPLES_READY := $(VENV)/.ready-for-examples-$(subst $(comma),-,$(EXAMPLES))
 NEEDS := pyproject.toml constraints-dev.txt
@@ -37,7 +37,7 @@ unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 CODE := src tests conftest.py $(wildcard benchmarks examples docs/building)
 
-.PHONY: help setup demo wav alexnet elastic test check format lint types layers schemas doctest docs thorough stress exits fuzz ranks chaos bottlenecks conformance bench faults idioms handoff autotune import-time dist clean
+.PHONY: help setup demo wav alexnet waiting elastic test check format lint types layers schemas doctest docs thorough stress exits fuzz ranks chaos bottlenecks conformance bench faults idioms handoff autotune import-time dist clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -53,6 +53,9 @@ wav: $(EXAMPLES_READY)  ## a classifier of sounds, its input in two forms, and w
 
 alexnet: $(EXAMPLES_READY)  ## fine-tune AlexNet on images, loaded sequentially and in parallel: build/alexnet.png
 	$(BIN)/python -m examples.alexnet_finetune $(ARGS)
+
+waiting: $(EXAMPLES_READY)  ## why the GPU of three jobs waits, and what each piece of advice brings
+	$(BIN)/python -m examples.waiting $(ARGS)
 
 # Other libraries are asked for the same where they are installed: make bench has them.
 elastic: $(EXAMPLES_READY)  ## kill one of 8 processes of a training, go on with 6, 12 and 1, the same batches: build/elastic.html

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from docs.building.busy_bars import busy_bars
 from docs.building.ideas import elements, resume
 from docs.building.running_parts import for_maintainers, for_users
 from docs.building.waiting_bars import waiting_bars
@@ -22,6 +23,7 @@ DRAWINGS: dict[str, Callable[[], str]] = {
     "knobs.svg": lambda: waiting_bars(DOCS / "howto" / "faster.md", KNOBS),
     "elements.svg": elements,
     "resume.svg": resume,
+    "busy.svg": lambda: busy_bars(DOCS / "guide" / "waiting.md"),
     "start-waiting.svg": lambda: waiting_bars(DOCS / "start.md", ["before", "first run after", "second run after"]),
     "what-runs-where.svg": for_users,
     "running-parts.svg": for_maintainers,
