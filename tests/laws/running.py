@@ -29,7 +29,7 @@ from headrace.physical.workers.reading_place import ReadingPlace
 from headrace.physical.workers.ready_order import FIRST_READY, ReadyOrder
 from headrace.plan.node import Node
 from headrace.semantics.held_bytes import Holding
-from headrace.testing.restoring import delivered, same
+from headrace.testing.restoring import delivered, same, unmatched
 
 T = TypeVar("T")
 # Enough for every plan that ends; of an endless one so much is compared.
@@ -325,14 +325,12 @@ def elements_of(dataset: hr.Dataset, way: Way = REFERENCE, *, limit: int = LIMIT
 def assert_same(expected: Sequence[Any], actual: Sequence[Any], *, in_order: bool = True) -> None:
     """Fails unless both are the same elements: structures, types, values; kinds and messages of errors."""
     if not in_order:
-        expected, actual = sorted(expected, key=described), sorted(actual, key=described)
+        lost, added = unmatched(expected, actual)
+        assert (lost, added) == ([], []), f"{lost!r} do not come and {added!r} come instead"
+        return
     for number, (mine, theirs) in enumerate(zip(expected, actual, strict=False)):
         assert same(mine, theirs), f"element {number} is {theirs!r} instead of {mine!r}"
     assert len(actual) == len(expected), f"{len(actual)} elements instead of {len(expected)}"
-
-
-def described(element: Any) -> str:
-    return f"{type(element).__name__} {element}"
 
 
 def through_json(state: dict[str, Any]) -> dict[str, Any]:

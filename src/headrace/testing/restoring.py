@@ -14,7 +14,7 @@ from headrace.iterator import DatasetIterator
 from headrace.plan.options import Options
 from headrace.structure import flatten
 
-__all__ = ["check_every_restore_point", "delivered", "same"]
+__all__ = ["check_every_restore_point", "delivered", "same", "unmatched"]
 
 
 def check_every_restore_point(
@@ -82,7 +82,10 @@ def _check_one(dataset: Dataset, state: dict[str, Any], count: int, expected: li
         rest = list(delivered(restored, len(expected) - count))
     wanted = expected[count:]
     if not in_order:
-        rest, wanted = sorted(rest, key=repr), sorted(wanted, key=repr)
+        lost, added = unmatched(wanted, rest)
+        if lost or added:
+            raise AssertionError(f"restored after {count} elements, {lost!r} do not come and {added!r} come instead")
+        return
     for offset, (mine, theirs) in enumerate(zip(wanted, rest, strict=False)):
         if not same(mine, theirs):
             raise AssertionError(
@@ -90,6 +93,23 @@ def _check_one(dataset: Dataset, state: dict[str, Any], count: int, expected: li
             )
     if len(rest) != len(wanted):
         raise AssertionError(f"restored after {count} elements, {len(rest)} follow instead of {len(wanted)}")
+
+
+def unmatched(some: Sequence[Any], others: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Returns what is only among the first, and what is only among the others; an element counts as often as it comes."""
+    # Texts bring pairs close together and decide nothing: that of an object may be its address, that of an array has gaps.
+    lost, added = [], sorted(others, key=_text)
+    for mine in sorted(some, key=_text):
+        place = next((place for place, theirs in enumerate(added) if same(mine, theirs)), None)
+        if place is None:
+            lost.append(mine)
+        else:
+            del added[place]
+    return lost, added
+
+
+def _text(element: Any) -> str:
+    return f"{type(element).__name__} {element!r}"
 
 
 def same(one: Any, other: Any) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 import headrace as hr
 from headrace.testing import check_every_restore_point
-from headrace.testing.restoring import same
+from headrace.testing.restoring import same, unmatched
 
 data = hr.Dataset
 
@@ -51,6 +51,49 @@ def test_it_finds_randomness_that_is_not_the_plans() -> None:
 def test_out_of_order_it_compares_what_came_and_not_when() -> None:
     unordered = data.range(20).map(lambda x: x, num_parallel_calls=3, deterministic=False)
     assert check_every_restore_point(unordered, in_order=False) == 21
+
+
+class Nameless:
+    """Its text is its address, which says nothing of the order of two."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Nameless) and self.number == other.number
+
+    __hash__ = None  # type: ignore[assignment]  # nobody asks
+
+
+def long_array(number: int) -> np.ndarray:
+    """An array whose text leaves out where it differs from others."""
+    array = np.zeros(5_000)
+    array[2_500] = number
+    return array
+
+
+@pytest.mark.parametrize(
+    "made",
+    [Nameless, long_array, lambda x: {"a": Nameless(-x)}],
+    ids=["an address", "a long array", "an address inside"],
+)
+def test_out_of_order_elements_are_told_apart_by_what_they_are_and_not_by_their_text(made: Any) -> None:
+    first = [made(number) for number in range(6)]
+    assert unmatched(first, [made(number) for number in (3, 5, 0, 4, 2, 1)]) == ([], [])
+    lost, added = unmatched([*first, made(2)], [made(number) for number in (3, 7, 0, 2, 4, 1, 5)])
+    assert (len(lost), len(added)) == (1, 1)
+    assert same(lost[0], made(2))
+    assert same(added[0], made(7))
+
+
+def test_out_of_order_it_finds_elements_that_come_twice_and_those_that_are_lost() -> None:
+    runs = itertools.count()
+
+    def another() -> Any:
+        return iter([1, 2, 3, next(runs)])
+
+    with pytest.raises(AssertionError, match=r"restored after 0 elements, \[0\] do not come and \[1\] come instead"):
+        check_every_restore_point(data.from_generator(another), in_order=False)
 
 
 @pytest.mark.parametrize(
