@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,17 +10,18 @@ import numpy as np
 from headrace.blocks.columns import Columns
 from headrace.blocks.payload import Indexed, Payload, Rows
 from headrace.errors import said
-from headrace.processes.parcels import to_bytes
+from headrace.processes.parcels import SMALL_BYTES, to_bytes
 from headrace.rows_and_columns import transpose
 from headrace.structure import Element, flatten, normalize, paths_of, unflatten
 
-__all__ = ["received_elements", "refused", "sent_elements"]
+__all__ = ["Memory", "received_elements", "refused", "sent_elements", "stacked"]
+
+# Gives so many bytes (uint8) of memory that the reader shares; None where there are none.
+Memory = Callable[[int], np.ndarray | None]
 
 
-def sent_elements(payload: Payload, *, stacked: bool = False) -> Any:
-    """Returns what is sent of elements; those that will be stacked go as one array for each leaf, if all leaves are arrays."""
-    if stacked and isinstance(payload, Rows):
-        payload = _stacked(payload)
+def sent_elements(payload: Payload) -> Any:
+    """Returns what is sent of elements."""
     if isinstance(payload, Indexed) and payload.source.is_columnar:
         payload = payload.columns()
     if not isinstance(payload, Columns):
@@ -32,7 +33,10 @@ def sent_elements(payload: Payload, *, stacked: bool = False) -> Any:
     return unflatten(payload.treedef, range(len(arrays))), arrays, None, list(payload.locked)
 
 
-def _stacked(payload: Rows) -> Payload:
+def stacked(payload: Payload, memory: Memory) -> Payload:
+    """Returns elements that will be stacked as one array for each leaf, if all leaves are arrays; large ones lie in that memory."""
+    if not isinstance(payload, Rows):
+        return payload
     rows = payload.rows()
     treedef = flatten(rows[0])[1] if rows else None
     if treedef is None or not treedef.num_leaves:
@@ -43,7 +47,14 @@ def _stacked(payload: Rows) -> Payload:
         return payload
     if not all(map(_are_alike, columns)):
         return payload
-    return Columns(found, [np.concatenate(column).reshape(len(column), *column[0].shape) for column in columns])
+    return Columns(found, [_concatenated(column, memory) for column in columns])
+
+
+def _concatenated(column: Sequence[np.ndarray], memory: Memory) -> np.ndarray:
+    count, first = len(column), column[0]
+    place = memory(count * first.nbytes) if count * first.nbytes >= SMALL_BYTES else None
+    into = None if place is None else place.view(first.dtype).reshape(count * len(first), *first.shape[1:])
+    return np.concatenate(column, out=into).reshape(count, *first.shape)
 
 
 def _are_alike(column: Sequence[Any]) -> bool:

@@ -17,10 +17,10 @@ from headrace.processes.arena import Place
 from headrace.processes.by_value import PROGRAMS, keeping_large, pickled_by_value
 from headrace.processes.leases import Leases
 
-__all__ = ["Parcel", "Writer", "packed", "to_bytes", "unpacked"]
+__all__ = ["SMALL_BYTES", "Parcel", "Writer", "packed", "to_bytes", "unpacked"]
 
 # Smaller ones travel beside the message: a place and what leads to it would cost more than they do.
-_SMALL_BYTES: Final = 4096
+SMALL_BYTES: Final = 4096
 # A longer message goes into shared memory as a whole, for a socket moves it piece by piece.
 _LONG_BYTES: Final = 64 << 10
 
@@ -62,7 +62,7 @@ class _Pickler(pickle.Pickler):
         flags = obj.flags
         if obj.dtype.hasobject:
             return NotImplemented if flags.writeable else (_locked, (obj.copy(),))
-        if flags.c_contiguous or flags.f_contiguous or (flags.writeable and obj.nbytes < _SMALL_BYTES):
+        if flags.c_contiguous or flags.f_contiguous or (flags.writeable and obj.nbytes < SMALL_BYTES):
             return NotImplemented
         whole = np.ascontiguousarray(obj)
         whole.flags.writeable = flags.writeable
@@ -104,10 +104,10 @@ def packed(value: Any, memory: Writer) -> Parcel:
     """
     found: list[memoryview] = []
     try:
-        body = _pickled(value, keeping_large(found, _SMALL_BYTES))
+        body = _pickled(value, keeping_large(found, SMALL_BYTES))
     except Exception:  # noqa: BLE001 - cloudpickle, which is slower, can do more, or says why not
         found.clear()
-        body = pickled_by_value(value, keeping_large(found, _SMALL_BYTES))
+        body = pickled_by_value(value, keeping_large(found, SMALL_BYTES))
     parts = tuple((memory.placed(raw), raw.nbytes, raw.readonly) for raw in found)
     if len(body) <= _LONG_BYTES:
         return Parcel(body, parts, memory.dropped())

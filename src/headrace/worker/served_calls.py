@@ -13,20 +13,21 @@ from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.origin import Indices, Origin, WordedOrigin, subset
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.frozen import frozen
+from headrace.io.freed_memory import keep_freed_memory
 from headrace.observe.failures import Failures
 from headrace.physical.loops.applying import applied_alone
 from headrace.physical.loops.failing import instead_of
 from headrace.physical.loops.timed import Noted, TimedMap
 from headrace.plan.elementwise import Map
-from headrace.processes.arena import Arena
 from headrace.processes.connection import Connection
-from headrace.processes.elements_sent import received_elements, refused, sent_elements
+from headrace.processes.elements_sent import Memory, received_elements, refused, sent_elements, stacked
 from headrace.processes.errors_sent import sent_error
 from headrace.processes.leases import Leases
 from headrace.processes.orders import NO_ORIGIN, Answer, Call, Read
 from headrace.processes.parcels import Parcel, packed, to_bytes, unpacked
 from headrace.processes.progress import Progress, leave_stacks
 from headrace.processes.shipping import made_there
+from headrace.processes.slab import Slab
 from headrace.semantics.noting import noted_map
 
 if TYPE_CHECKING:  # what reads datasets is imported where one is read
@@ -54,7 +55,8 @@ class _Served:
     """The functions that this process has, and the memory that it shares with one thread."""
 
     def __init__(self, progress: Progress, segment_bytes: int) -> None:
-        self.arena = Arena(segment_bytes)
+        self.memory = Slab()
+        self.memory.use_segments_of(segment_bytes)
         self.leases = Leases()
         self._progress = progress
         self._failures = Failures()
@@ -62,8 +64,7 @@ class _Served:
         self._functions: dict[int, tuple[tuple[Any, ...], Callable[[Block], list[BlockOrFailure]], bool]] = {}
 
     def answer(self, call: Call | Read) -> Answer:
-        for place in call.places:
-            self.arena.give(place)
+        self.memory.give(call.places)
         start_s = time.thread_time()
         parcel, sent = None, None
         try:
@@ -90,7 +91,7 @@ class _Served:
         if self._readings is None:
             from headrace.worker.served_readings import Readings
 
-            self._readings = Readings(self.arena, self._failures)
+            self._readings = Readings(self.memory, self._failures)
         self._readings.forget(read.closed, read.gone)
         opening = None if read.opening is None else unpacked(read.opening, self.leases)
         return self._readings.next(read.dataset, opening, read.limit)
@@ -102,23 +103,30 @@ class _Served:
 
     def _made(self, call: Call) -> Parcel:
         if call.functions is not None:
-            maps, loops, stacked = made_there(call.functions)
+            maps, loops, is_stacked = made_there(call.functions)
             maps = [noted_map(one, self._failures) for one in maps]
             make = applied_alone(maps, loops, lambda node: self._timed(node, maps))
-            self._functions[call.key] = tuple(maps), make, stacked
-        maps, make, stacked = self._functions[call.key]
+            self._functions[call.key] = tuple(maps), make, is_stacked
+        maps, make, is_stacked = self._functions[call.key]
         payload = received_elements(unpacked(call.parcel, self.leases))
         origin: Origin = _KnownElsewhere(range(len(payload))) if call.words is None else WordedOrigin(call.words)
         pieces = make(Block(payload, IndexCursor(0), origin))
         del payload
         try:
-            return packed([_sent(piece, maps, stacked) for piece in pieces], self.arena)
+            parcel = self._packed(pieces, maps, is_stacked)
         except HeadraceError:
             raise
         except Exception:  # noqa: BLE001 - a class may say anything that cannot be pickled
-            return packed(
-                [_sent(one, maps, stacked) for piece in pieces for one in _sendable(piece, maps[-1])], self.arena
-            )
+            sendable = [one for piece in pieces for one in _sendable(piece, maps[-1])]
+            parcel = self._packed(sendable, maps, is_stacked)
+        if parcel.parts:
+            keep_freed_memory()  # for the functions, which make arrays as large again
+        return parcel
+
+    def _packed(self, pieces: Sequence[BlockOrFailure], maps: tuple[Any, ...], is_stacked: bool) -> Parcel:
+        """Puts pieces into shared memory; rows that a batch will stack are stacked there."""
+        memory = self.memory.array if is_stacked else None
+        return packed([_sent(piece, maps, memory) for piece in pieces], self.memory)
 
 
 def _sendable(piece: BlockOrFailure, last: Map) -> Iterator[BlockOrFailure]:
@@ -162,9 +170,10 @@ class _Here:
         return work(self._progress)
 
 
-def _sent(piece: BlockOrFailure, maps: tuple[Any, ...], stacked: bool) -> tuple[int, Any, Any]:
+def _sent(piece: BlockOrFailure, maps: tuple[Any, ...], memory: Memory | None) -> tuple[int, Any, Any]:
     if isinstance(piece, Block):
-        return len(piece), sent_elements(piece.payload, stacked=stacked), None
+        payload = piece.payload if memory is None else stacked(piece.payload, memory)
+        return len(piece), sent_elements(payload), None
     link = next((index for index, one in enumerate(maps) if one is piece.by), 0)
     return 1, None, (link, sent_error(piece.error))
 
@@ -192,7 +201,7 @@ def _serve(connection: Connection, served: _Served) -> None:
         message, descriptors = received
         served.leases.add(descriptors)
         answer = served.answer(pickle.loads(message))
-        fresh = served.arena.fresh()
+        fresh = served.memory.fresh()
         try:
             connection.send(pickle.dumps(answer, pickle.HIGHEST_PROTOCOL), fresh)
         except OSError:

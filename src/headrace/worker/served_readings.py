@@ -25,12 +25,12 @@ from headrace.physical.stage import Item, Stage
 from headrace.plan.buffering import Cache
 from headrace.plan.nesting import FlatMap
 from headrace.plan.node import nodes_of
-from headrace.processes.arena import Arena
 from headrace.processes.elements_sent import refused, sent_elements
 from headrace.processes.errors_sent import sent_error
 from headrace.processes.orders import BudgetPart, Came, Kind, Opening, Setting
 from headrace.processes.parcels import Parcel, packed, to_bytes
 from headrace.processes.shipping import made_there
+from headrace.processes.slab import Slab
 from headrace.semantics.inner_plans import in_run
 from headrace.semantics.meters import Meters
 from headrace.semantics.nesting import made_plan
@@ -107,29 +107,29 @@ class _Reading:
         """Where the element came from of which it was made."""
         return self._origin
 
-    def next(self, limit: int, arena: Arena) -> Parcel:
+    def next(self, limit: int, memory: Slab) -> Parcel:
         """Reads the next item, to be sent; an element that cannot be sent is a failure in its place."""
         item = self._pulled(limit)
         self._number += 1
         if item is None:
-            return packed(Came(Kind.END, self._number, 0, None, None, None), arena)
+            return packed(Came(Kind.END, self._number, 0, None, None, None), memory)
         if isinstance(item, Failure):
-            return self._failed(item, arena)
+            return self._failed(item, memory)
         self.items[self._number] = item.cursor, None
         try:
             elements = sent_elements(item.payload)
             return packed(
-                Came(Kind.ELEMENTS, self._number, len(item), elements, item.origin, self._known(item.after)), arena
+                Came(Kind.ELEMENTS, self._number, len(item), elements, item.origin, self._known(item.after)), memory
             )
         except HeadraceError:
             raise
         except Exception as error:  # noqa: BLE001 - a class may say anything that cannot be pickled
-            return self._one_by_one(item, error, arena)
+            return self._one_by_one(item, error, memory)
 
-    def _one_by_one(self, item: Block, error: Exception, arena: Arena) -> Parcel:
+    def _one_by_one(self, item: Block, error: Exception, memory: Slab) -> Parcel:
         if len(item) > 1:
             self._left += [item.slice(index, index + 1) for index in reversed(range(len(item)))]
-            return self.next(1, arena)
+            return self.next(1, memory)
         (element,) = item.payload.rows()
         try:
             to_bytes(element)
@@ -137,14 +137,14 @@ class _Reading:
             message = refused(element, error, "the trainer's process")
             failed = InvalidArgumentError(message, origin=item.origin.describe(0))
             failed.__cause__ = error
-            return self._failed(Failure(failed, item.cursor, item.after), arena)
+            return self._failed(Failure(failed, item.cursor, item.after), memory)
         words = WordedOrigin([item.origin.describe(0)])  # then it is these
-        return packed(Came(Kind.ELEMENTS, self._number, 1, [element], words, self._known(item.after)), arena)
+        return packed(Came(Kind.ELEMENTS, self._number, 1, [element], words, self._known(item.after)), memory)
 
-    def _failed(self, failure: Failure, arena: Arena) -> Parcel:
+    def _failed(self, failure: Failure, memory: Slab) -> Parcel:
         self.items[self._number] = failure.cursor, failure.after
         known = self._known(failure.after)
-        return packed(Came(Kind.FAILURE, self._number, 1, sent_error(failure.error), None, known), arena)
+        return packed(Came(Kind.FAILURE, self._number, 1, sent_error(failure.error), None, known), memory)
 
     def _known(self, after: Cursor) -> tuple[Any, list[Any]] | None:
         """Returns a position, unless that was told so lately that to write it down takes too much of the time."""
@@ -184,13 +184,13 @@ class Readings:
     """The datasets of one connection.
 
     Args:
-        arena: where what is sent is put.
+        memory: where what is sent is put.
         failures: where it is noted what fails.
     """
 
-    def __init__(self, arena: Arena, failures: Failures) -> None:
+    def __init__(self, memory: Slab, failures: Failures) -> None:
         _readings.clear()  # of a run before
-        self._arena = arena
+        self._memory = memory
         self._failures = failures
         self._functions: dict[int, FlatMap] = {}
         self._opened: list[_Reading] = []
@@ -203,10 +203,10 @@ class Readings:
                 _readings[dataset] = reading = _Reading(opening, self._functions, self._failures, self._of_all)
                 self._opened.append(reading)
             except _ReadElsewhereError:
-                return packed(Came(Kind.ELSEWHERE, 0, 0, None, None, None), self._arena)
+                return packed(Came(Kind.ELSEWHERE, 0, 0, None, None, None), self._memory)
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
-                return packed(Came(Kind.REFUSED, 0, 0, sent_error(error), None, None), self._arena)
-        return _readings[dataset].next(limit, self._arena)
+                return packed(Came(Kind.REFUSED, 0, 0, sent_error(error), None, None), self._memory)
+        return _readings[dataset].next(limit, self._memory)
 
     def _of_all(self, part: BudgetPart) -> Budget:
         if self._budget is None:

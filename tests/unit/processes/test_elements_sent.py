@@ -9,7 +9,10 @@ import pytest
 
 from headrace.blocks.columns import Columns
 from headrace.blocks.payload import Rows
-from headrace.processes.elements_sent import received_elements, sent_elements
+from headrace.processes.elements_sent import received_elements, sent_elements, stacked
+from headrace.processes.leases import Leases
+from headrace.processes.parcels import packed, unpacked
+from headrace.processes.slab import Slab
 
 ALIKE: list[Any] = [
     [np.arange(3) + x for x in range(4)],
@@ -28,7 +31,7 @@ NOT_ALIKE: list[Any] = [
 
 @pytest.mark.parametrize("rows", ALIKE, ids=str)
 def test_arrays_that_will_be_stacked_go_as_one_for_each_leaf(rows: list[Any]) -> None:
-    received = received_elements(sent_elements(Rows(rows), stacked=True))
+    received = received_elements(sent_elements(stacked(Rows(rows), lambda _: None)))
     assert isinstance(received, Columns)
     assert repr(received.rows()) == repr(rows)
 
@@ -40,6 +43,34 @@ def test_arrays_that_a_user_will_see_go_one_by_one(rows: list[Any]) -> None:
 
 @pytest.mark.parametrize("rows", NOT_ALIKE, ids=str)
 def test_what_is_not_alike_goes_one_by_one(rows: list[Any]) -> None:
-    received = received_elements(sent_elements(Rows(rows), stacked=True))
+    received = received_elements(sent_elements(stacked(Rows(rows), lambda _: None)))
     assert isinstance(received, Rows)
     assert repr(received.rows()) == repr(rows)
+
+
+def test_large_arrays_are_stacked_where_their_reader_finds_them() -> None:
+    slab, leases = Slab(), Leases()
+    rows = [np.full((64, 64), x, np.float32) for x in range(3)]
+    made: list[np.ndarray] = []
+
+    def memory(nbytes: int) -> np.ndarray | None:
+        found = slab.array(nbytes)
+        assert found is not None
+        made.append(found)
+        return found
+
+    parcel = packed(sent_elements(stacked(Rows(rows), memory)), slab)
+    leases.add(slab.fresh())
+    received = received_elements(unpacked(parcel, leases))
+    (there,) = received.columns().arrays
+    made[0][:4] = 1  # the process still has it, and writes where the reader reads
+    assert there[0, 0, 0] == np.frombuffer(bytes([1] * 4), np.float32)[0]
+    assert there[2, 63, 63] == 2
+    made.clear()
+    assert slab.free_bytes + there.nbytes == 16 << 20  # there is no second copy
+
+
+def test_arrays_are_stacked_all_the_same_where_the_system_has_no_more_memory_to_share() -> None:
+    rows = [np.full((64, 64), x, np.float32) for x in range(3)]
+    (there,) = stacked(Rows(rows), lambda _: None).columns().arrays
+    np.testing.assert_array_equal(there, np.stack(rows))
