@@ -27,7 +27,7 @@ from headrace.plan.nesting import FlatMap
 from headrace.plan.node import nodes_of
 from headrace.processes.elements_sent import refused, sent_elements
 from headrace.processes.errors_sent import sent_error
-from headrace.processes.orders import BudgetPart, Came, Kind, Opening, Setting
+from headrace.processes.orders import Came, Kind, Opening, Setting
 from headrace.processes.parcels import Parcel, packed, to_bytes
 from headrace.processes.shipping import made_there
 from headrace.processes.slab import Slab
@@ -56,7 +56,7 @@ class _Reading:
         opening: Opening,
         functions: dict[int, FlatMap],
         failures: Failures,
-        budget: Callable[[BudgetPart], Budget],
+        budget: Callable[[Setting], Budget],
     ) -> None:
         self._origin = opening.origin
         self._told_s = self._telling_s = 0.0
@@ -71,13 +71,13 @@ class _Reading:
         self.start = self.stage.cursor
 
     @within(lambda at: at["opening"].origin)
-    def _opened(self, opening: Opening, failures: Failures, budget: Callable[[BudgetPart], Budget]) -> Stage:
+    def _opened(self, opening: Opening, failures: Failures, budget: Callable[[Setting], Budget]) -> Stage:
         node = self._node
         plan = made_plan(node, opening.element)
         if any(isinstance(one, Cache) for one in nodes_of(plan)):
             raise _ReadElsewhereError
         setting: Setting = pickle.loads(opening.setting)
-        context = _context(setting, failures, budget(setting.budget))
+        context = _context(setting, failures, budget(setting))
         self._callers = context.callers
         plan, inside = in_run(plan, node, opening.at, context)
         stage = lower(plan, None if opening.position is None else whole(*opening.position), inside)
@@ -208,9 +208,10 @@ class Readings:
                 return packed(Came(Kind.REFUSED, 0, 0, sent_error(error), None, None), self._memory)
         return _readings[dataset].next(limit, self._memory)
 
-    def _of_all(self, part: BudgetPart) -> Budget:
+    def _of_all(self, setting: Setting) -> Budget:
         if self._budget is None:
-            self._budget = Budget(part.total_bytes, most_bytes=part.most_bytes)
+            part = setting.budget
+            self._budget = setting.policy.budget(part.total_bytes, most_bytes=part.most_bytes)
         return self._budget
 
     @property
