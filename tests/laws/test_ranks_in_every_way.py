@@ -19,6 +19,7 @@ from tests.laws.jobs import (
     STREAMS,
     Given,
     Job,
+    described,
     executors,
     expected_of,
     given_by_all,
@@ -70,7 +71,7 @@ COUNTING: Final[list[Named]] = [
 
 def nested(*element: Any) -> dict[str, Any]:
     """Returns what tells an element, in every kind of column."""
-    text = repr(element)
+    text = described(*element)
     return {"text": text, "sizes": (len(text), np.arange(3) + len(text)), "nothing": (), "is_long": len(text) > 9}
 
 
