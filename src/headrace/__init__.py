@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from headrace.iterator.sharded_state import ShardedState
     from headrace.live.door import Door
     from headrace.observe.tracing import trace
+    from headrace.processes.worker_info import WorkerInfo, worker_info
 
 __all__ = [
     "AUTOTUNE",
@@ -57,6 +58,7 @@ __all__ = [
     "TarDataset",
     "TensorSpec",
     "TextLineDataset",
+    "WorkerInfo",
     "audio",
     "errors",
     "fingerprint",
@@ -70,6 +72,7 @@ __all__ = [
     "trace",
     "train",
     "vectorized",
+    "worker_info",
 ]
 
 __version__ = "0.1.0.dev0"
@@ -97,6 +100,8 @@ if not TYPE_CHECKING:  # a type checker would take it for a promise that there i
             return importlib.import_module("headrace.iterator.merging").merge_states
         if name == "trace":
             return importlib.import_module("headrace.observe.tracing").trace
+        if name in {"WorkerInfo", "worker_info"}:
+            return getattr(importlib.import_module("headrace.processes.worker_info"), name)
         if name == "ShardedState":
             return importlib.import_module("headrace.iterator.sharded_state").ShardedState
         if name in {"DatasetIterator", "NumpyIterator"}:

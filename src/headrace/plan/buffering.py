@@ -11,7 +11,7 @@ from headrace.caching.store import Store
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.plan.facts import fact
-from headrace.plan.node import UNKNOWN_CARDINALITY, Node, UnaryNode, nodes_of
+from headrace.plan.node import UNKNOWN_CARDINALITY, Node, UnaryNode, function_name, nodes_of
 from headrace.plan.options import Options
 from headrace.plan.randomness import randomness_of
 from headrace.plan.stateful import AssertCardinality
@@ -108,6 +108,8 @@ class WithOptions(UnaryNode):
     def parameters(self) -> dict[str, Any]:
         """Returns the settings that are given."""
         values = {field.name: getattr(self.options, field.name) for field in dataclasses.fields(self.options)}
+        if self.options.worker_init is not None:
+            values["worker_init"] = function_name(self.options.worker_init)
         return {name: value for name, value in values.items() if value is not None}
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Final
 
 from headrace.arguments import AUTOTUNE
+from headrace.machine import current_share
 from headrace.plan.elementwise import Map, MapChain, RandomMap
 from headrace.plan.nesting import Interleave
 from headrace.plan.node import Node, nodes_of, parallel_calls_of
 from headrace.plan.options import Options
+from headrace.plan.rewriting import rewrite
 
-__all__ = ["said_where", "wants_process"]
+__all__ = ["prepared_alone", "said_where", "wants_process"]
 
 _IN_PROCESSES: Final = "in processes"
 _WHERE_QUICKER: Final = "in processes, once that is measured to be quicker"
@@ -22,6 +25,22 @@ def wants_process(node: Node, options: Options) -> bool:
     if not isinstance(node, (Map, MapChain, RandomMap, Interleave)) or parallel_calls_of(node) is None:
         return False
     return (options.executor if node.executor is None else node.executor) == "process"
+
+
+def prepared_alone(plan: Node, options: Options) -> Node:
+    """Returns the plan in which no function is called in this process that only others are prepared for, by ``worker_init``.
+
+    Where headrace chooses between this process and others, it has one for each core instead.
+    """
+    if options.worker_init is None:
+        return plan
+
+    def there(node: Node) -> Node:
+        if isinstance(node, (Map, RandomMap)) and wants_process(node, options) and parallel_calls_of(node) == AUTOTUNE:
+            return dataclasses.replace(node, num_parallel_calls=current_share().cores)
+        return node
+
+    return rewrite(plan, there)
 
 
 def said_where(plan: Node, options: Options) -> list[str]:

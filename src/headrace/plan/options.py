@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import Final
 
 from headrace.arguments import check_seconds
@@ -51,6 +52,9 @@ class Options:
         timeout_s: after how many seconds without an answer the function of a ``map`` or ``random_map`` is given up on one element, where
             the operation has no ``timeout_s`` of its own.
         max_restarts: how often a process that died is replaced in one run; its elements are made again. 10 by default.
+        worker_init: a function without arguments that each process which calls functions calls first, in each run: the processes of
+            ``executor="process"``, or where the run has none of these, that of ``"subprocess"``. One that takes the place of another
+            calls it, too. ``hr.worker_info()`` tells it which one it is. In threads nothing calls it.
         rank: which of the processes of a job this one is, from 0 on, for ``distributed_batch``; by default what ``hr.ranks.current()``
             finds out.
         world_size: how many processes the job has.
@@ -76,6 +80,7 @@ class Options:
     stall_warning_s: float | None = None
     timeout_s: float | None = None
     max_restarts: int | None = None
+    worker_init: Callable[[], object] | None = None
     rank: int | None = None
     world_size: int | None = None
 
@@ -95,6 +100,8 @@ class Options:
                 raise InvalidArgumentError(f"Options.{field} must be at least 0, not {value}")
         self._check_seconds()
         check_seconds(self.timeout_s, field="timeout_s", stage="Options")
+        if self.worker_init is not None and not callable(self.worker_init):
+            raise TypeError(f"Options.worker_init must be callable or None, not {type(self.worker_init).__name__}")
         self._check("executor", str)
         if self.executor is not None and self.executor not in EXECUTORS:
             message = f"Options.executor must be one of {', '.join(map(repr, EXECUTORS))}, not {self.executor!r}"

@@ -12,7 +12,8 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError, said
 from headrace.frozen import frozen
-from headrace.plan.node import Node, nodes_of
+from headrace.plan.buffering import WithOptions
+from headrace.plan.node import Node, function_label, nodes_of
 from headrace.processes.by_value import keeping_large, pickled_by_value
 from headrace.processes.segment import Segment
 
@@ -115,13 +116,14 @@ def to_ship(value: Any, nodes: Iterable[Node]) -> bytes:
 def _named(nodes: Iterable[Node], error: Exception) -> InvalidArgumentError:
     """Returns the error that names the operation, and the variable of its function."""
     for node in nodes:
-        for function in node.functions():
+        init = node.options.worker_init if isinstance(node, WithOptions) else None
+        for function in node.functions() if init is None else (init,):
             if _fails(function):
                 name, value = _culprit(function)
                 return InvalidArgumentError(
                     f"its {name}, of type {type(value).__name__}, cannot be sent to another process: {said(error)}. "
                     "Make it inside the function, when it is first called, or leave out executor=, which runs the pipeline in threads",
-                    stage=node.label,
+                    stage=node.label if init is None else function_label("worker_init", init),
                 )
     return InvalidArgumentError(
         f"the dataset cannot be sent to another process: {type(error).__name__}: {said(error)}. "

@@ -21,6 +21,7 @@ from headrace.processes.outbox import LOGGED
 from headrace.processes.progress import Progress
 from headrace.processes.segment import Segment
 from headrace.processes.shipping import unshipped
+from headrace.processes.worker_info import WorkerInfo, become
 
 if TYPE_CHECKING:  # what runs a pipeline is imported by a process that is to run one
     from headrace.processes.orders import RunOrder
@@ -100,6 +101,7 @@ class Desk:
         from headrace.worker.served_run import ServedRun
 
         self._begin_work()
+        become(WorkerInfo(0, 1, "subprocess"))
         connection = Connection(socket.socket(fileno=descriptor))
         memory = self._slabs.pop(slab) if slab in self._slabs else Slab()
         try:
@@ -110,8 +112,9 @@ class Desk:
             raise
         return served.run.workers, served.run.ram_budget_bytes, served.run.share_bytes
 
-    def _serve(self, segment_bytes: int, descriptor: int, progress: int, stacks: int) -> None:
+    def _serve(self, segment_bytes: int, info: WorkerInfo, descriptor: int, progress: int, stacks: int) -> None:
         self._begin_work()
+        become(info)
         connection = Connection(socket.socket(fileno=descriptor))
         _in_thread(self._serve_until_it_is_left, connection, Progress.received(progress), stacks, segment_bytes)
 

@@ -28,6 +28,7 @@ from headrace.processes.parcels import Parcel, packed, to_bytes, unpacked
 from headrace.processes.progress import Progress, leave_stacks
 from headrace.processes.shipping import made_there
 from headrace.processes.slab import Slab
+from headrace.processes.worker_info import Inits
 from headrace.semantics.noting import noted_map
 
 if TYPE_CHECKING:  # what reads datasets is imported where one is read
@@ -60,6 +61,7 @@ class _Served:
         self.leases = Leases()
         self._progress = progress
         self._failures = Failures()
+        self._inits = Inits()
         self._readings: Readings | None = None
         self._functions: dict[int, tuple[tuple[Any, ...], Callable[[Block], list[BlockOrFailure]], bool]] = {}
 
@@ -91,7 +93,7 @@ class _Served:
         if self._readings is None:
             from headrace.worker.served_readings import Readings
 
-            self._readings = Readings(self.memory, self._failures)
+            self._readings = Readings(self.memory, self._failures, self._inits)
         self._readings.forget(read.closed, read.gone)
         opening = None if read.opening is None else unpacked(read.opening, self.leases)
         return self._readings.next(read.dataset, opening, read.limit)
@@ -103,7 +105,8 @@ class _Served:
 
     def _made(self, call: Call) -> Parcel:
         if call.functions is not None:
-            maps, loops, is_stacked = made_there(call.functions)
+            init, maps, loops, is_stacked = made_there(call.functions)
+            self._inits.call(init)
             maps = [noted_map(one, self._failures) for one in maps]
             make = applied_alone(maps, loops, lambda node: self._timed(node, maps))
             self._functions[call.key] = tuple(maps), make, is_stacked

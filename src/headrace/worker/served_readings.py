@@ -31,6 +31,7 @@ from headrace.processes.orders import Came, Kind, Opening, Setting
 from headrace.processes.parcels import Parcel, packed, to_bytes
 from headrace.processes.shipping import made_there
 from headrace.processes.slab import Slab
+from headrace.processes.worker_info import Inits
 from headrace.semantics.inner_plans import in_run
 from headrace.semantics.meters import Meters
 from headrace.semantics.nesting import made_plan
@@ -54,7 +55,7 @@ class _Reading:
     def __init__(
         self,
         opening: Opening,
-        functions: dict[int, FlatMap],
+        node: FlatMap,
         failures: Failures,
         budget: Callable[[Setting], Budget],
     ) -> None:
@@ -64,9 +65,7 @@ class _Reading:
         self.is_closed = False
         self._left: list[Block] = []  # reversed: what was read, and has to be sent one by one
         self.items: dict[int, tuple[Cursor, Cursor | None]] = {}  # where each begins; of a failure also where it ends
-        if opening.function is not None:
-            functions[opening.key] = made_there(opening.function)
-        self._node = functions[opening.key]
+        self._node = node
         self.stage = self._opened(opening, failures, budget)
         self.start = self.stage.cursor
 
@@ -186,12 +185,14 @@ class Readings:
     Args:
         memory: where what is sent is put.
         failures: where it is noted what fails.
+        inits: what was called in this process before.
     """
 
-    def __init__(self, memory: Slab, failures: Failures) -> None:
+    def __init__(self, memory: Slab, failures: Failures, inits: Inits) -> None:
         _readings.clear()  # of a run before
         self._memory = memory
         self._failures = failures
+        self._inits = inits
         self._functions: dict[int, FlatMap] = {}
         self._opened: list[_Reading] = []
         self._budget: Budget | None = None  # of all of them, once there is one
@@ -200,13 +201,27 @@ class Readings:
         """Opens a dataset if it is told how, and reads what comes next of it."""
         if opening is not None:
             try:
-                _readings[dataset] = reading = _Reading(opening, self._functions, self._failures, self._of_all)
+                init = self._learned(opening)
+            except Exception as error:  # noqa: BLE001 - a class of the user's may raise anything
+                return packed(Came(Kind.REFUSED, 0, 0, sent_error(error), None, None), self._memory)
+            self._inits.call(init)  # which is no failure of an element
+            try:
+                node = self._functions[opening.key]
+                _readings[dataset] = reading = _Reading(opening, node, self._failures, self._of_all)
                 self._opened.append(reading)
             except _ReadElsewhereError:
                 return packed(Came(Kind.ELSEWHERE, 0, 0, None, None, None), self._memory)
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
                 return packed(Came(Kind.REFUSED, 0, 0, sent_error(error), None, None), self._memory)
         return _readings[dataset].next(limit, self._memory)
+
+    def _learned(self, opening: Opening) -> Callable[[], object] | None:
+        """Keeps the function of an operation that is told for the first time; returns what is to be called before it is."""
+        if opening.function is None:
+            return None
+        init: Callable[[], object] | None
+        init, self._functions[opening.key] = made_there(opening.function)
+        return init
 
     def _of_all(self, setting: Setting) -> Budget:
         if self._budget is None:

@@ -18,13 +18,16 @@ from headrace.blocks.deep_states import in_pieces, whole
 from headrace.coordination.latch import Latch
 from headrace.engine import Run
 from headrace.errors import CancelledError, DataLossError, HeadraceError, InvalidArgumentError
-from headrace.plan.node import Node
+from headrace.plan.buffering import options_of
+from headrace.plan.calling import wants_process
+from headrace.plan.node import Node, nodes_of
 from headrace.processes.connection import Connection
 from headrace.processes.elements_sent import refused, sent_elements
 from headrace.processes.errors_sent import sent_error
 from headrace.processes.orders import AHEAD, Given, Kind, Known, RunOrder, Taken
 from headrace.processes.parcels import Parcel, packed, to_bytes
 from headrace.processes.slab import Slab
+from headrace.processes.worker_info import Inits
 from headrace.semantics.cache_fillings import Fillings
 from headrace.semantics.cache_keys import with_keys_of_run
 
@@ -60,12 +63,15 @@ class ServedRun:
     def __init__(self, built: Node, order: RunOrder, connection: Connection, slab: Slab) -> None:
         self._order = order
         self.connection: Final = connection
+        # It came with the functions, whose global variables it may set; processes of this one's own call it instead, or they would have these.
+        init = options_of(built).worker_init
+        self._init = None if any(wants_process(node, order.options) for node in nodes_of(built)) else init
         self._plan = with_keys_of_run(built, order.seeds, order.options)
         caches = order.start.caches
         self._fillings = Fillings.restored(self._plan, caches) if order.is_resumed else Fillings()
         self.run: Final = Run(
             self._plan,
-            order.options,
+            dataclasses.replace(order.options, worker_init=init),
             seeds=order.seeds,
             epoch=order.epoch,
             fillings=self._fillings,
@@ -103,6 +109,7 @@ class ServedRun:
             self.slab.close()
 
     def _begin(self) -> None:
+        Inits().call(self._init)
         start = self._order.start.position
         self.run.open(None if start is None else whole(*start))
         if not self._skip(self._order.skipped):

@@ -12,7 +12,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from headrace.backends.process.datasets import Opener, RemoteDataset, setting_of
 from headrace.backends.process.worker import Functions, Unsendable, WorkerProcess
@@ -28,6 +28,7 @@ from headrace.physical.context import OpenedThere, OpenThere, StageContext
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.loops.failing import instead_of
 from headrace.physical.loops.timed import failed_in_time, pieces_of
+from headrace.plan.buffering import WithOptions
 from headrace.plan.calling import wants_process
 from headrace.plan.elementwise import Map
 from headrace.plan.nesting import FlatMap
@@ -40,6 +41,7 @@ from headrace.processes.segment import refuse_this_system
 from headrace.processes.shipping import to_ship
 from headrace.processes.snapshot import all_of
 from headrace.processes.spare import taken_host
+from headrace.processes.worker_info import WorkerInfo
 from headrace.semantics.timed_calls import Overtime
 from headrace.structure import Element
 
@@ -121,7 +123,7 @@ class ProcessCalls:
         # What they read is not sent.
         alone = [dataclasses.replace(one, input=_NO_INPUT) for one in maps]
         functions = Functions(
-            next(self._numbers), to_ship((alone, loops, stacked), alone), tuple(maps), meter, self._failures
+            next(self._numbers), self._shipped(alone, alone, loops, stacked), tuple(maps), meter, self._failures
         )
         self._begin()
         return functools.partial(self._call, functions)
@@ -130,12 +132,20 @@ class ProcessCalls:
         """Starts all processes at once: while one starts, so do the others."""
         with self._changed:
             while len(self._all) < self._count and not self._is_stopped:
-                fresh = self._new()
+                taken = {worker.info.index for worker in self._all}
+                fresh = self._new(next(index for index in itertools.count() if index not in taken))
                 self._all.append(fresh)
                 self._free.append(fresh)
 
-    def _new(self) -> WorkerProcess:
-        return WorkerProcess(taken_host(_variables()), self._holding, self._segment_bytes)
+    def _new(self, index: int) -> WorkerProcess:
+        info = WorkerInfo(index, self._count, "process")
+        return WorkerProcess(taken_host(_variables()), self._holding, info, self._segment_bytes)
+
+    def _shipped(self, nodes: Sequence[Node], *values: Any) -> bytes:
+        """Pickles functions together with the one that prepares a process, which may set their global variables."""
+        init = self._options.worker_init
+        prepared = WithOptions(input=_NO_INPUT, options=Options(worker_init=init))
+        return to_ship((init, *values), [*nodes, prepared])
 
     def _call(self, functions: Functions, block: Block) -> list[BlockOrFailure]:
         try:
@@ -315,7 +325,7 @@ class ProcessCalls:
         Raises:
             InvalidArgumentError: the function cannot be sent; the variable is named.
         """
-        _, key, function = self._openers.get(id(node)) or self._openers.setdefault(id(node), self._shipped(node))
+        _, key, function = self._openers.get(id(node)) or self._openers.setdefault(id(node), self._opener(node))
         setting, meter = setting_of(context, self._part), context.meter(node)
         self._begin()
 
@@ -327,14 +337,14 @@ class ProcessCalls:
 
         return opened
 
-    def _shipped(self, node: FlatMap) -> tuple[FlatMap, int, bytes]:
+    def _opener(self, node: FlatMap) -> tuple[FlatMap, int, bytes]:
         alone = dataclasses.replace(node, input=_NO_INPUT)
-        return node, next(self._numbers), to_ship(alone, [alone])
+        return node, next(self._numbers), self._shipped([alone], alone)
 
     @contextlib.contextmanager
-    def another(self) -> Iterator[WorkerProcess]:
-        """Gives a process beside those of the run."""
-        worker = self._new()
+    def another(self, place: WorkerProcess) -> Iterator[WorkerProcess]:
+        """Gives a process beside those of the run, with the number of one that may have ended."""
+        worker = self._new(place.info.index)
         is_idle = False
         try:
             yield worker

@@ -42,8 +42,8 @@ class Lends(Protocol):
         """Lends a process: that one if it is there, else any; one that dies is replaced, and counted."""
         ...
 
-    def another(self) -> contextlib.AbstractContextManager[WorkerProcess]:
-        """Gives a process beside those of the run."""
+    def another(self, place: WorkerProcess) -> contextlib.AbstractContextManager[WorkerProcess]:
+        """Gives a process beside those of the run, with the number of one that may have ended."""
         ...
 
 
@@ -66,7 +66,7 @@ class Opener(NamedTuple):
 def setting_of(context: StageContext, budget: BudgetPart) -> bytes:
     """Returns where an operation stands in its run, as another process is told it, with what it may hold."""
     policy = dataclasses.replace(context.policy, shared=None)  # memory of this process
-    options = dataclasses.replace(context.options, executor="thread")
+    options = dataclasses.replace(context.options, executor="thread", worker_init=None)
     return to_bytes(
         Setting(
             context.seeds,
@@ -207,7 +207,8 @@ class RemoteDataset:
 
     def _made_again(self, mark: Mark, count: int) -> State:
         """Returns a position by reading up to it once more, in a process of its own."""
-        with self._processes.another() as worker:
+        assert isinstance(mark.session, Visit)  # which gave the item
+        with self._processes.another(mark.session.worker) as worker:
             visit = worker.visit()
             opening = self._opening(mark.known, mark.places + count)
             came = worker.read(visit, opening, 1, self._opener.meter, Failures(), opening.origin)

@@ -33,6 +33,7 @@ from headrace.processes.orders import NO_ORIGIN, Answer, Call, Came, Opening, Re
 from headrace.processes.parcels import packed, unpacked
 from headrace.processes.progress import SIGNAL, Progress, Stacks
 from headrace.processes.spare import give_host
+from headrace.processes.worker_info import WorkerInfo
 from headrace.semantics.held_bytes import Holding
 from headrace.semantics.timed_calls import Overtime
 
@@ -129,14 +130,17 @@ class WorkerProcess:
     Args:
         host: the process.
         holding: is told what it holds, beside the elements that lie in its memory.
+        info: which of the run's it is.
         segment_bytes: how large its pieces of shared memory are at least, or less where that is less than usual.
 
     Attributes:
+        info: which of the run's it is.
         open_datasets: how many datasets it has open, or was told of.
     """
 
-    def __init__(self, host: Host, holding: Holding, segment_bytes: int) -> None:
+    def __init__(self, host: Host, holding: Holding, info: WorkerInfo, segment_bytes: int) -> None:
         self._host = host
+        self.info: Final = info
         self._holding = holding
         self._held_bytes = 0
         try:
@@ -163,7 +167,7 @@ class WorkerProcess:
             self._progress, noted = Progress.made()
             try:
                 self._serving = self._host.tell(
-                    "serve", segment_bytes, descriptors=(its.fileno(), noted, self._stacks.writing)
+                    "serve", segment_bytes, self.info, descriptors=(its.fileno(), noted, self._stacks.writing)
                 )
             finally:
                 os.close(noted)

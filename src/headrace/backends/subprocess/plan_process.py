@@ -8,8 +8,9 @@ from typing import Final
 
 from headrace.backends.subprocess.session import Session, SharedWith
 from headrace.errors import WorkerError
-from headrace.plan.buffering import WithOptions
+from headrace.plan.buffering import WithOptions, options_of
 from headrace.plan.node import Node
+from headrace.plan.options import Options
 from headrace.processes.connection import connected
 from headrace.processes.host import Gone, Host
 from headrace.processes.leases import Leases
@@ -106,9 +107,16 @@ def prepare(plan: Node) -> None:
 
 
 def process_of(plan: Node) -> PlanProcess:
-    """Returns the process of a plan, which is the same for all its runs, with whatever options: it has the plan's caches in memory."""
-    plan = without_options(plan)
-    found: PlanProcess = plan.recall("process", lambda: PlanProcess(plan))
+    """Returns the process of a plan, which is the same for all its runs, with whatever options: it has the plan's caches in memory.
+
+    Where a function is to prepare it, that is sent with the plan, so that it has the global variables of the plan's functions.
+    """
+    init, plan = options_of(plan).worker_init, without_options(plan)
+    if init is None:
+        found: PlanProcess = plan.recall("process", lambda: PlanProcess(plan))
+        return found
+    prepared = WithOptions(input=plan, options=Options(worker_init=init))
+    found, _ = plan.recall(("process", id(init)), lambda: (PlanProcess(prepared), init))
     return found
 
 

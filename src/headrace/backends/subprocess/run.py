@@ -438,7 +438,7 @@ def _as_there(plan: Node, options: Options) -> Options:
     """Returns the options with which the plan runs in the other process."""
     from headrace.ranks import current
 
-    there = dataclasses.replace(options, executor="thread", stall_warning_s=0)
+    there = dataclasses.replace(options, executor="thread", stall_warning_s=0, worker_init=None)
     if dealing_of(plan) is None:
         return there
     rank = current(options.rank, options.world_size)
