@@ -180,6 +180,13 @@ OVERLAPS = (OverlapTuner, NeverAhead, AlwaysAhead, Alternating)
 REFERENCE = Way(hr.Options(executor="inline", optimize=False, seed=7))
 
 
+def prepare() -> None:
+    """Says in a process which one it is, and that it is one; no thread calls it."""
+    info = hr.worker_info()
+    assert info is not None
+    assert 0 <= info.index < info.num_workers
+
+
 def ways() -> st.SearchStrategy[Way]:
     """The other ways, which must all give what the reference gives."""
     options = st.builds(
@@ -190,6 +197,7 @@ def ways() -> st.SearchStrategy[Way]:
         ram_budget=st.sampled_from([None, None, 1, 100, 5_000]),
         optimize=st.sampled_from([None, True, False]),
         timeout_s=st.sampled_from([None, None, None, HOURS_S]),
+        worker_init=st.sampled_from([None, None, prepare]),
     )
     # Sizes take turns, so that blocks of unlike sizes meet.
     sizes = st.one_of(st.none(), st.lists(st.sampled_from([1, 2, 3, 7, 1000]), min_size=1, max_size=3).map(tuple))

@@ -189,7 +189,7 @@ def test_one_that_cannot_be_sent_is_refused_before_anything_runs(executor: str) 
     with pytest.raises(
         hr.errors.InvalidArgumentError, match=r"worker_init 'uses'.*variable 'connection', of type lock"
     ):
-        iter(with_init(parallel(), uses, executor))
+        next(iter(with_init(parallel(), uses, executor)))
 
 
 def test_what_is_left_to_headrace_is_called_in_no_process_that_was_not_prepared() -> None:
