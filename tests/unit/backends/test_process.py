@@ -340,6 +340,33 @@ def test_rows_that_a_batch_stacks_come_as_few_arrays_and_the_batches_are_those_o
         assert all(array.flags.writeable for array in batch.values())
 
 
+def row_or_failure(x: int) -> Any:
+    if x % 9 == 5:
+        raise ValueError(x)
+    return np.full((64, 64), x, np.float32)
+
+
+def firsts_or_error(came: Any) -> Any:
+    return str(came) if isinstance(came, Exception) else came[:, 0, 0].tolist()
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_batches_that_lie_where_a_process_wrote_them_fail_resume_and_are_owned_as_those_of_threads(drop: bool) -> None:
+    dataset = in_processes(hr.Dataset.range(90), row_or_failure).batch(4, drop_remainder=drop)
+    threads = hr.Dataset.range(90).map(row_or_failure, num_parallel_calls=2).batch(4, drop_remainder=drop)
+    expected = [firsts_or_error(one) for one in delivered(iter(threads), 99)]
+    iterator, resumed = iter(dataset), iter(dataset)
+    came = list(delivered(iterator, 5))
+    resumed.load_state_dict(iterator.state_dict())
+    iterator.close()
+    came += delivered(resumed, 99)
+    assert [firsts_or_error(one) for one in came] == expected
+    batches = [one for one in came if isinstance(one, np.ndarray)]
+    for number, batch in enumerate(batches):
+        batch[:] = -number
+    assert [(batch == -number).all() for number, batch in enumerate(batches)] == [True] * len(batches)
+
+
 def test_rows_that_differ_are_an_error_of_their_batch_alone() -> None:
     came = list(delivered(iter(in_processes(hr.Dataset.range(8), rows_that_differ).batch(2)), 9))
     assert [isinstance(one, np.ndarray) for one in came] == [True, True, False, True]

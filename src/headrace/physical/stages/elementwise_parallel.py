@@ -13,6 +13,7 @@ from headrace.arguments import AUTOTUNE
 from headrace.blocks.cursor import State
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
+from headrace.physical.budget import Ahead
 from headrace.physical.context import StageContext
 from headrace.physical.loops.applying import Make, applied_by
 from headrace.physical.loops.chain import is_chainable
@@ -105,12 +106,14 @@ class ParallelMaps:
             ahead=ahead,
             paces=context.task_paces(self.meter),
             ready_order=context.policy.ready_order,
-            memory=BatchMemory(size, ahead.share_bytes, given % size, shared=context.policy.shared, taken=ahead.add)
-            if size
-            else None,
+            memory=None if size is None else self._memory(size, given % size, ahead),
             tuner=self.tuner,
             copies=1 if self.there is None else 2,
         )
+
+    def _memory(self, size: int, first: int, ahead: Ahead) -> BatchMemory:
+        is_stacked, shared = self.there is not None, self.context.policy.shared
+        return BatchMemory(size, ahead.share_bytes, first, shared=shared, taken=ahead.add, stacked=is_stacked)
 
     def here(self, source: Stage) -> Stage:
         """Makes the stage that calls them in the thread that reads it, as if no workers had been asked for."""

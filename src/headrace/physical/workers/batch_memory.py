@@ -33,6 +33,10 @@ _FEWEST_BYTES: Final = 4096
 # Of all that waits to be used again, in the whole process: bytes, and pieces, because they are looked through.
 _MOST_SPARE_BYTES: Final = 256 << 20
 _MOST_SPARE: Final = 16
+# For a copy less a task may be so many times as long: longer, and the first batch comes later than all workers together make it.
+_LONGER: Final = 2
+# Batches that come in one piece have one memory, which any of them keeps: so much is more than one batch at most.
+_TOGETHER_BYTES: Final = 1 << 20
 
 # Gives so many bytes (uint8) of memory that another process is to read; None where there are none.
 SharedMemory = Callable[[int], np.ndarray | None]
@@ -109,6 +113,7 @@ class BatchMemory:
         first: how many elements of the first batch others have made.
         shared: where they lie, if another process is to read them; None is this one's own memory.
         taken: is told of how many bytes more, or less, wait for elements.
+        stacked: whether pieces come stacked, as from a process: one that is a batch needs no other memory.
 
     Attributes:
         is_shared: whether they lie in shared memory.
@@ -122,6 +127,7 @@ class BatchMemory:
         *,
         shared: SharedMemory | None = None,
         taken: Callable[[int], None] = _nobody_counts,
+        stacked: bool = False,
     ) -> None:
         self._size = size
         self._shared = shared
@@ -131,6 +137,15 @@ class BatchMemory:
         self._batches: dict[int, _Batch] = {}
         self._first = first
         self.is_shared = shared is not None
+        self._comes_stacked = stacked and not self.is_shared
+
+    def count_to_end(self, start: int, count: int, most: int, each_bytes: int) -> int:
+        """Returns how many elements to make at once: about ``count``, or where they come stacked as many as end with a batch."""
+        if not self._comes_stacked or count * _LONGER < self._size:
+            return count
+        together = min(count // self._size, _TOGETHER_BYTES // max(1, self._size * each_bytes))
+        fitting = max(1, together) * self._size - (start + self._first) % self._size
+        return fitting if fitting <= most else count
 
     def place(self, start: int, pieces: Iterable[Block | Failure]) -> list[Block | Failure]:
         """Copies the pieces' elements into the memory of their batches; ``start`` is the index of the first."""

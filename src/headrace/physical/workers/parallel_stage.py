@@ -242,7 +242,14 @@ class ParallelStage(Stage):
         if not self.reads_on:
             return 1  # what completes a batch that is begun, and no more
         short = self._tuner is not None and self._tuner.is_trying and not self._tuner.is_heavy
-        return min(self._reading.size, max(1, self._pace.size // _SHORT) if short else self._pace.size)
+        if short:
+            return min(self._reading.size, max(1, self._pace.size // _SHORT))
+        size = min(self._reading.size, self._pace.size)
+        if self._memory is None:
+            return size
+        each_bytes = self._pace.element_nbytes
+        most = min(self._reading.size, self._pace.bytes_limit // max(1, each_bytes))
+        return self._memory.count_to_end(self._read_elements, size, most, each_bytes)
 
     def _most_bytes_a_block(self) -> int:
         return max(1, self._ahead.share_bytes // (2 * self._window))

@@ -95,6 +95,19 @@ def test_a_block_over_several_batches_is_cut_between_them() -> None:
     assert [len(part) for part in placed if isinstance(part, Block)] == [1, 4, 2]
 
 
+def test_what_comes_stacked_ends_with_a_batch_where_that_makes_it_little_longer() -> None:
+    memory = BatchMemory(8, 1 << 20, 3, stacked=True)
+    asked = [(0, 8), (5, 6), (5, 17), (7, 17), (5, 3)]
+    assert [memory.count_to_end(start, count, 100, 8) for start, count in asked] == [5, 8, 16, 14, 3]
+    assert memory.count_to_end(5, 6, 7, 8) == 6  # no more fit
+    assert memory.count_to_end(5, 17, 100, 1 << 20) == 8  # one that is kept keeps no other large one
+
+
+def test_only_what_comes_stacked_into_memory_of_this_process_ends_with_a_batch() -> None:
+    assert BatchMemory(8, 1 << 20).count_to_end(0, 6, 100, 8) == 6
+    assert BatchMemory(8, 1 << 20, shared=lambda _: None, stacked=True).count_to_end(0, 6, 100, 8) == 6
+
+
 def test_no_memory_is_kept_for_batches_that_are_complete() -> None:
     memory = BatchMemory(3, 1 << 20)
     for start in range(0, 12, 2):

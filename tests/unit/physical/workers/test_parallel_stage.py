@@ -12,17 +12,20 @@ import pytest
 from tests.laws.clock_by_hand import by_hand
 
 from headrace.blocks.block import Block
+from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.origin import IndexOrigin
 from headrace.blocks.payload import Rows
 from headrace.observe.meter import START, Meter
 from headrace.observe.stats import StageStats, stage_stats
 from headrace.physical.budget import Budget
-from headrace.physical.stage import Item, Stage
+from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers import parallel_stage as parallel
+from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.physical.workers.gates import Gate
-from headrace.physical.workers.parallel_stage import ParallelStage
+from headrace.physical.workers.parallel_stage import ParallelStage, TaskPaces
 from headrace.queues.channel import EMPTY, Channel
+from headrace.structure import flatten
 
 CALLS = 4
 
@@ -161,3 +164,34 @@ def test_what_is_ready_is_shown_and_what_was_taken_is_not(monkeypatch: pytest.Mo
         assert figures.max_parallelism == CALLS
     stage.close()
     assert figures_of(stage).buffered == 0
+
+
+@pytest.mark.parametrize("before", [0, 3])
+def test_blocks_that_come_stacked_are_whole_batches_as_soon_as_it_is_known_what_elements_cost(before: int) -> None:
+    def make(block: Block) -> list[Block]:
+        rows = np.repeat(np.asarray(block.payload.rows(), np.float64), 1024).reshape(len(block), 1024)
+        return [Block(Columns(flatten(rows)[1], [rows]), block.cursor, block.origin)]
+
+    def of_six(target_s: float) -> Pace:  # elements take no time here
+        return Pace(target_s=target_s, limit=6)
+
+    numbers, budget = Numbers(0.0, [0.0]), Budget(1 << 30)
+    stage = ParallelStage(
+        make,
+        numbers,
+        Meter("map"),
+        gate=Gate(Here(), CALLS),
+        ahead=budget.ahead(),
+        paces=TaskPaces(of_six),
+        memory=BatchMemory(8, 1 << 30, before, stacked=True),
+    )
+    stage._reading.limit = 100
+    lengths: list[int] = []
+    while sum(lengths) < 160:
+        piece = stage.pull(100)
+        assert isinstance(piece, Block)
+        assert piece.payload.columns().arrays[0][:, 0].tolist() == list(range(sum(lengths), sum(lengths) + len(piece)))
+        lengths.append(len(piece))
+    begun = next(at for at in range(len(lengths)) if lengths[at:] == [8] * len(lengths[at:]))
+    assert (before + sum(lengths[:begun])) % 8 == 0
+    assert begun < len(lengths) // 2
