@@ -39,6 +39,7 @@ import headrace as hr
 from headrace.blocks.block import Failure
 from headrace.engine import Run
 from headrace.plan.buffering import options_of
+from headrace.semantics.generator_runs import OwnState
 from headrace.semantics.run_context import Seeds
 from headrace.testing import check_every_restore_point
 from headrace.testing.restoring import delivered
@@ -174,10 +175,15 @@ def positions(run: Run, limit: int) -> tuple[list[Any], list[tuple[int, dict[str
     elements: list[Any] = []
     found = []
     while len(elements) < limit and (item := run.pull(limit - len(elements))) is not None:
-        found.append((len(elements), through_json(item.cursor.state())))
+        found.append((len(elements), _written(item.cursor.state())))
         elements += [item.error] if isinstance(item, Failure) else item.payload.rows()
-        found.append((len(elements), through_json(item.after.state())))
+        found.append((len(elements), _written(item.after.state())))
     return elements, found
+
+
+def _written(position: Any) -> Any:
+    """A position as a state has it: what a generator says of itself is written down when somebody asks."""
+    return json.loads(json.dumps(position, default=OwnState.value))
 
 
 @pytest.mark.usefixtures("some_orders_are_computed")

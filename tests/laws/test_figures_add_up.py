@@ -149,7 +149,8 @@ def test_work_and_waits_fit_into_the_time_that_there_was(recipe: Recipe, way: Wa
     assert 0 <= stats.wait_s <= stats.elapsed_s + ROUNDING_S
     step = stats.step
     assert step.waited.total_s + step.computed.total_s <= stats.elapsed_s + ROUNDING_S
-    assert step.waited.count == stats.elements
+    assert step.waited.count <= stats.elements  # those of the latest seconds, of a run that was longer by its clock
+    assert step.waited.count == stats.elements or stats.elapsed_s > step.window_s
     for stage in stats.stages:
         assert_sound(stage, stats)
 

@@ -197,6 +197,11 @@ class Making:
         finally:
             self.room = kept
 
+    def passed_again(self, since: int, times: int) -> None:
+        """Has what was done after so many others count that often: its elements come again without being made again."""
+        again = [(node, elements * times, span_s, inside_s) for node, elements, span_s, inside_s in self.done[since:]]
+        self.done[since:] = again
+
     def to_call_on(self, node: Node, room: int) -> Pieces | None:
         """Returns all elements of a node, to call a function on each, which is begun with."""
         pieces = self.of(node, min(room, self.room))

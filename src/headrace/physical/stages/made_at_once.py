@@ -192,12 +192,14 @@ class RepeatedCursor:
 def _repeat(node: Repeat, making: Making, room: int) -> Pieces | None:
     if node.count is None or node.count == 0:
         return None if node.count is None else []
+    before = len(making.done)
     pieces = making.unread(node.input, room // node.count)  # its functions would be called in each turn
     if not pieces:
         return pieces
     block = _only_block(pieces)
     if block is None or (type(block.payload) is Rows and not FIXED.issuperset(block.payload.kinds)):
         return None  # each turn has elements of its own
+    making.passed_again(before, node.count)
     length = len(block)
     turns: Indices = np.tile(_INDICES[:length], node.count)
     return [Block(block.payload.subset(turns), RepeatedCursor(block.cursor, length, 0), block.origin.subset(turns))]
