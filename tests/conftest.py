@@ -20,6 +20,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tests.cases.held import held, join_threads
 
+from headrace.observe.iterators import ITERATORS
+
 # A deadline for one example, and a slow start of the generator, judge the machine's load and not the code.
 _ANY_LOAD = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 # Who can be looked at has a thread and a socket a second after its first run. The tests of that turn it on.
@@ -72,6 +74,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     # pytest-xdist idles here until the others have ended; its parent ends it.)
     if not hasattr(session.config, "workerinput"):
         faulthandler.dump_traceback_later(ENDING_LIMIT_S, file=session.config.stash[_STDERR], exit=True)
+
+
+@pytest.fixture(autouse=True)
+def nobody_goes_on_counting() -> Iterator[None]:
+    """Ends what a test began that asked for metrics: they are counted until the process ends."""
+    yield
+    ITERATORS.told = None
 
 
 @pytest.fixture(autouse=True)

@@ -49,7 +49,7 @@ def processes() -> list[dict[str, Any]]:
     return [told | {"rank": 0, "world_size": 2}, other, silent]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its threads are none of the tests behind
 def page(processes: list[dict[str, Any]]) -> Iterator[str]:
     """The address of the page, of processes that go on."""
     pytest.importorskip("starlette", reason="pip install 'headrace[dashboard]'")
