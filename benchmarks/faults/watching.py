@@ -163,9 +163,7 @@ class _Story:
                 else f"dies: {self._errors[-1][:100] if self._errors else ''}"
             )
         at_s, _, kind, message = errors[0]
-        words = (
-            f"error after {max(0.0, at_s - fault_s):.2f} s ({kind}: {textwrap.shorten(message, 90, placeholder=' …')})"
-        )
+        words = f"error after {max(0.0, at_s - fault_s):.2f} s ({kind}: {_in_short(message)})"
         has_more = any(event[0] > at_s for event in self._events if event[1] == "element")
         words += ", goes on" if has_more else ""
         return (
@@ -180,3 +178,9 @@ class _Story:
 
 def _lines(path: Path) -> list[str]:
     return path.read_text(errors="replace").splitlines() if path.exists() else []
+
+
+def _in_short(message: str) -> str:
+    """A message without the traceback that some quote in it, whose paths are of this machine."""
+    own = message.partition("Traceback (most recent call last)")[0].removesuffix("Original ").strip()
+    return textwrap.shorten(own or message, 90, placeholder=" …")
