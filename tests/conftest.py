@@ -26,6 +26,8 @@ from headrace.observe.iterators import ITERATORS
 _ANY_LOAD = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 # Who can be looked at has a thread and a socket a second after its first run. The tests of that turn it on.
 os.environ["HEADRACE_LIVE"] = "0"
+# What tests start prints whole lines, which others write between and not into.
+os.environ.pop("PYTHONUNBUFFERED", None)
 
 # Derandomised: a red run is the fault of the change that made it red, never of the dice.
 settings.register_profile("ci", _ANY_LOAD, derandomize=True, max_examples=40)

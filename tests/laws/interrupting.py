@@ -60,6 +60,8 @@ class Interruption:
     def step(self, frame: FrameType, event: str, _: Any) -> Callable[..., Any] | None:
         if event == "return":
             self._last.pop(frame, None)
+        if event == "exception":  # the call that raised does not look, and its handler is no place to be interrupted at
+            self._last[frame] = ""
         if event == "opcode" and not self.came:
             if self._last.get(frame, "").startswith(_LOOKS):
                 self.left -= 1

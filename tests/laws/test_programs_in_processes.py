@@ -104,6 +104,20 @@ def test_a_program_prints_what_it_prints_with_threads(body: str, executor: str) 
     assert printed(body, executor) == printed(body, "thread")
 
 
+@pytest.mark.parametrize("executor", ["subprocess", "process"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_function_prints_whole_lines(unbuffered: str, executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    body = """
+    def prints(x):
+        print("one", end=" ", flush=False)
+        os.write(1, b"of another process\\n")
+        print("line")
+    list(hr.Dataset.range(1).map(prints, num_parallel_calls=1).with_options(EXECUTOR))
+    """
+    assert printed(body, executor) == "of another process\none line\n"
+
+
 def test_an_isolated_interpreter_has_processes_that_find_what_it_finds() -> None:
     code = f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r})" + textwrap.dedent("""
         import headrace as hr

@@ -82,7 +82,9 @@ def _prepare() -> None:
     signal.signal(signal.SIGINT, lambda *_: None)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(line_buffering=True)  # this process may be killed
+            # This process may be killed, so lines are not kept. Nor are they written in parts, as under PYTHONUNBUFFERED,
+            # where lines of several processes would run into one another.
+            stream.reconfigure(line_buffering=True, write_through=False)
     faulthandler.register(signal.SIGUSR1, all_threads=True)  # a person, or the trainer, may ask what it does
 
 
