@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from headrace import dataset, errors
 from headrace.arguments import AUTOTUNE
 from headrace.dataset import Dataset, fingerprint
+from headrace.elements.ragged import RaggedTensor
+from headrace.elements.tensor_spec import DatasetSpec, TensorSpec
 from headrace.labels import one_hot
 from headrace.observe.onlookers import ONLOOKERS as _ONLOOKERS
 from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
 from headrace.plan.options import Options
 from headrace.plan.vectorized import vectorized
-from headrace.ragged import RaggedTensor
-from headrace.tensor_spec import DatasetSpec, TensorSpec
 
 if TYPE_CHECKING:
     from headrace import audio, image, io, metrics, queue, ranks, train

@@ -19,7 +19,7 @@ import attrs
 import numpy as np
 
 import headrace as hr
-from headrace.structure import flatten
+from headrace.elements.structure import flatten
 
 Build = Callable[[], hr.Dataset]
 Step = Callable[[hr.Dataset], hr.Dataset]

@@ -17,8 +17,8 @@ from tests.laws.sources_many_files import many_files
 from tests.laws.steps_dealing import dealing
 
 import headrace as hr
+from headrace.elements.structure import flatten
 from headrace.errors import HeadraceError, InvalidArgumentError
-from headrace.structure import flatten
 
 if TYPE_CHECKING:
     from tests.laws.elements import Build, Named

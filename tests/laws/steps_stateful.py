@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 from tests.laws.elements import Named, keep_or_fail, text, total
 
-from headrace.structure import flatten, unflatten
+from headrace.elements.structure import flatten, unflatten
 
 SMALL = st.integers(2, 5)
 

@@ -9,7 +9,7 @@ from tests.laws.elements import Failing, Named, fail_on, text, total
 from tests.laws.small_plans import small_steps
 
 import headrace as hr
-from headrace.structure import flatten
+from headrace.elements.structure import flatten
 
 _SMALL = st.integers(1, 4)
 

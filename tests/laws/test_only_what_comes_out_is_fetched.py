@@ -14,7 +14,7 @@ from tests.laws.elements import Named, text
 from tests.laws.running import REFERENCE, Way, elements_of, history, resumed, ways
 
 import headrace as hr
-from headrace.structure import flatten
+from headrace.elements.structure import flatten
 from headrace.testing.restoring import check_every_restore_point, same
 
 OPTIONS = hr.Options(deterministic=True)

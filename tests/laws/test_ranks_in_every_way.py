@@ -32,7 +32,7 @@ from tests.laws.jobs import (
 from tests.laws.plans import Recipe, unordered_recipes
 
 import headrace as hr
-from headrace.structure import flatten
+from headrace.elements.structure import flatten
 
 if TYPE_CHECKING:
     from tests.laws.elements import Named

@@ -10,10 +10,10 @@ from tests.laws.plans import Recipe, recipes
 from tests.laws.running import elements_of
 
 import headrace as hr
-from headrace.leaf_specs import spec_of
+from headrace.elements.leaf_specs import spec_of
+from headrace.elements.structure import flatten
 from headrace.plan.grouping import Batch, CyclingBatch, Unbatch
 from headrace.plan.node import Node, nodes_of
-from headrace.structure import flatten
 
 
 def fits(spec: Any, element: Any) -> bool:

@@ -11,8 +11,8 @@ from tests.laws.elements import Failing, Point, total
 from tests.laws.running import REFERENCE, Way, assert_same, history, resumed
 
 import headrace as hr
+from headrace.elements.structure import flatten, unflatten
 from headrace.physical.stages.made_together_forms import Form
-from headrace.structure import flatten, unflatten
 
 # Many windows are made together; two or three; and each by itself.
 WAYS = {size: Way(hr.Options(seed=7), block_sizes=(size,)) for size in (1000, 3, 1)}

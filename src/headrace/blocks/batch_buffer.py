@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace.blocks.columns import Columns
 from headrace.blocks.origin import Indices
-from headrace.structure import TreeDef
+from headrace.elements.structure import TreeDef
 
 __all__ = ["BatchBuffer", "BatchBufferView"]
 

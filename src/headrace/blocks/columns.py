@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.origin import Indices
-from headrace.rows_and_columns import rows_of
-from headrace.structure import LEAF, Element, TreeDef, nbytes_of_leaves, unflatten
+from headrace.elements.rows_and_columns import rows_of
+from headrace.elements.structure import LEAF, Element, TreeDef, nbytes_of_leaves, unflatten
 
 __all__ = ["Columns", "is_alike"]
 

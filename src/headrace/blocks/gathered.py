@@ -10,7 +10,7 @@ from headrace.blocks.columns import Columns
 from headrace.blocks.joining import join
 from headrace.blocks.origin import Indices
 from headrace.blocks.payload import Payload, Rows
-from headrace.structure import Element
+from headrace.elements.structure import Element
 
 __all__ = ["GatheredPayload"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace.blocks.columns import Columns
 from headrace.blocks.payload import Payload, Rows, Zipped
-from headrace.ownership import has_fixed_contents, read_only_array, read_only_rows
+from headrace.elements.ownership import has_fixed_contents, read_only_array, read_only_rows
 
 __all__ = ["handed_out", "protected", "read_only_columns"]
 

@@ -12,7 +12,7 @@ from headrace.blocks.columns import Columns, is_alike
 from headrace.blocks.origin import as_array
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.blocks.unmade import Unmade
-from headrace.structure import TreeDef, may_refuse, unflatten
+from headrace.elements.structure import TreeDef, may_refuse, unflatten
 
 __all__ = ["has_same_order", "has_same_structure", "join", "woven"]
 

@@ -20,10 +20,10 @@ from headrace.blocks.handing_out import handed_out, protected
 from headrace.blocks.joining import has_same_order
 from headrace.blocks.origin import Indices
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
+from headrace.elements.leaf_arrays import PYTHON_NUMBERS, stack
+from headrace.elements.rows_and_columns import transpose
+from headrace.elements.structure import LEAF, Element, TreeDef, nbytes_of
 from headrace.errors import InvalidArgumentError
-from headrace.leaf_arrays import PYTHON_NUMBERS, stack
-from headrace.rows_and_columns import transpose
-from headrace.structure import LEAF, Element, TreeDef, nbytes_of
 
 __all__ = ["Keeper", "KeptSource", "is_same_form", "joined_columns", "joined_kept"]
 

@@ -20,9 +20,9 @@ from typing import Protocol
 
 from headrace.blocks.columns import Columns
 from headrace.blocks.origin import Indices, subset
-from headrace.leaf_arrays import PYTHON_NUMBERS
-from headrace.rows_and_columns import columns_of, rows_of_leaves
-from headrace.structure import Element, TreeDef, flatten, nbytes_of, unflatten
+from headrace.elements.leaf_arrays import PYTHON_NUMBERS
+from headrace.elements.rows_and_columns import columns_of, rows_of_leaves
+from headrace.elements.structure import Element, TreeDef, flatten, nbytes_of, unflatten
 
 __all__ = ["IndexSource", "Indexed", "Payload", "Rows", "Zipped"]
 

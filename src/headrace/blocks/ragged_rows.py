@@ -14,8 +14,8 @@ import numpy as np
 from headrace.blocks.columns import Columns
 from headrace.blocks.origin import Indices
 from headrace.blocks.payload import Rows
-from headrace.rows_and_columns import rows_of_leaves
-from headrace.structure import Element, TreeDef
+from headrace.elements.rows_and_columns import rows_of_leaves
+from headrace.elements.structure import Element, TreeDef
 
 __all__ = ["RaggedColumn", "RaggedRows"]
 

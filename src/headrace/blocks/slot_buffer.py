@@ -13,7 +13,7 @@ from headrace.blocks.columns import Columns, is_alike
 from headrace.blocks.joining import has_same_structure, join
 from headrace.blocks.origin import as_array
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
-from headrace.structure import Element, object_array
+from headrace.elements.structure import Element, object_array
 
 __all__ = ["SlotBuffer"]
 

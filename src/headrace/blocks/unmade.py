@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from headrace.blocks.columns import Columns
 from headrace.blocks.origin import Indices
-from headrace.structure import Element
+from headrace.elements.structure import Element
 
 __all__ = ["Maker", "Unmade"]
 

@@ -12,8 +12,8 @@ from headrace.blocks.columns import Columns
 from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Payload
 from headrace.caching.store import CannotKeep
+from headrace.elements.structure import Element, nbytes_of
 from headrace.errors import InvalidArgumentError, ResourceExhaustedError
-from headrace.structure import Element, nbytes_of
 
 __all__ = ["add_storable", "rows_within", "too_large"]
 

@@ -12,11 +12,11 @@ from headrace.blocks.payload import Payload
 from headrace.caching.bounds import add_storable
 from headrace.caching.proof import Proof, is_disproved
 from headrace.caching.store import Filled, RefusedElement
+from headrace.elements.structure import Element
 from headrace.errors import HeadraceError
 from headrace.io.elements.shards import ShardWriter
 from headrace.io.no_room import told_as_ours
 from headrace.io.write_state import WritePhase, WriteState
-from headrace.structure import Element
 
 __all__ = ["SnapshotRun"]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from headrace.dataset.mixin import DatasetMixin, plan_from
+from headrace.elements.structure import TreeDef, flatten, normalize
 from headrace.plan.combining import Zip
 from headrace.plan.node import Node
-from headrace.structure import TreeDef, flatten, normalize
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset

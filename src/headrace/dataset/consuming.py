@@ -7,14 +7,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 from headrace.dataset.mixin import DatasetMixin
+from headrace.elements.ownership import copied
+from headrace.elements.structure import normalize
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.observe.window import WINDOW_S
-from headrace.ownership import copied
 from headrace.plan.buffering import options_of
 from headrace.plan.dealt import dealing_of
 from headrace.plan.explain import explain_plan
 from headrace.plan.node import INFINITE_CARDINALITY, Node, nodes_of
-from headrace.structure import normalize
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset

@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from headrace import exiting
+from headrace.elements.structure import flatten, unflatten
+from headrace.elements.tensor_spec import DatasetSpec, TensorSpec, general
 from headrace.errors import HeadraceError, InvalidArgumentError, OutOfRangeError
 from headrace.plan.buffering import Cache, WithOptions
 from headrace.plan.grouping import Batch, Unbatch
@@ -30,8 +32,6 @@ from headrace.plan.options import Options
 from headrace.plan.sequencing import Concatenate
 from headrace.plan.stateful import Scan
 from headrace.plan.windowing import GroupByWindow, WindowContents
-from headrace.structure import flatten, unflatten
-from headrace.tensor_spec import DatasetSpec, TensorSpec, general
 
 __all__ = ["looked_spec"]
 

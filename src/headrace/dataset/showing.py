@@ -10,11 +10,11 @@ import textwrap
 from collections.abc import Callable
 from typing import Any, Final
 
+from headrace.elements.structure import flatten, paths_of
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.observe.tables import Table, cut, printable, screen_width
 from headrace.plan.explain import abridged_plan
 from headrace.plan.node import INFINITE_CARDINALITY, Node
-from headrace.structure import flatten, paths_of
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["html_of", "text_of"]
 

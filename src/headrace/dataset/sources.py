@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.dataset.mixin import DatasetMixin
+from headrace.elements.structure import Element
 from headrace.errors import InvalidArgumentError
 from headrace.io.files import FilePaths, match_files
 from headrace.plan.by_number import Source
 from headrace.plan.randomness import Randomness
 from headrace.plan.signature import is_signature, signature_of
 from headrace.plan.sources import FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
-from headrace.structure import Element
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset

@@ -12,12 +12,12 @@ import numpy as np
 from headrace.dataset.fingerprinting import key_of_plan
 from headrace.dataset.mixin import DatasetMixin
 from headrace.dataset.storing_functions import placed, reading, sharding
+from headrace.elements.structure import flatten, normalize, paths_of
 from headrace.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from headrace.known_as import known_as
 from headrace.plan.buffering import Cache
 from headrace.plan.sources import FromTensorSlices
 from headrace.plan.storing import Stored
-from headrace.structure import flatten, normalize, paths_of
 
 if TYPE_CHECKING:
     from pathlib import Path

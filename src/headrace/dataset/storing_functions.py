@@ -8,12 +8,12 @@ from typing import Any
 
 from headrace.arguments import check_function
 from headrace.dataset.mixin import DatasetMixin
+from headrace.elements.ownership import read_only
+from headrace.elements.structure import Element
 from headrace.errors import HeadraceError, InvalidArgumentError, said
-from headrace.ownership import read_only
 from headrace.plan.node import function_label
 from headrace.semantics.calls import call_on
 from headrace.semantics.failures import as_element_error
-from headrace.structure import Element
 
 __all__ = ["placed", "reading", "sharding"]
 

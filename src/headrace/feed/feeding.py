@@ -21,6 +21,7 @@ from collections.abc import Callable, Collection
 from types import TracebackType
 from typing import Any, Never, Protocol, Self
 
+from headrace.elements.structure import Element, nbytes_of
 from headrace.errors import CancelledError, HeadraceError, OutOfRangeError
 from headrace.feed.stats import FeedStats, own_rank
 from headrace.frozen import frozen
@@ -35,7 +36,6 @@ from headrace.plan.node import INFINITE_CARDINALITY, Node
 from headrace.plan.options import Options
 from headrace.queues.channel import Channel
 from headrace.semantics.dataloader_workers import warn_of_whole_copies
-from headrace.structure import Element, nbytes_of
 
 __all__ = ["Feed", "FeedIterator", "Transfer"]
 

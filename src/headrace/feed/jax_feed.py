@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.structure import Element
 from headrace.errors import InvalidArgumentError, MissingExtraError
 from headrace.feed.feeding import Feed
 from headrace.feed.leaves import made_of_arrays
@@ -19,7 +20,6 @@ from headrace.log import LOG
 from headrace.plan.buffering import options_of
 from headrace.plan.dealt import dealing_of
 from headrace.ranks import current
-from headrace.structure import Element
 
 __all__ = ["JaxFeed", "JaxTransfer", "jax_transfer"]
 

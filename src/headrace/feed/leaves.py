@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.structure import Element, flatten, paths_of, unflatten
 from headrace.errors import InvalidArgumentError
-from headrace.structure import Element, flatten, paths_of, unflatten
 
 __all__ = ["made_of_arrays"]
 

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.leaf_specs import leaf_spec
+from headrace.elements.ragged import RaggedTensor
+from headrace.elements.structure import Element, flatten, paths_of
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError, MissingExtraError
-from headrace.leaf_specs import leaf_spec
 from headrace.plan.node import UNKNOWN_CARDINALITY
-from headrace.ragged import RaggedTensor
-from headrace.structure import Element, flatten, paths_of
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["tensorflow_dataset"]
 

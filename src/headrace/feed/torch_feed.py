@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.structure import Element, flatten, unflatten
 from headrace.errors import InvalidArgumentError, MissingExtraError
 from headrace.feed.leaves import made_of_arrays
-from headrace.structure import Element, flatten, unflatten
 
 __all__ = ["CudaTransfer", "TorchTransfer", "torch_transfer"]
 

@@ -18,11 +18,11 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from headrace.elements.structure import Element
 from headrace.errors import HeadraceError, ResourceExhaustedError
 from headrace.frozen import frozen
 from headrace.io.reader import Array, Chunk, RecordPosition
 from headrace.io.stream_reader import MAX_RECORD_BYTES, BufferedReader
-from headrace.structure import Element
 
 __all__ = ["BlockReader", "Header", "RecordParser", "Records"]
 

@@ -10,9 +10,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from headrace.elements.tensor_spec import Spec
 from headrace.frozen import frozen
 from headrace.io.reader import Chunk, RecordPosition, RecordReader
-from headrace.tensor_spec import Spec
 
 __all__ = ["FileFormat", "Piece", "PiecedFormat"]
 

@@ -17,9 +17,9 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from headrace.elements.structure import Element, TreeDef
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
-from headrace.structure import Element, TreeDef
 
 __all__ = ["Array", "Chunk", "RecordPosition", "RecordReader"]
 

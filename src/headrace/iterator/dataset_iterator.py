@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, SavedCursor
+from headrace.elements.structure import Element
 from headrace.engine import Run
 from headrace.errors import FailedPreconditionError, HeadraceError, InternalError, OutOfRangeError
 from headrace.iterator.forked import ForkedRun, is_left_to_parent
@@ -39,7 +40,6 @@ from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item
 from headrace.plan.buffering import options_of
 from headrace.plan.node import Node
-from headrace.structure import Element
 
 if TYPE_CHECKING:
     from headrace.backends.subprocess import RemoteRun

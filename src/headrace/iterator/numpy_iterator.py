@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from headrace.elements.structure import Element, as_numpy
 from headrace.iterator.dataset_iterator import DatasetIterator
-from headrace.structure import Element, as_numpy
 
 __all__ = ["NumpyIterator"]
 

@@ -6,8 +6,8 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, PositionsCursor
 from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Rows
+from headrace.elements.structure import Element
 from headrace.physical.input_history import GroupOrigin
-from headrace.structure import Element
 
 __all__ = ["BlockBuilder", "WeighedRows"]
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self
 from headrace.blocks.block import Block, BlockOrFailure
 from headrace.blocks.cursor import State
 from headrace.caching.store import Filled
+from headrace.elements.structure import Element
 from headrace.frozen import frozen
 from headrace.machine import current_share
 from headrace.observe.decisions import Decisions
@@ -28,7 +29,6 @@ from headrace.plan.nesting import FlatMap
 from headrace.plan.node import Node, parallel_calls_of
 from headrace.plan.sequencing import Repeat
 from headrace.semantics.run_context import RunContext
-from headrace.structure import Element
 
 __all__ = ["Elsewhere", "OpenThere", "OpenedThere", "StageContext"]
 

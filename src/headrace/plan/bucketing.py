@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from headrace.arguments import check_int
+from headrace.elements.leaf_specs import spec_of
+from headrace.elements.structure import flatten, unflatten
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.known_as import known_as
-from headrace.leaf_specs import spec_of
 from headrace.plan.node import Spec
-from headrace.structure import flatten, unflatten
 
 __all__ = ["Buckets", "boundary_shapes"]
 

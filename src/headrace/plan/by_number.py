@@ -12,6 +12,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, ClassVar, Final
 
+from headrace.elements.structure import flatten
+from headrace.elements.tensor_spec import Spec
 from headrace.frozen import frozen
 from headrace.plan.buffering import Prefetch, WithOptions
 from headrace.plan.combining import Zip
@@ -23,8 +25,6 @@ from headrace.plan.rewriting import rewrite
 from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
 from headrace.plan.shuffling import Shuffle
 from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
-from headrace.structure import flatten
-from headrace.tensor_spec import Spec
 
 __all__ = ["Source", "numbers_first"]
 

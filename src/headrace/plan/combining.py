@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, ClassVar, Self
 
+from headrace.elements.structure import TreeDef, unflatten
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.plan.node import (
@@ -13,7 +14,6 @@ from headrace.plan.node import (
     Node,
     Spec,
 )
-from headrace.structure import TreeDef, unflatten
 
 __all__ = ["Zip", "ZipOfPlaces"]
 

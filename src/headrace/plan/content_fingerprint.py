@@ -15,6 +15,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any, Final
 
+from headrace.elements.structure import TreeDef
 from headrace.errors import HeadraceError, InvalidArgumentError, NotFoundError
 from headrace.frozen import frozen
 from headrace.io.files import version_of
@@ -25,7 +26,6 @@ from headrace.plan.contents.installed import HEADRACE, version_of_package
 from headrace.plan.node import HasPlan, Node
 from headrace.plan.options import Options
 from headrace.plan.randomness import Randomness
-from headrace.structure import TreeDef
 
 __all__ = ["Contents", "content_fingerprint", "contents_of"]
 

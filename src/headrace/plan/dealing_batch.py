@@ -25,6 +25,8 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from headrace.arguments import check_int
+from headrace.elements.structure import flatten, unflatten
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.plan.buffering import Prefetch, WithOptions
@@ -42,8 +44,6 @@ from headrace.plan.shuffling import Shuffle
 from headrace.plan.skipping import IgnoreErrors
 from headrace.plan.windowing import GroupByWindow, Window
 from headrace.ranks.telling import is_group
-from headrace.structure import flatten, unflatten
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["ENDS", "DistributedBatch", "divisors", "nearest"]
 

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from headrace.elements.structure import Element, flatten, unflatten
 from headrace.errors import InvalidArgumentError
 from headrace.plan.combining import Zip, ZipOfPlaces
 from headrace.plan.dealing import DealtNumbers, DealtStreams, Filling, Masked, RankBatch
@@ -19,7 +20,6 @@ from headrace.plan.node import Node
 from headrace.plan.rewriting import rewrite
 from headrace.plan.sources import Range
 from headrace.ranks import Rank
-from headrace.structure import Element, flatten, unflatten
 
 __all__ = ["check_run", "dealt", "ends_together"]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from headrace.elements.structure import flatten
 from headrace.plan.combining import Zip, ZipOfPlaces
 from headrace.plan.elementwise import Enumerate, Map
 from headrace.plan.looking import Known
@@ -18,7 +19,6 @@ from headrace.plan.sequencing import Concatenate, Repeat, Shard, Skip, Take
 from headrace.plan.shuffling import Shuffle
 from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.plan.storing import Stored
-from headrace.structure import flatten
 
 __all__ = ["by_places", "moved", "numbered_places"]
 

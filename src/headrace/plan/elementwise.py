@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from headrace.arguments import check_executor, check_function, check_int, check_parallel_calls, check_seconds
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.known_as import known_as
 from headrace.plan.node import UNKNOWN_CARDINALITY, Spec, UnaryNode, function_name
 from headrace.plan.randomness import Randomness
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["Enumerate", "Filter", "Map", "MapChain", "RandomMap"]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from headrace.elements.leaf_arrays import PLAIN_LEAVES, tensor_as_array
+from headrace.elements.structure import Element, flatten, normalize, unflatten
 from headrace.known_as import known_as
-from headrace.leaf_arrays import PLAIN_LEAVES, tensor_as_array
 from headrace.plan.vectorized import Vectorized
-from headrace.structure import Element, flatten, normalize, unflatten
 
 __all__ = ["Fetch", "FetchColumns", "FetchMany", "fetch_of", "length_of"]
 

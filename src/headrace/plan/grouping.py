@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from headrace.arguments import check_int, check_parallel_calls
+from headrace.elements.ragged import RaggedTensor
+from headrace.elements.structure import flatten, normalize, unflatten
+from headrace.elements.tensor_spec import DatasetSpec, TensorSpec
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Spec, UnaryNode
 from headrace.plan.padding import Padding
-from headrace.ragged import RaggedTensor
-from headrace.structure import flatten, normalize, unflatten
-from headrace.tensor_spec import DatasetSpec, TensorSpec
 
 __all__ = ["PADS_NO_DATASETS", "Batch", "CyclingBatch", "PaddedBatch", "RaggedBatch", "Unbatch"]
 

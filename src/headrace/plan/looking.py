@@ -9,8 +9,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from headrace.elements.leaf_specs import spec_of
 from headrace.frozen import frozen
-from headrace.leaf_specs import spec_of
 from headrace.plan.node import Node, Spec, UnaryNode
 
 __all__ = ["Known", "Noted", "Tap"]

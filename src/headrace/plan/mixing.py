@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from headrace.arguments import check_function
+from headrace.elements.structure import flatten, unflatten
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Node, Spec, UnaryNode, function_name
 from headrace.plan.randomness import Randomness
 from headrace.plan.sequencing import Repeat
-from headrace.structure import flatten, unflatten
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["ChooseFromDatasets", "Mixture", "RejectionResample", "SampleFromDatasets", "checked_weights"]
 

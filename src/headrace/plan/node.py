@@ -16,9 +16,9 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Final, Protocol, Self, runtime_checkable
 
+from headrace.elements.tensor_spec import Spec
 from headrace.frozen import frozen
 from headrace.plan.facts import Remembering
-from headrace.tensor_spec import Spec
 
 __all__ = [
     "INFINITE_CARDINALITY",

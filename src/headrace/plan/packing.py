@@ -12,11 +12,11 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from headrace.arguments import check_int
+from headrace.elements.structure import Element, TreeDef, flatten, normalize, paths_of, unflatten
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.plan.node import UNKNOWN_CARDINALITY, Spec, UnaryNode
-from headrace.structure import Element, TreeDef, flatten, normalize, paths_of, unflatten
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["STRATEGIES", "Pack"]
 

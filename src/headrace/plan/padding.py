@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.ragged import padded
+from headrace.elements.structure import TreeDef, flatten, flatten_as_written, paths_of
+from headrace.elements.tensor_spec import Spec, TensorSpec
 from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.known_as import known_as
-from headrace.ragged import padded
-from headrace.structure import TreeDef, flatten, flatten_as_written, paths_of
-from headrace.tensor_spec import Spec, TensorSpec
 
 __all__ = ["Padding"]
 

@@ -7,6 +7,7 @@ import functools
 from typing import Any, ClassVar, Final, Self
 
 from headrace.arguments import check_int
+from headrace.elements.structure import flatten, unflatten
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.plan.depth import depth_of
@@ -17,7 +18,6 @@ from headrace.plan.node import (
     Spec,
     UnaryNode,
 )
-from headrace.structure import flatten, unflatten
 
 __all__ = ["Concatenate", "Repeat", "Shard", "Skip", "Take"]
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.structure import flatten_as_written, paths_of, unflatten
+from headrace.elements.tensor_spec import Shape, TensorSpec, checked_shape
 from headrace.errors import InvalidArgumentError
-from headrace.structure import flatten_as_written, paths_of, unflatten
-from headrace.tensor_spec import Shape, TensorSpec, checked_shape
 
 __all__ = ["is_signature", "signature_of"]
 

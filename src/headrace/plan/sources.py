@@ -9,16 +9,25 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from headrace.arguments import check_int
+from headrace.elements.leaf_arrays import PLAIN_LEAVES, PYTHON_NUMBERS, check_unmasked, object_array, tensor_as_array
+from headrace.elements.leaf_specs import spec_of
+from headrace.elements.ownership import read_only, read_only_array
+from headrace.elements.rows_and_columns import scalars_as_elements
+from headrace.elements.structure import (
+    LEAF,
+    Element,
+    TreeDef,
+    flatten,
+    flatten_as_written,
+    normalize,
+    paths_of,
+    unflatten,
+)
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
-from headrace.leaf_arrays import PLAIN_LEAVES, PYTHON_NUMBERS, check_unmasked, object_array, tensor_as_array
-from headrace.leaf_specs import spec_of
-from headrace.ownership import read_only, read_only_array
 from headrace.plan.node import INFINITE_CARDINALITY, Node, Spec
 from headrace.plan.randomness import Randomness
-from headrace.rows_and_columns import scalars_as_elements
-from headrace.structure import LEAF, Element, TreeDef, flatten, flatten_as_written, normalize, paths_of, unflatten
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["FromGenerator", "FromTensorSlices", "FromTensors", "RandomSource", "Range"]
 

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from headrace.arguments import check_function, check_int
+from headrace.elements.leaf_specs import spec_of
+from headrace.elements.ownership import copied, read_only
+from headrace.elements.structure import Element, normalize
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
-from headrace.leaf_specs import spec_of
-from headrace.ownership import copied, read_only
 from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Spec, UnaryNode, function_name
-from headrace.structure import Element, normalize
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["AssertCardinality", "Scan", "TakeWhile", "Unique", "is_countable"]
 

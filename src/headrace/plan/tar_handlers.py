@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+from headrace.elements.structure import Element
 from headrace.errors import DataError, HeadraceError, InvalidArgumentError, said
 from headrace.frozen import frozen
 from headrace.known_as import known_as
 from headrace.plan.elementwise import Map
 from headrace.plan.node import function_name, function_place
-from headrace.structure import Element
 
 __all__ = ["Handler", "Handlers", "TarHandlers"]
 

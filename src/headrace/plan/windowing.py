@@ -12,10 +12,12 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from headrace.arguments import check_function, check_int
+from headrace.elements.leaf_specs import general_spec
+from headrace.elements.structure import Element, flatten, unflatten
+from headrace.elements.tensor_spec import DatasetSpec
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.known_as import known_as
-from headrace.leaf_specs import general_spec
 from headrace.plan.node import (
     INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY,
@@ -27,8 +29,6 @@ from headrace.plan.node import (
     function_name,
 )
 from headrace.plan.randomness import Randomness
-from headrace.structure import Element, flatten, unflatten
-from headrace.tensor_spec import DatasetSpec
 
 __all__ = ["GroupByWindow", "Window", "WindowContents", "WindowElements"]
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from headrace.blocks.columns import Columns
 from headrace.blocks.payload import Indexed, Payload, Rows
+from headrace.elements.rows_and_columns import transpose
+from headrace.elements.structure import Element, flatten, normalize, paths_of, unflatten
 from headrace.errors import said
 from headrace.processes.parcels import SMALL_BYTES, to_bytes
-from headrace.rows_and_columns import transpose
-from headrace.structure import Element, flatten, normalize, paths_of, unflatten
 
 __all__ = ["Memory", "received_elements", "refused", "sent_elements", "stacked"]
 

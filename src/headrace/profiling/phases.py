@@ -20,10 +20,10 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, Final
 
 from headrace.clock import MONOTONIC, Clock
+from headrace.elements.structure import nbytes_of
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.page.stairs import Window, windowed
-from headrace.structure import nbytes_of
 
 __all__ = ["ALONE", "BESIDE", "STEP", "Epochs", "Phase", "consume", "keep"]
 

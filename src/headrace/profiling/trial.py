@@ -11,6 +11,7 @@ from typing import Any, Final
 from headrace.analysis.figures import MachineFigures, PipelineFigures, StepFigures
 from headrace.analysis.finding import MARGIN
 from headrace.clock import MONOTONIC, Clock
+from headrace.elements.structure import nbytes_of
 from headrace.engine import physical_plan
 from headrace.feed.feeding import FeedIterator
 from headrace.frozen import frozen
@@ -23,7 +24,6 @@ from headrace.plan.node import Node
 from headrace.profiling.phases import ALONE, BESIDE, STEP, Epochs, Phase, Step, consume, keep
 from headrace.profiling.telling import figures_of
 from headrace.profiling.together import Alone
-from headrace.structure import nbytes_of
 
 __all__ = ["Consumer", "Trial", "beside", "dropped", "step_figures", "tried"]
 

@@ -7,10 +7,10 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from headrace.elements.ownership import copied
+from headrace.elements.rows_and_columns import columns_of, rows_of
+from headrace.elements.structure import Element, flatten, nbytes_of, normalize, paths_of, unflatten
 from headrace.errors import InvalidArgumentError
-from headrace.ownership import copied
-from headrace.rows_and_columns import columns_of, rows_of
-from headrace.structure import Element, flatten, nbytes_of, normalize, paths_of, unflatten
 
 __all__ = ["AnyElements", "Elements", "Row", "check_lengths"]
 

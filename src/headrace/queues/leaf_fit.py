@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.rows_and_columns import rows_of
+from headrace.elements.structure import LEAF
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
-from headrace.rows_and_columns import rows_of
-from headrace.structure import LEAF
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["check_shape", "fit_leaf"]
 

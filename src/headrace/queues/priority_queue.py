@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from headrace.clock import MONOTONIC, Clock
+from headrace.elements.structure import Element
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
 from headrace.queues.any_elements import AnyElements, Elements, Row
 from headrace.queues.order import PriorityOrder
 from headrace.queues.queue_base import QueueBase
 from headrace.queues.typed_elements import DTypes, Names, Shapes, list_of_shapes, typed_elements
-from headrace.structure import Element
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["PriorityQueue"]
 

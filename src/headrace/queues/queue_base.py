@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.clock import Clock
+from headrace.elements.structure import Element
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import CancelledError, InvalidArgumentError
 from headrace.queues.any_elements import AnyElements, Elements, Row
 from headrace.queues.channel import Channel
@@ -24,8 +26,6 @@ from headrace.queues.order import Order
 from headrace.queues.producers import Producer, Producers
 from headrace.queues.snapshot import ChannelSnapshot
 from headrace.queues.typed_elements import DTypes, Names, Shapes, TypedElements, typed_elements
-from headrace.structure import Element
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["QueueBase", "elements_of"]
 

@@ -13,14 +13,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from headrace.elements.ownership import copied
+from headrace.elements.rows_and_columns import rows_of
+from headrace.elements.structure import LEAF, Element, nbytes_of, object_array, stack
+from headrace.elements.tensor_spec import TensorSpec, checked_shape
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
-from headrace.ownership import copied
 from headrace.queues.any_elements import Row, check_lengths
 from headrace.queues.leaf_fit import check_shape, fit_leaf
-from headrace.rows_and_columns import rows_of
-from headrace.structure import LEAF, Element, nbytes_of, object_array, stack
-from headrace.tensor_spec import TensorSpec, checked_shape
 
 __all__ = ["DTypes", "Names", "Shapes", "TypedElements", "list_of_shapes", "typed_elements"]
 

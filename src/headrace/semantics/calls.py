@@ -13,13 +13,13 @@ import numpy as np
 from headrace.blocks.columns import Columns
 from headrace.blocks.handing_out import read_only_columns
 from headrace.blocks.payload import Payload, Rows
+from headrace.elements.function_results import owned
+from headrace.elements.ownership import copied
+from headrace.elements.rows_and_columns import needs_rows
+from headrace.elements.structure import Element, flatten, normalize, paths_of, unflatten
 from headrace.errors import InvalidArgumentError
-from headrace.ownership import copied
 from headrace.plan.fetching import FetchMany
 from headrace.plan.vectorized import Vectorized
-from headrace.rows_and_columns import needs_rows
-from headrace.structure import Element, flatten, normalize, paths_of, unflatten
-from headrace.taking import owned
 
 __all__ = ["call_function", "call_on", "call_whole", "is_true", "packed"]
 

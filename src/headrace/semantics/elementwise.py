@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from headrace.blocks.cursor import State
+from headrace.elements.function_results import COUNTS
+from headrace.elements.structure import Element
 from headrace.frozen import frozen
 from headrace.known_as import known_as
 from headrace.plan.elementwise import Enumerate, Map, RandomMap
 from headrace.semantics.calls import call_on
 from headrace.semantics.random_streams import Key
 from headrace.semantics.run_context import RunContext
-from headrace.structure import Element
-from headrace.taking import COUNTS
 
 __all__ = ["DeliveredRuns", "drawing_map", "undelivered"]
 

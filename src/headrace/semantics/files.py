@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from headrace.blocks.columns import Columns
 from headrace.blocks.payload import Payload, Rows
+from headrace.elements.structure import TreeDef
 from headrace.errors import DataLossError
 from headrace.io.reader import Chunk
 from headrace.plan.files import Files
-from headrace.structure import TreeDef
 
 __all__ = ["became_shorter", "record_rows"]
 

@@ -11,13 +11,23 @@ import numpy as np
 from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import State
 from headrace.blocks.payload import Payload, Rows
+from headrace.elements.leaf_arrays import tensor_as_array
+from headrace.elements.ragged import RaggedTensor
+from headrace.elements.rows_and_columns import needs_rows, transpose
+from headrace.elements.structure import (
+    Element,
+    TreeDef,
+    as_arrays,
+    flatten,
+    may_refuse,
+    normalize,
+    paths_of,
+    stack,
+    unflatten,
+)
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
-from headrace.leaf_arrays import tensor_as_array
 from headrace.plan.grouping import PADS_NO_DATASETS, CyclingBatch, PaddedBatch, RaggedBatch
-from headrace.ragged import RaggedTensor
-from headrace.rows_and_columns import needs_rows, transpose
-from headrace.structure import Element, TreeDef, as_arrays, flatten, may_refuse, normalize, paths_of, stack, unflatten
-from headrace.tensor_spec import TensorSpec
 
 BATCH_REMEDY: Final = "Take a smaller batch_size"
 

@@ -22,10 +22,10 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
+from headrace.elements.structure import Element, flatten
 from headrace.errors import ResourceExhaustedError
 from headrace.log import LOG
 from headrace.observe.meter import Gauge, Meter
-from headrace.structure import Element, flatten
 
 __all__ = ["HeldBytes", "Holder", "Holding", "in_words", "owner_of"]
 

@@ -9,11 +9,11 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.cursor import State
+from headrace.elements.leaf_arrays import tensor_as_array
+from headrace.elements.structure import Element, TreeDef, flatten, paths_of
 from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.frozen import frozen
-from headrace.leaf_arrays import tensor_as_array
 from headrace.plan.packing import Pack
-from headrace.structure import Element, TreeDef, flatten, paths_of
 
 __all__ = [
     "PACK_REMEDY",

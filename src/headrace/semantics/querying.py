@@ -5,8 +5,8 @@ from __future__ import annotations
 from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import State
 from headrace.blocks.payload import Payload, Rows
+from headrace.elements.structure import flatten
 from headrace.io.sql.reader import RowChunk, RowPosition
-from headrace.structure import flatten
 
 __all__ = ["position_from", "rows_payload"]
 

@@ -18,13 +18,13 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.ragged_rows import RaggedRows
+from headrace.elements.leaf_arrays import tensor_as_array
+from headrace.elements.leaf_specs import leaf_spec
+from headrace.elements.rows_and_columns import rows_of, rows_of_leaves
+from headrace.elements.structure import LEAF, Element, TreeDef, flatten, normalize, paths_of, unflatten
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError, said
 from headrace.frozen import frozen
-from headrace.leaf_arrays import tensor_as_array
-from headrace.leaf_specs import leaf_spec
-from headrace.rows_and_columns import rows_of, rows_of_leaves
-from headrace.structure import LEAF, Element, TreeDef, flatten, normalize, paths_of, unflatten
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["Signed"]
 

@@ -9,16 +9,16 @@ import numpy as np
 from headrace.blocks.columns import Columns
 from headrace.blocks.origin import Indices, as_array
 from headrace.blocks.payload import IndexSource, Rows
+from headrace.elements.ownership import has_fixed_contents, read_only, read_only_array
+from headrace.elements.rows_and_columns import needs_rows, rows_of
+from headrace.elements.structure import LEAF, Element, TreeDef, normalize
 from headrace.errors import DataLossError, InternalError
-from headrace.ownership import has_fixed_contents, read_only, read_only_array
 from headrace.plan.node import Node
 from headrace.plan.sources import FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.plan.storing import Stored
-from headrace.rows_and_columns import needs_rows, rows_of
 from headrace.semantics.random_streams import Key, random_int64
 from headrace.semantics.run_context import RunContext
 from headrace.semantics.storing import StoredSource
-from headrace.structure import LEAF, Element, TreeDef, normalize
 
 __all__ = ["ArraysSource", "OneSource", "RandomNumbers", "RangeSource", "fewer_elements", "index_source"]
 

@@ -7,13 +7,13 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.cursor import State
+from headrace.elements.leaf_arrays import NORMAL_LEAVES, OF_MANY_DTYPES, PYTHON_NUMBERS
+from headrace.elements.leaf_specs import spec_of
+from headrace.elements.ownership import read_only
+from headrace.elements.structure import Element, flatten, normalize, paths_of
 from headrace.errors import FailedPreconditionError
 from headrace.io.elements.json import element_from_json, element_to_json
-from headrace.leaf_arrays import NORMAL_LEAVES, OF_MANY_DTYPES, PYTHON_NUMBERS
-from headrace.leaf_specs import spec_of
-from headrace.ownership import read_only
 from headrace.plan.stateful import Scan
-from headrace.structure import Element, flatten, normalize, paths_of
 
 __all__ = [
     "DISTINGUISHABLE",

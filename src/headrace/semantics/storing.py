@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from headrace.blocks.columns import Columns
 from headrace.blocks.origin import Indices
-from headrace.ownership import read_only_rows
-from headrace.structure import Element
+from headrace.elements.ownership import read_only_rows
+from headrace.elements.structure import Element
 
 if TYPE_CHECKING:
     from headrace.io.elements.file import ElementFile

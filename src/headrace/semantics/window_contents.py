@@ -12,12 +12,12 @@ from typing import Final
 from headrace.blocks.columns import Columns
 from headrace.blocks.origin import Indices, Origin
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
+from headrace.elements.leaf_arrays import PLAIN_LEAVES
+from headrace.elements.rows_and_columns import transpose
+from headrace.elements.structure import LEAF, Element, TreeDef, may_refuse
 from headrace.frozen import frozen
-from headrace.leaf_arrays import PLAIN_LEAVES
 from headrace.plan.windowing import WindowElements
-from headrace.rows_and_columns import transpose
 from headrace.semantics.sources import ArraysSource, RandomNumbers, RangeSource
-from headrace.structure import LEAF, Element, TreeDef, may_refuse
 
 __all__ = ["WindowBlock", "WindowLeaf", "WindowRows", "at_hand", "by_leaf", "leaves_of_all"]
 

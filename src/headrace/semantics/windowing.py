@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from headrace.blocks.cursor import State
+from headrace.elements.rows_and_columns import rows_of_leaves
+from headrace.elements.structure import Element, TreeDef, unflatten
 from headrace.errors import DataLossError
 from headrace.observe.frames import holds
 from headrace.plan.node import Node, no_dataset, plan_of
 from headrace.plan.windowing import GroupByWindow, Window, WindowContents, WindowElements
-from headrace.rows_and_columns import rows_of_leaves
 from headrace.semantics.window_contents import by_leaf
-from headrace.structure import Element, TreeDef, unflatten
 
 __all__ = ["GROUPS_REMEDY", "group_lost", "group_state", "reduced_plan", "window_element", "window_rows"]
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from headrace.dataset import Dataset
+from headrace.elements.structure import flatten
 from headrace.errors import HeadraceError
 from headrace.iterator import DatasetIterator
 from headrace.plan.options import Options
-from headrace.structure import flatten
 
 __all__ = ["check_every_restore_point", "delivered", "same", "unmatched"]
 

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from headrace.clock import MONOTONIC
 from headrace.coordination import QueueRunner, add_queue_runner
 from headrace.coordination.queue_runner import EnqueueOp
+from headrace.elements.structure import Element
 from headrace.errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from headrace.frozen import frozen
 from headrace.queues import QueueBase
 from headrace.queues.any_elements import Row
 from headrace.queues.order import Order, ShuffledOrder
 from headrace.queues.typed_elements import Shapes
-from headrace.structure import Element
 from headrace.train.example_elements import ExampleElements
 from headrace.train.keep_input import DROPPED, Keep, KeepInput, keeper
 from headrace.train.last_record import forget_last_record, last_record

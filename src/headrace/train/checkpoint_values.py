@@ -21,10 +21,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.record_classes import is_named_tuple_class, made_of_fields
+from headrace.elements.structure import flatten, normalize, unflatten
 from headrace.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 from headrace.io.elements.structure import structure_from_json, structure_to_json
-from headrace.record_classes import is_named_tuple_class, made_of_fields
-from headrace.structure import flatten, normalize, unflatten
 from headrace.train.checkpoint_arrays import described_array, restored_array
 
 __all__ = ["read_values", "write_values"]

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from headrace.dataset.dataset import Dataset
+from headrace.elements.ragged import RaggedTensor
+from headrace.elements.structure import flatten
 from headrace.errors import InvalidArgumentError
 from headrace.feed.feeding import Feed
 from headrace.plan.node import INFINITE_CARDINALITY
-from headrace.ragged import RaggedTensor
-from headrace.structure import flatten
 from headrace.train.inputs import bounded, features_and_labels
 from headrace.train.random_numbers import RandomState, drawing_from, stream_of
 from headrace.train.results import Results

@@ -14,15 +14,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from headrace.elements.leaf_arrays import tensor_as_array
+from headrace.elements.leaf_specs import leaf_spec
+from headrace.elements.rows_and_columns import normalize_rows
+from headrace.elements.structure import Element, TreeDef, flatten, nbytes_of, normalize, unflatten
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
-from headrace.leaf_arrays import tensor_as_array
-from headrace.leaf_specs import leaf_spec
 from headrace.queues.any_elements import Row, check_lengths
 from headrace.queues.typed_elements import Shapes, TypedElements, list_of_shapes
-from headrace.rows_and_columns import normalize_rows
-from headrace.structure import Element, TreeDef, flatten, nbytes_of, normalize, unflatten
-from headrace.tensor_spec import TensorSpec
 from headrace.train.pulled import components
 
 __all__ = ["ExampleElements"]

@@ -17,11 +17,11 @@ import numpy as np
 
 from headrace.coordination import QueueRunner, add_queue_runner
 from headrace.coordination.queue_runner import EnqueueOp
+from headrace.elements.leaf_specs import leaf_spec
+from headrace.elements.structure import normalize, object_array
 from headrace.errors import InvalidArgumentError
 from headrace.io.files import FilePaths, match_files
-from headrace.leaf_specs import leaf_spec
 from headrace.queues import FIFOQueue, QueueBase
-from headrace.structure import normalize, object_array
 from headrace.train.epochs import limit_epochs
 from headrace.train.pulled import Pull, Pulled, is_pulled, pull
 

@@ -12,11 +12,11 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
+from headrace.elements.leaf_arrays import tensor_as_array
+from headrace.elements.ownership import read_only
+from headrace.elements.structure import Element, flatten, normalize, unflatten
 from headrace.errors import InvalidArgumentError
-from headrace.leaf_arrays import tensor_as_array
-from headrace.ownership import read_only
 from headrace.queues import QueueBase
-from headrace.structure import Element, flatten, normalize, unflatten
 from headrace.train.pulled import components, is_pulled, pull
 
 __all__ = ["DROPPED", "Keep", "KeepInput", "keeper"]

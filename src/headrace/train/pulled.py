@@ -17,9 +17,9 @@ from typing import Any, TypeAlias
 
 import optree
 
+from headrace.elements.structure import NAMESPACE, Element, normalize, unflatten
 from headrace.errors import InvalidArgumentError
 from headrace.queues import QueueBase
-from headrace.structure import NAMESPACE, Element, normalize, unflatten
 
 __all__ = ["Pull", "Pulled", "components", "is_pulled", "pull", "puller"]
 

@@ -22,10 +22,10 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from headrace.elements.structure import object_array
 from headrace.errors import DataLossError, HeadraceError, InvalidArgumentError
 from headrace.io.files import path_of
 from headrace.io.reader import Chunk, RecordPosition, RecordReader
-from headrace.structure import object_array
 from headrace.train.last_record import remember_record
 from headrace.train.pulled import Pulled, pull
 from headrace.train.reader_state import ReaderState

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
+from headrace.elements.structure import object_array
 from headrace.errors import InvalidArgumentError, ResourceExhaustedError
 from headrace.io.compression import checked_compression_type
 from headrace.io.files import read_file
@@ -19,7 +20,6 @@ from headrace.io.fixed_length.reader import FixedLengthParser, FixedLengthReader
 from headrace.io.reader import Chunk, RecordPosition, RecordReader
 from headrace.io.text.reader import LineReader
 from headrace.io.tfrecord.reader import FRAME_BYTES, FrameReader, crc32c_function
-from headrace.structure import object_array
 from headrace.train.reader_base import ReaderBase
 
 __all__ = ["FixedLengthRecordReader", "TFRecordReader", "TextLineReader", "WholeFileReader"]

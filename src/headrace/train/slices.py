@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from headrace.elements.leaf_arrays import tensor_as_array
+from headrace.elements.ownership import read_only
+from headrace.elements.rows_and_columns import scalars_as_elements
+from headrace.elements.structure import Element, TreeDef, flatten, normalize, paths_of, unflatten
 from headrace.errors import InvalidArgumentError
-from headrace.leaf_arrays import tensor_as_array
-from headrace.ownership import read_only
 from headrace.queues import QueueBase
-from headrace.rows_and_columns import scalars_as_elements
-from headrace.structure import Element, TreeDef, flatten, normalize, paths_of, unflatten
 from headrace.train.input_producers import range_input_producer
 from headrace.train.pulled import components
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from headrace.elements.ragged import RaggedTensor
 from headrace.errors import FailedPreconditionError, MissingExtraError
-from headrace.ragged import RaggedTensor
 from headrace.train.fitting import check_arrays, described
 
 __all__ = ["JaxTrainer", "TorchTrainer", "Trainer"]

@@ -16,9 +16,9 @@ from headrace.blocks.joining import join, woven
 from headrace.blocks.origin import IndexOrigin
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.blocks.slot_buffer import SlotBuffer
+from headrace.elements.structure import LEAF, flatten, object_array
 from headrace.errors import InternalError, InvalidArgumentError
 from headrace.semantics.sources import ArraysSource, OneSource, RangeSource
-from headrace.structure import LEAF, flatten, object_array
 from headrace.testing.restoring import same
 
 PAIR = flatten((0, 0))[1]

@@ -11,9 +11,9 @@ from headrace.blocks.columns import Columns
 from headrace.blocks.gathered import GatheredPayload
 from headrace.blocks.origin import Indices
 from headrace.blocks.payload import Indexed, Payload, Rows
+from headrace.elements.structure import flatten
 from headrace.errors import InvalidArgumentError
 from headrace.semantics.sources import RangeSource
-from headrace.structure import flatten
 
 LEAF = flatten(0)[1]
 

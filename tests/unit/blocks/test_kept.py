@@ -13,7 +13,7 @@ import headrace as hr
 from headrace.blocks.columns import Columns
 from headrace.blocks.kept import Keeper, KeptSource, joined_kept
 from headrace.blocks.payload import Payload, Rows, Zipped
-from headrace.structure import flatten
+from headrace.elements.structure import flatten
 
 # What fits into arrays that give it back, and what does not.
 IN_COLUMNS: dict[str, Callable[[int], Any]] = {

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from headrace.blocks.ragged_rows import RaggedColumn, RaggedRows
+from headrace.elements.structure import flatten
 from headrace.errors import InvalidArgumentError
-from headrace.structure import flatten
 from headrace.testing.restoring import same
 
 

@@ -13,8 +13,8 @@ from headrace.blocks.columns import Columns
 from headrace.blocks.joining import join
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.blocks.slot_buffer import SlotBuffer
+from headrace.elements.structure import LEAF, flatten
 from headrace.semantics.sources import ArraysSource
-from headrace.structure import LEAF, flatten
 from headrace.testing.restoring import same
 
 SOURCE = ArraysSource(LEAF, (np.arange(100),))

@@ -10,7 +10,7 @@ from headrace.blocks.columns import Columns
 from headrace.blocks.joining import join, woven
 from headrace.blocks.payload import Rows
 from headrace.blocks.unmade import Unmade
-from headrace.structure import LEAF
+from headrace.elements.structure import LEAF
 
 
 class Squares:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import headrace as hr
+from headrace.elements.structure import flatten
 from headrace.errors import HeadraceError
-from headrace.structure import flatten
 from headrace.testing import check_every_restore_point
 
 EXECUTORS = ("thread", "inline")

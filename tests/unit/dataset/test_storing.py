@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests.laws.elements import SHAPES, STORABLE, folder
 
 import headrace as hr
+from headrace.elements.structure import normalize
 from headrace.errors import DataError, DataLossError, InvalidArgumentError, NotFoundError
 from headrace.io.elements import shards
 from headrace.io.elements.shards import WaitForFiles
-from headrace.structure import normalize
 from headrace.testing.restoring import check_every_restore_point, delivered, same
 
 EXECUTORS = ["inline", "thread"]

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from tests.laws.elements import folder
 
 import headrace as hr
+from headrace.elements.structure import object_array
 from headrace.errors import ResourceExhaustedError
 from headrace.io.atomic_file import AtomicFile
-from headrace.structure import object_array
 from headrace.testing import faults
 
 _FOLDERS = iter(range(1 << 30))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.leaf_specs import spec_of
-from headrace.tensor_spec import fits, general
+from headrace.elements.leaf_specs import spec_of
+from headrace.elements.tensor_spec import fits, general
 
 data = hr.Dataset
 INT = hr.TensorSpec((), np.int64)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from headrace.elements.function_results import COUNTS
 from headrace.semantics.elementwise import _Drawing
 from headrace.semantics.random_streams import Key
-from headrace.taking import COUNTS
 
 KEY = Key(7, (1, 2))
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from headrace.backends.access.dispatch import Access, access_of
 from headrace.backends.reference.stream import Given
+from headrace.elements.structure import unflatten
 from headrace.errors import HeadraceError
 from headrace.plan.combining import Zip
 from headrace.semantics.run_context import RunContext
-from headrace.structure import unflatten
 
 __all__: list[str] = []
 

@@ -9,12 +9,12 @@ from headrace.backends.access.dispatch import Access, access_of, no_access
 from headrace.backends.reference.stream import Given, called
 from headrace.blocks.origin import grouped
 from headrace.blocks.payload import Rows
+from headrace.elements.structure import Element
 from headrace.errors import HeadraceError
 from headrace.plan.dealing_batch import DistributedBatch
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.semantics.grouping import padded_batch, ragged_batch, stacked
 from headrace.semantics.run_context import RunContext
-from headrace.structure import Element
 
 __all__: list[str] = []
 

@@ -18,6 +18,7 @@ from headrace.backends.process.datasets import Opener, RemoteDataset, setting_of
 from headrace.backends.process.worker import Functions, Unsendable, WorkerProcess
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.cursor import State
+from headrace.elements.structure import Element
 from headrace.errors import CancelledError, HeadraceError, InvalidArgumentError, WorkerError
 from headrace.log import LOG
 from headrace.observe.failures import Failures
@@ -43,7 +44,6 @@ from headrace.processes.snapshot import all_of
 from headrace.processes.spare import taken_host
 from headrace.processes.worker_info import WorkerInfo
 from headrace.semantics.timed_calls import Overtime
-from headrace.structure import Element
 
 __all__ = ["ProcessCalls", "process_calls_of"]
 

@@ -13,15 +13,15 @@ from headrace.blocks.payload import Rows
 from headrace.caching.memory import MemoryCache
 from headrace.caching.store import CachedEpoch, CannotKeep, RefusedElement
 from headrace.coordination.closing import close_all
+from headrace.elements.ownership import read_only
+from headrace.elements.structure import Element, nbytes_of
 from headrace.errors import HeadraceError
 from headrace.log import LOG
-from headrace.ownership import read_only
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.semantics.buffering import CACHE_REMEDY, cache_state, keeping
 from headrace.semantics.cache_fillings import Pin
 from headrace.semantics.failures import input_changed
 from headrace.semantics.run_context import RunContext
-from headrace.structure import Element, nbytes_of
 
 if TYPE_CHECKING:
     from headrace.io.elements.file import ElementFile

@@ -6,10 +6,10 @@ from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream
 from headrace.blocks.cursor import State
 from headrace.coordination.closing import close_all
+from headrace.elements.structure import unflatten
 from headrace.errors import HeadraceError
 from headrace.plan.combining import Zip
 from headrace.semantics.run_context import RunContext
-from headrace.structure import unflatten
 
 __all__: list[str] = []
 

@@ -8,8 +8,9 @@ import functools
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, called, log_skipped
 from headrace.blocks.cursor import State, input_state
+from headrace.elements.ownership import copied, read_only
+from headrace.elements.structure import Element
 from headrace.errors import HeadraceError
-from headrace.ownership import copied, read_only
 from headrace.plan.elementwise import Enumerate, Filter, Map, RandomMap
 from headrace.plan.node import Node
 from headrace.semantics.calls import call_function, is_true, packed
@@ -17,7 +18,6 @@ from headrace.semantics.elementwise import drawing_map, undelivered
 from headrace.semantics.failures import input_changed
 from headrace.semantics.run_context import RunContext
 from headrace.semantics.timed_calls import Callers, Overtime, Progress, not_in_time
-from headrace.structure import Element
 
 __all__ = ["made_by"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, log_skipped
 from headrace.blocks.cursor import State, input_state
+from headrace.elements.structure import flatten
 from headrace.errors import HeadraceError
 from headrace.io.reader import RecordPosition, RecordReader
 from headrace.plan.files import Files
 from headrace.semantics.files import became_shorter, record_rows
 from headrace.semantics.run_context import RunContext
-from headrace.structure import flatten
 
 __all__: list[str] = []
 

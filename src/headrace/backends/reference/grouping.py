@@ -10,6 +10,7 @@ from headrace.backends.reference.stream import Given, Stream, Unary, called
 from headrace.blocks.cursor import State, input_state
 from headrace.blocks.origin import grouped, slice_of
 from headrace.blocks.payload import Rows
+from headrace.elements.structure import Element
 from headrace.errors import HeadraceError
 from headrace.plan.grouping import Batch, CyclingBatch, PaddedBatch, RaggedBatch, Unbatch
 from headrace.semantics.failures import input_changed
@@ -25,7 +26,6 @@ from headrace.semantics.grouping import (
     turn_state,
 )
 from headrace.semantics.run_context import RunContext
-from headrace.structure import Element
 
 __all__: list[str] = []
 

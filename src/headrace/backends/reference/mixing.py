@@ -16,9 +16,10 @@ from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, called
 from headrace.blocks.cursor import State
 from headrace.coordination.closing import close_all
+from headrace.elements.ownership import read_only
+from headrace.elements.structure import Element
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
-from headrace.ownership import read_only
 from headrace.plan.mixing import ChooseFromDatasets, Mixture, RejectionResample, SampleFromDatasets
 from headrace.semantics.calls import call_on
 from headrace.semantics.mixing import (
@@ -39,7 +40,6 @@ from headrace.semantics.mixing import (
 )
 from headrace.semantics.random_streams import Key
 from headrace.semantics.run_context import RunContext
-from headrace.structure import Element
 
 __all__: list[str] = []
 

@@ -10,13 +10,13 @@ from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, called
 from headrace.blocks.cursor import State, input_state
 from headrace.coordination.closing import close_all
+from headrace.elements.structure import Element
 from headrace.errors import HeadraceError
 from headrace.observe import frames
 from headrace.plan.nesting import FlatMap, Interleave
 from headrace.semantics.failures import inside_element
 from headrace.semantics.nesting import changed_since, inner_plan
 from headrace.semantics.run_context import RunContext
-from headrace.structure import Element
 
 __all__: list[str] = []
 

@@ -12,12 +12,12 @@ from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, called
 from headrace.blocks.cursor import State, input_state
 from headrace.blocks.origin import grouped
+from headrace.elements.structure import Element
 from headrace.errors import HeadraceError
 from headrace.plan.packing import Pack
 from headrace.semantics.held_bytes import Holding
 from headrace.semantics.packing import PACK_REMEDY, TokenSequence, pack_state, sequence_of, sequences_lost
 from headrace.semantics.run_context import RunContext
-from headrace.structure import Element
 
 __all__: list[str] = []
 

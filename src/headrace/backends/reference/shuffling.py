@@ -8,6 +8,7 @@ from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.sources import IndexedStream
 from headrace.backends.reference.stream import Given, Stream, Unary
 from headrace.blocks.cursor import State, input_state
+from headrace.elements.structure import Element, nbytes_of
 from headrace.errors import HeadraceError
 from headrace.plan.shuffling import Shuffle
 from headrace.semantics.failures import input_changed
@@ -26,7 +27,6 @@ from headrace.semantics.shuffling import (
     is_computed,
     shuffle_key,
 )
-from headrace.structure import Element, nbytes_of
 
 __all__: list[str] = []
 

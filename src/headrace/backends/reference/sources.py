@@ -10,15 +10,15 @@ import numpy as np
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, called
 from headrace.blocks.cursor import State
+from headrace.elements.ownership import copied
+from headrace.elements.structure import normalize
 from headrace.errors import HeadraceError
-from headrace.ownership import copied
 from headrace.plan.node import Node
 from headrace.plan.sources import FromGenerator, FromTensors, FromTensorSlices, RandomSource, Range
 from headrace.semantics.generator_runs import own_state_of, started_generator
 from headrace.semantics.run_context import RunContext
 from headrace.semantics.signed import Signed
 from headrace.semantics.sources import fewer_elements, index_source
-from headrace.structure import normalize
 
 __all__: list[str] = []
 

@@ -11,8 +11,9 @@ from typing import Any
 from headrace.backends.reference.dispatch import stream_of
 from headrace.backends.reference.stream import Given, Stream, Unary, called
 from headrace.blocks.cursor import State, input_state
+from headrace.elements.ownership import copied, read_only
+from headrace.elements.structure import Element, nbytes_of
 from headrace.errors import HeadraceError
-from headrace.ownership import copied, read_only
 from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile, Unique
 from headrace.semantics.calls import call_on, is_true, packed
 from headrace.semantics.failures import as_element_error, input_changed
@@ -28,7 +29,6 @@ from headrace.semantics.stateful import (
     too_few_elements,
     too_many_elements,
 )
-from headrace.structure import Element, nbytes_of
 
 __all__: list[str] = []
 

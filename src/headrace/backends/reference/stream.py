@@ -13,12 +13,12 @@ from typing import Any, Protocol
 
 from headrace.blocks.cursor import State
 from headrace.blocks.origin import named
+from headrace.elements.structure import Element
 from headrace.errors import HeadraceError, said
 from headrace.log import LOG
 from headrace.observe.failures import Failures
 from headrace.observe.frames import holds, since
 from headrace.semantics.failures import as_element_error
-from headrace.structure import Element
 
 __all__ = ["Given", "Interrupted", "Stream", "Unary", "called", "log_skipped"]
 

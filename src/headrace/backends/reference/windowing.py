@@ -10,9 +10,10 @@ from headrace.backends.reference.stream import Given, Stream, Unary, called
 from headrace.blocks.cursor import State, input_state
 from headrace.blocks.origin import grouped
 from headrace.coordination.closing import close_all
+from headrace.elements.ownership import read_only
+from headrace.elements.structure import Element, nbytes_of
 from headrace.errors import HeadraceError
 from headrace.observe import frames
-from headrace.ownership import read_only
 from headrace.plan.windowing import GroupByWindow, Window, WindowContents
 from headrace.semantics.calls import call_on
 from headrace.semantics.failures import inside_element
@@ -21,7 +22,6 @@ from headrace.semantics.inner_plans import in_run
 from headrace.semantics.run_context import RunContext
 from headrace.semantics.window_contents import WindowRows
 from headrace.semantics.windowing import GROUPS_REMEDY, group_lost, group_state, reduced_plan, window_element
-from headrace.structure import Element, nbytes_of
 
 __all__: list[str] = []
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from headrace.cli.inspect.kinds import kind_of
 from headrace.dataset import Dataset
+from headrace.elements.leaf_specs import spec_of
+from headrace.elements.structure import Element, flatten, paths_of
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import HeadraceError
 from headrace.io.files import version_of
-from headrace.leaf_specs import spec_of
 from headrace.plan.options import Options
-from headrace.structure import Element, flatten, paths_of
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["Finding", "found_in", "shown"]
 

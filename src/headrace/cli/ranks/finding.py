@@ -9,6 +9,7 @@ from typing import Any
 
 from headrace.cli.ranks.running import Build, Leg, digest_of, first_difference, run_job
 from headrace.dataset import Dataset
+from headrace.elements.structure import flatten
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.known_as import known_as
@@ -19,7 +20,6 @@ from headrace.plan.elementwise import Map
 from headrace.plan.fingerprint import fingerprint_of
 from headrace.plan.node import Node, nodes_of
 from headrace.plan.sources import FromGenerator
-from headrace.structure import flatten
 
 __all__ = ["Culprit", "as_rank", "culprit_of", "other_plan"]
 

@@ -11,11 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.dataset import Dataset
+from headrace.elements.structure import flatten
 from headrace.errors import HeadraceError
 from headrace.frozen import frozen
 from headrace.iterator import DatasetIterator
 from headrace.iterator.merging import merge_states
-from headrace.structure import flatten
 
 __all__ = ["FAILED", "Build", "Leg", "digest_of", "first_difference", "run_job"]
 

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from headrace.dataset.dataset import Dataset
 from headrace.dataset.formats.files import of_files
+from headrace.elements.structure import flatten
 from headrace.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, NotFoundError
 from headrace.io.columnar.wanted import Expected, Selection, checked_columns, checked_filters
 from headrace.io.file_format import FileFormat
 from headrace.io.files import paths_of_files
 from headrace.plan.by_number import Source
 from headrace.plan.node import Node
-from headrace.structure import flatten
 
 __all__ = ["of_columns"]
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.dataset.dataset import Dataset
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
 from headrace.io.file_format import FileFormat
 from headrace.io.files import path_of, paths_of_files
@@ -14,7 +15,6 @@ from headrace.known_as import known_as
 from headrace.plan.files import OPENS_A_NAMED_FILE, Files
 from headrace.plan.nesting import FlatMap, Interleave
 from headrace.plan.node import Node
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["of_files"]
 

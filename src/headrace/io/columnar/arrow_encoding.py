@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from headrace.elements.ragged import RaggedTensor
 from headrace.errors import InvalidArgumentError
 from headrace.io.reader import Array
-from headrace.ragged import RaggedTensor
 
 __all__ = ["record_batch_of"]
 

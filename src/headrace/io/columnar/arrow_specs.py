@@ -19,10 +19,10 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from headrace.elements.ragged import RaggedTensor
+from headrace.elements.structure import flatten, normalize, unflatten
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
-from headrace.ragged import RaggedTensor
-from headrace.structure import flatten, normalize, unflatten
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["NUMBERS", "TEMPORAL", "difference", "dtype_of", "is_list", "spec_of_type", "storage_of", "temporal_dtype"]
 

@@ -17,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headrace.elements.ragged import RaggedTensor
+from headrace.elements.rows_and_columns import rows_of
+from headrace.elements.structure import Element, TreeDef, flatten, normalize, object_array, unflatten
 from headrace.frozen import frozen
 from headrace.io.columnar.arrow_specs import NUMBERS, TEMPORAL, dtype_of, is_list, temporal_dtype
 from headrace.io.reader import Array
-from headrace.ragged import RaggedTensor
-from headrace.rows_and_columns import rows_of
-from headrace.structure import Element, TreeDef, flatten, normalize, object_array, unflatten
 
 __all__ = ["Leaf", "Ragged", "Values", "values_of"]
 

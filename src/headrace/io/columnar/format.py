@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from headrace.elements.tensor_spec import Spec
 from headrace.frozen import frozen
 from headrace.io.columnar.wanted import RowGroups, Selection
 from headrace.io.file_format import Piece
 from headrace.io.reader import Chunk, RecordPosition, RecordReader
 from headrace.known_as import known_as
-from headrace.tensor_spec import Spec
 
 __all__ = ["ArrowFiles", "ColumnarFiles", "ParquetFiles"]
 

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 import pyarrow as pa
 
+from headrace.elements.structure import Element, unflatten
 from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.io.columnar.arrow_selection import BoundSelection
 from headrace.io.columnar.arrow_values import Leaf, Ragged, Values, values_of
@@ -21,7 +22,6 @@ from headrace.io.columnar.wanted import RowGroups, Selection
 from headrace.io.files import version_of
 from headrace.io.reader import Array
 from headrace.known_as import known_as
-from headrace.structure import Element, unflatten
 
 __all__ = ["CACHE_BYTES", "ColumnarRows", "RaggedRows", "rows_by_number"]
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.frozen import frozen
 from headrace.io.csv.record_format import CsvFormat
 from headrace.io.reader import Array
 from headrace.known_as import known_as
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["CsvComponents"]
 

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.rows_and_columns import rows_of
+from headrace.elements.structure import LEAF
 from headrace.errors import InvalidArgumentError
 from headrace.io.csv.components import CsvComponents
 from headrace.io.csv.fields import split_record
@@ -15,8 +17,6 @@ from headrace.io.csv.record_format import CsvFormat
 from headrace.io.csv.table import columns_of_text
 from headrace.io.csv.values import columns_of_rows, row_of_fields
 from headrace.io.reader import Array
-from headrace.rows_and_columns import rows_of
-from headrace.structure import LEAF
 
 __all__ = ["decode_csv"]
 

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from headrace.elements.tensor_spec import Spec
 from headrace.frozen import frozen
 from headrace.io.csv.components import CsvComponents
 from headrace.io.csv.reader import CsvReader
 from headrace.io.reader import Chunk, RecordPosition, RecordReader
 from headrace.io.streamed_files import StreamedFiles
-from headrace.tensor_spec import Spec
 
 __all__ = ["CsvFiles"]
 

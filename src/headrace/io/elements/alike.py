@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.record_classes import is_record_class, names_of_fields
+from headrace.elements.rows_and_columns import normalize_rows, transpose
+from headrace.elements.structure import LEAF, Element, TreeDef, nbytes_of_leaves
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.io.elements.columns import Kind, kind_of_leaf
-from headrace.record_classes import is_record_class, names_of_fields
-from headrace.rows_and_columns import normalize_rows, transpose
-from headrace.structure import LEAF, Element, TreeDef, nbytes_of_leaves
 
 __all__ = ["Alike", "alike", "have_keys_in_one_order", "orders_of_keys"]
 

@@ -16,11 +16,11 @@ from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
+from headrace.elements.leaf_arrays import PYTHON_NUMBERS
+from headrace.elements.rows_and_columns import rows_of
+from headrace.elements.structure import LEAF, object_array
 from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.frozen import frozen
-from headrace.leaf_arrays import PYTHON_NUMBERS
-from headrace.rows_and_columns import rows_of
-from headrace.structure import LEAF, object_array
 
 __all__ = ["Buffers", "Kind", "StoredColumn", "kind_of_array", "kind_of_leaf", "stored_array", "stored_leaves"]
 

@@ -26,6 +26,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.rows_and_columns import columns_of, rows_of
+from headrace.elements.structure import Element, TreeDef, unflatten
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import DataLossError, FailedPreconditionError, NotFoundError
 from headrace.io.elements.columns import StoredColumn
 from headrace.io.elements.holds import Hold
@@ -33,9 +36,6 @@ from headrace.io.elements.structure import structure_from_json
 from headrace.io.elements.table import check_table
 from headrace.io.no_room import no_more_files
 from headrace.known_as import known_as
-from headrace.rows_and_columns import columns_of, rows_of
-from headrace.structure import Element, TreeDef, unflatten
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["ElementFile", "Segment"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from headrace.elements.structure import Element, TreeDef, flatten, normalize, paths_of, unflatten
 from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.io.elements.columns import kind_of_leaf
 from headrace.io.elements.structure import structure_from_json, structure_to_json
-from headrace.structure import Element, TreeDef, flatten, normalize, paths_of, unflatten
 
 __all__ = ["element_from_json", "element_to_json"]
 

@@ -26,6 +26,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, Self
 
+from headrace.elements.structure import Element, nbytes_of
 from headrace.errors import DataLossError, NotFoundError
 from headrace.frozen import frozen
 from headrace.io.elements.holds import Hold, held_run, hold_new_run, remove_if_unheld
@@ -33,7 +34,6 @@ from headrace.io.elements.writer import SEGMENT_BYTES, ElementWriter, StorableRo
 from headrace.io.no_room import told_as_ours
 from headrace.io.write_state import WritePhase, WriteState
 from headrace.log import LOG
-from headrace.structure import Element, nbytes_of
 
 __all__ = ["ShardWriter", "StoredRun", "WaitForFiles", "run_in", "wait_for_run"]
 

@@ -14,15 +14,15 @@ import sys
 import types
 from typing import Any, Final
 
-from headrace.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
-from headrace.record_classes import (
+from headrace.elements.record_classes import (
     is_apart_from_optree,
     is_named_tuple_class,
     is_record_class,
     made_of_fields,
     names_of_fields,
 )
-from headrace.structure import NAMESPACE, TreeDef, flatten, normalize, unflatten
+from headrace.elements.structure import NAMESPACE, TreeDef, flatten, normalize, unflatten
+from headrace.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 
 __all__ = ["check_structure", "structure_from_json", "structure_to_json"]
 

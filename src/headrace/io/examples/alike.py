@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.ragged import RaggedTensor
+from headrace.elements.structure import object_array
 from headrace.io.examples.features import Feature, FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 from headrace.io.examples.layout import Joined, Layout, Place, Unlike, learned_layout
 from headrace.io.examples.values import Values, check_values, read_values, runs
-from headrace.ragged import RaggedTensor
-from headrace.structure import object_array
 
 __all__ = ["parsed_alike"]
 

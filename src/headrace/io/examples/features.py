@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.structure import object_array
+from headrace.elements.tensor_spec import checked_shape
 from headrace.errors import InvalidArgumentError
-from headrace.structure import object_array
-from headrace.tensor_spec import checked_shape
 
 __all__ = ["Feature", "FixedLenFeature", "FixedLenSequenceFeature", "VarLenFeature"]
 

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.ragged import RaggedTensor
+from headrace.elements.structure import object_array
 from headrace.errors import InvalidArgumentError
 from headrace.io.examples.alike import parsed_alike
 from headrace.io.examples.features import Feature, FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 from headrace.io.examples.message import example_class
 from headrace.io.raw_decoding import LOST_NULS
-from headrace.ragged import RaggedTensor
-from headrace.structure import object_array
 
 __all__ = ["parse_example", "parse_single_example"]
 

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from headrace.elements.structure import object_array
 from headrace.io.examples.layout import Joined, Place, Unlike
-from headrace.structure import object_array
 
 __all__ = ["Values", "check_values", "read_values", "runs"]
 

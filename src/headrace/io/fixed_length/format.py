@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from headrace.elements.tensor_spec import Spec, TensorSpec
 from headrace.frozen import frozen
 from headrace.io.fixed_length.reader import FixedLengthParser, FixedLengthReader
 from headrace.io.reader import RecordPosition, RecordReader
 from headrace.io.streamed_files import StreamedFiles
-from headrace.tensor_spec import Spec, TensorSpec
 
 __all__ = ["FixedLengthFiles"]
 

@@ -14,13 +14,13 @@ from typing import Final
 
 import numpy as np
 
+from headrace.elements.structure import object_array
 from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.io.block_reader import NO_RECORDS, BlockReader, Header, Records
 from headrace.io.reader import RecordPosition
 from headrace.io.stream_reader import MAX_RECORD_BYTES
 from headrace.known_as import known_as
-from headrace.structure import object_array
 
 __all__ = ["FixedLengthParser", "FixedLengthReader"]
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.structure import object_array
 from headrace.errors import (
     DataLossError,
     FailedPreconditionError,
@@ -38,7 +39,6 @@ from headrace.io.tar.elements import decode_element, scan_elements
 from headrace.io.text.reader import not_utf8
 from headrace.io.tfrecord.reader import crc32c_function, masked, wrong_checksum
 from headrace.known_as import known_as
-from headrace.structure import object_array
 
 __all__ = ["INDEXED_FORMATS", "IndexedFormat", "IndexedRecords", "build_index"]
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from headrace.elements.structure import object_array
 from headrace.io.json_lines.fields import JsonField, JsonFields
 from headrace.io.json_lines.objects import MAX_DEPTH
 from headrace.io.json_lines.values import fits_float
 from headrace.io.reader import Array
-from headrace.structure import object_array
 
 if TYPE_CHECKING:
     import pyarrow as pa

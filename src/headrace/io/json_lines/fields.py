@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.structure import TreeDef, flatten, object_array, unflatten
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.io.reader import Array
 from headrace.known_as import known_as
-from headrace.structure import TreeDef, flatten, object_array, unflatten
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["JsonField", "JsonFields"]
 

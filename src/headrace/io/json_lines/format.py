@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from headrace.elements.tensor_spec import Spec
 from headrace.frozen import frozen
 from headrace.io.json_lines.fields import JsonFields
 from headrace.io.json_lines.reader import JsonLinesReader
 from headrace.io.reader import RecordPosition, RecordReader
 from headrace.io.streamed_files import StreamedFiles
-from headrace.tensor_spec import Spec
 
 __all__ = ["JsonLinesFiles"]
 

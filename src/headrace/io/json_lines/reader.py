@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from headrace.elements.rows_and_columns import normalize_rows, rows_of
+from headrace.elements.structure import Element, normalize, object_array
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.io.block_reader import NO_RECORDS, BlockReader, Header, Records
 from headrace.io.json_lines.columns import columns_of_lines
@@ -23,8 +25,6 @@ from headrace.io.json_lines.values import column_of_values, placeholder, row_of_
 from headrace.io.reader import Array, RecordPosition
 from headrace.io.stream_reader import MAX_RECORD_BYTES
 from headrace.io.text.reader import LineParser, line_ends, whole_lines
-from headrace.rows_and_columns import normalize_rows, rows_of
-from headrace.structure import Element, normalize, object_array
 
 __all__ = ["JsonLinesParser", "JsonLinesReader"]
 

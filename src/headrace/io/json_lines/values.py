@@ -12,10 +12,10 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from headrace.elements.structure import object_array
 from headrace.errors import InvalidArgumentError
 from headrace.io.json_lines.fields import JsonField, JsonFields
 from headrace.io.reader import Array
-from headrace.structure import object_array
 
 __all__ = ["column_of_values", "fits_float", "placeholder", "row_of_object"]
 

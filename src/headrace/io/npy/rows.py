@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from headrace.elements.rows_and_columns import rows_of
+from headrace.elements.structure import Element, TreeDef, flatten, paths_of, unflatten
 from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.io.files import version_of
 from headrace.io.npy.array import arrays_of_file
 from headrace.io.reader import Array
 from headrace.known_as import known_as
-from headrace.rows_and_columns import rows_of
-from headrace.structure import Element, TreeDef, flatten, paths_of, unflatten
 
 __all__ = ["NumpyRows"]
 

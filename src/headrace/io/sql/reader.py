@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Self
 
+from headrace.elements.structure import Element
 from headrace.errors import CancelledError, DataError, DataLossError, HeadraceError, InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.io.sql.connection_thread import ConnectionThread
@@ -29,7 +30,6 @@ from headrace.io.sql.query import OpenQuery, Query
 from headrace.io.sql.rows import Row, RowReading
 from headrace.io.sql.statement import Statement
 from headrace.log import LOG
-from headrace.structure import Element
 
 __all__ = ["RowChunk", "RowPosition", "RowReader"]
 

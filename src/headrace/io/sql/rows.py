@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.rows_and_columns import normalize_rows
+from headrace.elements.structure import Element, object_array
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.known_as import known_as
-from headrace.rows_and_columns import normalize_rows
-from headrace.structure import Element, object_array
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["Row", "RowForm", "RowReading"]
 

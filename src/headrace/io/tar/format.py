@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from headrace.elements.tensor_spec import Spec
 from headrace.frozen import frozen
 from headrace.io.reader import RecordPosition, RecordReader
 from headrace.io.streamed_files import StreamedFiles
 from headrace.io.tar.reader import TarReader
-from headrace.tensor_spec import Spec
 
 __all__ = ["TarFiles"]
 

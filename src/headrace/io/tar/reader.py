@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from headrace.elements.structure import object_array
 from headrace.errors import DataLossError, HeadraceError
 from headrace.io.reader import Chunk, RecordPosition
 from headrace.io.stream_reader import MAX_RECORD_BYTES, StreamReader
 from headrace.io.tar.elements import ElementRun, reaches
 from headrace.io.tar.members import TarMembers
-from headrace.structure import object_array
 
 __all__ = ["TarReader"]
 

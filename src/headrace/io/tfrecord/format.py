@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from headrace.elements.tensor_spec import Spec, TensorSpec
 from headrace.frozen import frozen
 from headrace.io.reader import RecordPosition, RecordReader
 from headrace.io.streamed_files import StreamedFiles
 from headrace.io.tfrecord.reader import FrameReader
-from headrace.tensor_spec import Spec, TensorSpec
 
 __all__ = ["TFRecordFiles"]
 

@@ -21,6 +21,7 @@ from typing import Final
 
 import numpy as np
 
+from headrace.elements.structure import object_array
 from headrace.errors import (
     DataLossError,
     HeadraceError,
@@ -30,7 +31,6 @@ from headrace.errors import (
 from headrace.frozen import frozen
 from headrace.io.reader import Chunk, RecordPosition
 from headrace.io.stream_reader import MAX_RECORD_BYTES, BufferedReader
-from headrace.structure import object_array
 
 __all__ = [
     "FRAME_BYTES",

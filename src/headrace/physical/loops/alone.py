@@ -8,12 +8,12 @@ import time
 from headrace.blocks.block import Block, BlockOrFailure
 from headrace.blocks.origin import named
 from headrace.blocks.payload import Rows
+from headrace.elements.structure import Element
 from headrace.observe.frames import Locals, holds, since
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.one_pass import Link, Part, Pass, Taken, Tally
 from headrace.physical.loops.text import GENERIC, Head, Loop, loop_of
 from headrace.plan.elementwise import Filter, Map
-from headrace.structure import Element
 
 __all__ = ["filtered_alone", "gone_on", "map_loop", "mapped_alone"]
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from headrace.blocks.block import Block, BlockOrFailure
+from headrace.elements.structure import Element
 from headrace.physical.loop_policy import LoopPolicy, Patience
 from headrace.physical.loops.forms import Form, form_of, joined_form
 from headrace.physical.loops.learned import LOOK_S, Learned
@@ -24,7 +25,6 @@ from headrace.physical.loops.text import Head, Loop
 from headrace.physical.workers.own_turn import OwnTurn
 from headrace.plan.elementwise import Enumerate, Filter, Map, RandomMap
 from headrace.plan.vectorized import Vectorized
-from headrace.structure import Element
 
 __all__ = ["Chain", "is_chainable"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.payload import Rows
+from headrace.elements.function_results import owned
 from headrace.observe.frames import holds
 from headrace.plan.elementwise import Enumerate, Filter, Map
 from headrace.semantics.calls import packed
 from headrace.semantics.failures import as_element_error
-from headrace.taking import owned
 
 __all__ = ["failure_of", "instead_of"]
 

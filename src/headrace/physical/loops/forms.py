@@ -15,18 +15,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from headrace.frozen import frozen
-from headrace.leaf_arrays import NORMAL_LEAVES, NUMPYS_TEXTS
-from headrace.ownership import FIXED
-from headrace.record_classes import (
+from headrace.elements.leaf_arrays import NORMAL_LEAVES, NUMPYS_TEXTS
+from headrace.elements.ownership import FIXED
+from headrace.elements.record_classes import (
     is_apart_from_optree,
     is_named_tuple_class,
     is_record_class,
     is_settled_tuple,
     names_of_fields,
 )
-from headrace.structure import NAMESPACE, Element
-from headrace.tensor_spec import TensorSpec
+from headrace.elements.structure import NAMESPACE, Element
+from headrace.elements.tensor_spec import TensorSpec
+from headrace.frozen import frozen
 
 __all__ = [
     "PLAIN",

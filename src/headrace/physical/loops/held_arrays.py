@@ -12,11 +12,11 @@ import numpy as np
 
 from headrace.blocks.payload import Payload
 from headrace.blocks.ragged_rows import RaggedColumn, RaggedRows
-from headrace.leaf_arrays import common_items
+from headrace.elements.leaf_arrays import common_items
+from headrace.elements.structure import LEAF
 from headrace.physical.loops.joined_form import is_long, is_of_numbers
 from headrace.plan.fetching import Fetch
 from headrace.plan.node import Node
-from headrace.structure import LEAF
 
 __all__ = ["HeldArrays"]
 

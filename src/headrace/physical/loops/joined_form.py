@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.ragged_rows import RaggedColumn, RaggedRows
+from headrace.elements.structure import Element, TreeDef, flatten, nbytes_of
 from headrace.frozen import frozen
 from headrace.physical.loops.forms import ArrayForm, DictForm, Form, TupleForm
-from headrace.structure import Element, TreeDef, flatten, nbytes_of
 
 __all__ = ["JoinedForm", "is_long", "is_of_numbers", "joined_form_of"]
 

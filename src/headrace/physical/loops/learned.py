@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from headrace.elements.structure import Element
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.loops.forms import (
     Form,
@@ -19,7 +20,6 @@ from headrace.physical.loops.forms import (
     joined_form,
 )
 from headrace.physical.loops.text import GENERIC, Head, Kind, Known, Loop, loop_of
-from headrace.structure import Element
 
 __all__ = ["FIRST_ROWS_A_LOOK", "LOOK_S", "SURPRISES", "Learned", "known_better"]
 

@@ -16,14 +16,14 @@ from headrace.blocks.cursor import Cursor, OffsetCursor
 from headrace.blocks.handing_out import protected
 from headrace.blocks.origin import named
 from headrace.blocks.payload import Payload, Rows, Zipped
+from headrace.elements.ownership import FIXED
+from headrace.elements.structure import Element
 from headrace.frozen import frozen
 from headrace.observe.frames import Locals, holds, since
-from headrace.ownership import FIXED
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.failing import failure_of, instead_of
 from headrace.physical.loops.text import GENERIC, Head, Kind, Loop, Place, loop_of
 from headrace.plan.elementwise import Enumerate, Filter, Map
-from headrace.structure import Element
 
 __all__ = ["Link", "Part", "Pass", "Taken", "Tally"]
 

@@ -6,12 +6,12 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from headrace.elements.structure import Element
 from headrace.frozen import frozen
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.conditions import Conditions
 from headrace.physical.loops.forms import Form, can_be_changed, form_of
 from headrace.physical.loops.text import compiled
-from headrace.structure import Element
 
 __all__ = ["ScanLoop", "scan_loop_like"]
 

@@ -21,6 +21,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
+from headrace.elements.function_results import owned
 from headrace.frozen import frozen
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.loops.conditions import Conditions
@@ -28,7 +29,6 @@ from headrace.physical.loops.forms import Form, can_be_changed, form_of, ids_of,
 from headrace.physical.loops.joined_form import JoinedForm, joined_form_of
 from headrace.physical.loops.learned import FIRST_ROWS_A_LOOK, LOOK_S, SURPRISES, known_better
 from headrace.physical.loops.text import GENERIC, Known, compiled
-from headrace.taking import owned
 
 __all__ = ["Taking"]
 

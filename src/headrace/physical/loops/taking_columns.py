@@ -19,13 +19,13 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.columns import Columns
+from headrace.elements.leaf_arrays import PYTHON_NUMBERS, stack
+from headrace.elements.rows_and_columns import rows_of_leaves
+from headrace.elements.structure import Element, TreeDef, flatten
 from headrace.errors import HeadraceError
 from headrace.frozen import frozen
-from headrace.leaf_arrays import PYTHON_NUMBERS, stack
 from headrace.physical.loops.text import compiled
-from headrace.rows_and_columns import rows_of_leaves
 from headrace.semantics.signed import Signed
-from headrace.structure import Element, TreeDef, flatten
 
 __all__ = ["ENDED", "SURPRISED", "ColumnTaking", "TakenApart"]
 

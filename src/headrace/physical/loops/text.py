@@ -26,13 +26,13 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
+from headrace.elements.function_results import COUNTS, owned
+from headrace.elements.ownership import read_only
 from headrace.frozen import frozen
 from headrace.observe.frames import reaches
-from headrace.ownership import read_only
 from headrace.physical.loops.conditions import Conditions, conditions_of_row
 from headrace.physical.loops.forms import PLAIN, ArrayForm, Form, TupleForm, can_be_changed, ids_of, kinds_of
 from headrace.semantics.calls import is_true, packed
-from headrace.taking import COUNTS, owned
 
 __all__ = ["GENERIC", "Head", "Kind", "Known", "Loop", "Place", "compiled", "loop_of"]
 

@@ -15,6 +15,8 @@ from typing import Protocol, TypeVar
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.origin import named
 from headrace.blocks.payload import Rows
+from headrace.elements.function_results import owned
+from headrace.elements.structure import Element
 from headrace.frozen import frozen
 from headrace.observe.frames import holds, since
 from headrace.physical.loops.failing import failure_of, instead_of
@@ -22,8 +24,6 @@ from headrace.plan.elementwise import Map
 from headrace.plan.vectorized import Vectorized
 from headrace.semantics.calls import call_function, call_on, call_whole, packed
 from headrace.semantics.timed_calls import Overtime, not_in_time
-from headrace.structure import Element
-from headrace.taking import owned
 
 __all__ = ["Noted", "TimedMap", "failed_in_time", "pieces_of"]
 

@@ -8,6 +8,7 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State
 from headrace.blocks.origin import Indices, Origin
 from headrace.blocks.payload import Payload, Zipped
+from headrace.elements.structure import TreeDef
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
@@ -16,7 +17,6 @@ from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.combining import Zip
 from headrace.semantics.held_bytes import Holding
-from headrace.structure import TreeDef
 
 __all__ = ["ZipCursor", "ZipStage"]
 

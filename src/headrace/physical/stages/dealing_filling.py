@@ -10,13 +10,13 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import Cursor, SavedCursor, State
 from headrace.blocks.payload import Payload, Zipped
+from headrace.elements.structure import LEAF, flatten
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.dealing import Filling
-from headrace.structure import LEAF, flatten
 
 __all__ = ["FillingStage"]
 

@@ -14,6 +14,7 @@ from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.cursor import CountedCursor, Cursor, State, input_state
 from headrace.blocks.origin import Indices, Origin
 from headrace.blocks.payload import Indexed, Payload, Zipped
+from headrace.elements.structure import flatten
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.loop_policy import Patience
@@ -32,7 +33,6 @@ from headrace.plan.node import Node
 from headrace.plan.vectorized import Vectorized
 from headrace.semantics.elementwise import drawing_map, undelivered
 from headrace.semantics.sources import RangeSource
-from headrace.structure import flatten
 
 __all__ = ["EnumerateStage", "filter_block", "map_block"]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State, input_state
 from headrace.blocks.origin import FileOrigin
+from headrace.elements.structure import flatten
 from headrace.errors import HeadraceError
 from headrace.frozen import frozen
 from headrace.io.reader import Chunk, RecordPosition, RecordReader
@@ -18,7 +19,6 @@ from headrace.physical.stages.skipping import BoundedSkipFailuresStage
 from headrace.plan.files import Files
 from headrace.semantics.files import became_shorter, record_rows
 from headrace.semantics.held_bytes import Holding
-from headrace.structure import flatten
 
 __all__ = ["FilesStage", "files_stage"]
 

@@ -14,8 +14,9 @@ from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import Cursor, OffsetCursor, State, StridedCursor
 from headrace.blocks.origin import GroupedOrigin
 from headrace.blocks.payload import Payload, Rows
+from headrace.elements.leaf_arrays import native
+from headrace.elements.structure import Element, may_refuse, unflatten
 from headrace.io.freed_memory import keep_freed_memory
-from headrace.leaf_arrays import native
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
@@ -29,7 +30,6 @@ from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.grouping import BATCH_REMEDY, padded_batch, ragged_batch
 from headrace.semantics.held_bytes import Holding
-from headrace.structure import Element, may_refuse, unflatten
 
 __all__ = ["BatchStage", "ChunkStage", "CombinedBatchStage", "stacked_chunk", "stacked_payload"]
 

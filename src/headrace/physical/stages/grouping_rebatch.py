@@ -8,8 +8,9 @@ from headrace.blocks.block import Block, Failure, joined_block
 from headrace.blocks.cursor import Cursor, PositionsCursor, State, input_state
 from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Rows
+from headrace.elements.leaf_arrays import native
+from headrace.elements.structure import Element, unflatten
 from headrace.frozen import frozen
-from headrace.leaf_arrays import native
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.input_history import GroupOrigin
@@ -20,7 +21,6 @@ from headrace.plan.grouping import CyclingBatch
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.grouping import BATCH_REMEDY, element_like, emptied, specified, turn_after, turn_state
 from headrace.semantics.held_bytes import Holding
-from headrace.structure import Element, unflatten
 
 __all__ = ["CyclingBatchStage"]
 

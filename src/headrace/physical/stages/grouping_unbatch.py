@@ -14,18 +14,18 @@ from headrace.blocks.cursor import Cursor, State, input_state
 from headrace.blocks.origin import Indices, Origin, slice_of, subset
 from headrace.blocks.payload import Indexed, Payload, Rows
 from headrace.blocks.ragged_rows import RaggedRows
+from headrace.elements.leaf_arrays import common_items
+from headrace.elements.rows_and_columns import needs_rows, transpose
+from headrace.elements.structure import may_refuse
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
-from headrace.leaf_arrays import common_items
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.grouping import Unbatch
-from headrace.rows_and_columns import needs_rows, transpose
 from headrace.semantics.failures import as_element_error, input_changed
 from headrace.semantics.grouping import sliced, slices_of
-from headrace.structure import may_refuse
 
 __all__: list[str] = []
 

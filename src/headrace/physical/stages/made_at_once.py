@@ -19,8 +19,9 @@ from headrace.blocks.cursor import CountedCursor, Cursor, IndexCursor, OffsetCur
 from headrace.blocks.handing_out import handed_out
 from headrace.blocks.origin import GroupedOrigin, IndexOrigin, Indices
 from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
+from headrace.elements.ownership import FIXED, read_only
+from headrace.elements.structure import LEAF, Element, TreeDef, flatten, may_refuse
 from headrace.frozen import frozen
-from headrace.ownership import FIXED, read_only
 from headrace.physical.at_once import MOST_ELEMENTS, Making, TakesLong, as_stage, makes_at_once
 from headrace.physical.loop_policy import Patience
 from headrace.physical.made import MOST_BYTES, Pieces
@@ -38,7 +39,6 @@ from headrace.plan.windowing import WindowContents
 from headrace.semantics.grouping import padded_batch, ragged_batch
 from headrace.semantics.sources import ArraysSource, RangeSource
 from headrace.semantics.window_contents import WindowBlock
-from headrace.structure import LEAF, Element, TreeDef, flatten, may_refuse
 
 __all__ = ["RepeatedCursor", "side_by_side"]
 

@@ -25,7 +25,8 @@ from headrace.blocks.handing_out import handed_out
 from headrace.blocks.joining import join
 from headrace.blocks.origin import GroupedOrigin, Origin
 from headrace.blocks.payload import Payload, Rows
-from headrace.ownership import FIXED
+from headrace.elements.ownership import FIXED
+from headrace.elements.structure import may_refuse
 from headrace.physical.at_once import MOST_ELEMENTS
 from headrace.physical.made import MOST_BYTES
 from headrace.physical.stages.combining import ZipCursor
@@ -45,7 +46,6 @@ from headrace.plan.sources import FromTensors, FromTensorSlices, Range
 from headrace.plan.windowing import WindowContents
 from headrace.semantics.grouping import padded_batch, ragged_batch
 from headrace.semantics.window_contents import WindowBlock
-from headrace.structure import may_refuse
 
 __all__ = ["form_of"]
 

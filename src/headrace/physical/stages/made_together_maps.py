@@ -19,6 +19,7 @@ from headrace.blocks.block import Block
 from headrace.blocks.handing_out import handed_out
 from headrace.blocks.origin import Origin, Within
 from headrace.blocks.payload import Payload, Rows
+from headrace.elements.structure import Element
 from headrace.observe.frames import holds, since
 from headrace.physical.at_once import TakesLong
 from headrace.physical.loop_policy import Patience
@@ -28,7 +29,6 @@ from headrace.physical.made import Pieces
 from headrace.physical.stages.made_together_forms import Done, Form
 from headrace.plan.elementwise import Map
 from headrace.plan.vectorized import Vectorized
-from headrace.structure import Element
 
 __all__ = ["MappedForm", "has_same_code"]
 

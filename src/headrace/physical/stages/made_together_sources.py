@@ -10,13 +10,13 @@ from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.origin import IndexOrigin, Origin
 from headrace.blocks.payload import Payload, Rows
-from headrace.ownership import read_only
+from headrace.elements.ownership import read_only
+from headrace.elements.structure import LEAF, TreeDef, unflatten
 from headrace.physical.at_once import MOST_ELEMENTS
 from headrace.physical.made import MOST_BYTES
 from headrace.physical.stages.made_together_forms import Form
 from headrace.plan.sources import FromTensors, FromTensorSlices, Range
 from headrace.semantics.sources import RangeSource
-from headrace.structure import LEAF, TreeDef, unflatten
 
 __all__ = ["SourceForm", "is_same", "ones", "ranges", "slices"]
 

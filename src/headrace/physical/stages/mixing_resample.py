@@ -18,6 +18,7 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State
 from headrace.blocks.origin import Indices
 from headrace.blocks.payload import Rows
+from headrace.elements.structure import Element
 from headrace.errors import HeadraceError
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
@@ -37,7 +38,6 @@ from headrace.semantics.mixing import (
     uniforms,
 )
 from headrace.semantics.random_streams import Key
-from headrace.structure import Element
 
 __all__ = ["ResampleStage"]
 

@@ -14,16 +14,16 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
 from headrace.blocks.origin import Origin
 from headrace.blocks.payload import Rows
+from headrace.elements.ownership import read_only_rows
+from headrace.elements.structure import Element
 from headrace.errors import HeadraceError
 from headrace.frozen import frozen
 from headrace.observe.frames import counts, holds
-from headrace.ownership import read_only_rows
 from headrace.physical.loop_policy import Patience
 from headrace.physical.stage import Item, Stage
 from headrace.plan.mixing import RejectionResample
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.mixing import class_of
-from headrace.structure import Element
 
 __all__ = ["FAILED", "Classed", "ClassedReading", "Place"]
 

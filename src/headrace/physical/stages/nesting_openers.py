@@ -8,11 +8,11 @@ from typing import Final
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
+from headrace.elements.structure import Element
 from headrace.frozen import frozen
 from headrace.physical.at_once import MOST_ELEMENTS
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.plan.node import Node
-from headrace.structure import Element
 
 __all__ = ["NestingPaces", "Opener", "Openers"]
 

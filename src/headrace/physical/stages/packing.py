@@ -19,6 +19,7 @@ from headrace.blocks.cursor import Cursor, SavedCursor, State, input_state
 from headrace.blocks.origin import Indices
 from headrace.blocks.payload import Payload
 from headrace.blocks.unmade import Unmade
+from headrace.elements.structure import Element, flatten
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
@@ -33,7 +34,6 @@ from headrace.plan.packing import Pack
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.held_bytes import Holding
 from headrace.semantics.packing import PACK_REMEDY, BinContents, SequenceKind, pack_state, sequences_lost
-from headrace.structure import Element, flatten
 
 __all__ = ["PackStage"]
 

@@ -10,12 +10,12 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.columns import Columns
+from headrace.elements.structure import flatten, may_refuse
 from headrace.frozen import frozen
 from headrace.io.freed_memory import keep_freed_memory
 from headrace.physical.stages.packing_runs import JoinedRun
 from headrace.plan.packing import Pack
 from headrace.semantics.packing import SequenceKind
-from headrace.structure import flatten, may_refuse
 
 __all__ = ["CutTokens", "Piece", "RowMaker", "RowTokens"]
 

@@ -18,12 +18,12 @@ import numpy as np
 from headrace.blocks.columns import Columns
 from headrace.blocks.payload import Indexed, Payload
 from headrace.blocks.ragged_rows import RaggedColumn, RaggedRows
+from headrace.elements.leaf_arrays import common_items
+from headrace.elements.rows_and_columns import transpose
+from headrace.elements.structure import Element, TreeDef
 from headrace.frozen import frozen
-from headrace.leaf_arrays import common_items
 from headrace.plan.packing import Pack
-from headrace.rows_and_columns import transpose
 from headrace.semantics.packing import SequenceKind, sequence_of
-from headrace.structure import Element, TreeDef
 
 __all__ = ["JoinedRun", "Run", "RunOrder", "SequenceRun", "run_of", "run_of_one", "widths_of"]
 

@@ -12,6 +12,9 @@ from headrace.blocks.cursor import State
 from headrace.blocks.origin import IndexOrigin
 from headrace.blocks.payload import Payload, Rows
 from headrace.clock import Clock
+from headrace.elements.function_results import owned
+from headrace.elements.rows_and_columns import normalize_rows
+from headrace.elements.structure import Element, normalize
 from headrace.frozen import frozen
 from headrace.observe.frames import holds, since
 from headrace.observe.meter import Meter
@@ -23,12 +26,9 @@ from headrace.physical.loops.taking_columns import ENDED, SURPRISED, ColumnTakin
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.plan.sources import FromGenerator
-from headrace.rows_and_columns import normalize_rows
 from headrace.semantics.failures import as_element_error
 from headrace.semantics.generator_runs import OwnState, own_state_of, started_generator
 from headrace.semantics.signed import Signed
-from headrace.structure import Element, normalize
-from headrace.taking import owned
 
 __all__ = ["GeneratorStage"]
 

@@ -17,9 +17,11 @@ from typing import Any, Final, NamedTuple, Protocol
 from headrace.blocks.cursor import State
 from headrace.blocks.handing_out import protected
 from headrace.blocks.payload import Payload, Rows
+from headrace.elements.function_results import owned
+from headrace.elements.ownership import read_only
+from headrace.elements.structure import Element, nbytes_of
 from headrace.frozen import frozen
 from headrace.observe.frames import counts, since
-from headrace.ownership import read_only
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.scanning import ScanLoop, scan_loop_like
 from headrace.plan.stateful import AssertCardinality, Scan, TakeWhile
@@ -34,8 +36,6 @@ from headrace.semantics.stateful import (
     too_few_elements,
     too_many_elements,
 )
-from headrace.structure import Element, nbytes_of
-from headrace.taking import owned
 
 __all__ = ["AssertCardinalityOp", "Memory", "Ran", "ScanOp", "StatefulOp", "TakeWhileOp"]
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, State, input_state
+from headrace.elements.structure import Element
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
@@ -22,7 +23,6 @@ from headrace.plan.stateful import Unique
 from headrace.semantics.failures import as_element_error, input_changed
 from headrace.semantics.held_bytes import Holding
 from headrace.semantics.stateful import DISTINGUISHABLE, UNIQUE_REMEDY, check_distinguishable
-from headrace.structure import Element
 
 __all__ = ["UniqueStage"]
 

@@ -17,6 +17,7 @@ from headrace.blocks.handing_out import handed_out, protected
 from headrace.blocks.joining import join
 from headrace.blocks.origin import Indices, Origin, subset
 from headrace.blocks.payload import Payload, Rows
+from headrace.elements.structure import Element, TreeDef
 from headrace.errors import HeadraceError
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
@@ -32,7 +33,6 @@ from headrace.semantics.failures import as_element_error
 from headrace.semantics.held_bytes import Holding
 from headrace.semantics.window_contents import WindowBlock, at_hand, leaves_of_all
 from headrace.semantics.windowing import window_element, window_rows
-from headrace.structure import Element, TreeDef
 
 __all__ = ["WindowContentsStage", "WindowOrigin", "WindowStage"]
 

@@ -20,10 +20,11 @@ from headrace.blocks.block import Block, Failure, joined_block
 from headrace.blocks.cursor import SavedCursor, State, input_state
 from headrace.blocks.origin import Within
 from headrace.coordination.closing import close_all
+from headrace.elements.ownership import read_only_rows
+from headrace.elements.structure import Element
 from headrace.errors import HeadraceError
 from headrace.observe.frames import holds
 from headrace.observe.meter import Meter
-from headrace.ownership import read_only_rows
 from headrace.physical.context import StageContext
 from headrace.physical.input_history import InputHistory
 from headrace.physical.loop_policy import LoopPolicy, Patience
@@ -36,7 +37,6 @@ from headrace.plan.windowing import GroupByWindow
 from headrace.semantics.failures import as_element_error, inside_element
 from headrace.semantics.held_bytes import Holding
 from headrace.semantics.windowing import GROUPS_REMEDY, group_lost
-from headrace.structure import Element
 
 __all__ = ["GroupWindowsStage"]
 

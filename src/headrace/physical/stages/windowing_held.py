@@ -15,10 +15,10 @@ import numpy as np
 
 from headrace.blocks.cursor import Cursor, State
 from headrace.blocks.origin import Indices, subset
+from headrace.elements.structure import Element
 from headrace.frozen import frozen
 from headrace.physical.input_history import InputRuns, ReadOrigin, position_in
 from headrace.semantics.windowing import group_state
-from headrace.structure import Element
 
 __all__ = ["Group", "GroupCursor", "GroupsPosition", "MembersOrigin"]
 

@@ -22,9 +22,9 @@ from headrace.blocks.batch_buffer import BatchBuffer, BatchBufferView
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.columns import Columns
 from headrace.blocks.payload import Payload
+from headrace.elements.rows_and_columns import transpose
+from headrace.elements.structure import TreeDef, stack
 from headrace.io.freed_memory import keep_freed_memory
-from headrace.rows_and_columns import transpose
-from headrace.structure import TreeDef, stack
 
 __all__ = ["BatchMemory", "SharedMemory"]
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.structure import flatten
 from headrace.errors import InvalidArgumentError
-from headrace.structure import flatten
 from headrace.testing.faults.arguments import a_float, an_int
 from headrace.testing.faults.record import ENTRY_BYTES, Record
 

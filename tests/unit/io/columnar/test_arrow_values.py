@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace as hr
+from headrace.elements.leaf_specs import leaf_spec
+from headrace.elements.rows_and_columns import rows_of
+from headrace.elements.structure import LEAF, flatten, object_array
 from headrace.errors import InvalidArgumentError
 from headrace.io.columnar.arrow_encoding import record_batch_of
 from headrace.io.columnar.arrow_specs import spec_of_type
 from headrace.io.columnar.arrow_values import Values, values_of
-from headrace.leaf_specs import leaf_spec
-from headrace.rows_and_columns import rows_of
-from headrace.structure import LEAF, flatten, object_array
 from headrace.testing.restoring import same
 
 DAY = dt.date(2020, 2, 29)

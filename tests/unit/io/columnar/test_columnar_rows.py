@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.elements.rows_and_columns import rows_of as rows_from
+from headrace.elements.structure import flatten
 from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.io.columnar.arrow_ipc import open_arrow
 from headrace.io.columnar.parquet import ParquetGroups
 from headrace.io.columnar.rows import CACHE_BYTES, ColumnarRows, RaggedRows, rows_by_number
 from headrace.io.columnar.wanted import Selection
-from headrace.rows_and_columns import rows_of as rows_from
-from headrace.structure import flatten
 from headrace.testing.restoring import same
 
 GROUP = 4

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import headrace as hr
+from headrace.elements.structure import object_array
 from headrace.errors import FailedPreconditionError, InvalidArgumentError
-from headrace.structure import object_array
 from headrace.testing.restoring import same
 
 

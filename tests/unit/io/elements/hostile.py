@@ -92,7 +92,7 @@ PLACES = [
     ("headrace.io.elements.structure:sys.exit", ["x"]),
     ("headrace.io.elements.structure:inspect.Parameter", ["x"]),
     ("headrace:Dataset", ["x"]),
-    ("headrace.tensor_spec:TensorSpec", ["x"]),
+    ("headrace.elements.tensor_spec:TensorSpec", ["x"]),
     (f"{HERE}:Trap", ["x"]),
     (f"{HERE}:TrapsTuple", []),
     (f"{HERE}:LeavesTraces", ["x"]),

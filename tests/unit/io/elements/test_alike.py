@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from headrace.elements.structure import Element
 from headrace.errors import InvalidArgumentError
 from headrace.io.elements.shards import ShardWriter
 from headrace.io.elements.writer import StorableRows
-from headrace.structure import Element
 
 Point = namedtuple("Point", ["x", "y"])  # noqa: PYI024 - the class that programs have
 

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.elements import SHAPES, STORABLE, folder
 
+from headrace.elements.rows_and_columns import columns_of
+from headrace.elements.structure import normalize
 from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from headrace.io.elements.file import ElementFile
 from headrace.io.elements.writer import ElementWriter
-from headrace.rows_and_columns import columns_of
-from headrace.structure import normalize
 from headrace.testing.restoring import same
 
 _numbers = itertools.count()

@@ -29,6 +29,7 @@ from tests.unit.io.elements.hostile import (
 
 import headrace as hr
 from headrace.cli import main
+from headrace.elements.structure import flatten
 from headrace.errors import DataLossError, FailedPreconditionError, HeadraceError, InvalidArgumentError
 from headrace.io.elements.file import ElementFile
 from headrace.io.elements.json import element_from_json
@@ -145,7 +146,7 @@ def test_an_element_in_a_state_refuses_it(case: str) -> None:
     with pytest.raises(REFUSED):
         element_from_json({"structure": HOSTILE[case], "leaves": leaves})
     with pytest.raises(DataLossError):
-        element_from_json({"structure": HOSTILE[case], "leaves": leaves}, like=hr.structure.flatten((1, 2))[1])
+        element_from_json({"structure": HOSTILE[case], "leaves": leaves}, like=flatten((1, 2))[1])
 
 
 @pytest.mark.parametrize(
@@ -268,7 +269,7 @@ def test_a_pickle_in_a_file_of_another_format_is_never_loaded(build: Callable[[P
         elements = list(build(tmp_path))
     except HeadraceError:
         return
-    assert not any(isinstance(leaf, Trap) for element in elements for leaf in hr.structure.flatten(element)[0])
+    assert not any(isinstance(leaf, Trap) for element in elements for leaf in flatten(element)[0])
 
 
 @pytest.mark.parametrize(

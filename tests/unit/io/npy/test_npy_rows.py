@@ -13,6 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.elements.rows_and_columns import rows_of
+from headrace.elements.structure import LEAF
 from headrace.errors import (
     DataLossError,
     FailedPreconditionError,
@@ -22,8 +24,6 @@ from headrace.errors import (
 )
 from headrace.io.npy.array import array_of_bytes, arrays_of_file
 from headrace.io.npy.rows import NumpyRows
-from headrace.rows_and_columns import rows_of
-from headrace.structure import LEAF
 from headrace.testing.restoring import same
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
 from headrace.io.sql.rows import RowForm
-from headrace.tensor_spec import TensorSpec
 
 
 def typed(kind: Any, *values: Any, **options: Any) -> np.ndarray:

@@ -12,9 +12,9 @@ import optree
 import pytest
 
 import headrace as hr
+from headrace.elements.structure import NAMESPACE
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.loops.taking import Taken, Taking
-from headrace.structure import NAMESPACE
 from headrace.testing.restoring import delivered
 
 POLICIES = [LoopPolicy(probed=0), LoopPolicy(probed=1), LoopPolicy(probed=5, rows_a_look=3), LoopPolicy()]

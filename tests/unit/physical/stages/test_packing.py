@@ -17,6 +17,7 @@ from tests.laws.running import in_blocks_of
 import headrace as hr
 from headrace.blocks.columns import Columns
 from headrace.blocks.payload import Rows
+from headrace.elements.structure import flatten
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.physical.stages.packing_bins import open_bins
 from headrace.physical.stages.packing_filling import PackedRow
@@ -25,7 +26,6 @@ from headrace.physical.stages.packing_runs import SequenceRun, run_of
 from headrace.plan.fetching import Fetch
 from headrace.plan.packing import Pack
 from headrace.semantics.held_bytes import owner_of
-from headrace.structure import flatten
 from headrace.testing import check_every_restore_point
 from headrace.testing.restoring import delivered, same
 

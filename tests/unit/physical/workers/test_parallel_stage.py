@@ -16,6 +16,7 @@ from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.origin import IndexOrigin
 from headrace.blocks.payload import Rows
+from headrace.elements.structure import flatten
 from headrace.observe.meter import START, Meter
 from headrace.observe.stats import StageStats, stage_stats
 from headrace.physical.budget import Budget
@@ -25,7 +26,6 @@ from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.parallel_stage import ParallelStage, TaskPaces
 from headrace.queues.channel import EMPTY, Channel
-from headrace.structure import flatten
 
 CALLS = 4
 

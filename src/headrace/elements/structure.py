@@ -15,8 +15,7 @@ import numpy as np
 import optree
 
 from headrace import exiting
-from headrace.errors import InvalidArgumentError
-from headrace.leaf_arrays import (
+from headrace.elements.leaf_arrays import (
     NORMAL_LEAVES,
     NUMPYS_TEXTS,
     as_arrays,
@@ -25,14 +24,15 @@ from headrace.leaf_arrays import (
     stack,
     without_fixed_texts,
 )
-from headrace.record_classes import (
+from headrace.elements.record_classes import (
     is_apart_from_optree,
     is_record_class,
     is_settled_tuple,
     register_named_tuple,
     register_record,
 )
-from headrace.tensor_spec import NAMESPACE, TensorSpec
+from headrace.elements.tensor_spec import NAMESPACE, TensorSpec
+from headrace.errors import InvalidArgumentError
 
 __all__ = [
     "LEAF",

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from headrace.structure import flatten, normalize
-from headrace.taking import owned
+from headrace.elements.function_results import owned
+from headrace.elements.structure import flatten, normalize
 
 
 class Pair(NamedTuple):

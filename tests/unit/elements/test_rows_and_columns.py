@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.elements.ownership import read_only_rows
+from headrace.elements.rows_and_columns import columns_of, normalize_rows, rows_of, rows_of_leaves, scalars_as_elements
+from headrace.elements.structure import flatten, normalize, paths_of, stack, unflatten
 from headrace.errors import InvalidArgumentError
-from headrace.ownership import read_only_rows
-from headrace.rows_and_columns import columns_of, normalize_rows, rows_of, rows_of_leaves, scalars_as_elements
-from headrace.structure import flatten, normalize, paths_of, stack, unflatten
 from headrace.testing.restoring import same
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from headrace.elements.structure import flatten, nbytes_of, normalize, paths_of
 from headrace.errors import InvalidArgumentError
-from headrace.structure import flatten, nbytes_of, normalize, paths_of
 
 
 class Point(NamedTuple):

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.structure import object_array
+from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
-from headrace.structure import object_array
-from headrace.tensor_spec import TensorSpec
 
 __all__ = ["RaggedTensor"]
 

@@ -4,7 +4,7 @@ The rule, for arrays, structured scalars, what object arrays hold, dicts, datacl
 
 - What somebody else still sees is handed out ``read_only``: arrays are read-only views, containers are the receiver's own.
 - What belongs to the receiver alone is writable.
-- What a function or a generator gave is ``taking.owned``: it is copied, unless nobody else refers to it and its memory.
+- What a function or a generator gave is ``function_results.owned``: it is copied, unless nobody else refers to it and its memory.
 
 Objects of classes that headrace does not know are passed on as they are: nobody can say how to copy them.
 """
@@ -21,14 +21,14 @@ from typing import Any, Final
 import numpy as np
 import optree
 
-from headrace.leaf_arrays import PLAIN_LEAVES, object_array
-from headrace.record_classes import (
+from headrace.elements.leaf_arrays import PLAIN_LEAVES, object_array
+from headrace.elements.record_classes import (
     is_named_tuple_class,
     is_record_class,
     made_of_fields,
     register_record,
 )
-from headrace.structure import NAMESPACE, Element, flatten, unflatten
+from headrace.elements.structure import NAMESPACE, Element, flatten, unflatten
 
 __all__ = ["FIXED", "copied", "copied_array", "has_fixed_contents", "read_only", "read_only_array", "read_only_rows"]
 
@@ -52,7 +52,7 @@ def read_only(element: Element) -> Element:
 
     Example:
         >>> import numpy as np
-        >>> from headrace.ownership import read_only
+        >>> from headrace.elements.ownership import read_only
         >>> mine = {"x": np.zeros(2)}
         >>> seen = read_only(mine)
         >>> seen["y"] = 1

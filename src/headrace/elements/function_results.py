@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from headrace.ownership import FIXED, copied, copied_array, has_fixed_contents
-from headrace.record_classes import is_named_tuple_class, is_record_class, made_of_fields, names_of_fields
-from headrace.structure import Element, flatten
+from headrace.elements.ownership import FIXED, copied, copied_array, has_fixed_contents
+from headrace.elements.record_classes import is_named_tuple_class, is_record_class, made_of_fields, names_of_fields
+from headrace.elements.structure import Element, flatten
 
 __all__ = ["COUNTS", "owned"]
 # Without Python's lock, another thread may hold what the count does not say: then everything is copied.

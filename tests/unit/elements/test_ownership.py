@@ -7,7 +7,7 @@ import collections
 import numpy as np
 import pytest
 
-from headrace.ownership import copied, read_only
+from headrace.elements.ownership import copied, read_only
 
 
 def fresh() -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import headrace as hr
-from headrace.leaf_specs import spec_of
+from headrace.elements.leaf_specs import spec_of
 
 
 def test_the_specification_of_an_element() -> None:

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from headrace.elements.leaf_arrays import NORMAL_LEAVES, NUMPYS_TEXTS, OF_MANY_DTYPES, PYTHON_NUMBERS
+from headrace.elements.rows_and_columns import transpose
+from headrace.elements.structure import Element, flatten_as_written, normalize, unflatten
+from headrace.elements.tensor_spec import TensorSpec, dataset_spec, general
 from headrace.errors import InvalidArgumentError
-from headrace.leaf_arrays import NORMAL_LEAVES, NUMPYS_TEXTS, OF_MANY_DTYPES, PYTHON_NUMBERS
-from headrace.rows_and_columns import transpose
-from headrace.structure import Element, flatten_as_written, normalize, unflatten
-from headrace.tensor_spec import TensorSpec, dataset_spec, general
 
 __all__ = ["general_spec", "leaf_spec", "spec_of"]
 

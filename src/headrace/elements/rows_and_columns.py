@@ -17,11 +17,11 @@ from typing import Any, Final
 import numpy as np
 import optree
 
+from headrace.elements.leaf_arrays import NORMAL_LEAVES, NUMPYS_TEXTS, PLAIN_LEAVES, PYTHON_NUMBERS, stack
+from headrace.elements.record_classes import is_settled_tuple
+from headrace.elements.row_building import tied_rows
+from headrace.elements.structure import LEAF, NAMESPACE, Element, TreeDef, flatten, is_record, normalize, paths_of
 from headrace.errors import InvalidArgumentError
-from headrace.leaf_arrays import NORMAL_LEAVES, NUMPYS_TEXTS, PLAIN_LEAVES, PYTHON_NUMBERS, stack
-from headrace.record_classes import is_settled_tuple
-from headrace.row_building import tied_rows
-from headrace.structure import LEAF, NAMESPACE, Element, TreeDef, flatten, is_record, normalize, paths_of
 
 __all__ = [
     "columns_of",
