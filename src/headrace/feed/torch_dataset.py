@@ -12,7 +12,8 @@ from typing import Any
 import torch.utils.data
 
 from headrace.errors import FailedPreconditionError
-from headrace.feed.feeding import Feed, FeedIterator
+from headrace.feed.feed_iterator import FeedIterator
+from headrace.feed.feeding import Feed
 from headrace.plan.node import Node
 from headrace.semantics.dataloader_workers import Worker, dealt, worker_here
 

@@ -32,7 +32,7 @@ from headrace.analysis.figures import CONSUMER, MachineFigures
 from headrace.analysis.finding import HARDLY
 from headrace.engine import physical_plan
 from headrace.errors import InvalidArgumentError
-from headrace.feed.feeding import FeedIterator
+from headrace.feed.feed_iterator import FeedIterator
 from headrace.frozen import frozen
 from headrace.iterator import DatasetIterator
 from headrace.machine import current_share

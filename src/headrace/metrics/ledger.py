@@ -12,7 +12,7 @@ import weakref
 from typing import Final
 
 from headrace.errors import InvalidArgumentError
-from headrace.feed.feeding import FeedIterator
+from headrace.feed.feed_iterator import FeedIterator
 from headrace.iterator import DatasetIterator
 from headrace.log import LOG
 from headrace.metrics.table import WAITED, Figures, Kind, joined, of_pipeline, of_steps

@@ -13,7 +13,7 @@ from headrace.analysis.finding import MARGIN
 from headrace.clock import MONOTONIC, Clock
 from headrace.elements.structure import nbytes_of
 from headrace.engine import physical_plan
-from headrace.feed.feeding import FeedIterator
+from headrace.feed.feed_iterator import FeedIterator
 from headrace.frozen import frozen
 from headrace.iterator import DatasetIterator
 from headrace.machine import current_share

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from headrace.dataset.dataset import Dataset
 from headrace.errors import FailedPreconditionError
-from headrace.feed.feeding import Feed, FeedIterator
+from headrace.feed.feed_iterator import FeedIterator
+from headrace.feed.feeding import Feed
 from headrace.iterator import DatasetIterator
 from headrace.log import LOG
 from headrace.plan.options import Options
