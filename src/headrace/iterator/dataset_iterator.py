@@ -1,40 +1,37 @@
 """One run of a dataset, as its user sees it.
 
 What always holds:
-- The state counts what the caller received, whatever was read ahead. Taking it costs the writing down of a few
-  numbers: while elements are delivered only a cursor is kept.
+- The state counts what the caller received, and taking it costs the writing down of a few numbers: while elements are
+  delivered only a cursor is kept.
 - It closes itself at the end, and when it is dropped, whether by ``break``, by an exception, by the garbage
   collector or at the interpreter's exit. ``close`` may come at any time, and any number of times.
 - An error of one element leaves it usable: the next call goes on with the next element.
-- Ctrl-C ends the run, wherever in ``next`` it comes, and the state is then that of what was delivered. CPython looks for a
-  signal where a function of Python's begins, after a call of one of C's, and where a loop goes back; so a position changes
-  in lines that have none of these.
+- Ctrl-C ends the run, wherever in ``next`` it comes, and the state is then that of what was delivered: a position changes in
+  lines where no signal is looked for (``reader_position``).
 """
 
 from __future__ import annotations
 
-import functools
-import operator
 import threading
 import weakref
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from headrace.blocks.block import Block, Failure
-from headrace.blocks.cursor import Cursor, SavedCursor
 from headrace.elements.structure import Element
 from headrace.engine import Run
 from headrace.errors import FailedPreconditionError, HeadraceError, InternalError, OutOfRangeError
+from headrace.iterator.figures import Figures
 from headrace.iterator.forked import ForkedRun, is_left_to_parent
 from headrace.iterator.joint_end import JointEnd, joint_end_of
 from headrace.iterator.phases import BEGIN, END, ENDED, LOAD, LOSE, LOST, NEW, NEXT, RUNNING
-from headrace.iterator.saved_state import Earlier, RunStart
-from headrace.iterator.steps_back import StepsBack
+from headrace.iterator.reader_position import ReaderPosition
+from headrace.iterator.runs import new_run
+from headrace.iterator.saved_state import RunStart
 from headrace.observe.iterators import ITERATORS
 from headrace.observe.stalls import Stall
 from headrace.observe.stats import IteratorStats
-from headrace.observe.steps import StepMeter
 from headrace.physical.budget import Ahead
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item
@@ -42,17 +39,12 @@ from headrace.plan.buffering import options_of
 from headrace.plan.node import Node
 
 if TYPE_CHECKING:
-    from headrace.backends.subprocess import RemoteRun
-    from headrace.plan.fingerprint import Fingerprint
+    from headrace.iterator.runs import AnyRun
 
 __all__ = ["DatasetIterator"]
 
 
-def _refused(error: HeadraceError) -> dict[str, Any]:
-    raise error.located(stage=None, origin=None) from error.__cause__
-
-
-class DatasetIterator:
+class DatasetIterator(ReaderPosition):
     """Delivers the elements of one epoch; made by ``iter(dataset)``.
 
     One thread at a time may use it.
@@ -80,37 +72,22 @@ class DatasetIterator:
             ends_alone: whether its reader is a feed, which tells other ranks where it ends, if ranks end together.
             policy: what the run does where it is free to choose.
         """
-        self._built = plan
-        self._options = options_of(plan)
-        self._feeds = feeds
-        self._policy = policy
-        self._now_s = policy.clock.now_s
-        self._is_beside = self._options.executor == "subprocess"
-        if self._is_beside:
+        if options_of(plan).executor == "subprocess":
             from headrace.backends.subprocess import prepare  # what few programs use
 
             prepare(plan)
-        self._start = RunStart.first(plan, self._options, counts=counts)
+        super().__init__(plan, counts=counts)
+        self._feeds = feeds
+        self._policy = policy
+        self._now_s = policy.clock.now_s
         self.is_fed = ends_alone
         self._joint = None if ends_alone else joint_end_of(plan)
-        self._fingerprint: Fingerprint | None = None
         self._phase = NEW
         self._turning = threading.RLock()  # a garbage collection may close it in the very thread that does
-        self._run: Run | RemoteRun | ForkedRun | None = None
+        self._run: AnyRun | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
-        self._began_s = self._now_s()
-        self._ended_s: float | None = None
-        self._wait_s = 0.0
-        self._step = StepMeter(self._now_s)
-        self._rows: Iterator[Element] = iter(())
-        self._block_length = 0
-        self._cursor: Cursor | None = None  # before the first element of the block, or after the last failure
-        self._delivered_before = 0  # elements before the block
+        self._figures = Figures(self._now_s)
         self._pace = policy.pace()
-        # One rank that is alone has nobody who stood elsewhere.
-        ranks = self._start.ranks
-        self._earlier = None if ranks is None or ranks.rank.world_size == 1 else StepsBack()
-        self._has_ended = False  # whether its reader got the end
 
     # ------------------------------------------------------------- delivering
 
@@ -126,7 +103,7 @@ class DatasetIterator:
             raise
         except BaseException:
             # The engine itself failed, or Ctrl-C came: who handles it may hold this iterator for long.
-            if self._options.executor == "inline":  # its one cursor had begun to move
+            if self._is_inline:  # its one cursor had begun to move
                 with self._turning:
                     self._phase = NEXT[self._phase, LOSE]
             self.close()
@@ -163,24 +140,20 @@ class DatasetIterator:
             raise
         if item is None or self._phase is not RUNNING:  # the end, or closed by another thread while this one waited
             self._has_ended = item is None and self._phase is RUNNING
-            self._step.ends(start)
-            self._wait_s += self._now_s() - start
+            self._figures.got_end(start)
             self._end()
             raise StopIteration
         return self._raised(item, start) if isinstance(item, Failure) else self._first_of(item, start)
 
     def _next_item(self, limit: int | None = None) -> Item:
-        if self._earlier is not None and self._options.executor == "inline":  # whose one cursor knows the present alone
-            self._earlier.note_written(self._cursor, self._delivered_before + self._block_length)
+        self._note_before_it_moves()
         if self._run is not None and self._run.is_spent:
             return None
         return self._running().pull(limit or self._pace.size)
 
     def _next_step(self, joint: JointEnd) -> Item:
         """Returns the next element if all ranks have one, alone, so that no rank takes one that another cannot match."""
-        before = self._cursor
-        if before is not None and self._options.executor == "inline":  # whose one cursor moves
-            before = SavedCursor(before.advance(self._block_length).state())
+        kept = self._kept_position()
         try:
             item = self._next_item(1)
         except HeadraceError:
@@ -188,9 +161,7 @@ class DatasetIterator:
             raise
         if joint.goes_on(has_step=item is not None, own_steps=self.own_steps):
             return item
-        if self._options.executor == "inline":
-            self._delivered_before += self._block_length
-            self._rows, self._block_length, self._cursor = iter(()), 0, before
+        self._take_back(kept)
         return None
 
     @property
@@ -200,7 +171,7 @@ class DatasetIterator:
 
     def _raised(self, failure: Failure, start: float) -> NoReturn:
         """Raises the error in place of an element, and goes on after it."""
-        self._wait_s += self._now_s() - start
+        self._figures.got_error(start)
         # A copy, because the frames that made the error hold it, and its traceback will hold this iterator.
         error = failure.error.located(stage=None, origin=None)
         none: Iterator[Element] = iter(())
@@ -216,11 +187,8 @@ class DatasetIterator:
     def _first_of(self, block: Block, start: float) -> Element:
         """Returns the first element of a block; the others are at hand."""
         rows = block.payload.rows()
-        now_s = self._now_s()
-        waited_s = now_s - start
-        self._wait_s += waited_s
         length, fresh = len(rows), iter(rows)
-        self._step.has(now_s, waited_s, length)
+        waited_s = self._figures.got(start, length)
         self._pace.observe(length, waited_s, block.payload.nbytes)
         self._note_earlier()
         self._delivered_before += self._block_length  # no call from here on, as above
@@ -229,40 +197,22 @@ class DatasetIterator:
             return element
         raise InternalError("a block has no elements")
 
-    def _note_earlier(self) -> None:
-        """Notes where the block began that has been delivered, in a plan that is dealt to ranks."""
-        if self._earlier is not None and self._options.executor != "inline":
-            self._earlier.note(self._cursor, self._delivered_before, self._block_length)
-
-    def _running(self) -> Run | RemoteRun | ForkedRun:
+    def _running(self) -> AnyRun:
         if self._run is None:
             start = self._start
             is_left_to_parent(self)
             ITERATORS.begins(self)
-            self._run = self._made_run(start)
+            most = None if self._joint is None else 1
+            self._run = new_run(self._built, start, self._options, feeds=self._feeds, policy=self._policy, most=most)
             self._finalizer = weakref.finalize(self, self._run.drop)
             self._finalizer.atexit = False  # the engine closes runs at the interpreter's exit
             with self._turning:
                 self._phase = NEXT[self._phase, BEGIN]
+            if isinstance(self._run, Run):
+                self._pace.bytes_limit = min(self._pace.bytes_limit, self._run.block_bytes)
             self._run.open(start.position)
             self._pace.begin_with(self._run.first_elements)
         return self._run
-
-    def _made_run(self, start: RunStart) -> Run | RemoteRun:
-        common: dict[str, Any] = {
-            "seeds": start.seeds,
-            "epoch": start.epoch,
-            "fillings": start.fillings,
-            "feeds": self._feeds,
-            "policy": self._policy,
-        }
-        if not self._is_beside:
-            run = Run(start.plan, self._options, **common)
-            self._pace.bytes_limit = min(self._pace.bytes_limit, run.block_bytes)
-            return run
-        from headrace.backends.subprocess import RemoteRun
-
-        return RemoteRun(self._built, self._options, **common, most=None if self._joint is None else 1)
 
     # ------------------------------------------------------------------ state
 
@@ -281,42 +231,6 @@ class DatasetIterator:
             )
             raise FailedPreconditionError(message)
         return self.bookmark()()
-
-    def bookmark(self) -> Callable[[], dict[str, Any]]:
-        """Returns the position of this iterator now, as a function that writes it down when it is called, however much later.
-
-        For callers that read ahead, as feeding a device does: it costs a reference, where a state costs its writing.
-        """
-        delivered = self._block_length - operator.length_hint(self._rows)
-        count = self._start.delivered + self._delivered_before + delivered
-        back = self._earlier
-        earlier = None if back is None else back.before(self._cursor, self._delivered_before, delivered)
-        cursor = self._cursor
-        if self._is_beside and cursor is not None:  # who ends the run has to know which positions will be asked for
-            cursor, delivered = cursor.advance(delivered), 0
-        bookmark = functools.partial(
-            self._state_at, self._start, cursor, delivered, count, earlier, has_ended=self._has_ended
-        )
-        if self._options.executor == "inline":  # its one cursor is always where the stream is now
-            try:
-                state = bookmark()
-            except HeadraceError as failed:  # of a generator's state_dict: told to a caller that asks for the state
-                error = failed.with_traceback(None)
-                return functools.partial(_refused, error)
-            return lambda: state
-        return bookmark
-
-    def _state_at(
-        self,
-        start: RunStart,
-        cursor: Cursor | None,
-        delivered: int,
-        count: int,
-        earlier: Earlier | None,
-        *,
-        has_ended: bool,
-    ) -> dict[str, Any]:
-        return start.state(self._identity(), cursor, delivered, count, earlier, has_ended=has_ended)
 
     def load_state_dict(self, state: dict[str, Any], *, allow: Collection[str] = ()) -> None:
         """Continues where the iterator that gave the state stood.
@@ -341,24 +255,14 @@ class DatasetIterator:
         start = RunStart.saved(state, self._built, self._options, self._identity, allowed)
         self._shut()
         self._run = None
-        self._start = start
-        self._rows, self._block_length, self._cursor, self._delivered_before = iter(()), 0, None, 0
+        self._stand_at(start)
         self._pace = self._policy.pace()
         if self._joint is not None:
             self._joint.begin()
-        if self._earlier is not None:
-            self._earlier.clear()
-        self._ended_s, self._has_ended = None, False
+        self._figures.go_on()
         with self._turning:
             self._phase = NEXT[self._phase, LOAD]
         start.continue_after_epoch()
-
-    def _identity(self) -> Fingerprint:
-        if self._fingerprint is None:
-            from headrace.plan.fingerprint import fingerprint_of  # it has hashlib, which only states need
-
-            self._fingerprint = fingerprint_of(self._start.plan)
-        return self._fingerprint
 
     # ----------------------------------------------------------------- looking
 
@@ -375,33 +279,7 @@ class DatasetIterator:
         Neighbouring maps and filters that run in one thread are one loop: what each let through is counted exactly, and the time
         of the loop is shared out among them as it was measured for some of their elements.
         """
-        delivered = self._block_length - operator.length_hint(self._rows)
-        now_s = self._now_s() if self._ended_s is None else self._ended_s
-        run = self._run
-        if run is None:
-            return IteratorStats(
-                elements=self._delivered_before,
-                wait_s=self._wait_s,
-                elapsed_s=now_s - self._began_s,
-                stages=(),
-                step=self._step.stats(now_s),
-            )
-        stages = run.stages()  # first: another process tells all the rest with them
-        held_bytes, highest_held_bytes = run.held_bytes
-        return IteratorStats(
-            elements=self._delivered_before + delivered,
-            wait_s=self._wait_s,
-            elapsed_s=now_s - self._began_s,
-            stages=stages,
-            workers=run.workers,
-            ram_budget_bytes=run.ram_budget_bytes,
-            held_bytes=held_bytes,
-            highest_held_bytes=highest_held_bytes,
-            restarts=run.restarts,
-            step=self._step.stats(now_s),
-            failures=run.failures(),
-            decisions=run.decisions(),
-        )
+        return self._figures.stats(self._delivered_before + self._delivered, self._run)
 
     @property
     def is_open(self) -> bool:
@@ -412,11 +290,6 @@ class DatasetIterator:
     def waiting_s(self) -> float:
         """For how long its caller has waited for what comes next; 0 where it does not wait."""
         return 0.0 if self._run is None else self._run.waiting_s
-
-    @property
-    def built_plan(self) -> Node:
-        """The plan that it runs, as it was written."""
-        return self._built
 
     def ahead(self) -> Ahead:
         """Returns where a buffer that it fills says what it holds, and learns how much that may be; once it has begun."""
@@ -465,26 +338,17 @@ class DatasetIterator:
         if self._run is not None:
             self._run = ForkedRun(self._run)
 
-    def _drop_rows(self) -> None:
-        """Goes behind what was delivered, without what is at hand."""
-        delivered = self._block_length - operator.length_hint(self._rows)
-        if self._cursor is not None:
-            self._cursor = self._cursor.advance(delivered)
-        self._delivered_before += delivered
-        self._rows, self._block_length = iter(()), 0
-
     def _end(self) -> None:
         with self._turning:
             self._phase = NEXT[self._phase, END]
         self._shut()
-        self._ended_s = self._ended_s or self._now_s()
+        self._figures.end()
 
     def _shut(self) -> None:
         if self._run is not None:
             self._run.close()
-        if (
-            self._finalizer is not None and self._finalizer.detach() is not None
-        ):  # only now: Ctrl-C may have come before
+        # Only now: Ctrl-C may have come before.
+        if self._finalizer is not None and self._finalizer.detach() is not None:
             ITERATORS.ends(self)
 
     def __enter__(self) -> Self:

@@ -1,0 +1,148 @@
+"""Where the reader of a run stands: what it was given, and the states that say so.
+
+What always holds: the state counts what the reader received, whatever was read ahead. It is a base of the iterator and no part of
+one, because its attributes are read for each element, and change together in a line that Ctrl-C cannot part: CPython looks for a
+signal where a function of Python's begins, after a call of one of C's, and where a loop goes back.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from headrace.blocks.cursor import Cursor, SavedCursor
+from headrace.elements.structure import Element
+from headrace.errors import HeadraceError
+from headrace.iterator.saved_state import Earlier, RunStart
+from headrace.iterator.steps_back import StepsBack
+from headrace.plan.buffering import options_of
+from headrace.plan.node import Node
+
+if TYPE_CHECKING:
+    from headrace.plan.fingerprint import Fingerprint
+
+__all__ = ["ReaderPosition"]
+
+
+def _refused(error: HeadraceError) -> dict[str, Any]:
+    raise error.located(stage=None, origin=None) from error.__cause__
+
+
+class ReaderPosition:
+    """Where the reader of a run stands, from the start of an epoch or from a state on.
+
+    Args:
+        plan: what runs.
+        counts: False for a look at the elements that is no epoch.
+    """
+
+    def __init__(self, plan: Node, *, counts: bool) -> None:
+        self._built = plan
+        self._options = options_of(plan)
+        self._is_inline = self._options.executor == "inline"  # its one cursor moves, and knows the present alone
+        self._is_beside = self._options.executor == "subprocess"
+        self._start = RunStart.first(plan, self._options, counts=counts)
+        self._fingerprint: Fingerprint | None = None
+        self._rows: Iterator[Element] = iter(())  # of the block, what was not delivered yet
+        self._block_length = 0
+        self._cursor: Cursor | None = None  # before the first element of the block, or after the last failure
+        self._delivered_before = 0  # elements before the block
+        # One rank that is alone has nobody who stood elsewhere.
+        ranks = self._start.ranks
+        self._earlier = None if ranks is None or ranks.rank.world_size == 1 else StepsBack()
+        self._has_ended = False  # whether its reader got the end
+
+    @property
+    def built_plan(self) -> Node:
+        """The plan that it runs, as it was written."""
+        return self._built
+
+    @property
+    def _delivered(self) -> int:
+        """How many elements of the block were delivered."""
+        return self._block_length - operator.length_hint(self._rows)
+
+    def bookmark(self) -> Callable[[], dict[str, Any]]:
+        """Returns the position of this iterator now, as a function that writes it down when it is called, however much later.
+
+        For callers that read ahead, as feeding a device does: it costs a reference, where a state costs its writing.
+        """
+        delivered = self._delivered
+        count = self._start.delivered + self._delivered_before + delivered
+        back = self._earlier
+        earlier = None if back is None else back.before(self._cursor, self._delivered_before, delivered)
+        cursor = self._cursor
+        if self._is_beside and cursor is not None:  # who ends the run has to know which positions will be asked for
+            cursor, delivered = cursor.advance(delivered), 0
+        bookmark = functools.partial(
+            self._state_at, self._start, cursor, delivered, count, earlier, has_ended=self._has_ended
+        )
+        if not self._is_inline:
+            return bookmark
+        try:
+            state = bookmark()
+        except HeadraceError as failed:  # of a generator's state_dict: told to a caller that asks for the state
+            error = failed.with_traceback(None)
+            return functools.partial(_refused, error)
+        return lambda: state
+
+    def _state_at(
+        self,
+        start: RunStart,
+        cursor: Cursor | None,
+        delivered: int,
+        count: int,
+        earlier: Earlier | None,
+        *,
+        has_ended: bool,
+    ) -> dict[str, Any]:
+        return start.state(self._identity(), cursor, delivered, count, earlier, has_ended=has_ended)
+
+    def _identity(self) -> Fingerprint:
+        if self._fingerprint is None:
+            from headrace.plan.fingerprint import fingerprint_of  # it has hashlib, which only states need
+
+            self._fingerprint = fingerprint_of(self._start.plan)
+        return self._fingerprint
+
+    # ----------------------------------------------------------------- going on
+
+    def _note_earlier(self) -> None:
+        """Notes where the block began that has been delivered, in a plan that is dealt to ranks."""
+        if self._earlier is not None and not self._is_inline:
+            self._earlier.note(self._cursor, self._delivered_before, self._block_length)
+
+    def _note_before_it_moves(self) -> None:
+        """Notes where an inline run stands, in such a plan, before it goes on."""
+        if self._earlier is not None and self._is_inline:
+            self._earlier.note_written(self._cursor, self._delivered_before + self._block_length)
+
+    def _kept_position(self) -> Cursor | None:
+        """Returns the position after the block, which stays when the run goes on."""
+        if self._cursor is None or not self._is_inline:
+            return self._cursor
+        return SavedCursor(self._cursor.advance(self._block_length).state())
+
+    def _take_back(self, kept: Cursor | None) -> None:
+        """Stands where it stood, though the run went on."""
+        if self._is_inline:
+            self._delivered_before += self._block_length
+            self._rows, self._block_length, self._cursor = iter(()), 0, kept
+
+    def _drop_rows(self) -> None:
+        """Goes behind what was delivered, without what is at hand."""
+        delivered = self._delivered
+        if self._cursor is not None:
+            self._cursor = self._cursor.advance(delivered)
+        self._delivered_before += delivered
+        self._rows, self._block_length = iter(()), 0
+
+    def _stand_at(self, start: RunStart) -> None:
+        """Stands where a run begins."""
+        self._start = start
+        self._rows, self._block_length, self._cursor, self._delivered_before = iter(()), 0, None, 0
+        if self._earlier is not None:
+            self._earlier.clear()
+        self._has_ended = False

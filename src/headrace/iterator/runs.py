@@ -1,0 +1,46 @@
+"""The run behind an iterator: in this process, in one beside it, or in the process that this one is a copy of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headrace.engine import Run
+from headrace.iterator.saved_state import RunStart
+from headrace.physical.run_policy import RunPolicy
+from headrace.plan.node import Node
+from headrace.plan.options import Options
+
+if TYPE_CHECKING:
+    from headrace.backends.subprocess import RemoteRun
+    from headrace.iterator.forked import ForkedRun
+
+    AnyRun = Run | RemoteRun | ForkedRun
+
+__all__ = ["new_run"]
+
+
+def new_run(
+    built: Node, start: RunStart, options: Options, *, feeds: int, policy: RunPolicy, most: int | None
+) -> Run | RemoteRun:
+    """Returns the run of a plan, which has not begun.
+
+    Args:
+        built: the plan, as it was written.
+        start: from where it starts.
+        options: say where it runs.
+        feeds: how many buffers its reader fills.
+        policy: what it does where it is free to choose.
+        most: how many elements may be asked for at once; None is any number.
+    """
+    common: dict[str, Any] = {
+        "seeds": start.seeds,
+        "epoch": start.epoch,
+        "fillings": start.fillings,
+        "feeds": feeds,
+        "policy": policy,
+    }
+    if options.executor != "subprocess":
+        return Run(start.plan, options, **common)
+    from headrace.backends.subprocess import RemoteRun  # what few programs use
+
+    return RemoteRun(built, options, **common, most=most)
