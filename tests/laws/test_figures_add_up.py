@@ -132,6 +132,31 @@ def test_each_stage_counts_the_same_in_other_processes(executor: Any) -> None:
         assert_sound(stage, stats)
 
 
+INNER_STEPS: dict[str, Step] = {
+    "map": lambda ds: ds.map(lambda x: x),
+    "batch": lambda ds: ds.batch(2),
+    "skip": lambda ds: ds.skip(1),
+    "twice": lambda ds: ds.repeat(2, name="twice"),
+    "three times": lambda ds: ds.repeat(3, name="three times"),
+}
+
+
+@given(st.lists(st.sampled_from([*INNER_STEPS]), max_size=4, unique=True), st.booleans(), ways())
+def test_operations_of_small_datasets_count_what_passed_them_however_they_are_made(
+    names: list[str], vary: bool, way: Way
+) -> None:
+    def opened(x: int) -> hr.Dataset:
+        inner = hr.Dataset.range(4)
+        for name in names:
+            inner = INNER_STEPS[name](inner)
+        return inner.repeat(x % 3 + 1) if vary else inner
+
+    dataset = hr.Dataset.range(9).flat_map(opened)
+    both = [drained(dataset, one)[0] for one in (REFERENCE, written(way))]
+    expected, found = (sorted((stage.name, stage.elements) for stage in stats.stages) for stats in both)
+    assert found == expected
+
+
 @given(chains())
 def test_a_served_element_is_counted_once_where_nothing_is_lost(chain: Chain) -> None:
     stats, _ = drained(chain.build(), REFERENCE)

@@ -261,6 +261,9 @@ class _Repeated(Form):
     def origin(self, index: int) -> Origin:
         return self.inputs[0].origin(index).subset(np.tile(np.arange(self._each), self._times[index]))
 
+    def _read(self, form: Form, given: int) -> int:
+        return given  # what it reads is made once, and given in each turn
+
     def _made(self, parts: list[Payload]) -> Payload | None:
         payload = parts[0]
         if type(payload) is Rows and not FIXED.issuperset(payload.kinds):

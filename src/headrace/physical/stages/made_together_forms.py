@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.blocks.cursor import Cursor
@@ -92,8 +92,19 @@ class Form:
         except Exception:  # noqa: BLE001 - an element's own methods may raise anything; each by itself finds out which of them
             return None
         if payload is not None:
-            small.count([(form.node, form.total(plans), span_s, inside_s) for form, span_s, inside_s in spans])
+            passed = dict(self.passed(self.total(plans)))
+            small.count([(form.node, passed[form], span_s, inside_s) for form, span_s, inside_s in spans])
         return payload
+
+    def passed(self, given: int) -> Iterator[tuple[Form, int]]:
+        """Yields it, and each form that it reads, with how many elements it gave when this one gave so many."""
+        yield self, given
+        for form in self.inputs:
+            yield from form.passed(self._read(form, given))
+
+    def _read(self, form: Form, given: int) -> int:
+        """Returns how many elements an input gave when this one gave so many."""
+        return given // self.count * form.count
 
     def _timed(self, spans: list[tuple[Form, float, float]]) -> Payload | None:
         start = time.perf_counter()

@@ -113,7 +113,8 @@ class MappedForm(Form):
         whole = len(made) // self.count
         read = whole + (last is not None)
         self._called = _Called(list(self._nodes), made, last)
-        self.done = [(form.node, read * form.count, own_s, in_s) for form, own_s, in_s in spans]
+        passed = dict(self.passed(read * self.count))
+        self.done = [(form.node, passed[form], own_s, in_s) for form, own_s, in_s in spans]
         elements = len(made) + (0 if last is None else sum(len(piece) for piece in last[0] if isinstance(piece, Block)))
         self.done.append((self.node, elements, span_s, inside_s))
         return whole
