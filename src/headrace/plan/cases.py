@@ -52,46 +52,63 @@ def cases(
     """
 
     def made(base: Callable[P, T]) -> Cases[P, T]:
-        known: dict[type[Any], Callable[..., Any]] = {}  # of what was registered
-        found: dict[
-            type[Any], Callable[..., Any]
-        ] = {}  # of what was looked up: subclasses have the case of what they extend
-
-        def dispatch(kind: type[Any]) -> Callable[..., Any]:
-            if learn is not None:
-                learn(kind)
-            case = next((known[base] for base in kind.__mro__ if base in known), base)
-            found[kind] = case
-            return case
-
-        def of_two(node: Any, one: Any) -> Any:
-            return (found.get(type(node)) or dispatch(type(node)))(node, one)
-
-        def of_three(node: Any, one: Any, other: Any) -> Any:
-            return (found.get(type(node)) or dispatch(type(node)))(node, one, other)
-
-        def of_three_and_afterwards(node: Any, one: Any, other: Any) -> Any:
-            assert afterwards is not None
-            return afterwards((found.get(type(node)) or dispatch(type(node)))(node, one, other), node, one, other)
-
-        def register(case: Any) -> Any:
-            def add(case: Any) -> Any:
-                known[kind] = case
-                found.clear()
-                return case
-
-            if isinstance(case, type):
-                kind: type[Any] = case
-                return add
-            first = next(iter(case.__annotations__.values()))
-            kind = case.__globals__[first]
-            return add(case)
-
-        three = of_three if afterwards is None else of_three_and_afterwards
-        direct: Any = {2: of_two, 3: three}[cast("Any", base).__code__.co_argcount]
+        table = _Table(base, learn)
+        direct: Any = _direct(table, cast("Any", base).__code__.co_argcount, afterwards)
         functools.update_wrapper(direct, base)
-        direct.register, direct.dispatch = register, dispatch
+        direct.register, direct.dispatch = table.register, table.dispatch
         called: Cases[P, T] = direct
         return called
 
     return made
+
+
+class _Table:
+    """The cases of one function.
+
+    Attributes:
+        known: of what was registered.
+        found: of what was looked up: subclasses have the case of what they extend.
+    """
+
+    def __init__(self, base: Callable[..., Any], learn: Callable[[type[Node]], None] | None) -> None:
+        self._base = base
+        self._learn = learn
+        self.known: dict[type[Any], Callable[..., Any]] = {}
+        self.found: dict[type[Any], Callable[..., Any]] = {}
+
+    def dispatch(self, kind: type[Any]) -> Callable[..., Any]:
+        if self._learn is not None:
+            self._learn(kind)
+        case = next((self.known[base] for base in kind.__mro__ if base in self.known), self._base)
+        self.found[kind] = case
+        return case
+
+    def register(self, case: Any) -> Any:
+        if isinstance(case, type):
+            return functools.partial(self._add, case)
+        first = next(iter(case.__annotations__.values()))
+        return self._add(case.__globals__[first], case)
+
+    def _add(self, kind: type[Any], case: C) -> C:
+        self.known[kind] = case
+        self.found.clear()
+        return case
+
+
+def _direct(table: _Table, arguments: int, afterwards: Callable[..., Any] | None) -> Callable[..., Any]:
+    """Returns what calls the case of its first argument, of two or three, in one frame of its own."""
+    found, dispatch = table.found, table.dispatch
+
+    def of_two(node: Any, one: Any) -> Any:
+        return (found.get(type(node)) or dispatch(type(node)))(node, one)
+
+    def of_three(node: Any, one: Any, other: Any) -> Any:
+        return (found.get(type(node)) or dispatch(type(node)))(node, one, other)
+
+    def of_three_and_afterwards(node: Any, one: Any, other: Any) -> Any:
+        assert afterwards is not None
+        return afterwards((found.get(type(node)) or dispatch(type(node)))(node, one, other), node, one, other)
+
+    three = of_three if afterwards is None else of_three_and_afterwards
+    direct: dict[int, Callable[..., Any]] = {2: of_two, 3: three}
+    return direct[arguments]

@@ -177,26 +177,7 @@ def _constants_of(leaf: type | Arrays) -> tuple[Any, ...]:
 def _loop_of(
     kind: type | None, keys: tuple[Any, ...] | None, are_arrays: tuple[bool, ...]
 ) -> Callable[..., tuple[int, Any]]:
-    checks: list[str] = []
-    lines: list[str] = []
-    if keys is not None:
-        checks = [f"type(x) is {'dict' if kind is dict else 'tuple'}", f"len(x) == {len(keys)}"]
-        checks += [f"{key!r} in x" for key in keys if kind is dict]
-    count = 0
-    for number, is_array in enumerate(are_arrays):
-        part = "x" if keys is None else f"x[{keys[number]!r}]"
-        name = f"y{number}"
-        if is_array:
-            checks += [
-                f"type({name} := {part}) is ndarray",
-                f"{name}.dtype is k{count}",
-                f"{name}.shape == k{count + 1}",
-            ]
-            lines.append(f"a{number}({name}.tobytes())")
-        else:
-            checks.append(f"type({name} := {part}) is k{count}")
-            lines.append(f"a{number}({name})")
-        count += 1 + is_array
+    checks, lines, count = _of_each_leaf(kind, keys, are_arrays)
     names = "".join(f"k{number}, " for number in range(count))
     appends = "".join(f"a{number}, " for number in range(len(are_arrays)))
     text = [
@@ -219,3 +200,30 @@ def _loop_of(
         "",
     ]
     return compiled("\n".join(text))
+
+
+def _of_each_leaf(
+    kind: type | None, keys: tuple[Any, ...] | None, are_arrays: tuple[bool, ...]
+) -> tuple[list[str], list[str], int]:
+    """Returns what is asked of an element, the lines that take it apart, and how many constants these have."""
+    checks: list[str] = []
+    lines: list[str] = []
+    if keys is not None:
+        checks = [f"type(x) is {'dict' if kind is dict else 'tuple'}", f"len(x) == {len(keys)}"]
+        checks += [f"{key!r} in x" for key in keys if kind is dict]
+    count = 0
+    for number, is_array in enumerate(are_arrays):
+        part = "x" if keys is None else f"x[{keys[number]!r}]"
+        name = f"y{number}"
+        if is_array:
+            checks += [
+                f"type({name} := {part}) is ndarray",
+                f"{name}.dtype is k{count}",
+                f"{name}.shape == k{count + 1}",
+            ]
+            lines.append(f"a{number}({name}.tobytes())")
+        else:
+            checks.append(f"type({name} := {part}) is k{count}")
+            lines.append(f"a{number}({name})")
+        count += 1 + is_array
+    return checks, lines, count
