@@ -239,7 +239,7 @@ class Run:
             stage_stats(meter, readings, window_s=now_s - begin_s, held_bytes=held.get(id(meter), 0))
             for meter, readings in zip(meters, of_each, strict=True)
         )
-        return tuple(stages if self._lock_use is None else map(self._lock_use.told, stages))
+        return tuple(stages) if self._lock_use is None else self._lock_use.told(stages)
 
     def begin_window(self) -> None:
         """Lets rates, shares and times of an element be those from now on; in the thread that pulls."""

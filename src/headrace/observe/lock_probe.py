@@ -102,26 +102,33 @@ class LockProbe:
         self._last: dict[int, LockUse] = {}  # of each thread, where it was seen last
         self._kernel: TellsOfThreads | None = None
         self._closely = 0  # how many want to know more
+        self._goes_on = False  # between two runs
 
     @contextlib.contextmanager
     def closely(self) -> Iterator[None]:
-        """Looks more often in between."""
+        """Looks more often in between, and goes on from one run to the next: the first look at a run after none tells nothing."""
         self._closely += 1
         try:
             yield
         finally:
             self._closely -= 1
+            self._leave()
 
     def begin(self, use: RunLockUse) -> None:
         """Looks at a run from now on, once the watch looks at this."""
-        if not self._runs:
-            self._looker, self._due_s = None, self._clock.now_s() + _FIRST_S
+        if not self._runs and not self._goes_on:
+            self._looker, self._due_s = None, self._clock.now_s() + (_CLOSELY_S if self._closely else _FIRST_S)
+        self._goes_on = self._closely > 0
         self._runs[id(use)] = use
 
     def end(self, use: RunLockUse) -> None:
         """Looks at it no more; may be called again."""
         self._runs.pop(id(use), None)
-        if not self._runs:
+        self._leave()
+
+    def _leave(self) -> None:
+        if not self._runs and not self._closely:
+            self._goes_on = False
             WATCH.remove(self)
 
     @property

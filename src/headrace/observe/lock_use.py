@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from headrace.observe.stats import StageStats
@@ -20,6 +20,8 @@ _SENDING: Final = 0.93
 # Neither less held nor less gained is worth a word, as the figures are about as uncertain.
 _HELD: Final = 0.3
 _GAINED: Final = 1.2
+# So many standard errors more than expected is no chance.
+_CHANCE: Final = 2
 
 
 @dataclasses.dataclass(slots=True)
@@ -43,21 +45,18 @@ class LockUse:
     @property
     def gil_share(self) -> float | None:
         """The part of the working time in which the lock was held; None where too little was seen."""
-        total = self.held + self.released + self.blocked
-        return self.held / total if self.moments >= _FEWEST and total else None
+        return self.held / self.total if self.moments >= _FEWEST and self.total else None
 
     @property
     def blocked_share(self) -> float | None:
         """The part of the working time in which it slept, or waited for a file; None where too little was seen."""
-        total = self.held + self.released + self.blocked
-        return self.blocked / total if self.moments >= _FEWEST and total else None
+        return self.blocked / self.total if self.moments >= _FEWEST and self.total else None
 
     def speedup(self, processes: int, cores: int) -> float:
         """Returns how many times as many elements so many processes would make, beside what threads made."""
-        total = self.held + self.released + self.blocked
-        at_work = (self.held + self.released) / total
+        at_work = (self.held + self.released) / self.total
         there = min(processes, cores / at_work if at_work else math.inf) * _SENDING
-        return there / (total / self.moments)
+        return there / (self.total / self.moments)
 
     def fade(self, most: float) -> None:
         """Has what was seen until now count as no more than so many moments."""
@@ -65,6 +64,15 @@ class LockUse:
             part = most / self.moments
             self.moments, self.held = most, part * self.held
             self.released, self.blocked = part * self.released, part * self.blocked
+
+    def with_held(self, moments: float) -> LockUse:
+        """Returns the same with the lock held in so many moments more, or fewer."""
+        return dataclasses.replace(self, moments=max(0.0, self.moments + moments), held=max(0.0, self.held + moments))
+
+    @property
+    def total(self) -> float:
+        """How often one of its threads was found in any state."""
+        return self.held + self.released + self.blocked
 
     def __add__(self, other: LockUse) -> LockUse:
         return LockUse(
@@ -83,6 +91,7 @@ class RunLockUse:
         threads: the threads that work for it now.
         processes: of each operation that processes could call functions of, by the name of its stage, how many these would be.
         parts: the names of the functions' own operations, where a stage has several of them.
+        elsewhere: the names of the stages whose calls run in processes.
         cores: how many may run at once.
         seen: what was seen of its operations in earlier runs of the same plan, which is added to.
     """
@@ -95,6 +104,7 @@ class RunLockUse:
         *,
         parts: Mapping[str, Sequence[str]],
         cores: int,
+        elsewhere: Collection[str] = (),
         seen: dict[str, LockUse] | None = None,
     ) -> None:
         self.run: Final = run
@@ -103,6 +113,7 @@ class RunLockUse:
         self._processes = processes
         self._parts = parts
         self._cores = cores
+        self._elsewhere = elsewhere
         self._uses: dict[str, LockUse] = {} if seen is None else seen
         for use in self._uses.values():
             use.fade(_EARLIER)
@@ -111,10 +122,40 @@ class RunLockUse:
         """Returns what was seen of an operation, to be added to."""
         return self._uses.setdefault(operation, LockUse())
 
-    def told(self, stage: StageStats) -> StageStats:
-        """Returns what a stage did, and with it what was seen of its operations."""
-        found = [use for name in self._parts.get(stage.name, (stage.name,)) if (use := self._uses.get(name))]
-        use = sum(found, LockUse())
+    def told(self, stages: Iterable[StageStats]) -> tuple[StageStats, ...]:
+        """Returns what stages did, and with it what was seen of their operations."""
+        stages = tuple(stages)
+        uses = self._where_it_was_held(stages)
+        return tuple(self._told(stage, uses[stage.name]) for stage in stages)
+
+    def _where_it_was_held(self, stages: Sequence[StageStats]) -> dict[str, LockUse]:
+        """Returns what was seen of each stage, with the lock held where it was held.
+
+        Who waits for the lock has it when somebody lets go of it: between two elements, or in a sort of NumPy, whatever held it before. In one thread that
+        shows the operations that let go, and never the one that does not. So no operation is counted more often than it was at work; what is more was seen
+        of those that were at work unseen.
+        """
+        names = dict.fromkeys(stage.name for stage in stages)
+        uses = {
+            name: sum(filter(None, map(self._uses.get, self._parts.get(name, (name,)))), LockUse()) for name in names
+        }
+        here = [stage for stage in stages if stage.name not in self._elsewhere]
+        at_work = sum(stage.parallelism for stage in here)
+        moments = sum(use.total for use in uses.values())
+        if not at_work:
+            return uses
+        expected = dict.fromkeys(names, 0.0)
+        for stage in here:
+            expected[stage.name] += stage.parallelism / at_work * moments
+        excess = {name: max(0.0, uses[name].held - most - _CHANCE * math.sqrt(most)) for name, most in expected.items()}
+        room = {name: max(0.0, most - uses[name].total) for name, most in expected.items()}
+        more, unseen = sum(excess.values()), sum(room.values())
+        moved = min(more, unseen)
+        if not moved:
+            return uses
+        return {name: use.with_held(moved * (room[name] / unseen - excess[name] / more)) for name, use in uses.items()}
+
+    def _told(self, stage: StageStats, use: LockUse) -> StageStats:
         share = use.gil_share
         if share is None:
             return stage

@@ -31,7 +31,9 @@ def lock_use_of(run: object, plan: Node, options: Options, threads: Callable[[],
         return None
     parts = {node.label: [one.label for one in node.maps] for node in maps if isinstance(node, MapChain)}
     kind = tuple((node.label, parallel_calls_of(node)) for node in maps), options.executor
-    return RunLockUse(run, threads, processes, parts=parts, cores=cores, seen=_SEEN.of(plan.operations, kind))
+    elsewhere = {node.label for node in nodes_of(plan) if _is_called_in_processes(node, options)}
+    seen = _SEEN.of(plan.operations, kind)
+    return RunLockUse(run, threads, processes, parts=parts, cores=cores, elsewhere=elsewhere, seen=seen)
 
 
 def _processes_for(node: Map | MapChain | RandomMap, options: Options, cores: int) -> int:
@@ -39,6 +41,11 @@ def _processes_for(node: Map | MapChain | RandomMap, options: Options, cores: in
     calls = parallel_calls_of(node)
     if isinstance(node, Map) and isinstance(node.function, Vectorized):
         return 0
-    if calls is not None and (options.executor if node.executor is None else node.executor) == "process":
+    if _is_called_in_processes(node, options):
         return 0
     return cores if calls is None or calls == AUTOTUNE or calls < 2 else calls
+
+
+def _is_called_in_processes(node: Node, options: Options) -> bool:
+    executor = getattr(node, "executor", None)
+    return parallel_calls_of(node) is not None and (options.executor if executor is None else executor) == "process"

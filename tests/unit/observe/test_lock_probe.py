@@ -274,9 +274,9 @@ def test_too_few_moments_say_nothing() -> None:
     use = RunLockUse(None, list, {"map": 2}, parts={}, cores=2)
     stage = StageStats("map", 1, 0.0, 0.0, 0)
     use.of("map").moments = use.of("map").held = 24
-    assert use.told(stage).gil_share is None
+    assert use.told([stage])[0].gil_share is None
     use.of("map").moments = use.of("map").held = 25
-    assert use.told(stage).gil_share == 1.0
+    assert use.told([stage])[0].gil_share == 1.0
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_a_stage_of_several_functions_is_all_of_them() -> None:
     use = RunLockUse(None, list, {"a + b": 2}, parts={"a + b": ["a", "b"]}, cores=2)
     use.of("a").moments = use.of("b").moments = 50
     use.of("a").held, use.of("b").released = 30, 20
-    told = use.told(StageStats("a + b", 1, 0.0, 0.0, 0))
+    (told,) = use.told([StageStats("a + b", 1, 0.0, 0.0, 0)])
     assert told.gil_share == pytest.approx(0.6)
 
 
@@ -319,7 +319,7 @@ def test_what_short_epochs_show_adds_up_and_older_ones_count_less(monkeypatch: p
         epoch = epoch_of(ds)
         epoch.of(name).moments += 10
         epoch.of(name).held += 10
-        told = epoch.told(StageStats(name, 1, 0.0, 0.0, 0))
+        (told,) = epoch.told([StageStats(name, 1, 0.0, 0.0, 0)])
         assert told.gil_share == (1.0 if seen_in_all == 30 else None)
     long = epoch_of(ds).of(name)
     long.moments += 600
@@ -340,3 +340,47 @@ def test_it_looks_more_often_while_somebody_wants_to_know(scene: Any) -> None:
     with at.probe.closely():
         assert gap_s(at) < 0.8 * usual_s
     assert gap_s(at) > 0.5 * usual_s
+
+
+def at_work(name: str, share: float) -> StageStats:
+    return StageStats(name, 1, 0.0, 0.0, 0, parallelism=share)
+
+
+def test_who_never_lets_go_of_the_lock_holds_it_though_it_is_seen_where_others_let_go() -> None:
+    use = RunLockUse(None, list, {"parse": 2}, parts={"parse": ["parse"]}, cores=2, elsewhere={"sent"})
+    use.of("sorted").moments = use.of("sorted").held = 140
+    use.of("parse").moments = use.of("parse").held = 10
+    stages = [at_work("sorted", 0.07), at_work("parse", 0.9), at_work("sent", 2.0)]
+    told = {stage.name: stage for stage in use.told(stages)}
+    assert told["parse"].gil_share == 1.0
+    assert told["parse"].process_speedup is not None
+    assert told["sent"].gil_share is None
+
+
+def test_what_is_seen_as_often_as_it_works_stays_where_it_was_seen() -> None:
+    use = RunLockUse(None, list, {"decode": 2}, parts={}, cores=2)
+    use.of("decode").moments = use.of("decode").released = 45
+    use.of("parse").moments = use.of("parse").held = 55
+    told = {stage.name: stage.gil_share for stage in use.told([at_work("decode", 0.5), at_work("parse", 0.5)])}
+    assert told == {"decode": 0.0, "parse": 1.0}
+
+
+def test_runs_that_are_shorter_than_it_takes_to_look_twice_are_seen_together_while_somebody_wants_to_know(
+    scene: Any,
+) -> None:
+    at = scene("a")
+
+    def epochs(count: int) -> None:
+        for _ in range(count):
+            at.probe.end(at.use)
+            at.probe.begin(at.use)
+            at.worked(0, 0.02)
+            at.look(waits=2)
+
+    epochs(3)
+    assert at.seen("a") == (0, 0, 0, 0)
+    with at.probe.closely():
+        epochs(3)
+        assert at.seen("a") == (2, 2.0, 0, 0)
+    epochs(3)
+    assert at.seen("a") == (2, 2.0, 0, 0)
