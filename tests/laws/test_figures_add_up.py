@@ -298,6 +298,52 @@ def test_what_stages_wait_for_is_what_others_work(executor: Any, on_error: Any) 
     assert waits_s == pytest.approx([0.0, 0.0, 4.0, 16.0])
 
 
+NESTINGS: dict[str, Callable[[hr.Dataset, Callable[[Any], hr.Dataset]], hr.Dataset]] = {
+    "flat_map": lambda ds, opened: ds.flat_map(opened),
+    "interleave": lambda ds, opened: ds.interleave(opened, cycle_length=2),
+    "group_by_window": lambda ds, opened: ds.group_by_window(lambda x: x, lambda key, _: opened(key), window_size=1),
+}
+
+
+@pytest.mark.parametrize("executor", ["inline", "thread"])
+@pytest.mark.parametrize("nesting", NESTINGS)
+@pytest.mark.parametrize("calls", ["nothing inside", "a function inside"])
+def test_what_a_function_takes_that_makes_datasets_is_work_of_its_operation(
+    executor: Any, nesting: str, calls: str
+) -> None:
+    with by_hand() as clock:
+
+        def slow(x: int) -> int:
+            clock.move(0.5)
+            return x
+
+        def opened(x: int) -> hr.Dataset:
+            clock.move(4.0)
+            inner = hr.Dataset.from_tensors(x)
+            return inner if calls == "nothing inside" else inner.map(slow)
+
+        dataset = NESTINGS[nesting](hr.Dataset.range(6), opened).batch(1)
+        plan = dataset.with_options(hr.Options(executor=executor, optimize=False, stall_warning_s=0))
+        with DatasetIterator(plan.__headrace_plan__(), policy=RunPolicy(pace=paced([1]), clock=clock)) as iterator:
+            count = sum(1 for _ in iterator)
+            stages = iterator.stats().stages
+    (own,) = (stage for stage in stages if stage.name.startswith(nesting))
+    inside_s = sum(stage.busy_s for stage in stages if stage.name.startswith("map"))
+    assert count == 6
+    assert own.busy_s == pytest.approx(24.0)
+    assert own.input_wait_s == pytest.approx(inside_s) == pytest.approx(0.0 if calls == "nothing inside" else 3.0)
+
+
+def test_what_stands_in_datasets_that_workers_read_may_be_worked_on_by_as_many_threads() -> None:
+    plan = hr.Dataset.range(6).interleave(
+        lambda _: hr.Dataset.range(3).map(lambda x: x), cycle_length=3, num_parallel_calls=3
+    )
+    with DatasetIterator(plan.__headrace_plan__()) as iterator:
+        assert sum(1 for _ in iterator) == 18
+        stages = iterator.stats().stages
+    assert [stage.max_parallelism for stage in stages if stage.name.startswith(("map", "interleave"))] == [3, 3]
+
+
 def test_steps_on_elements_that_come_at_once_are_told_one_by_one() -> None:
     with by_hand() as clock:
         plan = hr.Dataset.range(30).with_options(hr.Options(stall_warning_s=0)).__headrace_plan__()

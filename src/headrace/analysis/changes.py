@@ -102,10 +102,11 @@ def changes(
     """
     before = rate(figures, step)
     upon = figures if threaded is None else threaded
-    found = [
-        dataclasses.replace(change, expected_speedup=rate(change.figures, step) / before)
-        for change in _possible(upon, step)
-    ]
+    possible = [*_possible(upon, step)]
+    if threaded is not None:  # which nobody has by a cache
+        caches = [change for change in _possible(figures, step) if change.way is Way.CACHE]
+        possible = [*(change for change in possible if change.way is not Way.CACHE), *caches]
+    found = [dataclasses.replace(change, expected_speedup=rate(change.figures, step) / before) for change in possible]
     if threaded is not None:
         found.append(Change(Way.THREADS, None, None, rate(threaded, step) / before, threaded))
     if step is not None:
@@ -175,7 +176,8 @@ def _calls(figures: PipelineFigures, stage: StageFigures, way: Way, step: StepFi
     def made(calls: int) -> PipelineFigures:
         return called(figures, stage.key, calls, in_processes=in_processes)
 
-    tried = range(1 if in_processes else (stage.calls or 1) + 1, MOST_CALLS + 1)
+    most = MOST_CALLS if stage.most_calls is None else min(stage.most_calls, MOST_CALLS)
+    tried = range(1 if in_processes else (stage.calls or 1) + 1, most + 1)
     calls = _fewest(tried, lambda number: rate(made(number), step))
     if calls is not None:
         yield Change(way, stage.key, calls, 1.0, made(calls))

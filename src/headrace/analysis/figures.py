@@ -57,6 +57,7 @@ class StageFigures:
         cpu_s: the part of them in which a processor worked.
         lock_share: the part of its work in which it held Python's lock, from 0 to 1.
         calls: how many of its calls may run at once; None where it has no workers.
+        most_calls: more calls at once are no use; None where that is not so.
         is_tuned: whether AUTOTUNE chooses ``calls``.
         in_use: how many of its calls ran at once, on average.
         fits: how many of its calls at once the memory budget has room for; None where there is room for all.
@@ -80,6 +81,7 @@ class StageFigures:
     cpu_s: float = 0.0
     lock_share: float = 0.0
     calls: int | None = None
+    most_calls: int | None = None
     is_tuned: bool = False
     in_use: float = 0.0
     fits: float | None = None

@@ -153,4 +153,7 @@ def _doubled(figures: PipelineFigures, limit: Limit, stage: StageFigures, *, in_
     """Returns how fast it would be with twice as many calls at once, in threads or in processes; 0 where there is none to make."""
     if stage.kind not in (Kind.MAP, Kind.INTERLEAVE) or limit.resource is Resource.CORES:
         return 0.0
-    return rate(called(figures, stage.key, 2 * (stage.calls or 1), in_processes=in_processes))
+    calls = 2 * (stage.calls or 1)
+    if stage.most_calls is not None:
+        calls = min(calls, stage.most_calls)
+    return rate(called(figures, stage.key, calls, in_processes=in_processes))

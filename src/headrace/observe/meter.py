@@ -48,6 +48,7 @@ class Meter(Folded[_Record]):
     Attributes:
         name: the operation, its function and its place.
         calls: how many of its calls may run at once.
+        outer: of the operation whose function makes the plan in which it stands; None of the plan itself.
         element_nbytes: about how many bytes the latest elements had that were looked at; 0 where none was.
         cpu_due_s: when to look next how much of its work is the processor's, which costs more than a look at the clock.
     """
@@ -67,14 +68,16 @@ class Meter(Folded[_Record]):
         "element_nbytes",
         "failed",
         "name",
+        "outer",
         "restarts",
         "short_s",
         "unkept",
     )
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, outer: Meter | None = None) -> None:
         super().__init__()
         self.name = name
+        self.outer = outer
         self.calls = 1
         self.cpu_due_s = 0.0
         self.failed = 0
@@ -158,6 +161,11 @@ class Meter(Folded[_Record]):
             self._drawn = [before + count for before, count in zip(self._drawn, counts, strict=True)]
 
     # ---- reading
+
+    @property
+    def at_once(self) -> int:
+        """How many threads may work on it at once."""
+        return self.calls if self.outer is None else self.calls * self.outer.at_once
 
     @property
     def drawn(self) -> tuple[tuple[str, int], ...]:

@@ -59,7 +59,7 @@ class StageStats:
         service: the time that an element took, waiting left out; of elements that were made together each has the mean. ``count`` is
             the number of elements that were made.
         parallelism: how many threads worked on it at the same time, on average.
-        max_parallelism: how many of its calls may run at once; 1 where it has no workers.
+        max_parallelism: how many of its calls may run at once; 1 where it has no workers, and stands in no dataset that workers read.
         wait_share: as ``wait_s``, as a part of the window.
         input_wait_share: as ``input_wait_s``, as a part of the window.
         room_wait_share: as ``room_wait_s``, as a part of the window.
@@ -150,7 +150,7 @@ def stage_stats(meter: Meter, readings: Sequence[Reading], window_s: float, held
         elements_per_s=(now.elements - before.elements) / span_s,
         service=times_between(before.service, now.service),
         parallelism=(now.busy_s - before.busy_s) / span_s,
-        max_parallelism=meter.calls,
+        max_parallelism=meter.at_once,
         wait_share=(now.wait_s - before.wait_s) / span_s,
         input_wait_share=(now.input_wait_s - before.input_wait_s) / span_s,
         room_wait_share=(now.room_wait_s - before.room_wait_s) / span_s,

@@ -68,7 +68,7 @@ def duration(value_s: float) -> str:
     """Returns a time with its unit, in three digits: ``1.25 ms``."""
     for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
         if value_s >= unit * (1 - 5e-4):
-            return f"{value_s / unit:#.3g} {name}".replace(". ", " ") if value_s < 1000 else f"{value_s:,.0f} s"
+            return f"{value_s / unit:#.3g} {name}".replace(". ", " ") if value_s < 999.5 else f"{value_s:,.0f} s"
     return f"{value_s / 1e-9:.0f} ns"
 
 
@@ -79,7 +79,7 @@ def megabytes(nbytes: float) -> str:
 
 def quantity(value: float) -> str:
     """Returns a number in at least three digits: ``1.25``, ``12.5``, ``1,250``."""
-    return f"{value:,.0f}" if value >= 100 or not value else f"{value:#.3g}"
+    return f"{value:,.0f}" if value >= 99.95 or not value else f"{value:#.3g}"
 
 
 def share(value: float) -> str:

@@ -20,7 +20,7 @@ from headrace.arguments import AUTOTUNE
 from headrace.observe.stats import IteratorStats, StageStats
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
 from headrace.plan.elementwise import Filter, Map, MapChain, RandomMap
-from headrace.plan.nesting import FlatMap
+from headrace.plan.nesting import FlatMap, Interleave
 from headrace.plan.node import INFINITE_CARDINALITY, Node, nodes_of, parallel_calls_of
 from headrace.plan.options import Options
 from headrace.plan.randomness import randomness_of
@@ -77,6 +77,7 @@ def figures_of(
         )
         for node, told in zip(nodes, stats.stages, strict=False)
     ]
+    stages = _with_opened(stages, nodes, stats.stages)
     stages = _weighed(stages, nodes, step_nbytes)
     machine = dataclasses.replace(machine, ram_budget_bytes=stats.ram_budget_bytes)
     return PipelineFigures(stages=tuple(stages), machine=machine)
@@ -97,6 +98,7 @@ def _stage(node: Node, keys: dict[int, int], told: StageStats, steps_per_s: floa
         lock_share=_lock_share(told),
         calls=None if calls is None else max(told.max_parallelism, calls),
         in_use=told.parallelism,
+        most_calls=_most_calls(node),
         is_tuned=calls == AUTOTUNE,
         process=_process(node, options, calls),
         p50_s=told.service.p50_s,
@@ -105,6 +107,33 @@ def _stage(node: Node, keys: dict[int, int], told: StageStats, steps_per_s: floa
         may_be_cached=_is_same_each_epoch(node),
         depth=node.buffer_size if isinstance(node, Prefetch) and node.buffer_size >= 0 else None,
     )
+
+
+def _with_opened(
+    stages: Sequence[StageFigures], nodes: Sequence[Node], stats: Sequence[StageStats]
+) -> list[StageFigures]:
+    """Returns the stages with what the datasets take that their functions make, whose own stages are in no plan.
+
+    Of a stage that waited in its own thread for them, it is the rest of its wait: what it reads took the other part.
+    """
+    found: list[StageFigures] = []
+    for stage, node, told in zip(stages, nodes, stats, strict=False):
+        made = told.service.count
+        if node.opens_plans and stage.calls is None and made:
+            inside_s = max(0.0, told.input_wait_share - sum(_span(stages[key], stats[key]) for key in stage.reads))
+            more_s = inside_s * told.window_s / made
+            stage = dataclasses.replace(  # noqa: PLW2901 - the same stage, with more
+                stage, service_s=stage.service_s + more_s, cpu_s=stage.cpu_s + more_s * _at_work(told)
+            )
+        found.append(stage)
+    return found
+
+
+def _span(stage: StageFigures, told: StageStats) -> float:
+    """Returns the part of the time for which a stage keeps the thread that reads it."""
+    if stage.kind is Kind.PREFETCH or stage.calls is not None:
+        return told.wait_share
+    return told.parallelism + told.wait_share + told.input_wait_share
 
 
 def _weighed(stages: list[StageFigures], nodes: Sequence[Node], step_nbytes: float) -> list[StageFigures]:
@@ -120,6 +149,13 @@ def _weighed(stages: list[StageFigures], nodes: Sequence[Node], step_nbytes: flo
         nbytes, count = in_step / stage.visits if stage.visits else 0.0, node.cardinality()
         weighed.append(dataclasses.replace(stage, nbytes=nbytes, epoch_nbytes=nbytes * count if count >= 0 else None))
     return weighed[::-1]
+
+
+def _most_calls(node: Node) -> int | None:
+    """Returns how many datasets are read side by side at most; None where that is left to headrace, or it is another operation."""
+    if not isinstance(node, FlatMap):
+        return None
+    return node.cycle_length if isinstance(node, Interleave) else 1
 
 
 def _process(node: Node, options: Options, calls: int | None) -> str:

@@ -36,7 +36,11 @@ class Meters:
         # Plans that a function makes anew for each element have equal labels and share a meter.
         key = (*within, node.label) if within else (id(node),)
         known = self._meters.get(key)
-        return self._meters.setdefault(key, Meter(node.label)) if known is None else known
+        return self._meters.setdefault(key, Meter(node.label, self._named(within))) if known is None else known
+
+    def _named(self, within: tuple[object, ...]) -> Meter | None:
+        name = within[-1] if within else None
+        return next((meter for meter in self._meters.copy().values() if meter.name == name), None)
 
     def known(self, node: Node, within: tuple[object, ...]) -> Meter | None:
         """Returns the meter of a node that stands in the plan, or in one that a function made; None for what only helps to run it."""

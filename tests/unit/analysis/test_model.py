@@ -20,6 +20,7 @@ from headrace.analysis.figures import (
     StageFigures,
     StepFigures,
 )
+from headrace.analysis.finding import Cause, judge
 from headrace.analysis.model import Resource, bottleneck, buffered, cached_before, called, limits, rate
 
 MACHINE = MachineFigures(cores=4)
@@ -149,3 +150,21 @@ def test_a_function_that_waits_gains_by_more_calls_than_there_are_cores() -> Non
     assert best.number is not None
     assert best.number > 16
     assert best.expected_speedup > 16
+
+
+def test_no_more_calls_are_advised_than_are_of_use() -> None:
+    reading = decoding(cpu_s=1e-5, kind=Kind.INTERLEAVE)
+    for most in (1, 2, 5):
+        figures = reading.replaced(dataclasses.replace(reading.stage(1), most_calls=most))
+        assert [change.number for change in changes(figures, None) if change.way is Way.CALLS] == [most][: most - 1]
+        step = StepFigures(alone_s=1e-4, beside_s=1e-4, waited_s=1e-2)
+        assert judge(figures, step, rate(figures)).cause is (Cause.MAP if most == 1 else Cause.PARALLELISM)
+
+
+def test_a_cache_is_promised_nothing_of_what_threads_would_bring() -> None:
+    inline = decoding(cpu_s=1e-5)
+    threaded = inline.replaced(dataclasses.replace(inline.stage(1), calls=8))
+    for change in changes(inline, None, threaded=threaded):
+        if change.way is Way.CACHE:
+            assert change.expected_speedup == rate(change.figures) / rate(inline)
+            assert change.key == 1  # and none behind the source, whose elements cost nothing

@@ -13,7 +13,7 @@ import headrace as hr
 from headrace.durations import Times
 from headrace.observe import stats as shown
 from headrace.observe.stats import Drawn, IteratorStats, StageStats
-from headrace.observe.tables import Table, cut, duration, screen_width
+from headrace.observe.tables import Table, cut, duration, quantity, screen_width
 
 STAGES = (
     StageStats(
@@ -95,6 +95,13 @@ def test_times_have_the_unit_that_fits() -> None:
         1.25: "1.25 s",
         4000.0: "4,000 s",
     }
+    assert {value_s: duration(value_s) for value_s in told} == told
+
+
+def test_figures_that_round_to_another_number_of_digits_are_whole() -> None:
+    told = {99.94: "99.9", 99.96: "100", 99.999: "100", 999.6: "1,000", 9.999: "10.0", 0.0: "0"}
+    assert {value: quantity(value) for value in told} == told
+    told = {999.4: "999 s", 999.6: "1,000 s", 0.9996: "1.00 s", 99.97: "100 s"}
     assert {value_s: duration(value_s) for value_s in told} == told
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
+from tests.laws.clock_by_hand import by_hand
+from tests.laws.running import paced
 
 import headrace as hr
 from headrace.analysis.figures import CONSUMER, OWN, TRAINER, Kind, MachineFigures, PipelineFigures
 from headrace.engine import physical_plan
+from headrace.iterator import DatasetIterator
+from headrace.physical.run_policy import RunPolicy
 from headrace.plan.buffering import options_of
 from headrace.profiling.telling import figures_of, told_nodes
 
@@ -118,3 +123,44 @@ def test_work_needs_a_processor_for_as_long_as_one_was_counted_or_nothing_blocke
     running = physical_plan(ds.__headrace_plan__(), options)
     figures = figures_of(running, options, dataclasses.replace(stats, stages=tuple(stages)), MACHINE)
     assert figures.stages[-1].cpu_s == pytest.approx(at_work * figures.stages[-1].service_s)
+
+
+@pytest.mark.parametrize("executor", ["inline", "thread"])
+def test_a_stage_that_opens_datasets_takes_what_these_take_too(executor: Any) -> None:
+    with by_hand() as clock:
+
+        def read(x: int) -> int:
+            clock.move(1.0)
+            return x
+
+        def opened(x: int) -> hr.Dataset:
+            clock.move(4.0)
+            return hr.Dataset.range(2).map(doubled)
+
+        ds = hr.Dataset.range(6).map(read).flat_map(opened).map(doubled).batch(3)
+        ds = ds.with_options(hr.Options(executor=executor, optimize=False, stall_warning_s=0))
+        plan = ds.__headrace_plan__()
+        policy = RunPolicy(pace=paced([1]), clock=clock)
+        with DatasetIterator(plan, policy=policy) as iterator:
+            assert sum(1 for _ in iterator) == 4
+            figures = figures_of(plan, options_of(plan), iterator.stats(), MACHINE)
+    assert [stage.demand_s for stage in figures] == pytest.approx([0.0, 1.5, 6.0, 0.0, 0.0])
+
+
+def test_datasets_are_read_side_by_side_as_far_as_their_cycle() -> None:
+    ds = hr.Dataset.range(4).interleave(hr.Dataset.range, cycle_length=3).flat_map(hr.Dataset.range).map(doubled)
+    assert [stage.most_calls for stage in told(ds)] == [None, 3, 1, None]
+
+
+def test_what_workers_read_is_what_an_element_takes_of_an_interleave() -> None:
+    ds = hr.Dataset.range(6).interleave(
+        lambda _: hr.Dataset.range(3).map(doubled), cycle_length=2, num_parallel_calls=2
+    )
+    with iter(ds) as iterator:
+        assert sum(1 for _ in iterator) == 18
+        stage = iterator.stats().stages[1]
+    assert stage.service.count >= 18
+    assert stage.service.total_s <= stage.busy_s
+    inner = next(other for other in iterator.stats().stages if other.name.startswith("map"))
+    assert stage.service.total_s >= inner.busy_s  # which is a part of it
+    assert stage.cpu_share is not None

@@ -134,10 +134,10 @@ class InterleaveStage(Stage):
         return self._reads_here and not self._ahead and all(reader.reads_here or reader.is_read for reader in readers)
 
     def _opened_here(self, opener: Opener, room: int) -> Whole | OpenSubplan:
-        start = time.perf_counter()
+        start, own_s = time.perf_counter(), self._opening.own_time.total_s
         opened = self._opening.now(opener, room, max(1, room // len(self._slots)))
         seconds = time.perf_counter() - start
-        self._inside_s += seconds
+        self._was_inside(seconds, own_s)
         self._paces.begun(seconds, at_once=self._opening.was_at_once)
         if isinstance(opened, OpenSubplan):
             opened.spent_s = seconds
@@ -165,6 +165,7 @@ class InterleaveStage(Stage):
         item = self._from_whole_ones(limit) or self._from_slots(limit)
         given = len(item) if isinstance(item, Block) else 0
         self._paces.observe(self._openers.index - before, given, time.perf_counter() - start)
+        self.works_in_pull = self._reads_here
         if self._workers is not None and self._reads_here != self._told_here:
             self._tell_place(self._workers)
         return item
@@ -211,12 +212,13 @@ class InterleaveStage(Stage):
     def _peek(self, slot: OpenSubplan, limit: int) -> Item:
         """Returns the slot's next item; the time that its plan took is not this stage's own."""
         start, start_cpu_s = time.perf_counter(), 0.0 if self._place is None else time.thread_time()
+        own_s = self._opening.own_time.total_s
         item = slot.reader.peek(limit)
         seconds = time.perf_counter() - start
         if not slot.reader.reads_here:
             self.waited(seconds)
         else:
-            self._inside_s += seconds
+            self._was_inside(seconds, own_s)
             if self._place is not None:
                 slot.spent_s += seconds
                 slot.waited_s += seconds - (time.thread_time() - start_cpu_s)
@@ -360,15 +362,19 @@ class InterleaveStage(Stage):
 
     def _made_together(self, turns: Turns, limit: int, room: int) -> DatasetRun | None:
         """Opens the next datasets, where those of several elements are made together."""
-        start = time.perf_counter()
+        start, own_s = time.perf_counter(), self._opening.own_time.total_s
         run = self._runs.next(self._openers, turns, limit, room, self._paces.block_s)
         seconds = time.perf_counter() - start
-        self._inside_s += seconds
+        self._was_inside(seconds, own_s)
         if run is not None:
             self._paces.begun(seconds / run.count, at_once=True)
         if run is not None and self._place is not None:
             self._place.took(seconds / run.count)
         return run
+
+    def _was_inside(self, seconds: float, own_before_s: float) -> None:
+        """Counts the time that datasets took; what the function took meanwhile, which makes them, is this stage's own."""
+        self._inside_s += seconds - (self._opening.own_time.total_s - own_before_s)
 
     # ---------------------------------------------------------------- positions
 

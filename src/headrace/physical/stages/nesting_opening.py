@@ -18,6 +18,7 @@ from headrace.physical.budget import Ahead
 from headrace.physical.context import OpenThere, StageContext
 from headrace.physical.lower import lower
 from headrace.physical.made import Made, Pieces, is_small
+from headrace.physical.own_time import OwnTime
 from headrace.physical.stage import Stage
 from headrace.physical.stages.nesting_openers import Opener
 from headrace.physical.stages.nesting_turns import Whole
@@ -79,6 +80,7 @@ class Opening:
         self._make_reader = make_reader
         self._there = there
         self.small = SmallPlans(self._context, node)
+        self.own_time = OwnTime()  # that the function took
         self.was_at_once = False  # whether the elements of the dataset that was opened last were made at once
         self._is_slow = False  # whether making them was stopped, because it took long
 
@@ -154,7 +156,9 @@ class Opening:
         if opener.plan is not None:
             return opener.plan
         try:
-            return with_timeouts(made_plan(self.node, opener.element), self._context.options.timeout_s)
+            with self.own_time:
+                plan = made_plan(self.node, opener.element)
+            return with_timeouts(plan, self._context.options.timeout_s)
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
             return self.failed(opener, error)
 

@@ -60,7 +60,8 @@ class DatasetRuns:
         """
         block, _, at = openers.at_hand()
         index = openers.index
-        form, plans, other = self._plans(openers, turns, limit, room, most_s)
+        with self._opening.own_time:
+            form, plans, other = self._plans(openers, turns, limit, room, most_s)
         count, payload = 0, None
         if form is not None:
             form.keep(len(plans))

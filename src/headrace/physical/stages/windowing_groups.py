@@ -127,9 +127,7 @@ class GroupWindowsStage(Stage):
                 self._after_run = group if isinstance(group, Failure) else None
                 break
             full = FullGroup.of(group, self._position(group))
-            start = time.perf_counter()
             plan = self._opening.plan(full)
-            self._inside_s += time.perf_counter() - start
             if not run.takes(full, plan):
                 self._open_groups.append(self._opening.open(full, None, plan))
                 self._misses += len(run.groups) < 2
@@ -203,9 +201,9 @@ class GroupWindowsStage(Stage):
         reader, position = group.reader, group.full.position
         if self._stopped:  # stop() may have come before there was something to stop
             reader.stop()
-        start = time.perf_counter()
+        start, own_s = time.perf_counter(), self._opening.own_time.total_s
         item = reader.peek(limit)
-        self._inside_s += time.perf_counter() - start
+        self._inside_s += time.perf_counter() - start - (self._opening.own_time.total_s - own_s)  # with the function
         if item is None:
             reader.close()
             return None

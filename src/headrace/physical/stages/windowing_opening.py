@@ -17,6 +17,7 @@ from headrace.physical.context import StageContext
 from headrace.physical.input_history import GroupOrigin
 from headrace.physical.lower import lower
 from headrace.physical.made import Made
+from headrace.physical.own_time import OwnTime
 from headrace.physical.stages.made_together import form_of
 from headrace.physical.stages.made_together_forms import Form
 from headrace.physical.stages.windowing_held import Group, GroupCursor, GroupsPosition, MembersOrigin
@@ -82,12 +83,14 @@ class GroupOpening:
         self._node = node
         self._context = context
         self.small = SmallPlans(context, node)
+        self.own_time = OwnTime()  # that the function took
 
     @within(lambda at: at["full"].origin())
     def plan(self, full: FullGroup) -> Node | Failure:
         """Calls the function with a group; returns the plan that it made, or why there is none."""
         try:
-            plan = reduced_plan(self._node, full.group.key, full.held)
+            with self.own_time:
+                plan = reduced_plan(self._node, full.group.key, full.held)
             return with_timeouts(plan, self._context.options.timeout_s)
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything
             return self._failed(full, error)

@@ -266,7 +266,9 @@ class PrefetchingReader(SubplanReader):
         if self._workers is not None and item is not None:
             self._workers.made(len(item) if isinstance(item, Block) else 1, start_s, seconds, cpu_s)
             self._meter.calls = self._workers.calls
-        self._meter.count(busy_s=seconds)
+        self._meter.count(served=len(item) if isinstance(item, Block) else int(item is not None), busy_s=seconds)
+        if isinstance(self._stage, Stage | Made):  # and no other process's, whose processor is its own
+            self._meter.count_cpu(cpu_s, seconds)
         self._ahead.add(-self._head_bytes)  # the block that was taken apart before
         self._head_bytes = nbytes
         self._taken_bytes += nbytes
