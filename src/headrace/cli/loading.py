@@ -19,7 +19,7 @@ import typer
 from headrace.dataset import Dataset
 from headrace.errors import FailedPreconditionError, HeadraceError
 
-__all__ = ["built", "called", "function_named", "kind_of"]
+__all__ = ["built", "called", "function_named", "kind_of", "told"]
 
 _OURS: Final = str(Path(__file__).parents[1])
 _RANK_VARIABLES: Final = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
@@ -112,12 +112,21 @@ def called(function: Callable[[], Any], target: str) -> Any:
     Raises:
         FailedPreconditionError: it raised.
     """
+    return told(function, f"{target}()")
+
+
+def told(function: Callable[[], Any], what: str) -> Any:
+    """Returns what a function returns, which has code of the user's run.
+
+    Raises:
+        FailedPreconditionError: that raised, which is said of ``what``.
+    """
     try:
         return function()
     except HeadraceError:
         raise
     except Exception as error:
-        raise _raised(f"{target}()", error) from error
+        raise _raised(what, error) from error
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from headrace.errors import FailedPreconditionError, MissingExtraError
 from headrace.metrics.ledger import LEDGER
-from headrace.metrics.table import METRICS, Kind
+from headrace.metrics.table import METRICS, Kind, Metric
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family
@@ -45,19 +45,23 @@ class PrometheusCollector:
         LEDGER.begin()
 
     def describe(self) -> Iterator[Family]:
-        """Yields nothing, so that a registry looks at no pipeline when this is registered."""
-        return iter(())
+        """Yields each metric without a figure: a registry refuses a second of these, and looks at no pipeline for it."""
+        yield from self._families().values()
 
     def collect(self) -> Iterator[Family]:
         """Yields each metric that has a figure."""
+        families = self._families()
+        for (metric, labels), value in LEDGER.figures().items():
+            families[metric].add_metric(labels, value)
+        yield from (family for family in families.values() if family.samples)
+
+    def _families(self) -> dict[Metric, Family]:
         families = {}
         for metric in METRICS:
             kind = "CounterMetricFamily" if metric.kind is Kind.COUNTER else "GaugeMetricFamily"
             family = getattr(self._core, kind)
             families[metric] = family(metric.prometheus_name, metric.text, labels=metric.labels)
-        for (metric, labels), value in LEDGER.figures().items():
-            families[metric].add_metric(labels, value)
-        yield from (family for family in families.values() if family.samples)
+        return families
 
 
 class Server:

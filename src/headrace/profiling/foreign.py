@@ -55,6 +55,7 @@ class ForeignProfile:
         waited_s: seconds that a step waited for its element.
         delayed_cores: how many of its threads waited for a core that other programs had; 0 where the system does not say.
         windows: the part of its time that a step waited, over the time that step and iterable ran together; empty without a step.
+        workers: how many it has, where it says that (``num_workers`` of a DataLoader); else 1.
     """
 
     kind: str
@@ -69,11 +70,12 @@ class ForeignProfile:
     waited_s: float | None = None
     delayed_cores: float = 0.0
     windows: tuple[Window, ...] = ()
+    workers: int = 1
 
     @property
     def reachable_per_s(self) -> float:
-        """Elements a second, if there were a worker for each core; who waits now is taken for one worker."""
-        return self.pipeline_per_s * max(1.0, self.cores / max(1.0, self.cores_used + self.delayed_cores))
+        """Elements a second, if there were a worker for each core; of what does not tell how many it has, who waits now is taken for one."""
+        return self.pipeline_per_s * max(1.0, self.cores / max(self.workers, self.cores_used + self.delayed_cores))
 
     @property
     def reachable_steps_per_s(self) -> float | None:
@@ -109,7 +111,7 @@ class ForeignProfile:
             "",
             f"{self.kind} alone: {quantity(self.pipeline_per_s)} elements/s, {self.cores_used:.1f} of {self.cores} cores busy{read}",
         ]
-        if self.verdict.cause != Cause.CONSUMER.value:
+        if self.verdict.cause != Cause.CONSUMER.value and self.workers < self.cores:
             lines.append(
                 f"with a worker for each core: {quantity(self.reachable_per_s)} elements/s{self._told_of_steps()}"
             )
@@ -165,6 +167,7 @@ def examined(
         waited_s=None if steps is None else steps.waited_s,
         delayed_cores=delayed_cores,
         windows=() if beside is None else beside.windows,
+        workers=_workers_of(iterable),
     )
 
 
@@ -267,6 +270,11 @@ def _words(kind: str, what: str) -> str:
     ours = "num_parallel_calls= of headrace's map" + (', executor="process"' if what == "processes" else "")
     theirs = _THERE.get((kind, what))
     return f"{theirs}, or {ours}" if theirs else ours
+
+
+def _workers_of(iterable: object) -> int:
+    number = getattr(iterable, "num_workers", None)
+    return max(1, number) if isinstance(number, int) else 1
 
 
 def _kind_of(iterable: object) -> str:

@@ -50,6 +50,12 @@ def of_pair(images, labels):
     pass
 
 
+class Torn:
+    def __iter__(self):
+        yield 1
+        raise OSError("the share is gone")
+
+
 def wrong(element):
     raise KeyError("label")
 """
@@ -112,11 +118,16 @@ def test_a_page_is_written_beside_what_is_printed(capsys: pytest.CaptureFixture[
         (["doctored.py:nothing"], 2, "must return something to iterate, but returned None"),
         (["doctored.py:empty"], 1, "the dataset is empty"),
         (["doctored.py:broken"], 1, "broken() raised ValueError: no data here (doctored.py:26)"),
-        (["doctored.py:data", "--step", "doctored.py:wrong"], 1, "wrong() raised KeyError: 'label' (doctored.py:42)"),
+        (["doctored.py:data", "--step", "doctored.py:wrong"], 1, "wrong() raised KeyError: 'label' (doctored.py:48)"),
         (
             ["doctored.py:data", "--step", "doctored.py:of_pair"],
             1,
             "the step is of_pair(images, labels), which cannot be",
+        ),
+        (
+            ["doctored.py:Torn"],
+            1,
+            "the Torn that doctored.py:Torn() returned raised OSError: the share is gone (doctored.py:44)",
         ),
         (["doctored.py:dat"], 2, "did you mean doctored.py:data?"),
         (["doctored.py:data", "--report", "no/page.html"], 1, "cannot write no/page.html: No such file or directory"),

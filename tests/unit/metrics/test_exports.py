@@ -11,6 +11,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import FailedPreconditionError, MissingExtraError
+from headrace.metrics.ledger import LEDGER
 from headrace.metrics.table import METRICS, Kind
 
 DS = hr.Dataset.range(100).map(lambda x: x).batch(10)
@@ -60,6 +61,15 @@ def test_a_registry_of_the_users_own_takes_the_collector(begun: hr.DatasetIterat
     openmetrics = pytest.importorskip("prometheus_client.openmetrics.exposition").generate_latest(registry).decode()
     assert openmetrics.endswith("# EOF\n")
     assert "# TYPE headrace_elements counter" in openmetrics
+
+
+def test_a_registry_takes_one_collector_and_looks_at_no_pipeline_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = pytest.importorskip("prometheus_client")
+    monkeypatch.setattr(LEDGER, "figures", lambda: pytest.fail("looked at"))
+    registry = client.CollectorRegistry()
+    registry.register(hr.metrics.PrometheusCollector())
+    with pytest.raises(ValueError, match="Duplicated timeseries"):
+        registry.register(hr.metrics.PrometheusCollector())
 
 
 def test_a_port_that_is_taken_is_told() -> None:

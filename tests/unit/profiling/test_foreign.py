@@ -77,9 +77,12 @@ def test_one_that_is_fast_enough_comes_at_the_wrong_moments(monkeypatch: pytest.
     assert waiting_for(0.01, monkeypatch=monkeypatch, cores_used=1.0) == "consumer 0.01"
 
 
-def reachable(per_s: float, cores_used: float, step_s: float | None = None) -> tuple[float, float | None]:
+def reachable(
+    per_s: float, cores_used: float, step_s: float | None = None, workers: int = 1
+) -> tuple[float, float | None]:
     verdict = Verdict("source", None, 0.5, "Steps wait.")
-    found = ForeignProfile("Loader", verdict, per_s / 2, per_s, cores_used, 4, None, step_s)
+    found = ForeignProfile("Loader", verdict, per_s / 2, per_s, cores_used, 4, None, step_s, workers=workers)
+    assert ("a worker for each core" in str(found)) == (workers < 4)
     return found.reachable_per_s, found.reachable_steps_per_s
 
 
@@ -89,3 +92,6 @@ def test_a_worker_for_each_core_is_promised_and_never_more() -> None:
     assert reachable(100.0, 2.0) == (200.0, None)
     assert reachable(100.0, 4.5) == (100.0, None)
     assert reachable(100.0, 1.0, 0.01) == (400.0, 100.0)  # the step allows no more
+    assert reachable(100.0, 0.01, workers=2) == (200.0, None)
+    assert reachable(100.0, 0.01, workers=4) == (100.0, None)  # has them
+    assert reachable(100.0, 0.01, workers=9) == (100.0, None)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.loading import called, function_named, kind_of
+from headrace.cli.loading import called, function_named, kind_of, told
 from headrace.dataset import Dataset
 from headrace.page.writing import check_can_be_written
 from headrace.profiling.calling import taking
@@ -77,4 +77,4 @@ def _profile(made: Any, target: str, step: Any, seconds: float, *, apply: bool) 
         raise typer.BadParameter(
             f"{target} returned {kind}, which can be iterated once: return what makes one, as a Dataset or a DataLoader does"
         )
-    return examined(made, step, seconds)
+    return told(lambda: examined(made, step, seconds), f"the {type(made).__name__} that {target}() returned")
