@@ -175,7 +175,8 @@ class Run:
     @property
     def cursor(self) -> Cursor:
         """The position before the element that comes next, while nobody pulls."""
-        assert self._root is not None  # it was opened
+        if self._root is None:  # it was opened, so it is closed
+            raise CancelledError("the run was closed")
         return self._root.cursor
 
     @property
@@ -367,6 +368,10 @@ class Run:
             with self._turning:  # first: a generator that is ended may close this very run
                 self._phase = NEXT[self._phase, GIVE_BACK]
             self._root.close()
+            # What stages made and nobody took goes now: the run itself may wait for a garbage collection.
+            self._root = None
+            if self._context.gates is not None:
+                self._context.gates.drop_tasks()
         except BaseException:
             with self._turning:
                 self._phase = NEXT[self._phase, KEEP]

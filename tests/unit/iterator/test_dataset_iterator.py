@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import json
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -252,3 +254,29 @@ def test_blocks_are_the_remaining_elements_and_an_error_comes_in_its_place(execu
         assert len(came) == 299
         assert sum(map(len, iterator.blocks())) == 199
         assert list(iterator.blocks()) == []
+
+
+@pytest.mark.parametrize("plan", ["parallel map", "shuffle", "batch", "window"])
+def test_a_closed_iterator_holds_nothing_that_nobody_took_and_needs_no_garbage_collection(plan: str) -> None:
+    made: list[weakref.ref[Any]] = []
+
+    def row(x: Any) -> Any:
+        made.append(weakref.ref(array := np.full(10, x)))
+        return array
+
+    rows = hr.Dataset.range(60).map(row, num_parallel_calls=2)
+    plans: dict[str, hr.Dataset] = {
+        "parallel map": rows,
+        "shuffle": rows.shuffle(6),
+        "batch": rows.unbatch().batch(7),
+        "window": rows.window(6, shift=1),
+    }
+    gc.collect()
+    gc.disable()
+    try:
+        iterator = iter(plans[plan])
+        next(iterator)
+        iterator.close()
+        assert [one for one in made if one() is not None] == []
+    finally:
+        gc.enable()

@@ -120,6 +120,10 @@ class Gate:
         while self._tasks and self._has_turn():
             self._pool.submit(self._take_turn)
 
+    def drop_tasks(self) -> None:
+        """Forgets the tasks that did not begin."""
+        self._tasks.clear()
+
     def _take_turn(self) -> None:
         """Runs the next task, in a worker, and those after it as long as nobody else wants the worker."""
         while (task := self._next()) is not None:
@@ -180,3 +184,8 @@ class Gates:
     def of(self, node: Node) -> Gate:
         """Returns the gate of a parallel operation of the run's plan."""
         return self._gates[node.operations[0]]
+
+    def drop_tasks(self) -> None:
+        """Forgets the tasks that did not begin, where no worker is there any more."""
+        for gate in self._gates.values():
+            gate.drop_tasks()

@@ -289,7 +289,9 @@ class ParallelStage(Stage):
         try:
             self._make_all(task, block)
         except BaseException as error:  # noqa: BLE001 - what is not the user's Exception must still end the run, not a worker
-            self._done.fail(error)
+            # Where the run is stopped nobody asks why; an error that this stage holds would keep its own frames, and their arrays.
+            if not self._done.is_closed:
+                self._done.fail(error)
             return
         self._done.put_nowait(task)
 
@@ -352,6 +354,8 @@ class ParallelStage(Stage):
         """Gives back what it holds, where another stage goes on with its input."""
         self._closed = True  # tasks that did not begin yet need not
         self._tasks.clear()
+        while len(self._done):  # what was made and never collected
+            self._done.get_nowait()
         self._ready.set(0, 0)
         if self._memory is not None:
             self._memory.close()
