@@ -14,21 +14,18 @@ epoch, in which the pipeline fills: 20 ms in which no library can help.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from importlib import import_module
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from contest import Batch, Candidate, Epoch, Program, Work, WrongResultError
+from contest import Batch, Candidate, Epoch, Program
+from works.prepared_batches import Array, Prepared, ready, spdl_epoch, tfdata_epoch, torch_epoch, work_of_steps
 
 PREPARE_S: Final = 0.020
 STEP_S: Final = 0.010
 WORKERS: Final = 2
 SHAPE: Final = (128, 1_000)  # of a batch: half a megabyte, as of the features of 128 sounds
-
-Array: TypeAlias = npt.NDArray[np.float32]
 
 
 def prepare(number: int) -> Array:
@@ -46,8 +43,7 @@ def step(batch: Batch) -> None:
 
 def limit(numbers: range) -> Epoch:
     """The steps alone: every batch lies ready."""
-    batches = [np.full(SHAPE, number, np.float32) for number in numbers]
-    return lambda: batches
+    return ready(numbers, SHAPE)
 
 
 def in_sequence(numbers: range) -> Epoch:
@@ -64,63 +60,25 @@ def headrace(numbers: range) -> Epoch:
 
 def tfdata(numbers: range) -> Epoch:
     """range, map(numpy_function) with 2 parallel calls, prefetch(1)."""
-    tf = import_module("tensorflow")
-
-    def prepared(number: Any) -> Any:
-        batch = tf.numpy_function(prepare, [number], tf.float32, stateful=False)
-        return tf.ensure_shape(batch, SHAPE)
-
-    dataset = tf.data.Dataset.range(len(numbers)).map(prepared, num_parallel_calls=WORKERS).prefetch(1)
-    return dataset.as_numpy_iterator  # type: ignore[no-any-return]  # tensorflow is imported by name
-
-
-class _Batches:
-    """The batches by number: what a library that reads by index needs."""
-
-    def __init__(self, numbers: range) -> None:
-        self.numbers = numbers
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __getitem__(self, index: int) -> Array:
-        return prepare(self.numbers[index])
+    return tfdata_epoch(numbers, prepare, SHAPE, WORKERS, prefetched=1)
 
 
 def torch_2(numbers: range) -> Epoch:
     """DataLoader over a map-style dataset of batches, 2 persistent workers."""
-    data = import_module("torch.utils.data")
-    loader = data.DataLoader(
-        _Batches(numbers),
-        batch_size=None,
-        num_workers=WORKERS,
-        persistent_workers=True,
-        prefetch_factor=4,
-        multiprocessing_context="fork",
-    )
-    return lambda: loader
+    return torch_epoch(numbers, prepare, WORKERS)
 
 
 def grain(numbers: range) -> Epoch:
     """MapDataset: source; read by 2 threads."""
     library = import_module("grain")
-    dataset = library.MapDataset.source(_Batches(numbers))
+    dataset = library.MapDataset.source(Prepared(numbers, prepare))
     dataset = dataset.to_iter_dataset(library.ReadOptions(num_threads=WORKERS, prefetch_buffer_size=4))
     return lambda: dataset
 
 
 def spdl(numbers: range) -> Epoch:
     """Pipeline: a source of numbers, pipe(prepare) in 2 threads; no hooks."""
-    library = import_module("spdl.pipeline")
-
-    def epoch() -> Iterator[Batch]:
-        builder = library.PipelineBuilder().add_source(numbers)
-        builder = builder.pipe(prepare, concurrency=WORKERS, output_order="input").add_sink(8)
-        pipeline = builder.build(num_threads=WORKERS, task_hook_factory=lambda _: [], use_thread_output_queue=True)
-        with pipeline.auto_stop():
-            yield from pipeline
-
-    return epoch
+    return spdl_epoch(numbers, prepare, WORKERS, ahead=8)
 
 
 def torchdata(numbers: range) -> Epoch:
@@ -133,26 +91,11 @@ def torchdata(numbers: range) -> Epoch:
     return lambda: loader
 
 
-def _verify_order(numbers: range, firsts: list[float]) -> None:
-    if firsts != list(numbers):
-        raise WrongResultError("the batches are not in order")
-
-
-WORK: Final[Work[range]] = Work(
-    name="overlap",
-    title="batches that take 20 ms each in two workers, for steps of 10 ms; the figures are steps a second",
-    full=150,
-    probe=20,
-    batch_size=1,
-    make=lambda folder: None,
-    load=lambda folder, examples: range(examples),
-    size=lambda batch: 1,
-    first=lambda batch: float(batch[0, 0]),
-    total=lambda batch: float(np.asarray(batch).sum(dtype=np.float64)),
-    expected_total=lambda numbers: sum(numbers) * float(np.prod(SHAPE)),
-    verify_order=_verify_order,
+WORK: Final = work_of_steps(
+    "overlap",
+    "batches that take 20 ms each in two workers, for steps of 10 ms; the figures are steps a second",
+    shape=SHAPE,
     step=step,
-    filling=2,
     candidates=(
         Candidate(prepare=limit, library="numpy", module="numpy", program=Program.LIMIT),
         Candidate(prepare=in_sequence, library="numpy", module="numpy", program=Program.LIMIT),

@@ -7,19 +7,16 @@ batches that lie ready: what is missing to it is what feeding the loop takes fro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib import import_module
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from contest import Batch, Candidate, Epoch, Program, Work, WrongResultError
+from contest import Batch, Candidate, Epoch, Program
+from works.prepared_batches import Array, ready, spdl_epoch, tfdata_epoch, torch_epoch, work_of_steps
 
 SHAPE: Final = (64, 256)
 CALLS: Final = 340_000  # of a step; of a batch half as many
-
-Array: TypeAlias = npt.NDArray[np.float32]
 
 
 def _calls(count: int) -> int:
@@ -43,8 +40,7 @@ def step(batch: Batch) -> None:
 
 def limit(numbers: range) -> Epoch:
     """The steps alone: every batch lies ready."""
-    batches = [np.full(SHAPE, number, np.float32) for number in numbers]
-    return lambda: batches
+    return ready(numbers, SHAPE)
 
 
 def in_sequence(numbers: range) -> Epoch:
@@ -68,77 +64,24 @@ def headrace_subprocess(numbers: range) -> Epoch:
 
 def tfdata(numbers: range) -> Epoch:
     """range, map(numpy_function), prefetch(2)."""
-    tf = import_module("tensorflow")
-
-    def prepared(number: Any) -> Any:
-        batch = tf.numpy_function(prepare, [number], tf.float32, stateful=False)
-        return tf.ensure_shape(batch, SHAPE)
-
-    dataset = tf.data.Dataset.range(len(numbers)).map(prepared).prefetch(2)
-    return dataset.as_numpy_iterator  # type: ignore[no-any-return]  # tensorflow is imported by name
-
-
-class _Batches:
-    """The batches by number: what a library that reads by index needs."""
-
-    def __init__(self, numbers: range) -> None:
-        self.numbers = numbers
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __getitem__(self, index: int) -> Array:
-        return prepare(self.numbers[index])
+    return tfdata_epoch(numbers, prepare, SHAPE, None, prefetched=2)
 
 
 def torch_1(numbers: range) -> Epoch:
     """DataLoader over a map-style dataset of batches, 1 persistent worker."""
-    data = import_module("torch.utils.data")
-    loader = data.DataLoader(
-        _Batches(numbers),
-        batch_size=None,
-        num_workers=1,
-        persistent_workers=True,
-        prefetch_factor=4,
-        multiprocessing_context="fork",
-    )
-    return lambda: loader
+    return torch_epoch(numbers, prepare, 1)
 
 
 def spdl(numbers: range) -> Epoch:
     """Pipeline: a source of numbers, pipe(prepare) in a thread; no hooks."""
-    library = import_module("spdl.pipeline")
-
-    def epoch() -> Iterator[Batch]:
-        builder = library.PipelineBuilder().add_source(numbers)
-        builder = builder.pipe(prepare, concurrency=1, output_order="input").add_sink(2)
-        pipeline = builder.build(num_threads=1, task_hook_factory=lambda _: [], use_thread_output_queue=True)
-        with pipeline.auto_stop():
-            yield from pipeline
-
-    return epoch
+    return spdl_epoch(numbers, prepare, 1, ahead=2)
 
 
-def _verify_order(numbers: range, firsts: list[float]) -> None:
-    if firsts != list(numbers):
-        raise WrongResultError("the batches are not in order")
-
-
-WORK: Final[Work[range]] = Work(
-    name="trainer",
-    title="batches that take 5 ms of Python each, for steps that are 10 ms of Python themselves; the figures are steps a second",
-    full=150,
-    probe=20,
-    batch_size=1,
-    make=lambda folder: None,
-    load=lambda folder, examples: range(examples),
-    size=lambda batch: 1,
-    first=lambda batch: float(batch[0, 0]),
-    total=lambda batch: float(np.asarray(batch).sum(dtype=np.float64)),
-    expected_total=lambda numbers: sum(numbers) * float(np.prod(SHAPE)),
-    verify_order=_verify_order,
+WORK: Final = work_of_steps(
+    "trainer",
+    "batches that take 5 ms of Python each, for steps that are 10 ms of Python themselves; the figures are steps a second",
+    shape=SHAPE,
     step=step,
-    filling=2,
     candidates=(
         Candidate(prepare=limit, library="numpy", module="numpy", program=Program.LIMIT),
         Candidate(prepare=in_sequence, library="numpy", module="numpy", program=Program.LIMIT),
