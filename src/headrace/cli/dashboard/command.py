@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from headrace.cli.programs import Which
 from headrace.dashboard.gpus import Gpus
 from headrace.dashboard.looking import Looker
 from headrace.dashboard.server import Server, made_token
@@ -16,12 +17,7 @@ __all__ = ["dashboard"]
 
 
 def dashboard(
-    which: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="PID|NAME", help="A process by its number, or by what its program is called.", show_default=False
-        ),
-    ] = None,
+    which: Which = None,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Where; 0 is any port that is free.")] = 0,
     interval: Annotated[float, typer.Option("--interval", min=0.2, help="Seconds between two looks.")] = 1.0,
 ) -> None:

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
+from headrace.cli.programs import Which
 from headrace.cli.top.view import view
 from headrace.errors import FailedPreconditionError
 from headrace.live.asking import Lookout, chosen, nothing_runs, running
@@ -21,12 +22,7 @@ _AGAIN_S: Final = 0.02
 
 
 def top(
-    which: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="PID|NAME", help="A process by its number, or by what its program is called.", show_default=False
-        ),
-    ] = None,
+    which: Which = None,
     once: Annotated[bool, typer.Option("--once", help="Print what runs now, and leave.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON, and leave.")] = False,
     interval: Annotated[float, typer.Option("--interval", min=0.1, help="Seconds between two looks.")] = 1.0,
