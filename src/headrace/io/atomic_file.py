@@ -14,17 +14,17 @@ import os
 import secrets
 import weakref
 from contextlib import suppress
-from typing import Any, BinaryIO, Final, Self, cast
+from typing import Any, BinaryIO, Final, cast
 
 from headrace.errors import FailedPreconditionError
 from headrace.io.files import path_of
 from headrace.io.no_room import told_as_ours
-from headrace.io.write_state import WritePhase, WriteState
+from headrace.io.write_state import WholeOrNothing, WritePhase, WriteState
 
 __all__ = ["AtomicFile"]
 
 
-class AtomicFile:
+class AtomicFile(WholeOrNothing):
     """Writes one file, which appears under its name when it is complete.
 
     Args:
@@ -61,15 +61,6 @@ class AtomicFile:
         self.is_parents = False
         self._removal = weakref.finalize(self, _remove, self._part, os.getpid())
         _OPEN.add(self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self.complete()
-        else:
-            self.abandon()
 
     @property
     def is_open(self) -> bool:

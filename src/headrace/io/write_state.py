@@ -10,10 +10,11 @@ is interrupted within ``complete`` is still to be abandoned, and what is interru
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from enum import Enum
-from typing import Final
+from typing import Final, Self
 
-__all__ = ["NEXT", "WritePhase", "WriteState"]
+__all__ = ["NEXT", "WholeOrNothing", "WritePhase", "WriteState"]
 
 
 class WritePhase(Enum):
@@ -57,3 +58,28 @@ class WriteState:
         """Notes that the writing has come to that end."""
         assert phase in NEXT[self.phase], f"{self.phase} is not followed by {phase}"
         self.phase = phase
+
+
+class WholeOrNothing(ABC):
+    """A writer whose ``with`` block leaves all of what was written, or nothing where an exception left it."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self.abandon()
+            return
+        try:
+            self.complete()
+        except BaseException:
+            self.abandon()
+            raise
+
+    @abstractmethod
+    def complete(self) -> None:
+        """Gives what was written its name."""
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """Leaves nothing behind, unless it is complete."""

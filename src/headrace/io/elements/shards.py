@@ -24,7 +24,7 @@ import secrets
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 from headrace.elements.structure import Element, nbytes_of
 from headrace.errors import DataLossError, NotFoundError
@@ -32,7 +32,7 @@ from headrace.frozen import frozen
 from headrace.io.elements.holds import Hold, held_run, hold_new_run, remove_if_unheld
 from headrace.io.elements.writer import SEGMENT_BYTES, ElementWriter, StorableRows
 from headrace.io.no_room import told_as_ours
-from headrace.io.write_state import WritePhase, WriteState
+from headrace.io.write_state import WholeOrNothing, WritePhase, WriteState
 from headrace.log import LOG
 
 __all__ = ["ShardWriter", "StoredRun", "WaitForFiles", "run_in", "wait_for_run"]
@@ -133,7 +133,7 @@ _MANY: Final = 1024
 _SMALL_BYTES: Final = 64 << 10
 
 
-class ShardWriter:
+class ShardWriter(WholeOrNothing):
     """Writes a run; it counts when it is complete, and leaves nothing otherwise.
 
     Args:
@@ -161,19 +161,6 @@ class ShardWriter:
             except BaseException:
                 self.abandon()
                 raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            self.abandon()
-            return
-        try:
-            self.complete()
-        except BaseException:
-            self.abandon()
-            raise
 
     def add(self, elements: Sequence[Element], shard: int = 0) -> None:
         """Takes in the next elements, which go to that shard."""

@@ -8,7 +8,7 @@ import json
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from headrace.io.elements.alike import alike, orders_of_keys
 from headrace.io.elements.columns import Buffers, Kind, kind_of_leaf, stored_array, stored_leaves
 from headrace.io.elements.file import MAGIC, TAIL
 from headrace.io.elements.structure import structure_to_json
+from headrace.io.write_state import WholeOrNothing
 
 __all__ = ["SEGMENT_BYTES", "ElementWriter", "StorableRows"]
 
@@ -32,7 +33,7 @@ _ORIGINS_AT_ONCE: Final = 1 << 16
 _LONG_RUN: Final = 1024
 
 
-class ElementWriter:
+class ElementWriter(WholeOrNothing):
     """Writes one file of elements, which appears under its name when it is complete.
 
     Args:
@@ -70,19 +71,6 @@ class ElementWriter:
         self._words: list[str] = []
         self._file = AtomicFile(path)
         self._file.write(MAGIC)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            self.abandon()
-            return
-        try:
-            self.complete()
-        except BaseException:
-            self.abandon()
-            raise
 
     def add(self, elements: Sequence[Element]) -> None:
         """Writes elements, in order."""
