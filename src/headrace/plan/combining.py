@@ -2,46 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from headrace.elements.structure import TreeDef, unflatten
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
-from headrace.plan.node import (
-    INFINITE_CARDINALITY,
-    UNKNOWN_CARDINALITY,
-    Node,
-    Spec,
-)
+from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, NodeOfSeveral, Spec
 
 __all__ = ["Zip", "ZipOfPlaces"]
 
 
 @frozen(kw_only=True, eq=False)
-class Zip(Node):
+class Zip(NodeOfSeveral):
     """One element of each dataset, together; the shortest ends it."""
 
     op: ClassVar[str] = "zip"
     # Whether a random operation that is in several branches draws the same in each, and not another epoch in each.
     draws_alike: ClassVar[bool] = False
-    treedef: TreeDef
-    datasets: tuple[Node, ...]
+    treedef: TreeDef  # of the structure whose leaves they are
 
     def __post_init__(self) -> None:
         if not self.datasets:
             raise InvalidArgumentError("there is no dataset to zip", stage=self.op)
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        """The datasets, in the order of their structure's leaves."""
-        return self.datasets
-
-    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        """Returns the same of others."""
-        if all(new is old for new, old in zip(inputs, self.datasets, strict=True)):
-            return self
-        return dataclasses.replace(self, datasets=inputs)
 
     def _cardinality(self) -> int:
         """Returns the shortest."""

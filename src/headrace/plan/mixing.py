@@ -14,7 +14,15 @@ from headrace.elements.structure import flatten, unflatten
 from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
-from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Node, Spec, UnaryNode, function_name
+from headrace.plan.node import (
+    INFINITE_CARDINALITY,
+    UNKNOWN_CARDINALITY,
+    Node,
+    NodeOfSeveral,
+    Spec,
+    UnaryNode,
+    function_name,
+)
 from headrace.plan.randomness import Randomness
 from headrace.plan.sequencing import Repeat
 
@@ -41,7 +49,7 @@ def _common_spec(datasets: Sequence[Node], *, stage: str) -> Spec:
 
 
 @frozen(kw_only=True, eq=False)
-class Mixture(Node):
+class Mixture(NodeOfSeveral):
     """Elements of several datasets, one at a time.
 
     Attributes:
@@ -49,7 +57,6 @@ class Mixture(Node):
         stop_on_empty_dataset: whether the first dataset that has nothing more to give ends it.
     """
 
-    datasets: tuple[Node, ...]
     stop_on_empty_dataset: bool
 
     def __post_init__(self) -> None:
@@ -116,10 +123,7 @@ class SampleFromDatasets(Mixture):
     def selector(self) -> Node | None:
         return self.weights_dataset
 
-    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        """Returns the same of others."""
-        if all(new is old for new, old in zip(inputs, self.inputs, strict=True)):
-            return self
+    def _reading(self, inputs: tuple[Node, ...]) -> Self:
         count = len(self.datasets)
         weights = inputs[count] if self.weights_dataset is not None else None
         return dataclasses.replace(self, datasets=inputs[:count], weights_dataset=weights)
@@ -151,10 +155,7 @@ class ChooseFromDatasets(Mixture):
     def selector(self) -> Node | None:
         return self.choice_dataset
 
-    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        """Returns the same of others."""
-        if all(new is old for new, old in zip(inputs, self.inputs, strict=True)):
-            return self
+    def _reading(self, inputs: tuple[Node, ...]) -> Self:
         return dataclasses.replace(self, datasets=inputs[:-1], choice_dataset=inputs[-1])
 
     def parameters(self) -> dict[str, Any]:

@@ -26,6 +26,7 @@ __all__ = [
     "DatasetOf",
     "HasPlan",
     "Node",
+    "NodeOfSeveral",
     "Operation",
     "Spec",
     "UnaryNode",
@@ -145,6 +146,27 @@ class UnaryNode(Node):
     def _spec(self) -> Spec:
         """Returns the spec of its input, unless a node says otherwise."""
         return self.input.spec()
+
+
+@frozen(kw_only=True, eq=False)
+class NodeOfSeveral(Node):
+    """A node that reads several others, as ``zip`` does."""
+
+    datasets: tuple[Node, ...]
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The datasets, in their order."""
+        return self.datasets
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
+        """Returns the same of others."""
+        if all(new is old for new, old in zip(inputs, self.inputs, strict=True)):
+            return self
+        return self._reading(inputs)
+
+    def _reading(self, inputs: tuple[Node, ...]) -> Self:
+        return dataclasses.replace(self, datasets=inputs)
 
 
 @runtime_checkable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final
 
 from headrace.arguments import check_int
 from headrace.elements.structure import flatten, unflatten
@@ -15,6 +15,7 @@ from headrace.plan.node import (
     INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY,
     Node,
+    NodeOfSeveral,
     Spec,
     UnaryNode,
 )
@@ -124,7 +125,7 @@ class Shard(UnaryNode):
 
 
 @frozen(kw_only=True, eq=False)
-class Concatenate(Node):
+class Concatenate(NodeOfSeveral):
     """One dataset after the other, all of the same structure.
 
     Args:
@@ -132,7 +133,6 @@ class Concatenate(Node):
     """
 
     op: ClassVar[str] = "concatenate"
-    datasets: tuple[Node, ...]
     known: dataclasses.InitVar[Spec] = _TO_BE_FOUND
 
     def __post_init__(self, known: Spec) -> None:
@@ -149,17 +149,6 @@ class Concatenate(Node):
         whole = cls(datasets=(*before, *behind), name=name, known=known)
         depth_of.tell(whole, max(depth, other))
         return whole
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        """The datasets, in their order."""
-        return self.datasets
-
-    def with_inputs(self, inputs: tuple[Node, ...]) -> Self:
-        """Returns the same of others."""
-        if all(new is old for new, old in zip(inputs, self.datasets, strict=True)):
-            return self
-        return dataclasses.replace(self, datasets=inputs)
 
     def _cardinality(self) -> int:
         """Returns the sum."""
