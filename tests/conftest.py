@@ -38,7 +38,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 # Teardown after a failure, and the interpreter's exit after the last test: seconds at most, and 60 on a loaded machine.
 ENDING_LIMIT_S = 60.0
 # How long a thread that was told to stop may take to get there.
-GRACE_S = 5.0
+GRACE_S = 30.0
 
 _FAILED = pytest.StashKey[bool]()
 _STDERR = pytest.StashKey[int]()

@@ -23,7 +23,7 @@ from hypothesis import settings
 from headrace.live.asking import running
 
 ROOT: Final = Path(__file__).parents[2]
-LIMIT_S: Final = 40.0
+LIMIT_S: Final = 80.0
 
 EXECUTORS: Final = ("inline", "thread", "process", "subprocess", "processes beside")
 
