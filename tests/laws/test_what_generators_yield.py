@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from tests.laws.running import REFERENCE, Way, assert_same, elements_of, history
 
 import headrace as hr
 from headrace.physical.loop_policy import LoopPolicy
+from headrace.semantics.signed import Signed
 
 
 class Pair(NamedTuple):
@@ -211,7 +213,7 @@ def test_each_kind_is_batched_as_it_was_yielded(signature: str, array: str) -> N
 
 @pytest.mark.parametrize("usual", ["the same", "new", "of ints", "a number", "text"])
 @pytest.mark.parametrize("odd", sorted(ARRAYS))
-def test_one_of_another_kind_is_batched_in_its_place(usual: str, odd: str) -> None:
+def test_one_of_another_kind_is_given_or_batched_in_its_place(usual: str, odd: str) -> None:
     def generate() -> Iterator[Any]:
         own = Own()
         for n in range(60):
@@ -220,8 +222,10 @@ def test_one_of_another_kind_is_batched_in_its_place(usual: str, odd: str) -> No
 
     for signature in [None, hr.TensorSpec(None, np.float32), hr.TensorSpec(None, np.int64), hr.TensorSpec(None, str)]:
         specs = None if signature is None else (signature, I64)
-        batches = hr.Dataset.from_generator(generate, output_signature=specs).batch(4)
+        singles = hr.Dataset.from_generator(generate, output_signature=specs)
         way = Way(hr.Options(seed=7), (1, 2, 3), loops=LoopPolicy(probed=1))
+        assert_same(elements_of(singles, REFERENCE), elements_of(singles, way))
+        batches = singles.batch(4)
         elements, states = history(batches, REFERENCE, limit=60)
         assert_same(elements, elements_of(batches, way))
         assert_same(elements[7:], resumed(batches, states[7], way, limit=60))
@@ -241,3 +245,22 @@ def test_it_goes_on_from_any_element(
     elements, states = history(build(), way, limit=60)
     at = data.draw(st.integers(0, len(elements)))
     assert_same(elements[at:], resumed(build(), states[at], way, limit=60))
+
+
+def test_arrays_that_fit_their_signature_are_not_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = []
+    rows = Signed.rows
+
+    def counted(self: Signed, raw: list[Any]) -> Any:
+        looked_at.append(len(raw))
+        return rows(self, raw)
+
+    monkeypatch.setattr(Signed, "rows", counted)
+    memory = np.ones(8, np.float32)
+    signature = hr.TensorSpec((8,), np.float32), I64
+    dataset = hr.Dataset.from_generator(lambda: ((memory, n) for n in range(5_000)), output_signature=signature)
+    given_ones = [array for array, _ in dataset]
+    assert len(given_ones) == 5_000
+    assert not any(np.shares_memory(one, other) for one, other in itertools.pairwise([memory, *given_ones]))
+    assert all(array.flags.writeable for array in given_ones)
+    assert sum(looked_at) < 500  # of which the form was learned

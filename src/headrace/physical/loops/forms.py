@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import itertools
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -37,6 +37,7 @@ __all__ = [
     "Form",
     "RecordForm",
     "TupleForm",
+    "arrays_in",
     "can_be_changed",
     "form_of",
     "form_with_held_dicts",
@@ -271,6 +272,15 @@ def can_be_changed(form: Form) -> bool:
     if isinstance(form, TupleForm):
         return any(map(can_be_changed, form.parts))
     return isinstance(form, (ArrayForm, DictForm, RecordForm))
+
+
+def arrays_in(form: Form) -> Iterator[ArrayForm]:
+    """Yields the forms of the arrays in elements of this form."""
+    if isinstance(form, ArrayForm):
+        yield form
+    elif isinstance(form, (TupleForm, DictForm, RecordForm)):
+        for part in form.parts:
+            yield from arrays_in(part)
 
 
 def is_passed_on(form: Form) -> bool:

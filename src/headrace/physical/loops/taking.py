@@ -25,7 +25,16 @@ from headrace.elements.function_results import owned
 from headrace.frozen import frozen
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.loops.conditions import Conditions
-from headrace.physical.loops.forms import Form, can_be_changed, form_of, ids_of, joined_form, kinds_of
+from headrace.physical.loops.forms import (
+    ArrayForm,
+    Form,
+    arrays_in,
+    can_be_changed,
+    form_of,
+    ids_of,
+    joined_form,
+    kinds_of,
+)
 from headrace.physical.loops.joined_form import JoinedForm, joined_form_of
 from headrace.physical.loops.learned import FIRST_ROWS_A_LOOK, LOOK_S, SURPRISES, known_better
 from headrace.physical.loops.text import GENERIC, Known, compiled
@@ -168,6 +177,11 @@ class Taking:
     def has_form(self) -> bool:
         """Whether it is known which form elements mostly have."""
         return self._known.form is not None
+
+    @property
+    def arrays(self) -> Iterator[ArrayForm]:
+        """What is known of the arrays in elements."""
+        return iter(()) if self._known.form is None else arrays_in(self._known.form)
 
     @property
     def rows_a_look(self) -> int:

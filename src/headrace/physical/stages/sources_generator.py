@@ -61,7 +61,7 @@ class GeneratorRun:
 
     @holds(lambda at, _: (at["self"].label, f"element {at['self'].index + len(at['made'])}"))
     @since("_since_s")
-    def next_elements(self, limit: int, *, may_join: bool, as_columns: bool) -> tuple[Payload, Exception | None]:
+    def next_elements(self, limit: int, *, may_join: bool, is_stacked: bool) -> tuple[Payload, Exception | None]:
         """Returns up to ``limit`` elements, and the error after them; after the last ones ``has_ended`` is true.
 
         There are fewer where they suddenly take long: what was made does not wait for many that are slower.
@@ -69,8 +69,9 @@ class GeneratorRun:
         Args:
             limit: how many at most.
             may_join: whether they may be taken to be joined.
-            as_columns: whether they are all to be stacked, so that columns are better where they can be had.
+            is_stacked: whether they are all to be stacked, so that columns are better where they can be had.
         """
+        as_columns = is_stacked or (self._is_quicker_apart() and not may_join)
         _since_s = time.perf_counter()  # for the report of what is held up
         made: list[Any] | TakenApart = []
         error: Exception | None = None
@@ -117,6 +118,10 @@ class GeneratorRun:
             return made, error
         made.append(other)
         return made, None
+
+    def _is_quicker_apart(self) -> bool:
+        """Returns whether arrays in elements would be copied, or looked at for the signature, one by one."""
+        return any(array.is_held or self._signed is not None for array in self._taking.arrays)
 
     def _look_for_form(self, made: list[Any]) -> None:
         """Has elements taken apart from the next one on, if they are of a form for that."""
@@ -215,7 +220,7 @@ class GeneratorStage(Stage):
     def _pull(self, limit: int) -> Item:
         if self._raised is None and not self._ended:
             cursor = _GeneratorCursor(self._run.index, self._run.own_state())
-            rows, self._raised = self._run.next_elements(limit, may_join=self.may_join, as_columns=self.is_stacked)
+            rows, self._raised = self._run.next_elements(limit, may_join=self.may_join, is_stacked=self.is_stacked)
             self._ended = self._raised is None and self._run.has_ended
             if len(rows):
                 indices = range(cursor.index, cursor.index + len(rows))
