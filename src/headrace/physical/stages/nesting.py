@@ -19,13 +19,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-import numpy as np
-
-from headrace.arguments import AUTOTUNE
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State, input_state
-from headrace.blocks.joining import woven
-from headrace.blocks.origin import JoinedOrigin, Within
 from headrace.coordination.closing import close_all
 from headrace.errors import HeadraceError
 from headrace.observe.meter import Meter
@@ -34,15 +29,15 @@ from headrace.physical.context import StageContext
 from headrace.physical.lower import is_ordered, lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.nesting_openers import NestingPaces, Opener, Openers
-from headrace.physical.stages.nesting_opening import MakeReader, Opening, OpenSubplan, reading_ahead
+from headrace.physical.stages.nesting_opening import Opening, OpenSubplan, Reading, in_workers, opened_ahead
 from headrace.physical.stages.nesting_runs import DatasetRun, DatasetRuns
+from headrace.physical.stages.nesting_slots import Slots
 from headrace.physical.stages.nesting_turns import TurnsBlock, TurnsCursor, TurnsPosition, Whole
 from headrace.physical.stages.nesting_visits import ENDLESS, Turns
-from headrace.physical.workers.reading_place import LONG_S, InWorkers, ReadingPlace
+from headrace.physical.workers.reading_place import LONG_S, ReadingPlace
 from headrace.physical.workers.subplan_reader import SubplanReader
 from headrace.physical.workers.tuned_workers import TunedWorkers
 from headrace.plan.nesting import FlatMap, Interleave
-from headrace.plan.node import parallel_calls_of
 from headrace.semantics.failures import inside_element
 from headrace.semantics.held_bytes import Holding
 
@@ -83,7 +78,6 @@ class InterleaveStage(Stage):
         self._held = held  # by its readers
         self._opening = opening
         self._paces = paces
-        self._block_length = block_length
         self._ahead_limit = ahead
         self._ordered = ordered
         self._place = place
@@ -91,8 +85,8 @@ class InterleaveStage(Stage):
         self._told_here = False
         self._ahead: deque[OpenSubplan | Failure] = deque()
         self._stopped = False
-        self._cycle: int = state["cycle"] if state else 0
-        self._given: int = state["given"] if state else 0
+        cycle, given = (state["cycle"], state["given"]) if state else (0, 0)
+        self._slots = Slots(cycle_length, block_length, cycle=cycle, given=given)
         index: int = state["number"] if state else 0
         self._openers = Openers(
             functools.partial(self._read, input_stage),
@@ -101,13 +95,12 @@ class InterleaveStage(Stage):
             paces=paces,
             is_free=lambda: input_stage.by_index,
         )
-        self._slots: list[OpenSubplan | None] = [None] * cycle_length
         # Of the datasets in the slots, which are empty meanwhile, where all of them lie whole.
         self._left: list[Whole | None] | None = None
         self._runs = DatasetRuns(opening)
         for slot, saved in enumerate(state["slots"] if state else ()):
             if saved is not None:
-                self._slots[slot] = opening.again(saved)
+                self._slots.datasets[slot] = opening.again(saved)
         self.cursor = self._cursor()
 
     # ------------------------------------------------------------------ opening
@@ -130,7 +123,7 @@ class InterleaveStage(Stage):
 
     def _may_open_here(self) -> bool:
         """Returns whether the function may be called here: no worker does, or there would be one call too many."""
-        readers = [slot.reader for slot in self._slots if slot is not None]
+        readers = [slot.reader for slot in self._slots.datasets if slot is not None]
         return self._reads_here and not self._ahead and all(reader.reads_here or reader.is_read for reader in readers)
 
     def _opened_here(self, opener: Opener, room: int) -> Whole | OpenSubplan:
@@ -149,7 +142,7 @@ class InterleaveStage(Stage):
         """Opens datasets before their turn; for each slot that has nothing left to be read, one more."""
         if self._reads_here:
             return
-        done = sum(slot is None or slot.reader.is_read for slot in self._slots)
+        done = sum(slot is None or slot.reader.is_read for slot in self._slots.datasets)
         while len(self._ahead) < self._ahead_limit() + done and not (
             isinstance(self._held, Ahead) and self._held.is_full
         ):
@@ -183,31 +176,33 @@ class InterleaveStage(Stage):
         self._open_left()
         while True:
             self._look_ahead()
-            slot = self._slots[self._cycle] or self._filled_slot()
+            slot = self._slots.present or self._filled_slot()
             if slot is None:
-                if not any(self._slots):
+                if self._slots.are_empty:
                     return None
-                self._visit_next()
+                self._slots.visit_next()
                 continue
             if isinstance(slot, Failure):
                 return self._failed(slot)
             if self._stopped:  # stop() may have come before this one was there to be stopped
                 slot.reader.stop()
             if not self._ordered:
-                slot = self._a_ready_one(slot)
+                slot = self._slots.a_ready_one(slot)
             # At least what is left of its turn: read by a few, each element would cost as much as a block.
             sharing = len(self._giving_slots()) or len(self._slots)
-            item = self._peek(slot, max(1, limit // sharing, min(limit, self._block_length - self._given)))
+            left = self._slots.block_length - self._slots.given
+            item = self._peek(slot, max(1, limit // sharing, min(limit, left)))
             if item is None:
-                self._leave(slot)
+                self._slots.leave(slot)
             elif isinstance(item, Failure):
                 if slot.reader.failed_to_open:
-                    self._slots[self._cycle] = None
+                    self._slots.empty()
                     return self._failed(item)
                 slot.reader.drop_failure()
                 return self._failed(item, inside_element(item.error, slot.opener.origin()))
             else:
-                return self._rounds(limit) or self._run(slot, item, limit)
+                rounds = self._slots.rounds(self._giving_slots(), limit, self._peek, self._cursor)
+                return rounds or self._slots.turn(slot, item, limit, self._cursor)
 
     def _peek(self, slot: OpenSubplan, limit: int) -> Item:
         """Returns the slot's next item; the time that its plan took is not this stage's own."""
@@ -235,74 +230,14 @@ class InterleaveStage(Stage):
     def _filled_slot(self) -> OpenSubplan | Failure | None:
         dataset = self._next_dataset()
         if isinstance(dataset, OpenSubplan):
-            self._slots[self._cycle] = dataset
+            self._slots.fill(dataset)
         return dataset
-
-    def _a_ready_one(self, slot: OpenSubplan) -> OpenSubplan:
-        if slot.reader.is_ready():
-            return slot
-        for index, other in enumerate(self._slots):
-            if other is not None and other.reader.is_ready():
-                self._cycle, self._given = index, 0
-                return other
-        return slot
-
-    def _leave(self, slot: OpenSubplan) -> None:
-        slot.reader.close()
-        self._slots[self._cycle] = None
-        self._visit_next()
-
-    def _visit_next(self) -> None:
-        self._cycle = (self._cycle + 1) % len(self._slots)
-        self._given = 0
 
     def _failed(self, failure: Failure, error: HeadraceError | None = None) -> Failure:
         return Failure(failure.error if error is None else error, self.cursor, self._cursor())
 
-    def _run(self, slot: OpenSubplan, head: Block, limit: int) -> Block:
-        """Takes elements of the slot whose turn it is."""
-        count = min(limit, len(head), self._block_length - self._given)
-        cursor = self._cursor({self._cycle: count})
-        block = slot.reader.take(count)
-        self._given += count
-        if self._given == self._block_length:
-            self._visit_next()
-        return Block(block.payload, cursor, Within(block.origin, slot.opener.block.origin, slot.opener.at))
-
-    def _rounds(self, limit: int) -> Block | None:
-        """Takes as many whole rounds over all slots as there are elements ready for, in one block."""
-        slots, length = self._slots, self._block_length
-        opened = self._giving_slots()
-        rounds = limit // (len(opened) * length) if opened else 0
-        if len(slots) == 1 or self._given or not rounds:
-            return None
-        for slot in opened:
-            head = self._peek(slot, max(length, limit // len(opened)))
-            if not isinstance(head, Block):
-                return None
-            rounds = min(rounds, len(head) // length)
-        if not rounds:
-            return None
-        taken = {index: rounds * length for index, slot in enumerate(slots) if slot is not None}
-        cursor = self._cursor(taken)
-        blocks = [slot.reader.take(rounds * length) for slot in opened]
-        origins = [
-            Within(block.origin, slot.opener.block.origin, slot.opener.at)
-            for block, slot in zip(blocks, opened, strict=True)
-        ]
-        if len(blocks) == 1:  # the last dataset of all
-            return Block(blocks[0].payload, cursor, origins[0])
-        order = np.arange(len(opened) * rounds * length).reshape(len(opened), rounds, length).swapaxes(0, 1).ravel()
-        payload = woven([block.payload for block in blocks], length)
-        origin = JoinedOrigin.of([len(block) for block in blocks], origins).subset(order)
-        return Block(payload, cursor, origin)
-
     def _giving_slots(self) -> list[OpenSubplan]:
-        """Returns the slots that give in a round, from this one on; none where another dataset would be opened on the way."""
-        turned = self._slots[self._cycle :] + self._slots[: self._cycle]
-        opened = [slot for slot in turned if slot is not None]
-        is_last_of_all = self._openers.have_ended and not self._ahead
-        return opened if is_last_of_all or len(opened) == len(turned) else []
+        return self._slots.giving(opens_more=bool(self._ahead) or not self._openers.have_ended)
 
     # ---------------------------------------------------------- datasets that lie whole
 
@@ -310,25 +245,25 @@ class InterleaveStage(Stage):
         """Takes elements of datasets that lie whole, in one block; None where none of them comes next."""
         if self._stopped or self._ahead or not self._reads_here:
             return None
-        slots = self._left or [None if slot is None else slot.whole() for slot in self._slots]
-        if not self._left and slots.count(None) > self._slots.count(None):
+        wholes = self._left or self._slots.wholes()
+        if wholes is None:
             return None
-        taken = TurnsBlock(self._position(tuple(slots)))
+        taken = TurnsBlock(self._position(tuple(wholes)))
         turns, begun_s = taken.turns, time.perf_counter()
         while turns.ready < limit and self._opens_another(taken, limit, begun_s):
             pass
         # More than was asked for, which waits: what one slot has of its last dataset; and a round, as to look at all slots costs as much.
-        round_length = len(self._slots) * self._block_length
+        round_length = len(self._slots) * self._slots.block_length
         count = turns.ready if len(self._slots) == 1 else min(turns.ready, max(limit, round_length))
         stands = turns.standing(count)
-        self._cycle, self._given = stands.cycle, stands.given
-        self._left, self._slots = taken.left(stands), [None] * len(self._slots)
+        self._slots.cycle, self._slots.given = stands.cycle, stands.given
+        self._left, self._slots.datasets = taken.left(stands), [None] * len(self._slots)
         return taken.block(count) if count else None
 
     def _open_left(self) -> None:
         """Puts what is left of datasets that lie whole into their slots, each to be read by itself."""
         if self._left is not None:
-            self._slots = [None if whole is None else self._opening.kept(whole) for whole in self._left]
+            self._slots.datasets = [None if whole is None else self._opening.kept(whole) for whole in self._left]
             self._left = None
 
     def _opens_another(self, taken: TurnsBlock, limit: int, begun_s: float) -> bool:
@@ -380,16 +315,12 @@ class InterleaveStage(Stage):
 
     def _cursor(self, taken: Mapping[int, int] = _NONE_TAKEN) -> TurnsCursor:
         """Returns the position before a block that has so many elements of some slots."""
-        slots = [
-            None if slot is None else Whole(slot.opener, None, slot.reader.cursor, taken.get(index, 0))
-            for index, slot in enumerate(self._slots)
-        ]
-        return TurnsCursor(self._position(slots), ())
+        return TurnsCursor(self._position(self._slots.positions(taken)), ())
 
-    def _position(self, slots: Sequence[Whole | None]) -> TurnsPosition:
+    def _position(self, wholes: Sequence[Whole | None]) -> TurnsPosition:
         ahead = self._ahead[0] if self._ahead else self._openers
-        index = self._openers.index - len(self._ahead)
-        return TurnsPosition(self._cycle, self._given, index, slots, ahead.cursor, self._block_length)
+        index, slots = self._openers.index - len(self._ahead), self._slots
+        return TurnsPosition(slots.cycle, slots.given, index, wholes, ahead.cursor, slots.block_length)
 
     # ------------------------------------------------------------------ ending
 
@@ -403,7 +334,7 @@ class InterleaveStage(Stage):
         close_all([*(opened.reader.close for opened in self._all_opened()), self._held.release, super().close])
 
     def _all_opened(self) -> list[OpenSubplan]:
-        return [opened for opened in (*self._slots, *self._ahead) if isinstance(opened, OpenSubplan)]
+        return [opened for opened in (*self._slots.datasets, *self._ahead) if isinstance(opened, OpenSubplan)]
 
 
 @lower.register
@@ -415,40 +346,23 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
         deterministic = node.deterministic
     meter = context.meter(node)
     gate = context.gate(node)
-    if gate is not None:
-        meter.calls = gate.calls
-
-    def ahead() -> int:
-        # Two a call: while one is read, the next is ready already, and the driver comes to look only when it has a core.
-        return 2 * gate.calls if gate is not None else 0
-
-    place = there = workers = None
-    held: Ahead | Holding
-    reader: MakeReader
     if gate is None:
         held = context.gathering(node, "")
-        reader = functools.partial(SubplanReader, holding=held)
+        reading = Reading(functools.partial(SubplanReader, holding=held), held)
     else:
-        if context.elsewhere is not None and context.elsewhere.wanted_for(node):
-            there = context.elsewhere.reading(node, context)
-        place = context.policy.reading_place(node.operations) if there is None else InWorkers()
-        if parallel_calls_of(node) == AUTOTUNE:
-            # No more files are opened ahead than are read side by side; and in processes, each core has one.
-            most = gate.calls if there is not None else max(gate.calls, min(cycle, gate.most or cycle))
-            workers = context.tuned_workers(gate, meter, node.operations, most=most)
-        held = context.ahead(node)
-        reader = reading_ahead(gate, place, workers, meter, context, held, lambda: 2 * cycle + ahead())
+        meter.calls = gate.calls
+        reading = in_workers(node, context, gate, meter, cycle)
     return InterleaveStage(
         lower(node.input, input_state(state), context.replaying()),  # elements that opened datasets are read again
         meter,
         state,
         cycle_length=cycle,
         block_length=block,
-        opening=Opening(node, context, reader, there),
+        opening=Opening(node, context, reading.make, reading.there),
         paces=NestingPaces(context.policy.pace),
-        ahead=ahead,
+        ahead=functools.partial(opened_ahead, gate),
         ordered=gate is None or is_ordered(deterministic, context),
-        place=place,
-        held=held,
-        workers=workers,
+        place=reading.place,
+        held=reading.held,
+        workers=reading.workers,
     )

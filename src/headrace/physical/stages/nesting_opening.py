@@ -6,9 +6,10 @@ import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import headrace.physical.stages.made_at_once  # noqa: F401 - makes the cases known that small plans need
+from headrace.arguments import AUTOTUNE
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, SavedCursor, State
 from headrace.observe.frames import within
@@ -23,17 +24,18 @@ from headrace.physical.stage import Stage
 from headrace.physical.stages.nesting_openers import Opener
 from headrace.physical.stages.nesting_turns import Whole
 from headrace.physical.workers.gates import Gate
-from headrace.physical.workers.reading_place import ReadingPlace
+from headrace.physical.workers.reading_place import InWorkers, ReadingPlace
 from headrace.physical.workers.subplan_reader import Opened, OpenPlan, PrefetchingReader, SubplanReader
 from headrace.physical.workers.tuned_workers import TunedWorkers
 from headrace.plan.nesting import FlatMap
-from headrace.plan.node import Node
+from headrace.plan.node import Node, parallel_calls_of
 from headrace.plan.timeouts import with_timeouts
 from headrace.semantics.failures import as_element_error
+from headrace.semantics.held_bytes import Holding
 from headrace.semantics.inner_plans import in_run
 from headrace.semantics.nesting import changed_since, made_plan
 
-__all__ = ["MakeReader", "OpenSubplan", "Opening", "reading_ahead"]
+__all__ = ["OpenSubplan", "Opening", "Reading", "in_workers", "opened_ahead"]
 
 # Makes a reader of what opens a plan, of the position in it, and of the origin, in words, of the element that it was made of.
 MakeReader = Callable[[OpenPlan, Cursor | None, Callable[[], str]], SubplanReader]
@@ -189,7 +191,47 @@ class Opening:
 _READ_AHEAD_S: Final = 1e-2
 
 
-def reading_ahead(
+class Reading(NamedTuple):
+    """How the datasets of a node are read.
+
+    Attributes:
+        make: makes their readers.
+        held: where these say what they hold.
+        there: has a process open and read them.
+        place: whether they are read in workers; None where there are none.
+        workers: those, where their number is left to headrace.
+    """
+
+    make: MakeReader
+    held: Ahead | Holding
+    there: OpenThere | None = None
+    place: ReadingPlace | None = None
+    workers: TunedWorkers | None = None
+
+
+def in_workers(node: FlatMap, context: StageContext, gate: Gate, meter: Meter, cycle: int) -> Reading:
+    """Returns how datasets are read by workers, ``cycle`` of them side by side."""
+    there = None
+    if context.elsewhere is not None and context.elsewhere.wanted_for(node):
+        there = context.elsewhere.reading(node, context)
+    place = context.policy.reading_place(node.operations) if there is None else InWorkers()
+    workers = None
+    if parallel_calls_of(node) == AUTOTUNE:
+        # No more files are opened ahead than are read side by side; and in processes, each core has one.
+        most = gate.calls if there is not None else max(gate.calls, min(cycle, gate.most or cycle))
+        workers = context.tuned_workers(gate, meter, node.operations, most=most)
+    held = context.ahead(node)
+    make = _reading_ahead(gate, place, workers, meter, context, held, lambda: 2 * cycle + opened_ahead(gate))
+    return Reading(make, held, there, place, workers)
+
+
+def opened_ahead(gate: Gate | None) -> int:
+    """Returns how many datasets are opened before their turn, beside those whose slots have nothing left to be read."""
+    # Two a call: while one is read, the next is ready already, and the driver comes to look only when it has a core.
+    return 2 * gate.calls if gate is not None else 0
+
+
+def _reading_ahead(
     gate: Gate,
     place: ReadingPlace,
     workers: TunedWorkers | None,
