@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,7 @@ class Profiling(DatasetMixin):
             InvalidArgumentError: the dataset has no element, ``seconds`` is not positive, the step cannot be called with an element, or
                 ``apply`` is asked for with ``group``, as each rank would try something else.
             FailedPreconditionError: the group has fewer processes than there are ranks.
-            TypeError: the step cannot be called.
+            TypeError: ``seconds`` is no number.
 
         Example:
             >>> import headrace as hr
@@ -62,7 +63,9 @@ class Profiling(DatasetMixin):
         """
         if step is not None:
             check_function(step, stage="profile")
-        if not seconds > 0:
+        if not isinstance(seconds, (int, float)):
+            raise TypeError(f"profile: seconds must be a number, not {type(seconds).__name__}")
+        if not 0 < seconds < math.inf:
             raise InvalidArgumentError(f"seconds must be positive, not {seconds}", stage="profile")
         if feed is not None:
             check_function(feed, stage="profile")

@@ -51,6 +51,9 @@ from headrace.ranks import current
 
 __all__ = ["FORMAT", "answered", "program"]
 
+# So long a wait, and so many times as long as any before, is none for the next element of a slow pipeline.
+_HELD_UP_S: Final = 1.0
+_HELD_UP: Final = 10
 # Counts up when an answer means something else.
 FORMAT: Final = 1
 
@@ -156,7 +159,12 @@ def _run(iterator: DatasetIterator, feed: FeedIterator | None) -> dict[str, Any]
     waits = _waits(stats.step, waiting_s)
     nodes = told_nodes(known.plan)
     numbers = {id(node): number for number, node in enumerate(nodes)}
-    limit = limit_of(known.plan, known.options, stats) if stats.stages else None
+    stalls = iterator.stalls()
+    is_held_up = waiting_s > max(_HELD_UP_S, _HELD_UP * stats.step.waited.max_s)
+    limit = limit_of(known.plan, known.options, stats) if stats.stages and not is_held_up else None
+    bottleneck = None if limit is None or limit.key == CONSUMER else limit.key
+    if is_held_up and stalls:
+        bottleneck = next((key for key, node in enumerate(nodes) if node.label == stalls[0].stage), None)
     figures = figures_of(known.plan, known.options, stats, MachineFigures(cores=current_share().cores))
     rank, world_size = _place(known.options)
     return {
@@ -172,13 +180,13 @@ def _run(iterator: DatasetIterator, feed: FeedIterator | None) -> dict[str, Any]
         "stats": stats.to_dict(),
         "copies": copies,
         "waits": waits,
-        "bottleneck": None if limit is None or limit.key == CONSUMER else limit.key,
-        "verdict": ". ".join(told(stats, limit))
-        if limit is not None or waits < HARDLY
-        else f"nothing has come for {duration(waiting_s)}",
+        "bottleneck": bottleneck,
+        "verdict": f"nothing has come for {duration(waiting_s)}"
+        if is_held_up or (limit is None and waits >= HARDLY)
+        else ". ".join(told(stats, limit)),
         "stalls": [
             {"stage": stall.stage, "origin": stall.origin, "held_s": stall.held_s, "thread": stall.thread}
-            for stall in iterator.stalls()
+            for stall in stalls
         ],
     }
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from headrace.analysis.figures import CONSUMER, MachineFigures
 from headrace.analysis.model import Limit, Resource, bottleneck
+from headrace.errors import InvalidArgumentError
 from headrace.machine import current_share
 from headrace.observe.decisions import decision_lines
 from headrace.observe.stats import IteratorStats, StageStats, stage_columns
@@ -36,8 +37,21 @@ def explained_run(plan: Node, options: Options, stats: IteratorStats) -> str:
         options: of it.
         stats: of the iterator that ran it.
     """
+    _check(plan, stats)
     limit = limit_of(plan, options, stats)
     return "\n".join([*_lines(plan, stats, limit), "", *told(stats, limit), *decision_lines(stats.decisions)])
+
+
+def _check(plan: Node, stats: IteratorStats) -> None:
+    """Refuses figures of another plan, which would stand on the wrong lines."""
+    if not isinstance(stats, IteratorStats):
+        message = f"stats must be what stats() of an iterator of this dataset returned, not {type(stats).__name__}"
+        raise InvalidArgumentError(message, stage="explain")
+    nodes = told_nodes(plan)
+    names = [stage.name for stage in stats.stages[: len(nodes)]]
+    if names and names != [node.label for node in nodes]:
+        message = f"stats are of another dataset, which ran as {', '.join(names)}"
+        raise InvalidArgumentError(message, stage="explain")
 
 
 def limit_of(plan: Node, options: Options, stats: IteratorStats) -> Limit | None:

@@ -239,10 +239,14 @@ def _advice(written: Node, trial: Trial, cause: Cause, made: Callable[[Node], An
         node = None if change.key is None else nodes[change.key]
         if node is not None and not may_apply(written, node):
             continue
-        gain = f"about {change.expected_speedup:.1f}× as many {'elements' if step is None else 'steps'}"
+        gain = f"about {_times(change.expected_speedup)} as many {'elements' if step is None else 'steps'}"
         apply = functools.partial(_made, made, written, change, node)
         text = f"{words_for(change, written)}{_place(change, trial.figures, node)}: {gain}"
         yield Advice(text, change.expected_speedup, apply)
+
+
+def _times(speedup: float) -> str:
+    return f"{speedup:.1f}×" if speedup < 9.95 else f"{speedup:,.0f}×"
 
 
 def _place(change: Change, figures: PipelineFigures, node: Node | None) -> str:

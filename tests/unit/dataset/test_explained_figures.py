@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import headrace as hr
 from headrace.durations import Times
 from headrace.observe.stats import IteratorStats, StageStats
@@ -36,7 +38,9 @@ def stage(name: str, elements: int, *, each_s: float, calls: int = 1) -> StageSt
 def made_up(waited_s: float = 9.0) -> IteratorStats:
     stages = (
         stage("range", 1000, each_s=1e-6),
-        stage("map 'decode'", 1000, each_s=0.016, calls=2),
+        stage(
+            f"map 'decode' (test_explained_figures.py:{decode.__code__.co_firstlineno})", 1000, each_s=0.016, calls=2
+        ),
         stage("batch", 100, each_s=1e-4),
         stage("prefetch", 100, each_s=1e-6),
     )
@@ -80,6 +84,18 @@ def test_to_analyze_runs_an_epoch_that_does_not_count() -> None:
     text = again.explain(analyze=True)
     assert [batch.tolist() for batch in again] == before
     assert any(line.strip().startswith("range") and "  1,000  " in line for line in text.splitlines())
+
+
+def test_figures_of_another_dataset_are_refused() -> None:
+    other = hr.Dataset.range(5).map(augment)
+    with iter(other) as iterator:
+        next(iterator)
+        stats = iterator.stats()
+    assert "augment" in other.explain(stats)
+    with pytest.raises(hr.errors.InvalidArgumentError, match=r"another dataset, which ran as range, map 'augment'"):
+        hr.Dataset.range(5).map(decode).explain(stats)
+    with pytest.raises(hr.errors.InvalidArgumentError, match="not str"):
+        other.explain("stats")  # type: ignore[arg-type]
 
 
 def test_what_functions_made_is_told_below_the_plan() -> None:

@@ -131,6 +131,31 @@ def test_a_pipeline_from_which_nothing_comes_says_what_holds_it(places: list[Pat
     iterator.close()
 
 
+def test_a_pipeline_that_is_held_up_after_some_elements_says_so_and_not_what_it_could_give(
+    places: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answering, "_HELD_UP_S", 0.0)
+    monkeypatch.setattr(answering, "_HELD_UP", 0)
+    asked, answer = threading.Event(), threading.Event()
+
+    def hangs(x: int) -> int:
+        if x == 2:
+            asked.set()
+            assert answer.wait(LIMIT_S)
+        return x
+
+    iterator = iter(hr.Dataset.range(3).map(hangs))
+    assert [next(iterator), next(iterator)] == [0, 1]
+    reader = threading.Thread(target=next, args=(iterator,))
+    reader.start()
+    assert asked.wait(LIMIT_S)
+    (run,) = told(places)["runs"]
+    assert (run["bottleneck"], run["verdict"].startswith("nothing has come for ")) == (1, True)
+    answer.set()
+    reader.join(LIMIT_S)
+    iterator.close()
+
+
 def test_what_failed_is_told(places: list[Path]) -> None:
     def fails(x: int) -> int:
         if x == 1:

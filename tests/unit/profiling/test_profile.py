@@ -84,6 +84,10 @@ def test_nothing_to_profile_is_an_error() -> None:
         hr.Dataset.range(0).profile()
     with pytest.raises(hr.errors.InvalidArgumentError, match="must be positive"):
         PIPELINE.profile(seconds=0)
+    with pytest.raises(hr.errors.InvalidArgumentError, match="not inf"):
+        PIPELINE.profile(seconds=float("inf"))
+    with pytest.raises(TypeError, match="seconds must be a number, not str"):
+        PIPELINE.profile(seconds="3")  # type: ignore[arg-type]
     with pytest.raises(hr.errors.InvalidArgumentError, match="callable"):
         PIPELINE.profile(3)  # type: ignore[arg-type]
 
