@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.bottlenecks.working import copying
+from tests.laws.plans import Recipe, recipes
 
 import headrace as hr
 from headrace.analysis.changes import Way, changes
@@ -23,6 +24,13 @@ from headrace.analysis.figures import CONSUMER, OWN, Kind, MachineFigures, Pipel
 from headrace.analysis.finding import Cause, judge
 from headrace.analysis.model import rate
 from headrace.analysis.ranking import late_rank
+from headrace.durations import Times
+from headrace.engine import physical_plan
+from headrace.observe.stats import IteratorStats, StageStats
+from headrace.plan.buffering import options_of
+from headrace.plan.explain import explain_plan
+from headrace.profiling.applying import applied, words_for
+from headrace.profiling.telling import figures_of, told_nodes
 
 # Others take so much less of every resource than the one that is planted.
 CHEAP = 0.2
@@ -287,3 +295,44 @@ def test_a_slow_way_to_the_device_is_named() -> None:
     feed = copying(1e-2, 2)
     profile = hr.Dataset.range(100_000).batch(4).prefetch(2).profile(slept(1e-3), seconds=0.6, feed=feed)
     assert (profile.verdict.cause, profile.verdict.stage) == ("copy", None)
+
+
+@given(recipes(), st.data())
+def test_whatever_is_advised_can_be_applied(recipe: Recipe, data: st.DataObject) -> None:
+    written = recipe.build().with_options(hr.Options(seed=1)).__headrace_plan__()
+    options = options_of(written)
+    running = physical_plan(written, options)
+    nodes = told_nodes(running)
+    slow = data.draw(st.integers(0, len(nodes) - 1))
+    stats = IteratorStats(
+        100, 9.0, 10.0, tuple(worked(node.label, 0.09 if key == slow else 1e-5) for key, node in enumerate(nodes))
+    )
+    stats = dataclasses.replace(
+        stats, stages=tuple(dataclasses.replace(one, gil_share=data.draw(st.floats(0, 1))) for one in stats.stages)
+    )
+    figures = figures_of(running, options, stats, MachineFigures(cores=4))
+    step = StepFigures(alone_s=1e-3, beside_s=1e-3, waited_s=0.09)
+    cause = judge(figures, step, rate(figures)).cause
+    for change in changes(figures, step, rate(figures), cause=cause):
+        node = None if change.key is None else nodes[change.key]
+        plan = applied(written, change, node)
+        assert words_for(change, written)
+        if plan is not None:
+            assert explain_plan(plan) != explain_plan(written)
+            assert physical_plan(plan, options_of(plan)) is not None
+
+
+def worked(name: str, each_s: float) -> StageStats:
+    """The figures of a stage that made an element for each step."""
+    return StageStats(
+        name,
+        100,
+        100 * each_s,
+        0.0,
+        0,
+        window_s=10.0,
+        elements_per_s=10.0,
+        service=Times(100, 100 * each_s, each_s, each_s, each_s, each_s),
+        parallelism=10 * each_s,
+        cpu_share=0.1,
+    )

@@ -129,10 +129,11 @@ def held_ready(step: StepFigures) -> int:
 def _possible(figures: PipelineFigures, step: StepFigures | None) -> Iterator[Change]:
     spared = frozenset[int]().union(*(figures.upstream(stage.key) for stage in figures if stage.misses))
     for stage in figures:
-        if stage.kind in (Kind.MAP, Kind.INTERLEAVE):
+        may_have_calls = stage.most_calls != 1
+        if stage.kind in (Kind.MAP, Kind.INTERLEAVE) and may_have_calls:
             yield from _calls(figures, stage, Way.CALLS, step)
         holds = stage.lock_share >= _HOLDING and stage.service_s >= _WORTH_SENDING_S
-        if stage.kind is Kind.MAP and holds and stage.process != OWN:
+        if stage.kind is Kind.MAP and holds and may_have_calls and stage.process != OWN:
             yield from _calls(figures, stage, Way.PROCESSES, step)
         if stage.fits is not None:
             times = math.ceil(_ROOM * (stage.calls or 1) / max(stage.fits, 1.0))

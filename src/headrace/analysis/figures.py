@@ -57,7 +57,7 @@ class StageFigures:
         cpu_s: the part of them in which a processor worked.
         lock_share: the part of its work in which it held Python's lock, from 0 to 1.
         calls: how many of its calls may run at once; None where it has no workers.
-        most_calls: more calls at once are no use; None where that is not so.
+        most_calls: how many calls at once there may be; None where there may be as many as one likes.
         is_tuned: whether AUTOTUNE chooses ``calls``.
         in_use: how many of its calls ran at once, on average.
         fits: how many of its calls at once the memory budget has room for; None where there is room for all.

@@ -151,7 +151,7 @@ def _slowest(figures: PipelineFigures) -> tuple[Cause, int | None]:
 
 def _doubled(figures: PipelineFigures, limit: Limit, stage: StageFigures, *, in_processes: bool = False) -> float:
     """Returns how fast it would be with twice as many calls at once, in threads or in processes; 0 where there is none to make."""
-    if stage.kind not in (Kind.MAP, Kind.INTERLEAVE) or limit.resource is Resource.CORES:
+    if stage.kind not in (Kind.MAP, Kind.INTERLEAVE) or stage.most_calls == 1 or limit.resource is Resource.CORES:
         return 0.0
     calls = 2 * (stage.calls or 1)
     if stage.most_calls is not None:

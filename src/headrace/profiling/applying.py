@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from headrace.analysis.changes import Change, Way
 from headrace.arguments import AUTOTUNE
-from headrace.errors import InternalError
+from headrace.errors import InternalError, InvalidArgumentError
 from headrace.plan.buffering import Cache, Prefetch, WithOptions, options_of
-from headrace.plan.node import Node, nodes_of
+from headrace.plan.node import Node
 from headrace.plan.options import Options
 from headrace.plan.rewriting import rewrite
 
-__all__ = ["applied", "may_apply", "words_for"]
+__all__ = ["applied", "words_for"]
 
 # What does nothing in a plan whose operations run in the thread of their consumer.
 _WITH_THREADS: Final = (Way.CALLS, Way.PROCESSES, Way.PREFETCH, Way.HOLD)
@@ -45,21 +45,21 @@ def _words(change: Change) -> str:
             return 'Options(executor="subprocess")'
 
 
-def applied(written: Node, change: Change, running: Node | None) -> Node:
-    """Returns the plan with the change.
+def applied(written: Node, change: Change, running: Node | None) -> Node | None:
+    """Returns the plan with the change; None where it is of no operation that was written, or would be refused, as a cache among streams.
 
     Args:
         written: the plan as its user wrote it.
         change: what to change.
         running: the node of the plan as it ran that is changed; None where it is all of it.
     """
-    plan = _of_all(written, change) or _of_one(written, change, running)
+    try:
+        plan = _of_all(written, change) or _of_one(written, change, running)
+    except InvalidArgumentError:
+        return None
+    if plan is written:
+        return None
     return WithOptions(input=plan, options=Options(executor="thread")) if _needs_threads(change, written) else plan
-
-
-def may_apply(written: Node, running: Node) -> bool:
-    """Returns whether an operation of the plan as it ran is one that was written."""
-    return any(running.operations[-1] in node.operations for node in nodes_of(written))
 
 
 def _needs_threads(change: Change, written: Node) -> bool:

@@ -42,7 +42,7 @@ def explained_run(plan: Node, options: Options, stats: IteratorStats) -> str:
     return "\n".join([*_lines(plan, stats, limit), "", *told(stats, limit), *decision_lines(stats.decisions)])
 
 
-def _check(plan: Node, stats: IteratorStats) -> None:
+def _check(plan: Node, stats: object) -> None:
     """Refuses figures of another plan, which would stand on the wrong lines."""
     if not isinstance(stats, IteratorStats):
         message = f"stats must be what stats() of an iterator of this dataset returned, not {type(stats).__name__}"

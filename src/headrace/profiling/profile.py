@@ -21,7 +21,7 @@ from headrace.page.stairs import Window
 from headrace.plan.buffering import options_of
 from headrace.plan.node import Node
 from headrace.plan.options import Options
-from headrace.profiling.applying import applied, may_apply, words_for
+from headrace.profiling.applying import applied, words_for
 from headrace.profiling.phases import BESIDE
 from headrace.profiling.telling import figures_of, told_nodes
 from headrace.profiling.together import Found
@@ -235,12 +235,15 @@ def _verdict(finding: Finding, trial: Trial, consumer: Consumer) -> Verdict:
 def _advice(written: Node, trial: Trial, cause: Cause, made: Callable[[Node], Any]) -> Iterator[Advice]:
     nodes, step = told_nodes(trial.running), trial.step
     found = changes(trial.figures, step, trial.alone.rate, threaded=_threaded(written, trial), cause=cause)
-    for change in found[:_MOST_ADVICE]:
+    given = 0
+    for change in found:
         node = None if change.key is None else nodes[change.key]
-        if node is not None and not may_apply(written, node):
+        plan = applied(written, change, node) if given < _MOST_ADVICE else None
+        if plan is None:
             continue
+        given += 1
         gain = f"about {_times(change.expected_speedup)} as many {'elements' if step is None else 'steps'}"
-        apply = functools.partial(_made, made, written, change, node)
+        apply = functools.partial(made, plan)
         text = f"{words_for(change, written)}{_place(change, trial.figures, node)}: {gain}"
         yield Advice(text, change.expected_speedup, apply)
 
@@ -267,7 +270,3 @@ def _threaded(written: Node, trial: Trial) -> PipelineFigures | None:
         return None
     options = options.merged(Options(executor="thread"))
     return figures_of(trial.running, options, trial.stats, trial.figures.machine)
-
-
-def _made(made: Callable[[Node], Any], written: Node, change: Change, node: Node | None) -> Any:
-    return made(applied(written, change, node))

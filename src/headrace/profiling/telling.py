@@ -152,10 +152,10 @@ def _weighed(stages: list[StageFigures], nodes: Sequence[Node], step_nbytes: flo
 
 
 def _most_calls(node: Node) -> int | None:
-    """Returns how many datasets are read side by side at most; None where that is left to headrace, or it is another operation."""
-    if not isinstance(node, FlatMap):
-        return None
-    return node.cycle_length if isinstance(node, Interleave) else 1
+    """Returns how many calls at once there may be at most: datasets that are read side by side, or one, as of a filter; None where as many as there are."""
+    if isinstance(node, Interleave):
+        return node.cycle_length
+    return None if hasattr(node, "num_parallel_calls") else 1
 
 
 def _process(node: Node, options: Options, calls: int | None) -> str:

@@ -73,7 +73,9 @@ def test_a_change_changes_its_operation_alone(way: Way, shown: str) -> None:
     second = [*nodes_of(plan)][2]
     is_of_all = way in (Way.PREFETCH, Way.SUBPROCESS)
     change = Change(way, None if is_of_all else 2, 3, 1.0, NOTHING)
-    changed = hr.Dataset(applied(plan, change, None if is_of_all else second))
+    with_it = applied(plan, change, None if is_of_all else second)
+    assert with_it is not None
+    changed = hr.Dataset(with_it)
     written, *_ = changed.explain().split("\n\n")
     assert written.count(shown) == 1
     assert [batch.tolist() for batch in changed] == [[0, 4], [8, 12], [16, 20], [24, 28]]
