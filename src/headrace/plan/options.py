@@ -50,7 +50,8 @@ class Options:
             wait: each function that runs, its element, and the line where it is (the guide shows one under *When nothing comes*).
             30 by default; 0 is never.
         timeout_s: after how many seconds without an answer the function of a ``map`` or ``random_map`` is given up on one element, where
-            the operation has no ``timeout_s`` of its own.
+            the operation has no ``timeout_s`` of its own. Where anything has a timeout, a process has as long to start, to import what it
+            needs, and for ``worker_init``, and a minute at least; then the run ends.
         max_restarts: how often a process that died is replaced in one run; its elements are made again. 10 by default.
         worker_init: a function without arguments that each process which calls functions calls first, in each run: the processes of
             ``executor="process"``, or where the run has none of these, that of ``"subprocess"``. One that takes the place of another

@@ -64,6 +64,7 @@ class RunOrder(NamedTuple):
         skipped: how many elements and failures are made again and given to nobody.
         most: how many elements come at once; None is as many as are made in a few milliseconds.
         is_ordered: whether what is made again comes in the order in which it came.
+        preparing_s: how long the process may take to start, and ``Options(worker_init=)`` to return; None is as long as it takes.
     """
 
     options: Options
@@ -76,6 +77,7 @@ class RunOrder(NamedTuple):
     skipped: int
     most: int | None
     is_ordered: bool
+    preparing_s: float | None
 
 
 class Kind(enum.IntEnum):

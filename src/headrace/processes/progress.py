@@ -7,10 +7,12 @@ ends it: what it has written is whole when its end is heard.
 from __future__ import annotations
 
 import contextlib
+import enum
 import faulthandler
 import os
 import signal
 import time
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,15 +20,27 @@ import numpy as np
 from headrace.processes.descriptors import refused_by_system
 from headrace.processes.segment import Segment
 
-__all__ = ["SIGNAL", "At", "Progress", "Stacks", "leave_stacks"]
+__all__ = ["SIGNAL", "At", "Phase", "Progress", "Stacks", "leave_stacks"]
 
 _NBYTES: Final = 4096
 _MOST_BYTES: Final = 1 << 18
 # What ends a process with its stacks; it is there wherever there are processes of headrace's own.
 SIGNAL: Final = getattr(signal, "SIGUSR2", signal.SIGTERM)
 _OURS: Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # noqa: PTH118, PTH120 - no I/O
-# The file whose function calls those of the user's.
-_CALLER: Final = os.path.join("loops", "timed.py")  # noqa: PTH118 - no I/O
+# The files whose functions call those of the user's: on an element, to prepare the process, and to import what functions need.
+_CALLERS: Final = tuple(
+    os.path.join(*parts)  # noqa: PTH118 - no I/O
+    for parts in (("loops", "timed.py"), ("processes", "worker_info.py"), ("processes", "shipping.py"))
+)
+
+
+class Phase(enum.IntEnum):
+    """What a process does before it calls functions on elements."""
+
+    STARTING = 0  # as in fresh memory, to which nobody wrote
+    LEARNING = 1  # functions are made, for which modules are imported
+    PREPARING = 2  # by ``Options(worker_init=)``
+    WORKING = 3
 
 
 class At(NamedTuple):
@@ -51,7 +65,7 @@ class Progress:
     """
 
     def __init__(self, segment: Segment) -> None:
-        self._note = segment.bytes.view(np.float64)[:3]
+        self._note = segment.bytes.view(np.float64)[:4]
         self.link = 0  # the map that is at work, and the index of its first element in the whole block
         self.first = 0
 
@@ -65,6 +79,24 @@ class Progress:
     def received(cls, descriptor: int) -> Progress:
         """Returns the memory of which this process was sent a descriptor."""
         return cls(Segment.received(descriptor))
+
+    def enter(self, phase: Phase) -> None:
+        """Notes what it does from now on."""
+        self._note[3] = phase
+
+    @contextlib.contextmanager
+    def within(self, phase: Phase) -> Iterator[None]:
+        """Notes what it does meanwhile."""
+        self.enter(phase)
+        try:
+            yield
+        finally:
+            self.enter(Phase.WORKING)
+
+    @property
+    def phase(self) -> Phase:
+        """What it does."""
+        return Phase(int(self._note[3]))
 
     def begin(self, index: int | None) -> None:
         """Notes that a function is called on an element from now on; None for all elements."""
@@ -80,7 +112,7 @@ class Progress:
     def at(self) -> At | None:
         """What the process is at; None where it is at no element."""
         while True:
-            since_s, link, index = self._note.tolist()
+            since_s, link, index, _ = self._note.tolist()
             if self._note[0] == since_s:  # it did not go on meanwhile
                 return At(since_s, int(link), int(index)) if since_s else None
 
@@ -114,7 +146,7 @@ class Stacks:
             while len(written) < _MOST_BYTES and (part := os.read(self._reading, _MOST_BYTES)):
                 written += part
         for thread in written.decode(errors="replace").split("\n\n"):
-            if _CALLER in thread:
+            if any(caller in thread for caller in _CALLERS):
                 lines = [line for line in thread.splitlines() if line.startswith("  File ")]
                 own = next(index for index, line in enumerate(lines) if _OURS in line)
                 return "".join(f"{line}\n" for line in (lines[:own] or lines)[::-1])

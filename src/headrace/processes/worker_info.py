@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from headrace.errors import WorkerError, said
 from headrace.frozen import frozen
+from headrace.observe.frames import holds, since
 from headrace.plan.node import function_label
 
 __all__ = ["Inits", "WorkerInfo", "become", "worker_info"]
@@ -55,6 +57,13 @@ def become(info: WorkerInfo) -> None:
     _here = info
 
 
+@holds(lambda at, _: (function_label("worker_init", at["init"]), None))
+@since("since_s")
+def _called(init: Callable[[], object]) -> None:
+    since_s = time.perf_counter()  # noqa: F841 - for the report of what is held up
+    init()
+
+
 class Inits:
     """What ``Options(worker_init=)`` has called in this process for one run."""
 
@@ -70,7 +79,7 @@ class Inits:
         if init is None or any(one is init for one in self._called):
             return
         try:
-            init()
+            _called(init)
         except BaseException as error:  # also sys.exit(): who waits for this process is to have it
             raise WorkerError(
                 f"it failed in the process that it was to prepare: {type(error).__name__}: {said(error)}",

@@ -22,7 +22,7 @@ from headrace.observe.frames import hands_over
 from headrace.observe.stalls import Vigil
 from headrace.queues.channel import Channel
 
-__all__ = ["LEFT_BEHIND", "Callers", "Overtime", "Progress", "not_in_time"]
+__all__ = ["LEFT_BEHIND", "Callers", "Overtime", "Progress", "not_in_time", "with_stack"]
 
 T = TypeVar("T")
 
@@ -103,6 +103,11 @@ def not_in_time(limit_s: float, stack: str) -> DeadlineExceededError:
     error = DeadlineExceededError(
         f"the function did not return within {limit_s:g} s; a larger timeout_s gives it longer"
     )
+    return with_stack(error, stack)
+
+
+def with_stack(error: DeadlineExceededError, stack: str) -> DeadlineExceededError:
+    """Returns the error, which says where a function was then."""
     error.stack = stack
     if stack:
         error.add_note(f"where it was then (most recent call last):\n{stack.rstrip()}")

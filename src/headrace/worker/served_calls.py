@@ -25,7 +25,7 @@ from headrace.processes.errors_sent import sent_error
 from headrace.processes.leases import Leases
 from headrace.processes.orders import NO_ORIGIN, Answer, Call, Read
 from headrace.processes.parcels import Parcel, packed, to_bytes, unpacked
-from headrace.processes.progress import Progress, leave_stacks
+from headrace.processes.progress import Phase, Progress, leave_stacks
 from headrace.processes.shipping import made_there
 from headrace.processes.slab import Slab
 from headrace.processes.worker_info import Inits
@@ -93,7 +93,7 @@ class _Served:
         if self._readings is None:
             from headrace.worker.served_readings import Readings
 
-            self._readings = Readings(self.memory, self._failures, self._inits)
+            self._readings = Readings(self.memory, self._failures, self._inits, self._progress)
         self._readings.forget(read.closed, read.gone)
         opening = None if read.opening is None else unpacked(read.opening, self.leases)
         return self._readings.next(read.dataset, opening, read.limit)
@@ -105,8 +105,10 @@ class _Served:
 
     def _made(self, call: Call) -> Parcel:
         if call.functions is not None:
-            init, maps, loops, is_stacked = made_there(call.functions)
-            self._inits.call(init)
+            with self._progress.within(Phase.LEARNING):
+                init, maps, loops, is_stacked = made_there(call.functions)
+            with self._progress.within(Phase.PREPARING):
+                self._inits.call(init)
             maps = [noted_map(one, self._failures) for one in maps]
             make = applied_alone(maps, loops, lambda node: self._timed(node, maps))
             self._functions[call.key] = tuple(maps), make, is_stacked
@@ -192,6 +194,7 @@ def serve_calls(connection: Connection, progress: Progress, stacks: int, segment
     """
     served = _Served(progress, segment_bytes)
     leave_stacks(stacks)
+    progress.enter(Phase.WORKING)
     try:
         _serve(connection, served)
     finally:

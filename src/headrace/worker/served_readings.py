@@ -29,6 +29,7 @@ from headrace.processes.elements_sent import refused, sent_elements
 from headrace.processes.errors_sent import sent_error
 from headrace.processes.orders import Came, Kind, Opening, Setting
 from headrace.processes.parcels import Parcel, packed, to_bytes
+from headrace.processes.progress import Phase, Progress
 from headrace.processes.shipping import made_there
 from headrace.processes.slab import Slab
 from headrace.processes.worker_info import Inits
@@ -186,13 +187,15 @@ class Readings:
         memory: where what is sent is put.
         failures: where it is noted what fails.
         inits: what was called in this process before.
+        progress: where it is noted what this process does.
     """
 
-    def __init__(self, memory: Slab, failures: Failures, inits: Inits) -> None:
+    def __init__(self, memory: Slab, failures: Failures, inits: Inits, progress: Progress) -> None:
         _readings.clear()  # of a run before
         self._memory = memory
         self._failures = failures
         self._inits = inits
+        self._progress = progress
         self._functions: dict[int, FlatMap] = {}
         self._opened: list[_Reading] = []
         self._budget: Budget | None = None  # of all of them, once there is one
@@ -204,7 +207,8 @@ class Readings:
                 init = self._learned(opening)
             except Exception as error:  # noqa: BLE001 - a class of the user's may raise anything
                 return packed(Came(Kind.REFUSED, 0, 0, sent_error(error), None, None), self._memory)
-            self._inits.call(init)  # which is no failure of an element
+            with self._progress.within(Phase.PREPARING):
+                self._inits.call(init)  # which is no failure of an element
             try:
                 node = self._functions[opening.key]
                 _readings[dataset] = reading = _Reading(opening, node, self._failures, self._of_all)
@@ -220,7 +224,8 @@ class Readings:
         if opening.function is None:
             return None
         init: Callable[[], object] | None
-        init, self._functions[opening.key] = made_there(opening.function)
+        with self._progress.within(Phase.LEARNING):
+            init, self._functions[opening.key] = made_there(opening.function)
         return init
 
     def _of_all(self, setting: Setting) -> Budget:

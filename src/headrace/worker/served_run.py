@@ -20,16 +20,19 @@ from headrace.engine import Run
 from headrace.errors import CancelledError, DataLossError, HeadraceError, InvalidArgumentError
 from headrace.plan.buffering import options_of
 from headrace.plan.calling import wants_process
-from headrace.plan.node import Node, nodes_of
+from headrace.plan.node import Node, function_label, nodes_of
 from headrace.processes.connection import Connection
 from headrace.processes.elements_sent import refused, sent_elements
 from headrace.processes.errors_sent import sent_error
 from headrace.processes.orders import AHEAD, Given, Kind, Known, RunOrder, Taken
 from headrace.processes.parcels import Parcel, packed, to_bytes
+from headrace.processes.progress import Phase
 from headrace.processes.slab import Slab
+from headrace.processes.unprepared import not_prepared
 from headrace.processes.worker_info import Inits
 from headrace.semantics.cache_fillings import Fillings
 from headrace.semantics.cache_keys import with_keys_of_run
+from headrace.semantics.timed_calls import Callers, Overtime, Progress
 
 __all__ = ["ServedRun"]
 
@@ -109,12 +112,30 @@ class ServedRun:
             self.slab.close()
 
     def _begin(self) -> None:
-        Inits().call(self._init)
+        self._prepare()
         start = self._order.start.position
         self.run.open(None if start is None else whole(*start))
         if not self._skip(self._order.skipped):
             raise DataLossError("the input has fewer elements than it had when it was read first")
         self._start = self.run.cursor
+
+    def _prepare(self) -> None:
+        """Has ``Options(worker_init=)`` called, by a thread that can be left behind where it may not take for ever."""
+        limit_s, init = self._order.preparing_s, self._init
+        if init is None or limit_s is None:
+            Inits().call(init)
+            return
+
+        def prepare(progress: Progress) -> None:
+            progress.begin(None)
+            Inits().call(init)
+            progress.end()
+
+        with Callers(self._order.policy.clock) as callers:
+            try:
+                callers.call(prepare, limit_s)
+            except Overtime as late:
+                raise not_prepared(Phase.PREPARING, limit_s, function_label("worker_init", init), late.stack) from None
 
     def _give_all(self) -> None:
         order = self._order

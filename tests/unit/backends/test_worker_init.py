@@ -219,3 +219,33 @@ def test_only_a_function_is_taken_and_elements_states_and_fingerprints_know_noth
     with iter(dataset) as iterator:
         iterator.load_state_dict(state)
         assert first + list(iterator) == list(dataset)
+
+
+def hangs() -> None:
+    threading.Event().wait()
+
+
+HANGING = pytest.mark.parametrize("executor", ["process", "subprocess"])
+
+
+def hanging(executor: str, **options: Any) -> hr.Dataset:
+    ds = hr.Dataset.range(3).map(where, num_parallel_calls=1, on_error="skip")
+    return ds.with_options(hr.Options(executor=executor, timeout_s=0.1, **options))
+
+
+@HANGING
+def test_one_that_does_not_return_is_an_error_with_its_stack(executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.plan.timeouts._LEAST_S", 3.0)
+    with pytest.raises(hr.errors.DeadlineExceededError, match="did not return in the process") as caught:
+        list(hanging(executor, worker_init=hangs))
+    assert str(caught.value.stage).startswith("worker_init 'hangs'")
+    assert "in hangs" in caught.value.stack
+
+
+@HANGING
+def test_a_process_that_does_not_start_is_an_error(executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.plan.timeouts._LEAST_S", 0.3)
+    monkeypatch.setattr("headrace.processes.spare._spare", [])
+    monkeypatch.setattr("headrace.processes.host._PROGRAM", "import threading; threading.Event().wait()")
+    with pytest.raises(hr.errors.DeadlineExceededError, match=r"did not start.* within 0\.3 s"):
+        list(hanging(executor))

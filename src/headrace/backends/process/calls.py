@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from headrace.backends.process.datasets import Opener, RemoteDataset, setting_of
-from headrace.backends.process.worker import Functions, Unsendable, WorkerProcess
+from headrace.backends.process.worker import Functions, Preparing, Unsendable, WorkerProcess
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.cursor import State
 from headrace.elements.structure import Element
-from headrace.errors import CancelledError, HeadraceError, InvalidArgumentError, WorkerError
+from headrace.errors import CancelledError, DeadlineExceededError, HeadraceError, InvalidArgumentError, WorkerError
 from headrace.log import LOG
 from headrace.observe.failures import Failures
 from headrace.observe.meter import Meter
@@ -33,9 +33,10 @@ from headrace.plan.buffering import WithOptions
 from headrace.plan.calling import wants_process
 from headrace.plan.elementwise import Map
 from headrace.plan.nesting import FlatMap
-from headrace.plan.node import Node, nodes_of
+from headrace.plan.node import Node, function_label, nodes_of
 from headrace.plan.options import Options
 from headrace.plan.sources import Range
+from headrace.plan.timeouts import preparing_s
 from headrace.processes.host import Gone
 from headrace.processes.orders import BudgetPart, Opening
 from headrace.processes.segment import refuse_this_system
@@ -70,7 +71,7 @@ def process_calls_of(
     if not any(wants_process(node, options) for node in nodes_of(plan)):
         return None
     refuse_this_system()
-    return ProcessCalls(options, workers, failures, budget)
+    return ProcessCalls(options, workers, failures, budget, preparing_s(plan, options.timeout_s))
 
 
 class ProcessCalls:
@@ -81,12 +82,17 @@ class ProcessCalls:
         count: how many there may be.
         failures: where it is noted what fails.
         budget: how many bytes they may hold, with all others.
+        most_s: how long each may take to start, to import and to be prepared; None is as long as it takes.
     """
 
-    def __init__(self, options: Options, count: int, failures: Failures, budget: Budget) -> None:
+    def __init__(
+        self, options: Options, count: int, failures: Failures, budget: Budget, most_s: float | None = None
+    ) -> None:
         self._options = options
         self._failures = failures
         self._count = count
+        init = options.worker_init
+        self._preparing = Preparing("" if init is None else function_label("worker_init", init), most_s)
         self._holding = budget.gathering("processes", "Take fewer num_parallel_calls")
         # Each has memory for what goes there, and for what comes back; half of the budget is for elements elsewhere.
         self._segment_bytes = budget.total_bytes // (4 * max(1, count))
@@ -98,7 +104,7 @@ class ProcessCalls:
         self._all: list[WorkerProcess] = []
         self._numbers = itertools.count()
         self._changed = threading.Condition()
-        self._is_stopped = False
+        self._is_stopped = self._have_hung = False
         self._openers: dict[int, tuple[FlatMap, int, bytes]] = {}  # functions that make datasets, each told once
         self._datasets: weakref.WeakSet[RemoteDataset] = weakref.WeakSet()
         self.restarts = 0
@@ -139,7 +145,7 @@ class ProcessCalls:
 
     def _new(self, index: int) -> WorkerProcess:
         info = WorkerInfo(index, self._count, "process")
-        return WorkerProcess(taken_host(_variables()), self._holding, info, self._segment_bytes)
+        return WorkerProcess(taken_host(_variables()), self._holding, info, self._segment_bytes, self._preparing)
 
     def _shipped(self, nodes: Sequence[Node], *values: Any) -> bytes:
         """Pickles functions together with the one that prepares a process, which may set their global variables."""
@@ -233,6 +239,10 @@ class ProcessCalls:
         except Unsendable:  # so nothing was
             self._put(worker)
             raise
+        except DeadlineExceededError:  # it did not come to work, and others may not either
+            self._have_hung = True
+            self._put_another(worker)
+            raise
         except BaseException:  # it hangs, or may have answered half
             self._put_another(worker)
             raise
@@ -307,7 +317,7 @@ class ProcessCalls:
         self._free.clear()
         while self._all:  # each once, also where this is called again after Ctrl-C
             worker = self._all.pop()
-            worker.end(is_idle=worker in idle)
+            worker.end(is_idle=worker in idle and (worker.is_ready or not self._have_hung))
         self._holding.release()
 
     def _settle(self) -> None:

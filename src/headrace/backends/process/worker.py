@@ -14,11 +14,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from headrace.backends.process.deadlines import Deadlines, Late
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.cursor import State
 from headrace.blocks.deep_states import whole
 from headrace.blocks.origin import GroupedOrigin, words_of
-from headrace.errors import CancelledError, HeadraceError, InvalidArgumentError
+from headrace.errors import CancelledError, DeadlineExceededError, HeadraceError, InvalidArgumentError
 from headrace.observe.failures import Failures
 from headrace.observe.meter import Meter
 from headrace.observe.stalls import Stall
@@ -31,13 +32,14 @@ from headrace.processes.host import Gone, Host
 from headrace.processes.leases import Leases
 from headrace.processes.orders import NO_ORIGIN, Answer, Call, Came, Opening, Read
 from headrace.processes.parcels import packed, unpacked
-from headrace.processes.progress import SIGNAL, Progress, Stacks
+from headrace.processes.progress import SIGNAL, Phase, Progress, Stacks
 from headrace.processes.spare import give_host
+from headrace.processes.unprepared import not_prepared
 from headrace.processes.worker_info import WorkerInfo
 from headrace.semantics.held_bytes import Holding
 from headrace.semantics.timed_calls import Overtime
 
-__all__ = ["Functions", "Unsendable", "Visit", "WorkerProcess"]
+__all__ = ["Functions", "Preparing", "Unsendable", "Visit", "WorkerProcess"]
 
 
 # How long a process may take to write its stacks before it is killed.
@@ -72,6 +74,18 @@ class Functions(NamedTuple):
     def stage(self) -> str:
         """What the maps are called together."""
         return " + ".join(one.label for one in self.maps)
+
+
+class Preparing(NamedTuple):
+    """What a process does before it calls functions.
+
+    Attributes:
+        stage: what ``Options(worker_init=)`` is called.
+        limit_s: how long it may take to start, to import and to be prepared, each; None is as long as it takes.
+    """
+
+    stage: str
+    limit_s: float | None
 
 
 class Visit(NamedTuple):
@@ -132,17 +146,21 @@ class WorkerProcess:
         holding: is told what it holds, beside the elements that lie in its memory.
         info: which of the run's it is.
         segment_bytes: how large its pieces of shared memory are at least, or less where that is less than usual.
+        preparing: how long it may take before it calls functions.
 
     Attributes:
         info: which of the run's it is.
         open_datasets: how many datasets it has open, or was told of.
     """
 
-    def __init__(self, host: Host, holding: Holding, info: WorkerInfo, segment_bytes: int) -> None:
+    def __init__(
+        self, host: Host, holding: Holding, info: WorkerInfo, segment_bytes: int, preparing: Preparing
+    ) -> None:
         self._host = host
         self.info: Final = info
         self._holding = holding
         self._held_bytes = 0
+        self._preparing = preparing
         try:
             self._begin_to_serve(segment_bytes)
         except BaseException:  # no descriptor is left, as a rule
@@ -300,6 +318,8 @@ class WorkerProcess:
             self._connection.send(pickle.dumps(call, pickle.HIGHEST_PROTOCOL), descriptors)
             self._wait_in_time(functions)
             received = self._connection.receive()
+        except DeadlineExceededError:  # a TimeoutError, and so an OSError
+            raise
         except OSError:
             received = None
         finally:
@@ -321,26 +341,33 @@ class WorkerProcess:
         self._held_bytes = held_bytes
 
     def _wait_in_time(self, functions: Functions | None) -> None:
-        """Waits for an answer where a function has a timeout.
+        """Waits for an answer where anything has a timeout.
 
         Raises:
-            Overtime: one did not return in time.
+            Overtime: a function did not return in time.
+            DeadlineExceededError: the process did not come to call any.
         """
-        limits_s = [one.timeout_s for one in functions.maps if one.timeout_s is not None] if functions else []
-        if functions is None or not limits_s:
+        if self._preparing.limit_s is None:
             return
+        limits_s = [one.timeout_s for one in functions.maps] if functions else []
+        deadlines = Deadlines(self._progress, limits_s, self._preparing.limit_s)
         poll = select.poll()
         poll.register(self._connection.fileno(), select.POLLIN)
-        while True:
-            at = self._progress.at
-            limit_s = min(limits_s) if at is None else functions.maps[at.link].timeout_s
-            assert limit_s is not None  # only maps that have one say what they are at
-            left_s = limit_s if at is None else at.since_s + limit_s - time.monotonic()
-            if poll.poll(math.ceil(1e3 * min(max(left_s, 0.0), _LONGEST_WAIT_S))):
-                return
-            if at is not None and time.monotonic() >= at.since_s + limit_s and self._progress.at == at:
+        while not poll.poll(math.ceil(1e3 * min(deadlines.left_s(), _LONGEST_WAIT_S))):
+            late = deadlines.passed()
+            if late is not None:
                 self._host.end_by(SIGNAL, _PATIENCE_S)
-                raise Overtime(None if at.place < 0 else at.place, self._stacks.of_function(), at.link)
+                raise self._too_late(late)
+
+    def _too_late(self, late: Late) -> BaseException:
+        """Returns what is raised of a process that was ended."""
+        stack = self._stacks.of_function()
+        if late.at is not None:
+            return Overtime(None if late.at.place < 0 else late.at.place, stack, late.at.link)
+        doing = self._doing
+        assert doing is not None  # it is waited for
+        stage = self._preparing.stage if late.phase is Phase.PREPARING else doing.stage
+        return not_prepared(late.phase, late.limit_s, stage, stack)
 
     def _pieces(self, functions: Functions, block: Block, sent: list[tuple[int, Any, Any]]) -> list[BlockOrFailure]:
         """Returns pieces as of this block: for each how many elements it has, and them, or its map and the error."""

@@ -7,7 +7,7 @@ import threading
 from typing import Final
 
 from headrace.backends.subprocess.session import Session, SharedWith
-from headrace.errors import WorkerError
+from headrace.errors import DeadlineExceededError, WorkerError
 from headrace.plan.buffering import WithOptions, options_of
 from headrace.plan.node import Node
 from headrace.plan.options import Options
@@ -81,13 +81,19 @@ class PlanProcess:
                 begun = host.tell("run", self._key, run, body, memory.number, descriptors=(its.fileno(),))
             host.watch(connection)
             try:
-                self._has_plan.wait()
-                told = begun.wait()
+                self._has_plan.wait(order.preparing_s)
+                told = begun.wait(order.preparing_s)
                 return Session(host, run, connection, memory), told
             except BaseException as error:
                 connection.close()
                 if not isinstance(error, Gone):
                     raise
+                if host.is_alive:  # it does not answer in time
+                    host.kill()
+                    raise DeadlineExceededError(
+                        "the process that should run the pipeline did not start, or did not import what that needs, within "
+                        f"{order.preparing_s:g} s; a larger timeout_s gives it longer"
+                    ) from None
                 deaths += 1  # also one that ended just when it was asked, as no process does that twice
                 if deaths == _MOST_DEATHS:
                     raise WorkerError(

@@ -31,6 +31,7 @@ from headrace.physical.stage import Item
 from headrace.plan.dealt import dealing_of
 from headrace.plan.node import Node, nodes_of
 from headrace.plan.options import STALL_WARNING_S, Options
+from headrace.plan.timeouts import preparing_s
 from headrace.processes.elements_sent import received_elements
 from headrace.processes.errors_sent import received_error
 from headrace.processes.host import FORKED, Gone
@@ -104,6 +105,7 @@ class RemoteRun:
             skipped=0,
             most=most,
             is_ordered=_keeps_order(plan, options),
+            preparing_s=preparing_s(plan, options.timeout_s),
         )
         self._most_restarts = _MOST_RESTARTS if options.max_restarts is None else options.max_restarts
         self._fillings = fillings
