@@ -18,7 +18,7 @@ from headrace.observe.meter import Meter, Reading
 from headrace.observe.steps import StepStats
 from headrace.observe.tables import Table, duration, megabytes, plain, quantity, screen_width, seconds, share
 
-__all__ = ["Drawn", "IteratorStats", "StageColumn", "StageStats", "stage_columns", "stage_stats"]
+__all__ = ["Drawn", "IteratorStats", "StageColumn", "StageStats", "stage_columns", "stage_stats", "with_depth"]
 
 
 @frozen
@@ -77,6 +77,7 @@ class StageStats:
             machine with other work ``cpu_share`` is less than what this leaves, by the waits for a processor.
         processes: how many processes would call its function sooner; None where they would not.
         process_speedup: about how many times as many elements they would make.
+        within: the operation whose function makes the datasets in which it stands; None where it stands in the plan itself.
     """
 
     name: str
@@ -109,6 +110,7 @@ class StageStats:
     blocked_share: float | None = None
     processes: int | None = None
     process_speedup: float | None = None
+    within: str | None = None
 
     @property
     def advice(self) -> str | None:
@@ -160,6 +162,7 @@ def stage_stats(meter: Meter, readings: Sequence[Reading], window_s: float, held
         buffered_low=min(reading.buffered_low for reading in readings[1:]),
         buffered_high=max(reading.buffered_high for reading in readings[1:]),
         held_bytes=held_bytes,
+        within=None if meter.outer is None else meter.outer.name,
     )
 
 
@@ -215,6 +218,20 @@ _COLUMNS: Final = (
 def stage_columns(stages: Sequence[StageStats]) -> list[StageColumn]:
     """Returns the columns of a table of these stages, beside that of their names."""
     return [column for column in _COLUMNS if any(map(column.is_told, stages))]
+
+
+def with_depth(stages: Sequence[StageStats]) -> list[tuple[StageStats, int]]:
+    """Returns stages as they are shown: those in datasets that functions make after who opens them, with how deep they stand."""
+    inner: dict[str | None, list[StageStats]] = {}
+    for stage in stages:
+        inner.setdefault(stage.within, []).append(stage)
+
+    def shown(within: str | None, depth: int) -> Iterator[tuple[StageStats, int]]:
+        for stage in inner.pop(within, ()):  # of several with one name, the first has what is in all
+            yield stage, depth
+            yield from shown(stage.name, depth + 1)
+
+    return [*shown(None, 0)]
 
 
 @frozen
@@ -294,11 +311,11 @@ class IteratorStats:
         yield from filter(None, (stage.advice for stage in self.stages))
 
     def _table(self) -> Table:
-        """Returns a row a stage, sources first, and below it a row for each dataset that it mixed."""
+        """Returns a row a stage, sources first, and below it those in the datasets that its function makes, and one for each dataset that it mixed."""
         shown = stage_columns(self.stages)
         rows: list[list[str]] = []
-        for stage in self.stages:
-            rows.append([stage.name, *(column.text(stage) for column in shown)])
+        for stage, depth in with_depth(self.stages):
+            rows.append(["· " * depth + stage.name, *(column.text(stage) for column in shown)])
             blank = [""] * (len(shown) - 1)
             rows += [[f"  {of.share:.1%} {of.name}", f"{of.elements:,}", *blank] for of in stage.drawn]
         return Table(["stage", *(column.title for column in shown)], rows)

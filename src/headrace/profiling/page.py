@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Final, Protocol
 
-from headrace.observe.stats import StageStats, stage_columns
+from headrace.observe.stats import StageStats, stage_columns, with_depth
 from headrace.observe.tables import duration, quantity, share
 from headrace.page import parts
 from headrace.page.document import document
@@ -116,7 +116,8 @@ def _waiting(profile: _Measured) -> Iterator[str]:
 
 
 def _stages(profile: Profile) -> str:
-    stages = profile.stats.stages
+    shown = with_depth(profile.stats.stages)
+    stages = [stage for stage, _ in shown]
     works_s = [stage.busy_s / max(1, profile.stats.elements) for stage in stages]
     longest_s = max(works_s, default=0.0)
     columns = [column for column in stage_columns(stages) if column.title not in _NOT_SHOWN]
@@ -127,11 +128,12 @@ def _stages(profile: Profile) -> str:
             parts.bar(work_s, longest_s, duration(work_s)),
             [column.text(stage) for column in columns],
             is_marked=number == marked,
+            depth=depth,
         )
-        for number, (stage, work_s) in enumerate(zip(stages, works_s, strict=True))
+        for number, ((stage, depth), work_s) in enumerate(zip(shown, works_s, strict=True))
     ]
     explained = parts.note(
-        "Sources first; the pipeline alone. The work is what a stage does for one element at the end of the pipeline, without what it "
+        "Sources first, · in the datasets that a function makes; the pipeline alone. The work is what a stage does for one element at the end of the pipeline, without what it "
         "reads from, over all its threads. input: the part of the time that it waited for the stages above; wait: for its own "
         "workers or buffer; room: that its workers waited, as nobody took what was ready."
     )
@@ -141,8 +143,8 @@ def _stages(profile: Profile) -> str:
     )
 
 
-def _stage_row(stage: StageStats, work: str, texts: Sequence[str], *, is_marked: bool) -> str:
+def _stage_row(stage: StageStats, work: str, texts: Sequence[str], *, is_marked: bool, depth: int) -> str:
     mark = '<span class="mark">the cause</span>' if is_marked else ""
     cells = "".join(f"<td>{escape(text)}</td>" for text in texts)
     row = '<tr class="marked">' if is_marked else "<tr>"
-    return f"{row}<td class='stage'>{escape(stage.name)}{mark}</td><td>{work}</td>{cells}</tr>"
+    return f"{row}<td class='stage'>{escape('· ' * depth + stage.name)}{mark}</td><td>{work}</td>{cells}</tr>"

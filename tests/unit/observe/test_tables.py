@@ -98,6 +98,28 @@ def test_times_have_the_unit_that_fits() -> None:
     assert {value_s: duration(value_s) for value_s in told} == told
 
 
+def test_what_functions_made_stands_below_who_opens_it() -> None:
+    def opened(x: int) -> hr.Dataset:
+        return hr.Dataset.range(2).flat_map(lambda _: hr.Dataset.range(x).map(str)).map(str)
+
+    dataset = hr.Dataset.range(3).flat_map(opened).batch(1).with_options(hr.Options(optimize=False))
+    with iter(dataset) as iterator:
+        assert len(list(iterator)) == 6
+        stats = iterator.stats()
+    table = str(stats).partition("stage")[2].splitlines()[1:]
+    shown = [line.split("  ")[0].partition(" (")[0].partition(" '")[0] for line in table if line]
+    assert shown[:2] == ["range", "flat_map"]
+    assert shown[-1] == "batch"
+    assert sorted(shown[2:-1]) == ["· flat_map", "· map", "· range", "· · map", "· · range"]
+    assert shown.index("· · map") > shown.index("· flat_map")
+    assert {stage["within"] is None for stage in stats.to_dict()["stages"]} == {True, False}
+
+
+def test_an_operation_within_one_of_its_own_name_is_shown_once() -> None:
+    stages = [StageStats("flat_map f", 1, 0.0, 0.0, 0), StageStats("flat_map f", 1, 0.0, 0.0, 0, within="flat_map f")]
+    assert shown.with_depth(stages) == [(stages[0], 0), (stages[1], 1)]
+
+
 def test_figures_that_round_to_another_number_of_digits_are_whole() -> None:
     told = {99.94: "99.9", 99.96: "100", 99.999: "100", 999.6: "1,000", 9.999: "10.0", 0.0: "0"}
     assert {value: quantity(value) for value in told} == told

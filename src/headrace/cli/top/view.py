@@ -168,7 +168,8 @@ class _Stages:
             )
         for number, stage in enumerate(self._stages):
             is_lit = number == self._lit
-            name = Text(("▶ " if is_lit else "  ") + printable(stage["name"]), style=_LIT if is_lit else "")
+            mark = ("▶ " if is_lit else "  ") + "· " * bool(stage.get("within"))
+            name = Text(mark + printable(stage["name"]), style=_LIT if is_lit else "")
             table.add_row(name, *(column.text(stage) for column in shown), style="bold" if is_lit else "")
         yield table
 
