@@ -83,6 +83,10 @@ class CallsTuner:
         """How many tasks may be under way or wait for their turn."""
         return max(_LEAST_WINDOW, self._tasks * self.calls)
 
+    def made_alone(self, element_s: float) -> None:
+        """Learns what an element took where no other call ran beside it."""
+        self._least_s = min(self._least_s, element_s)
+
     def judge(self, figures: CallsFigures) -> None:
         """Learns what came of the calls for a while."""
         if figures.calls != self.calls:

@@ -32,9 +32,9 @@ _GROWTH: Final = 4
 _SLOW_S: Final = 2e-2
 # What takes so long an element goes to the workers at once; what takes less, once an experiment is little beside the work.
 _LONG_S: Final = 1e-3
-# Tasks until the other way is tried again. Each time that nothing has changed it is left alone four times as long.
-_FIRST_INTERVAL: Final = 64
-_LAST_INTERVAL: Final = 4096
+# Work until the other way is tried again, however it comes. Each time that nothing has changed it is left alone four times as long.
+_FIRST_INTERVAL_S: Final = 0.25
+_LAST_INTERVAL_S: Final = 16.0
 # The latest tasks of each worker tell what an element takes; of an experiment, so many.
 _TOLD_BY: Final = 4
 _TRIED_BY: Final = 2
@@ -42,12 +42,20 @@ _TRIED_BY: Final = 2
 # slow, as a worker's thread and its memory are new, and a few say little of the others.
 _HEAVY_S: Final = 1e-4
 _TRIED_LONGER_BY: Final = 24
+# Their first experiment gives its elements almost as soon as they would have come, and begins after so much work.
+_HEAVY_LOOK_S: Final = 0.03
+# Workers that have more processors than this at once compute beside each other: what they call does not hold Python's lock.
+_AT_ONCE: Final = 1.3
+# Those that have one processor, so nearly, hand the lock to and fro: half of an experiment tells.
+_NEARLY: Final = 0.15
+# If what computes beside each other seems no quicker, as its memory is new or others have the processors, it is tried so many times as long.
+_LONGER: Final = 3
 # A smaller part of the time is not worth workers, which could hide no more than that.
 _LEAST_SHARE: Final = 0.25
 # How much faster than one thread two must be: they also take twice the processor.
 _WORTH: Final = 1.1
 
-_Task = tuple[float, float, int]
+_Task = tuple[float, float, int, float]
 
 
 class ConcurrencyTuner:
@@ -65,7 +73,7 @@ class ConcurrencyTuner:
         self.reason = ""
         self._most = most
         self._settled: int | None = None  # the better way; None before both were tried
-        # Of the latest tasks of each way: from when to when, and how many elements.
+        # Of the latest tasks of each way: from when to when, how many elements, and with a processor for how long.
         self._tasks: dict[int, deque[_Task]] = {way: deque() for way in (1, most)}
         self._most_made = 0  # elements at once in the thread that reads, as long as nothing is settled
         self._budget = TrialBudget()
@@ -73,8 +81,7 @@ class ConcurrencyTuner:
         self._long_ones = 0  # in a row, since it began
         self._confirms_s: float | None = None  # what an element took alone, while that is looked at once more
         self._in_processes = self._awaits_processes = False
-        self._interval = _FIRST_INTERVAL
-        self._left: float = _FIRST_INTERVAL  # tasks until the other way is tried
+        self._interval_s = self._left_s = _FIRST_INTERVAL_S  # work until the other way is tried
 
     @property
     def is_trying(self) -> bool:
@@ -86,7 +93,7 @@ class ConcurrencyTuner:
         """Whether an experiment has tasks as they will be: of elements that take long, or on which processes begin with an import."""
         tasks = self._tasks[1]
         return self._in_processes or (
-            bool(tasks) and min((end_s - start_s) / made for start_s, end_s, made in tasks) > _HEAVY_S
+            bool(tasks) and min((end_s - start_s) / made for start_s, end_s, made, _ in tasks) > _HEAVY_S
         )
 
     @property
@@ -99,7 +106,7 @@ class ConcurrencyTuner:
             return 1
         # Who reads may ask for one element to complete a batch, and for many next: that one says nothing about those.
         many = max(tasks[-1][2], self._most_made)
-        seconds, elements = sum(end_s - start_s for start_s, end_s, _ in tasks), sum(made for _, _, made in tasks)
+        seconds, elements = _together_s(tasks), _made(tasks)
         return max(1, min(many * _GROWTH, int(_SHORT_S * elements / max(seconds, 1e-9))))
 
     def await_processes(self) -> None:
@@ -114,7 +121,7 @@ class ConcurrencyTuner:
             took = duration(self._element_s(1))
             self._try(self._most, f"the processes have started; an element takes {took} in this one")
 
-    def observe(self, elements: int, start_s: float, end_s: float, beside: int) -> None:
+    def observe(self, elements: int, start_s: float, end_s: float, beside: int, cpu_s: float = 0.0) -> None:
         """Learns from a task.
 
         Args:
@@ -122,19 +129,20 @@ class ConcurrencyTuner:
             start_s: when it began to make them.
             end_s: when it had made them.
             beside: how many tasks could run at once.
+            cpu_s: how long a worker had a processor for it.
         """
         if self._most == 1 or beside != self.now:
             return  # it was given when the other way was gone
         tasks, seconds = self._tasks[beside], end_s - start_s
         if beside == 1:
             self._most_made = max(self._most_made, elements)
-        tasks.append((start_s, end_s, elements))
+        tasks.append((start_s, end_s, elements, cpu_s))
         if self._settled == beside and self._confirms_s is None:
             if len(tasks) > _TOLD_BY * beside:
                 tasks.popleft()
             self._budget.worked(seconds / beside)
-            self._left -= min(1.0, seconds / _MEASURABLE_S)
-            if self._left <= 0 and self._affords():
+            self._left_s -= seconds / beside
+            if self._left_s <= 0 and self._affords():
                 self._look()
         elif self._settled is None and beside == 1 and self._confirms_s is None:
             self._begin(elements, seconds)
@@ -149,11 +157,17 @@ class ConcurrencyTuner:
         tasks = self._tasks[way]
         if way == 1:
             fewest = _TOLD_BY if self._is_cheap() else 1
-            least_s = fewest * _MEASURABLE_S
-        else:
-            fewest = max(_TRIED_BY * way, _TRIED_LONGER_BY if self.is_heavy else 0)
-            least_s = way * _MEASURABLE_S
-        return len(tasks) >= fewest and sum(end_s - start_s for start_s, end_s, _ in tasks) >= least_s
+            return len(tasks) >= fewest and _together_s(tasks) >= fewest * _MEASURABLE_S
+        if len(tasks) < _TRIED_BY * way or _together_s(tasks) < way * _MEASURABLE_S:
+            return False
+        return not self.is_heavy or self._has_tried_heavy(len(tasks), way)
+
+    def _has_tried_heavy(self, tasks: int, way: int) -> bool:
+        """Returns whether so many tasks of elements that take long tell: fewer where nothing is gained, more where much could be."""
+        fewest = max(_TRIED_BY * way, _TRIED_LONGER_BY)
+        if tasks == fewest // 2:
+            return not self._is_better() and abs(self._at_once() - 1) < _NEARLY
+        return tasks >= _LONGER * fewest or (tasks >= fewest and (self._is_better() or self._at_once() < _AT_ONCE))
 
     def _begin(self, elements: int, seconds: float) -> None:
         """Goes over to the workers when that is worth a look."""
@@ -169,18 +183,18 @@ class ConcurrencyTuner:
             self._try(
                 self._most, f"an element takes {duration(seconds / elements)}, beside which a hand-over is little"
             )
-        elif self._budget.affords(self._trial_s):
+        elif self._budget.affords(self._trial_s) or (self.is_heavy and self._budget.worked_s > _HEAVY_LOOK_S):
             self._look()
 
     def _affords(self) -> bool:
-        """Returns whether an experiment is little beside the work, or sure to tell something: what takes long loses little by it."""
-        return not self._is_cheap() or self._budget.affords(self._trial_s)
+        """Returns whether an experiment is little beside the work; what takes long loses little by it, or has told what it loses."""
+        return self._budget.affords(0.0 if self.is_heavy else self._trial_s)
 
     def _look(self) -> None:
         """Tries the other way, where something can be gained by it."""
         if self.now == 1 and self._share() < _LEAST_SHARE:
             self._settle(1)
-        elif self.now != 1 and self._slowest_s() > _SLOW_S:
+        elif self.now != 1 and (self._slowest_s() > _SLOW_S or self._at_once() > _AT_ONCE):
             self._settle(self._most)
         else:
             way = self._most if self.now == 1 else 1
@@ -194,56 +208,88 @@ class ConcurrencyTuner:
         self.now, self.reason = way, reason
 
     def _compare(self) -> None:
-        """Settles, after an experiment; for workers only when they have won twice, against what an element took before and after."""
-        alone_s, beside_s = self._element_s(1), self._element_s(self._most)
-        self._budget.tried(self._lost_s(alone_s))
-        if self._confirms_s is not None:
-            alone_s = min(alone_s, self._confirms_s)
-        is_better = beside_s * _WORTH < alone_s
+        """Settles, after an experiment.
+
+        For workers that take turns only when they have won twice, against what an element took before and after: the first of a run
+        are slower than all others. Of those that compute at once the processor's clock tells that one thread could not.
+        """
+        alone_s, beside_s = self._alone_s(), self._element_s(self._most)
+        self._budget.tried(self._lost_s(self._element_s(1)))
         found = f"an element takes {duration(alone_s)} alone, and {duration(beside_s)} in workers"
-        if is_better and self.now != 1 and self._slowest_s() <= _SLOW_S:
-            self._confirms_s = alone_s
+        is_better, is_slow = self._is_better(), self._slowest_s() > _SLOW_S
+        if is_better and self.now != 1 and not is_slow and self._at_once() < _AT_ONCE:
+            self._confirms_s = self._element_s(1)
             self._try(1, f"a second look: {found}")
         else:
             self._confirms_s, self.reason = None, found
             self._settle(self._most if is_better else 1)
 
+    def _is_better(self) -> bool:
+        """Returns whether workers are quicker, by the latest tasks of both ways."""
+        return self._element_s(self._most) * _WORTH < self._alone_s()
+
+    def _alone_s(self) -> float:
+        """Returns what an element takes alone: before workers were tried, or after, whichever was less."""
+        alone_s = self._element_s(1)
+        return alone_s if self._confirms_s is None else min(alone_s, self._confirms_s)
+
+    def _at_once(self) -> float:
+        """Returns how many processors workers had at once."""
+        tasks = self._counted(self._most)
+        return sum(cpu_s for _, _, _, cpu_s in tasks) / max(_covered_s(tasks), 1e-9)
+
     def _lost_s(self, alone_s: float) -> float:
         """Returns what the experiment took: all of its time, or beyond what the elements would have taken, where a hand-over is little."""
         tried = self._tasks[self.now]
         took_s = _covered_s(tried)
-        return max(0.0, took_s - alone_s * sum(made for _, _, made in tried)) if self.is_heavy else took_s
+        return max(0.0, took_s - alone_s * _made(tried)) if self.is_heavy else took_s
 
     def _share(self) -> float:
         """Returns what part of the time is spent on this alone: so much workers can hide at most."""
         tasks = self._tasks[1]
         whole_s = tasks[-1][1] - tasks[0][1]
-        return sum(end_s - start_s for start_s, end_s, _ in [*tasks][1:]) / whole_s if whole_s > 0 else 1.0
+        return _together_s([*tasks][1:]) / whole_s if whole_s > 0 else 1.0
 
     def _slowest_s(self) -> float:
         """Returns what an element takes lately, by itself."""
-        return max(((end_s - start_s) / elements for start_s, end_s, elements in self._tasks[self.now]), default=0.0)
+        return max(((end_s - start_s) / made for start_s, end_s, made, _ in self._tasks[self.now]), default=0.0)
 
     def _is_cheap(self) -> bool:
         """Returns whether an element takes less than a millisecond lately, by itself."""
-        return any(end_s - start_s <= _LONG_S * elements for start_s, end_s, elements in self._tasks[self.now])
+        return any(end_s - start_s <= _LONG_S * made for start_s, end_s, made, _ in self._tasks[self.now])
 
     def _element_s(self, way: int) -> float:
         """Returns how long it takes until one element more is there."""
+        tasks = self._counted(way)
+        return _covered_s(tasks) / max(1, _made(tasks))
+
+    def _counted(self, way: int) -> list[_Task]:
+        """Returns those of the latest tasks of a way that tell what comes of it."""
         tasks = [*self._tasks[way]]
-        if way > 1:
-            if len(tasks) >= _TRIED_LONGER_BY and self._settled != way:
-                half_s = sorted(start_s for start_s, _, _ in tasks)[len(tasks) // 2]
-                tasks = [task for task in tasks if task[0] >= half_s]  # those that began together, all or none
-            tasks = _whole_rounds(tasks)
-        elif len(tasks) > 2:  # without the slowest: other processes had the processor, perhaps
-            tasks.remove(max(tasks, key=lambda task: (task[1] - task[0]) / task[2]))
-        return _covered_s(tasks) / max(1, sum(elements for _, _, elements in tasks))
+        if way == 1:
+            if len(tasks) > 2:  # without the slowest: other processes had the processor, perhaps
+                tasks.remove(max(tasks, key=lambda task: (task[1] - task[0]) / task[2]))
+            return tasks
+        if len(tasks) >= _TRIED_LONGER_BY // 2 and self._settled != way:
+            half_s = sorted(task[0] for task in tasks)[len(tasks) // 2]
+            tasks = [task for task in tasks if task[0] >= half_s]  # those that began together, all or none
+        return _whole_rounds(tasks)
 
     def _settle(self, better: int) -> None:
-        self._interval = min(4 * self._interval, _LAST_INTERVAL) if better == self._settled else _FIRST_INTERVAL
+        is_same = better == self._settled
+        self._interval_s = min(4 * self._interval_s, _LAST_INTERVAL_S) if is_same else _FIRST_INTERVAL_S
         self.now = self._settled = better
-        self._left = self._interval
+        self._left_s = self._interval_s
+
+
+def _together_s(tasks: Iterable[_Task]) -> float:
+    """Returns how long tasks took, all of them together."""
+    return sum(end_s - start_s for start_s, end_s, _, _ in tasks)
+
+
+def _made(tasks: Iterable[_Task]) -> int:
+    """Returns how many elements tasks made."""
+    return sum(elements for _, _, elements, _ in tasks)
 
 
 def _whole_rounds(tasks: list[_Task]) -> list[_Task]:
@@ -253,8 +299,8 @@ def _whole_rounds(tasks: list[_Task]) -> list[_Task]:
     """
     if not tasks:
         return tasks
-    moment_s = sum(end_s - start_s for start_s, end_s, _ in tasks) / len(tasks) / 2
-    first_s, last_s = min(end_s for _, end_s, _ in tasks), max(start_s for start_s, _, _ in tasks)
+    moment_s = _together_s(tasks) / len(tasks) / 2
+    first_s, last_s = min(task[1] for task in tasks), max(task[0] for task in tasks)
     whole = [task for task in tasks if task[1] > first_s + moment_s and task[0] < last_s - moment_s]
     return whole if 2 * len(whole) >= len(tasks) else tasks
 
@@ -265,7 +311,7 @@ def _covered_s(tasks: Iterable[_Task]) -> float:
     A task that needs Python's lock takes no longer beside others, once it has begun: it begins when they have ended.
     """
     covered_s, until_s = 0.0, -math.inf
-    for start_s, end_s, _ in sorted(tasks):
+    for start_s, end_s, _, _ in sorted(tasks):
         covered_s += max(0.0, end_s - max(start_s, until_s))
         until_s = max(until_s, end_s)
     return covered_s

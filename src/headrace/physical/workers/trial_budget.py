@@ -19,14 +19,14 @@ _CHANGE_S: Final = 1e-3
 class TrialBudget:
     """Counts the work and the experiments of one operation, over all its runs."""
 
-    __slots__ = ("_tried_s", "_worked_s")
+    __slots__ = ("_tried_s", "worked_s")
 
     def __init__(self) -> None:
-        self._worked_s = self._tried_s = 0.0
+        self.worked_s = self._tried_s = 0.0
 
     def worked(self, seconds: float) -> None:
         """Counts work that was no experiment."""
-        self._worked_s += seconds
+        self.worked_s += seconds
 
     def tried(self, seconds: float) -> None:
         """Counts an experiment that took so long."""
@@ -34,4 +34,4 @@ class TrialBudget:
 
     def affords(self, seconds: float) -> bool:
         """Returns whether there was enough work for one more experiment of so long."""
-        return self._tried_s + seconds + _CHANGE_S <= _SHARE * self._worked_s
+        return self._tried_s + seconds + _CHANGE_S <= _SHARE * self.worked_s

@@ -89,6 +89,10 @@ class TunedWorkers:
             finally:
                 self._looking.release()
 
+    def made_alone(self, elements: int, seconds: float) -> None:
+        """Learns from a task of the thread that reads."""
+        self._tuner.made_alone(seconds / elements)
+
     def waited(self, seconds: float, *, is_starved: bool = False) -> None:
         """Learns how long who wants elements waited for a task; whether workers had nothing to do, as the window was full."""
         self._span.waited(seconds, is_starved=is_starved)

@@ -187,3 +187,13 @@ def test_the_next_epoch_begins_with_what_was_found() -> None:
         assert list(iterator) == list(range(100))
         stats = iterator.stats()
     assert stats.stages[1].max_parallelism == stats.decisions[0].after == MOST_CALLS
+
+
+@given(st.floats(1e-4, 1e-2), st.floats(0.2, 0.9))
+def test_what_computes_on_a_machine_that_became_busy_does_not_seem_to_wait(alone_s: float, processor: float) -> None:
+    tuner = CallsTuner(2)
+    tuner.made_alone(alone_s)
+    for _ in range(8):  # others have a part of each processor
+        figures = World(alone_s / processor, cpu_s=alone_s).figures(tuner)
+        tuner.judge(dataclasses.replace(figures, waited_s=0.095))
+        assert tuner.calls <= 2
