@@ -37,7 +37,7 @@ unexport PYTHONPATH PYTHONHOME PIP_TARGET PIP_PREFIX PIP_USER
 
 CODE := src tests conftest.py $(wildcard benchmarks examples docs/building)
 
-.PHONY: help setup demo wav alexnet waiting elastic test check format lint types layers schemas doctest docs thorough stress exits fuzz ranks chaos bottlenecks conformance bench faults idioms handoff autotune import-time dist clean
+.PHONY: help setup demo wav alexnet waiting elastic test check format lint types layers schemas doctest docs thorough stress exits fuzz ranks chaos bottlenecks conformance bench faults idioms handoff autotune stats-cost import-time dist clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -133,6 +133,9 @@ handoff: $(BENCH_READY)  ## what a hand-off costs, beside queue.Queue and Tensor
 
 autotune: $(BENCH_READY)  ## what AUTOTUNE reaches in five seconds, beside the best setting by hand and tf.data's AUTOTUNE
 	$(BENCH)/bin/python benchmarks/autotune $(ARGS)
+
+stats-cost: $(RUN_READY)  ## what the statistics cost that are always on, with a bound of the error: a quarter of a minute
+	$(BIN)/python benchmarks/stats_cost.py $(ARGS)
 
 # As installed, with its bytecode on the disk, even where the environment asks Python to write none.
 import-time: $(RUN_READY)  ## what a program waits for before its first batch, part by part, each with its bound

@@ -46,6 +46,8 @@ class Stage:
     granularity = 1
     # False where workers do what it does, and count it.
     works_in_pull = True
+    # False where it only hands on what another stage gives, which counts it and knows how long it took.
+    times_pulls = True
     # True where it is a part of the operation whose other part reads it, and counts what comes out.
     is_first_part = False
     # How many elements to ask for first, when nobody has measured yet what one costs.
@@ -85,33 +87,37 @@ class Stage:
     def pull(self, limit: int) -> Item:
         """Returns the next block of at most ``limit`` elements, a failure, or None at the end."""
         self._inside_s = self._part_s = self._wait_s = 0.0
+        meter = self.meter
         start = time.perf_counter()
-        self._cpu = _CpuLook() if start >= self.meter.cpu_due_s else None
+        self._cpu = _CpuLook() if start >= meter.cpu_due_s else None
         item: Item = self._surplus
         if item is None:
             item = self._pull(limit)
         self._surplus = None
-        most = limit if self.granularity == 1 else max(limit // self.granularity, 1) * self.granularity
-        if isinstance(item, Block) and len(item) > most:
-            item, self._surplus = item.slice(0, most), item.slice(most, len(item))
-        self._pull_end_s = time.perf_counter()
-        self._span_s = span_s = self._pull_end_s - start
-        elements = len(item) if isinstance(item, Block) else 0
+        elements, before = 0, self._before
+        if isinstance(item, Block):
+            elements = len(item)
+            most = limit if self.granularity == 1 else max(limit // self.granularity, 1) * self.granularity
+            if elements > most:
+                item, self._surplus = item.slice(0, most), item.slice(most, elements)
+                elements = most
+            before = (item.cursor, elements)
+        elif item is not None:
+            before = (item.after, 0)
+        self._pull_end_s = end_s = time.perf_counter()
+        self._span_s = span_s = end_s - start
         counted, served = (elements, elements or int(item is not None)) if self._counts_elements else (0, 0)
         if not self.works_in_pull:
             served = 0
         inside_s, wait_s = self._inside_s, self._wait_s
         busy_s = span_s - inside_s - wait_s
-        self.meter.add((counted, served, busy_s if busy_s > 0 else 0.0, wait_s, inside_s - self._part_s, 0.0))
+        meter.add((counted, served, busy_s if busy_s > 0 else 0.0, wait_s, inside_s - self._part_s, 0.0))
         if Recorder.active is not None:
-            Recorder.active.did(self.meter.name, start, self._pull_end_s, elements)
+            Recorder.active.did(meter.name, start, end_s, elements)
         if self._cpu is not None:
-            self._count_cpu(*self._cpu.looked(span_s - self._wait_s))
-            self.meter.cpu_due_s = start + _CPU_EVERY_S
-        if isinstance(item, Block):
-            self._before = (item.cursor, elements)
-        elif item is not None:
-            self._before = (item.after, 0)
+            self._count_cpu(*self._cpu.looked(span_s - wait_s))
+            meter.cpu_due_s = start + _CPU_EVERY_S
+        self._before = before
         return item
 
     @property
@@ -173,15 +179,18 @@ class Stage:
     def _read(self, source: Stage, limit: int) -> Item:
         """Pulls an input, and counts its time as not this stage's own."""
         cpu = self._cpu
-        start_cpu_s = 0.0 if cpu is None else time.thread_time()
-        start = time.perf_counter()
-        item = source.pull(limit)
-        seconds = time.perf_counter() - start
+        if cpu is None and source.times_pulls:
+            item = source.pull(limit)
+            seconds = source._span_s
+        else:
+            start_cpu_s, start = time.thread_time(), time.perf_counter()
+            item = source.pull(limit)
+            seconds = time.perf_counter() - start
+            if cpu is not None:
+                cpu.leave_out(time.thread_time() - start_cpu_s, seconds)
         self._inside_s += seconds
         if source.meter is self.meter:  # which has counted itself what it waited for
             self._part_s += seconds
-        if cpu is not None:
-            cpu.leave_out(time.thread_time() - start_cpu_s, seconds)
         return item
 
     def waited(self, seconds: float) -> None:

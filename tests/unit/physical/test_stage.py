@@ -1,10 +1,15 @@
-"""How many elements a stage asks for at once."""
+"""How many elements a stage asks for at once, and who says how long a pull took."""
 
 from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+import headrace.physical
 from headrace.blocks.block import Block
 from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.origin import IndexOrigin
@@ -100,3 +105,20 @@ def test_nobody_gets_more_than_was_asked_for_and_nothing_is_lost(
         found += item.payload.rows()
         assert stage.cursor.state() == IndexCursor(len(found)).state()
     assert found == list(range(sum(sizes) * unit))
+
+
+def _all_stages() -> Iterator[type[Stage]]:
+    for module in pkgutil.walk_packages(headrace.physical.__path__, "headrace.physical."):
+        importlib.import_module(module.name)
+    left = [Stage]
+    while left:
+        yield (stage := left.pop())
+        left += stage.__subclasses__()
+
+
+def test_who_hands_on_what_others_give_leaves_it_to_its_reader_to_time_that() -> None:
+    stages = [stage for stage in _all_stages() if stage.__module__.startswith("headrace.")]
+    assert len(stages) > 40
+    for stage in stages:
+        has_own_pull = stage.pull is not Stage.pull
+        assert stage.times_pulls is not has_own_pull, stage

@@ -134,6 +134,8 @@ class SharedInput(Stage):
         closed: is called when no stream reads any more.
     """
 
+    times_pulls = False
+
     def __init__(
         self, own: Stage, reading: SharedReading, place: int, again: Callable[[], Stage], closed: Callable[[], object]
     ) -> None:

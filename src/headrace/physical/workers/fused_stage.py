@@ -31,6 +31,8 @@ class FusedStage(Stage):
         tuners: say which operations have workers.
     """
 
+    times_pulls = False
+
     def __init__(
         self, input_stage: Stage, meter: Meter, *, fused: MakeForm, apart: MakeForm, tuners: Sequence[TunedCalls]
     ) -> None:
@@ -101,6 +103,8 @@ class _Tap(Stage):
         read: how many elements it gave.
         closed: whether it has ended for that.
     """
+
+    times_pulls = False
 
     def __init__(self, source: Stage, is_wanted: Callable[[], bool]) -> None:
         super().__init__(source.meter, (source,), source.cursor)

@@ -33,6 +33,8 @@ class TunedStage(Stage):
         given: how many elements others have given before.
     """
 
+    times_pulls = False
+
     def __init__(
         self,
         input_stage: Stage,
