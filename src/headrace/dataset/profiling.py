@@ -37,7 +37,8 @@ class Profiling(DatasetMixin):
 
         Args:
             step: what is done with an element, such as a training step: called with it, or with the components of a tuple where it takes
-                as many; None looks at the pipeline alone.
+                as many; None looks at the pipeline alone. It counts for as long as the call takes, so work that it begins on a device must be over then,
+                unless it is so much that the next step waits for it.
             seconds: how long all of it takes, about.
             apply: whether to try what is advised, for as long again and more: what is measured to be faster is kept in the profile's
                 ``dataset``.

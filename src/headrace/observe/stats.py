@@ -43,7 +43,8 @@ class StageStats:
     Attributes:
         name: the operation, its function and its place.
         elements: how many elements it delivered.
-        busy_s: seconds of its own work, over all threads, without the stages that it read from.
+        busy_s: seconds of its own work, over all threads, without the stages that it read from; of an ``interleave`` with workers with what
+            stands in its datasets, which these read.
         wait_s: seconds in which who asked it for elements waited for its workers or its buffer.
         buffered: how many elements it holds ready, or must hold, now.
         drawn: what came from each of its datasets, in their order; empty for operations that do not mix any.

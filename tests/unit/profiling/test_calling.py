@@ -33,3 +33,20 @@ def test_a_step_that_fits_in_neither_way_is_told_beside_the_element(element: Any
 
     with pytest.raises(InvalidArgumentError, match=rf"^profile: the step is step\(images: .* \({told}\)$"):
         taking(step)(element)
+
+
+async def awaited(_: Any) -> None:
+    raise AssertionError("it does not run")
+
+
+def yielding(element: Any) -> Any:
+    yield element
+    raise AssertionError("it does not run")
+
+
+@pytest.mark.parametrize(
+    ("step", "told"), [(awaited, "awaited, an async function"), (yielding, "yielding, a generator")]
+)
+def test_a_step_that_does_nothing_when_it_is_called_is_refused(step: Any, told: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"the step is {told}, which does nothing when it is called"):
+        taking(step)(7)
