@@ -94,6 +94,17 @@ BODIES = {
             return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
         print(list(hr.Dataset.range(1).map(started, num_parallel_calls=1).with_options(EXECUTOR)))
         """,
+    "what is set of the interpreter": """
+        sys.setrecursionlimit(4000)
+        def deep(n):
+            return n and 1 + deep(n - 1)
+        def function(x):
+            sys.stdout = None
+            return deep(2500)
+        found = list(hr.Dataset.range(1).map(function, num_parallel_calls=1).with_options(EXECUTOR))
+        sys.stdout = sys.__stdout__
+        print(found)
+        """,
 }
 
 

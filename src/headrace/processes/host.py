@@ -51,16 +51,18 @@ class Setting(NamedTuple):
         path: where modules are looked for.
         folder: the current one.
         variables: of the environment.
+        depth: how deep functions may call one another.
     """
 
     path: tuple[str, ...]
     folder: str
     variables: frozenset[tuple[str, str]]
+    depth: int
 
     @classmethod
     def now(cls) -> Setting:
         """Returns that of this process."""
-        return cls(tuple(sys.path), os.getcwd(), frozenset(os.environ.items()))  # noqa: PTH109 - a text is sent
+        return cls(tuple(sys.path), os.getcwd(), frozenset(os.environ.items()), sys.getrecursionlimit())  # noqa: PTH109 - a text is sent
 
 
 class _Answer:
@@ -193,7 +195,7 @@ class Host:
         _lines.add(self._line)
         self._line.listener.start()
         self.setting: Final = Setting.now()
-        self.tell("begin", self.setting.path, self.setting.folder, sys.argv, _level())
+        self.tell("begin", self.setting.path, self.setting.folder, sys.argv, _level(), self.setting.depth)
 
     @property
     def pid(self) -> int:

@@ -21,6 +21,7 @@ from headrace.processes.errors_sent import sent_error
 from headrace.processes.lifeline import Lifeline
 from headrace.processes.outbox import Outbox
 from headrace.processes.parcels import to_bytes
+from headrace.worker.leaving import leave
 
 __all__: list[str] = []
 
@@ -56,7 +57,8 @@ def main() -> None:
         number = int.from_bytes(message[:8], "big")
         word, values = pickle.loads(memoryview(message)[8:])
         if word == "begin":
-            path, folder, sys.argv, level = values
+            path, folder, sys.argv, level, depth = values
+            sys.setrecursionlimit(depth)
             sys.path[:] = path
             os.chdir(folder)
             from headrace.worker.desk import Desk  # when the path is as the trainer's
@@ -70,9 +72,7 @@ def main() -> None:
     threading.Thread(target=_leave, name="headrace-leave", daemon=True).start()
     if desk is not None:
         desk.close()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)
+    leave()
 
 
 def _prepare() -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
 import pickle
 import select
 import socket
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +20,7 @@ from headrace.processes.progress import Progress
 from headrace.processes.segment import Segment
 from headrace.processes.shipping import unshipped
 from headrace.processes.worker_info import WorkerInfo, become
+from headrace.worker.leaving import leave, leave_where_lost
 
 if TYPE_CHECKING:  # what runs a pipeline is imported by a process that is to run one
     from headrace.processes.orders import RunOrder
@@ -126,6 +125,9 @@ class Desk:
         self._callers.add(threading.get_ident())
         try:
             serve_calls(connection, progress, stacks, segment_bytes)
+        except OSError as error:
+            leave_where_lost(error)
+            raise
         finally:
             self._callers.discard(threading.get_ident())
             connection.close()
@@ -198,8 +200,7 @@ class Desk:
     def _leave(self) -> None:
         with self._counting:
             if not self._works:
-                sys.stdout.flush()
-                os._exit(0)
+                leave()
 
     def close(self) -> None:
         """Ends all runs."""

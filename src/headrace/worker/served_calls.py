@@ -30,6 +30,7 @@ from headrace.processes.shipping import made_there
 from headrace.processes.slab import Slab
 from headrace.processes.worker_info import Inits
 from headrace.semantics.noting import noted_map
+from headrace.worker.leaving import leave_where_lost
 
 if TYPE_CHECKING:  # what reads datasets is imported where one is read
     from headrace.worker.served_readings import Readings
@@ -210,7 +211,8 @@ def _serve(connection: Connection, served: _Served) -> None:
         fresh = served.memory.fresh()
         try:
             connection.send(pickle.dumps(answer, pickle.HIGHEST_PROTOCOL), fresh)
-        except OSError:
+        except OSError as error:
+            leave_where_lost(error)
             return
         finally:
             for descriptor in fresh:

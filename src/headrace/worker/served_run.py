@@ -33,6 +33,7 @@ from headrace.processes.worker_info import Inits
 from headrace.semantics.cache_fillings import Fillings
 from headrace.semantics.cache_keys import with_keys_of_run
 from headrace.semantics.timed_calls import Callers, Overtime, Progress
+from headrace.worker.leaving import leave_where_lost
 
 __all__ = ["ServedRun"]
 
@@ -178,7 +179,11 @@ class ServedRun:
             must_wait = len(self._on_the_way) >= AHEAD
             if not must_wait and not _has_message(self.connection):
                 return True
-            received = self.connection.receive()
+            try:
+                received = self.connection.receive()
+            except OSError as error:
+                leave_where_lost(error)
+                raise
             if received is None:
                 return False
             taken: Taken = pickle.loads(received[0])
@@ -225,6 +230,7 @@ class ServedRun:
         try:
             self.connection.send(to_bytes(given), descriptors)
         except OSError as error:
+            leave_where_lost(error)
             raise _NoReaderError from error
         finally:
             for descriptor in descriptors:

@@ -400,3 +400,16 @@ def test_threads_that_others_want_beside_them_wait_for_a_process_that_is_free() 
     way = Way(hr.Options(), block_sizes=(1,), overlap=AlwaysAhead, concurrency=Beside, calls=RestlessCalls)
     with mock.patch("headrace.engine.run.current_share", return_value=Share(2, 1 << 30)), running(dataset, way) as it:
         assert [int(x) for x in it] == [*range(60)]
+
+
+@pytest.mark.parametrize("executor", ["process", "subprocess"])
+def test_a_function_that_closes_all_descriptors_ends_its_process_which_says_so(
+    executor: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def closes(x: int) -> int:
+        os.closerange(3, 200)
+        return x
+
+    with pytest.raises(hr.errors.WorkerError, match="exit status 1"):
+        list(hr.Dataset.range(1).map(closes, num_parallel_calls=1).with_options(hr.Options(executor=executor)))
+    assert "closed descriptors that were not its own" in capfd.readouterr().err

@@ -1,0 +1,29 @@
+"""How a process of headrace's own ends: what its functions wrote is written, and nothing of theirs can keep it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+from typing import NoReturn
+
+__all__ = ["leave", "leave_where_lost"]
+
+_LOST = "headrace: a function closed descriptors that were not its own, with them what leads to the program: its process ends\n"
+
+
+def leave(status: int = 0) -> NoReturn:
+    """Ends the process."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # a function may have put anything in its place, or closed it
+            stream.flush()
+    os._exit(status)
+
+
+def leave_where_lost(error: OSError) -> None:
+    """Ends the process where a descriptor is not there any more that nobody else may close: nothing would come from it."""
+    if error.errno == errno.EBADF:
+        with contextlib.suppress(OSError):  # it may have closed this one as well
+            os.write(2, _LOST.encode())
+        leave(1)
