@@ -124,6 +124,26 @@ def test_a_map_on_all_cores_is_named(plant: Planted, part: float) -> None:
         assert named(figures, waiting(figures, part)) == (Cause.MAP, plant.key)
 
 
+@given(planted(Kind.MAP), parts, st.floats(0.0, 1.0), st.integers(0, 4))
+def test_to_what_computes_no_more_calls_are_promised_anything_than_there_are_cores_that_nobody_uses(
+    plant: Planted, part: float, taken: float, more: int
+) -> None:
+    cores, service_s = plant.figures.machine.cores, plant.figures.stage(plant.key).service_s
+    machine = dataclasses.replace(plant.figures.machine, taken=taken * cores)
+    calls = max(1, round(machine.free_cores)) + more
+    figures = dataclasses.replace(plant.with_stage(cpu_s=service_s, calls=calls), machine=machine)
+    found = changes(figures, waiting(figures, part), rate(figures))
+    assert not [change for change in found if change.way is Way.CALLS and change.key == plant.key and more]
+
+
+@given(planted(Kind.MAP), parts, st.floats(0.0, 3.0))
+def test_nothing_is_promised_that_lies_within_the_noise(plant: Planted, part: float, noise: float) -> None:
+    figures = plant.figures
+    step = waiting(figures, part)
+    every, certain = (changes(figures, step, rate(figures), noise=uncertain) for uncertain in (0.0, noise))
+    assert {*certain} == {change for change in every if change.expected_speedup >= 1 + noise}
+
+
 @given(planted(Kind.MAP), parts, st.none() | st.integers(1, 8), st.floats(0.9, 1.0))
 def test_a_function_that_holds_the_lock_is_named_and_processes_are_advised(
     plant: Planted, part: float, calls: int | None, lock: float

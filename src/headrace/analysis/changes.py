@@ -90,6 +90,7 @@ def changes(
     *,
     threaded: PipelineFigures | None = None,
     cause: Cause | None = None,
+    noise: float = 0.0,
 ) -> tuple[Change, ...]:
     """Returns what would make steps faster, what brings most first; what mends the cause before what brings hardly more.
 
@@ -99,6 +100,7 @@ def changes(
         alone_rate: steps a second that the pipeline gave without a consumer.
         threaded: what the stages would do with threads, where they run in the consumer's alone.
         cause: why steps wait.
+        noise: the part by which the rate of steps is uncertain: nothing is promised that lies within it.
     """
     before = rate(figures, step)
     upon = figures if threaded is None else threaded
@@ -111,7 +113,7 @@ def changes(
         found.append(Change(Way.THREADS, None, None, rate(threaded, step) / before, threaded))
     if step is not None:
         found += _held(upon, step, alone_rate)
-    worth = [change for change in found if change.expected_speedup >= _WORTH]
+    worth = [change for change in found if change.expected_speedup >= max(_WORTH, 1 + noise)]
     best = max((change.expected_speedup for change in worth), default=0.0)
 
     def rank(change: Change) -> tuple[bool, bool, float]:

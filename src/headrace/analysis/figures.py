@@ -27,6 +27,8 @@ __all__ = [
 
 # The thread that takes the steps, and runs all stages behind the last that has a thread of its own.
 CONSUMER: Final = -1
+# So much of a core there is always.
+_LEAST_CORES: Final = 0.5
 # Whose lock a stage's work takes: that of the trainer's process, that of one process beside it, or one of many processes, each its own.
 TRAINER, BESIDE, OWN = "trainer", "beside", "own"
 
@@ -112,13 +114,20 @@ class MachineFigures:
 
     Attributes:
         cores: how many threads can run at once.
+        taken: how many of them other programs use.
         lock: whether threads share a lock; not so in free-threaded Python.
         ram_budget_bytes: how many bytes the pipeline may hold; 0 where that is not known.
     """
 
     cores: int
+    taken: float = 0.0
     lock: bool = True
     ram_budget_bytes: int = 0
+
+    @property
+    def free_cores(self) -> float:
+        """How many cores there are for the pipeline and its consumer: each program has a share, however busy the others are."""
+        return max(_LEAST_CORES, self.cores - self.taken)
 
 
 @frozen(kw_only=True)
@@ -132,7 +141,7 @@ class StepFigures:
         copies_beside: whether it is copied while the step before computes.
         waited_s: seconds that a step waited for its element, the copy with it where that is not beside.
         waited_longest_s: what the step waited that waited longest.
-        late_share: the part of the steps that waited at least half as long as that.
+        late_share: the part of the steps that come late, that is wait at least half as long as those do in which most of the waiting lies.
         uneven_share: the part of all waiting that fell on the quarter of the steps that waited longest.
         cpu_s: seconds of a processor in the trainer's process for a step alone.
         lock_share: the part of ``alone_s`` in which it holds Python's lock.

@@ -136,7 +136,7 @@ def _shared(figures: PipelineFigures, step: StepFigures | None) -> Iterator[Limi
             yield Limit(Resource.LOCK, max(held, key=lambda key: held[key]), sum(held.values()) + own_s, 1.0)
     busiest = max(stages, key=lambda stage: stage.visits * stage.cpu_s)
     cpu_s = sum(stage.visits * stage.cpu_s for stage in stages) + (0.0 if step is None else step.cpu_s)
-    yield Limit(Resource.CORES, busiest.key, cpu_s, figures.machine.cores)
+    yield Limit(Resource.CORES, busiest.key, cpu_s, figures.machine.free_cores)
 
 
 def _held_s(stage: StageFigures) -> float:

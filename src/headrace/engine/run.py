@@ -105,6 +105,7 @@ class Run:
             elsewhere=self._elsewhere,
             callers=self._callers,
             failures=self._failures,
+            tells_of_unkept=policy.tells_of_unkept,
             budget=self._budget,
             policy=policy,
             deterministic=options.deterministic is not False,

@@ -43,6 +43,7 @@ class RunPolicy:
         concurrency: gives what decides whether an operation has workers where that is left to headrace.
         calls: gives what decides how many calls run at once in these, of how many to begin with and how many there may be.
         shared: gives memory for batches that another process is to read; None where none does.
+        tells_of_unkept: whether a cache that keeps nothing of an epoch that was left says so in the log.
         clock: what the blocks of a prefetch, of a generator and of the iterator are measured on.
     """
 
@@ -57,6 +58,7 @@ class RunPolicy:
     concurrency: Callable[[int, tuple[object, ...]], ConcurrencyTuner] = tuner_of
     calls: Callable[[int, int | None, tuple[object, ...]], CallsTuner] = calls_of
     shared: SharedMemory | None = None
+    tells_of_unkept: bool = True
     clock: Clock = MONOTONIC
 
 

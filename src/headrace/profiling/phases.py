@@ -17,6 +17,7 @@ import math
 import time
 from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator
+from statistics import fmean, stdev
 from typing import Any, Final
 
 from headrace.clock import MONOTONIC, Clock
@@ -31,6 +32,8 @@ __all__ = ["ALONE", "BESIDE", "STEP", "Epochs", "Phase", "consume", "keep"]
 BESIDE, ALONE, STEP = 0.5, 0.3, 0.2
 # The part of a phase's time whose steps are not counted.
 _WARM_UP: Final = 0.2
+# Into how many pieces steps are divided, to see how much they differ.
+_PIECES: Final = 4
 # One step says nothing of the next: the first may only be slow because it is.
 _LEAST: Final = 2
 # How many elements are kept for the consumer alone; fewer where they are large.
@@ -50,6 +53,7 @@ class Phase:
         waits_s: how long each waited for its element.
         computed_s: how long each took from there.
         cpu_s: seconds of a processor that the consumer's thread took for a step, on the average.
+        process_s: the same of all threads of the process.
     """
 
     steps: int
@@ -57,6 +61,7 @@ class Phase:
     waits_s: tuple[float, ...]
     computed_s: tuple[float, ...]
     cpu_s: float = 0.0
+    process_s: float = 0.0
 
     @property
     def rate(self) -> float:
@@ -72,6 +77,17 @@ class Phase:
     def step_s(self) -> float:
         """How long a step took once it had its element, on the average."""
         return sum(self.computed_s) / max(1, self.steps)
+
+    @property
+    def noise(self) -> float:
+        """The part by which the rate is uncertain: the standard error of the mean of pieces, as neighbouring steps have much in common."""
+        totals_s = [wait_s + computed_s for wait_s, computed_s in zip(self.waits_s, self.computed_s, strict=True)]
+        length = len(totals_s) // _PIECES
+        if not length:
+            return 0.0
+        means_s = [fmean(totals_s[first : first + length]) for first in range(0, length * _PIECES, length)]
+        whole_s = fmean(means_s)
+        return stdev(means_s) / math.sqrt(_PIECES) / whole_s if whole_s > 0 else 0.0
 
     @property
     def windows(self) -> tuple[Window, ...]:
@@ -130,7 +146,7 @@ def consume(
     """
     asked, had, done = array("d"), array("d"), array("d")
     began_s = now_s = clock.now_s()
-    cpu_s = time.thread_time()
+    cpu_s, process_s = time.thread_time(), time.process_time()
     warm_s: float | None = None
     while goes_on(now_s < began_s + seconds or len(asked) < _LEAST):
         now_s = clock.now_s()
@@ -146,11 +162,11 @@ def consume(
         step(element)
         now_s = clock.now_s()
         done.append(now_s)
-    cpu_s = (time.thread_time() - cpu_s) / len(asked)
+    cpu_s, process_s = (time.thread_time() - cpu_s) / len(asked), (time.process_time() - process_s) / len(asked)
     first = min(bisect.bisect_left(asked, began_s + _WARM_UP * seconds), len(asked) - 1)
     waits_s = tuple(end - start for start, end in zip(asked[first:], had[first:], strict=True))
     computed_s = tuple(end - start for start, end in zip(had[first:], done[first:], strict=True))
-    return Phase(len(waits_s), now_s - asked[first], waits_s, computed_s, cpu_s)
+    return Phase(len(waits_s), now_s - asked[first], waits_s, computed_s, cpu_s, process_s)
 
 
 def keep(

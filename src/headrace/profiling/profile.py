@@ -16,7 +16,7 @@ from headrace.analysis.finding import Cause, Finding, judge
 from headrace.errors import HeadraceError
 from headrace.frozen import frozen
 from headrace.observe.stats import IteratorStats
-from headrace.observe.tables import plain
+from headrace.observe.tables import duration, plain
 from headrace.page.stairs import Window
 from headrace.plan.buffering import options_of
 from headrace.plan.node import Node
@@ -25,13 +25,15 @@ from headrace.profiling.applying import applied, words_for
 from headrace.profiling.phases import BESIDE
 from headrace.profiling.telling import figures_of, told_nodes
 from headrace.profiling.together import Found
-from headrace.profiling.trial import Consumer, Trial, beside, tried
+from headrace.profiling.trial import Consumer, Trial, beside, filled, tried
 from headrace.profiling.wording import sentence, sentence_of_ranks
 from headrace.semantics.held_bytes import in_words
 
 __all__ = ["Advice", "Profile", "Verdict", "improved", "profiled"]
 
 _MOST_ADVICE: Final = 3
+# What the verdict itself says the remedy of, if there is one.
+_BEYOND: Final = (Cause.CONSUMER.value, Cause.COPY.value, Cause.RANK.value)
 # What was tried is kept from here on: two runs of the same differ by about this.
 _HELPED: Final = 1.05
 # How many changes are tried, one upon the other.
@@ -63,13 +65,14 @@ class Advice:
     Attributes:
         text: what to write, and where.
         expected_speedup: how many times as many steps a second the model expects.
-        measured_speedup: how many there were, where it was tried (``apply=True``); else None.
+        measured_speedup: how many there were, where it was tried (``apply=True``); else None. A cache is tried once it is filled.
     """
 
     text: str
     expected_speedup: float
     _apply: Callable[[], Any] = dataclasses.field(repr=False)
     measured_speedup: float | None = None
+    _fills: bool = dataclasses.field(default=False, repr=False)  # whether it pays from the second epoch on
 
     @property
     def helped(self) -> bool:
@@ -122,7 +125,9 @@ class Profile:
         shown = (field.name for field in dataclasses.fields(self) if field.name != "dataset")
         figures = {name: plain(getattr(self, name)) for name in shown}
         for name in ("advice", "tried"):
-            figures[name] = [{key: value for key, value in one.items() if key != "_apply"} for one in figures[name]]
+            figures[name] = [
+                {key: value for key, value in one.items() if not key.startswith("_")} for one in figures[name]
+            ]
         return figures
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -158,6 +163,8 @@ class Profile:
 
     def __str__(self) -> str:
         told = [f"  {number}. {one}" for number, one in enumerate(self.tried or self.advice, 1)]
+        if not told and self.verdict.cause not in _BEYOND:
+            told.append("  no word in this plan is expected to bring more than two runs of it differ")
         if self.tried:
             told.append(f"  {self.together}")
         return "\n".join([self.verdict.text, "", *told, *([""] if told else []), str(self.stats)])
@@ -210,15 +217,26 @@ def improved(plan: Node, consumer: Consumer, seconds: float, made: Callable[[Nod
     while waiting and len(tries) < _MOST_TRIED:
         advice = waiting.pop(0)
         changed = advice.applied().__headrace_plan__()
-        try:
-            reached = beside(changed, consumer, BESIDE * seconds, made).rate
-        except HeadraceError as error:  # what cannot be sent to a process, or is more than memory holds
-            advice, reached = dataclasses.replace(advice, text=f"{advice.text}; it failed: {error}"), 0.0
-        tries.append(dataclasses.replace(advice, measured_speedup=reached / latest.steps_per_s))
+        reached, why_not = _reached(advice, changed, consumer, seconds, made)
+        text = f"{advice.text}; {why_not}" if why_not else advice.text
+        speedup = None if reached is None else reached / latest.steps_per_s
+        tries.append(dataclasses.replace(advice, text=text, measured_speedup=speedup))
         if tries[-1].helped:
             best, latest = changed, profiled(changed, consumer, seconds, made)
             waiting = [*latest.advice]
     return dataclasses.replace(first, tried=tuple(tries), dataset=made(best))
+
+
+def _reached(
+    advice: Advice, plan: Node, consumer: Consumer, seconds: float, made: Callable[[Node], Any]
+) -> tuple[float | None, str]:
+    """Returns how many steps a second there were with a change, and why not where there were none; None where it was not tried."""
+    try:
+        if advice._fills and not filled(plan, seconds):  # noqa: SLF001 - its own
+            return None, f"not tried, as the epoch that fills it takes more than {duration(seconds)}"
+        return beside(plan, consumer, BESIDE * seconds, made).rate, ""
+    except HeadraceError as error:  # what cannot be sent to a process, or is more than memory holds
+        return 0.0, f"it failed: {error}"
 
 
 def _verdict(finding: Finding, trial: Trial, consumer: Consumer) -> Verdict:
@@ -234,7 +252,14 @@ def _verdict(finding: Finding, trial: Trial, consumer: Consumer) -> Verdict:
 
 def _advice(written: Node, trial: Trial, cause: Cause, made: Callable[[Node], Any]) -> Iterator[Advice]:
     nodes, step = told_nodes(trial.running), trial.step
-    found = changes(trial.figures, step, trial.alone.rate, threaded=_threaded(written, trial), cause=cause)
+    found = changes(
+        trial.figures,
+        step,
+        trial.alone.rate,
+        threaded=_threaded(written, trial),
+        cause=cause,
+        noise=(trial.beside or trial.alone).noise,
+    )
     given = 0
     for change in found:
         node = None if change.key is None else nodes[change.key]
@@ -245,7 +270,7 @@ def _advice(written: Node, trial: Trial, cause: Cause, made: Callable[[Node], An
         gain = f"about {_times(change.expected_speedup)} as many {'elements' if step is None else 'steps'}"
         apply = functools.partial(made, plan)
         text = f"{words_for(change, written)}{_place(change, trial.figures, node)}: {gain}"
-        yield Advice(text, change.expected_speedup, apply)
+        yield Advice(text, change.expected_speedup, apply, _fills=change.way is Way.CACHE)
 
 
 def _times(speedup: float) -> str:
@@ -269,4 +294,4 @@ def _threaded(written: Node, trial: Trial) -> PipelineFigures | None:
     if options.executor != "inline":
         return None
     options = options.merged(Options(executor="thread"))
-    return figures_of(trial.running, options, trial.stats, trial.figures.machine)
+    return figures_of(trial.running, options, trial.stats, trial.figures.machine, contention=trial.contention)

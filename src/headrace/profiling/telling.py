@@ -24,6 +24,7 @@ from headrace.plan.nesting import FlatMap, Interleave
 from headrace.plan.node import INFINITE_CARDINALITY, Node, nodes_of, parallel_calls_of
 from headrace.plan.options import Options
 from headrace.plan.randomness import randomness_of
+from headrace.profiling.contention import IDLE, Contention
 
 __all__ = ["figures_of", "told_nodes"]
 
@@ -33,6 +34,8 @@ _READER: Final = -3
 _SHORT: Final = 0.3
 # What is as short is mostly the interpreter's own work.
 _AT_ONCE_S: Final = 5e-5
+# Work that has a processor for so much of its time computes: what is left is how the clocks are read, and hand-overs.
+_COMPUTES: Final = 0.85
 _MAPS: Final = (Map, MapChain, RandomMap, Filter)
 
 
@@ -49,6 +52,7 @@ def figures_of(
     *,
     is_first: bool = True,
     step_nbytes: float = 0.0,
+    contention: Contention = IDLE,
 ) -> PipelineFigures:
     """Returns what the stages did for a step.
 
@@ -59,6 +63,7 @@ def figures_of(
         machine: what it may use.
         step_nbytes: how many bytes an element has that comes out; 0 where it is not known.
         is_first: whether caches are to be filled yet; not so in an epoch after another.
+        contention: how long what could run waited for a core.
     """
     nodes = told_nodes(plan)
     keys = {id(node): key for key, node in enumerate(nodes)}
@@ -70,22 +75,26 @@ def figures_of(
     made = {id(node): told.elements for node, told in zip(nodes, stats.stages, strict=False)}
     stages = [
         dataclasses.replace(
-            _stage(node, keys, told, steps_per_s, options),
+            _stage(node, keys, told, steps_per_s, options, contention),
             segment=segments[id(node)],
             fits=_fits(node, told, stats),
             misses=_misses(node, told, made, is_first=is_first),
         )
         for node, told in zip(nodes, stats.stages, strict=False)
     ]
-    stages = _with_opened(stages, nodes, stats.stages)
+    stages = _with_opened(stages, nodes, stats.stages, contention)
     stages = _weighed(stages, nodes, step_nbytes)
     machine = dataclasses.replace(machine, ram_budget_bytes=stats.ram_budget_bytes)
     return PipelineFigures(stages=tuple(stages), machine=machine)
 
 
-def _stage(node: Node, keys: dict[int, int], told: StageStats, steps_per_s: float, options: Options) -> StageFigures:
+def _stage(
+    node: Node, keys: dict[int, int], told: StageStats, steps_per_s: float, options: Options, contention: Contention
+) -> StageFigures:
     calls = None if options.executor == "inline" else parallel_calls_of(node)
     made = told.service.count / told.window_s if told.window_s > 0 else 0.0
+    process = _process(node, options, calls)
+    at_work = _at_work(told, _stretch(contention, process))
     visits = (made or told.elements_per_s) / steps_per_s if steps_per_s > 0 else 0.0
     return StageFigures(
         key=keys[id(node)],
@@ -94,13 +103,13 @@ def _stage(node: Node, keys: dict[int, int], told: StageStats, steps_per_s: floa
         reads=tuple(dict.fromkeys(keys[id(read)] for read in _read_by(node))),
         visits=visits,
         service_s=told.service.mean_s,
-        cpu_s=told.service.mean_s * _at_work(told),
-        lock_share=_lock_share(told),
+        cpu_s=told.service.mean_s * at_work,
+        lock_share=_lock_share(told, at_work),
         calls=None if calls is None else max(told.max_parallelism, calls),
         in_use=told.parallelism,
         most_calls=_most_calls(node),
         is_tuned=calls == AUTOTUNE,
-        process=_process(node, options, calls),
+        process=process,
         p50_s=told.service.p50_s,
         longest_s=told.service.max_s,
         nbytes=told.element_nbytes,
@@ -110,7 +119,7 @@ def _stage(node: Node, keys: dict[int, int], told: StageStats, steps_per_s: floa
 
 
 def _with_opened(
-    stages: Sequence[StageFigures], nodes: Sequence[Node], stats: Sequence[StageStats]
+    stages: Sequence[StageFigures], nodes: Sequence[Node], stats: Sequence[StageStats], contention: Contention
 ) -> list[StageFigures]:
     """Returns the stages with what the datasets take that their functions make, whose own stages are in no plan.
 
@@ -122,8 +131,9 @@ def _with_opened(
         if node.opens_plans and stage.calls is None and made:
             inside_s = max(0.0, told.input_wait_share - sum(_span(stages[key], stats[key]) for key in stage.reads))
             more_s = inside_s * told.window_s / made
+            at_work = _at_work(told, _stretch(contention, stage.process))
             stage = dataclasses.replace(  # noqa: PLW2901 - the same stage, with more
-                stage, service_s=stage.service_s + more_s, cpu_s=stage.cpu_s + more_s * _at_work(told)
+                stage, service_s=stage.service_s + more_s, cpu_s=stage.cpu_s + more_s * at_work
             )
         found.append(stage)
     return found
@@ -185,21 +195,27 @@ def _is_same_each_epoch(node: Node) -> bool:
     return not is_random and node.cardinality() != INFINITE_CARDINALITY
 
 
-def _lock_share(told: StageStats) -> float:
+def _lock_share(told: StageStats, at_work: float) -> float:
     """Returns the part of the work in which it holds the lock; of what was not looked at, all of what is done at once."""
     if told.gil_share is not None:
         return told.gil_share
-    return _at_work(told) if told.service.mean_s < _AT_ONCE_S else 0.0
+    return at_work if told.service.mean_s < _AT_ONCE_S else 0.0
 
 
-def _at_work(told: StageStats) -> float:
+def _at_work(told: StageStats, stretch: float) -> float:
     """Returns the part of the work for which a processor is needed.
 
-    To wait for one on a busy machine is no wait of the stage's own, so the part in which it was not seen blocked counts. That is seen at few moments; a
-    processor worked for no less than it was counted to.
+    To wait for one on a busy machine is no wait of the stage's own, so its time with a processor counts as often as all that could run took longer, and
+    the part in which it was not seen blocked counts. That is seen at few moments; a processor worked for no less than it was counted to.
     """
-    seen = [told.cpu_share] if told.blocked_share is None else [told.cpu_share, 1 - told.blocked_share]
-    return max((share for share in seen if share is not None), default=1.0)
+    counted = None if told.cpu_share is None else stretch * told.cpu_share
+    seen = [counted] if told.blocked_share is None else [counted, 1 - told.blocked_share]
+    at_work = min(1.0, max((share for share in seen if share is not None), default=1.0))
+    return 1.0 if at_work >= _COMPUTES else at_work
+
+
+def _stretch(contention: Contention, process: str) -> float:
+    return contention.here if process == TRAINER else contention.elsewhere
 
 
 def _kind(node: Node) -> Kind:

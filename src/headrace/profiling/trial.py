@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from typing import Any, Final
@@ -19,14 +20,18 @@ from headrace.iterator import DatasetIterator
 from headrace.machine import current_share
 from headrace.observe.lock_probe import PROBE
 from headrace.observe.stats import IteratorStats, StageStats
+from headrace.physical.run_policy import USUAL
 from headrace.plan.buffering import options_of
 from headrace.plan.node import Node
+from headrace.profiling.contention import Contention, look
 from headrace.profiling.phases import ALONE, BESIDE, STEP, Epochs, Phase, Step, consume, keep
 from headrace.profiling.telling import figures_of
 from headrace.profiling.together import Alone
 
 __all__ = ["Consumer", "Trial", "beside", "dropped", "step_figures", "tried"]
 
+# A trial leaves its epochs where its time is up, which is no news of the program.
+_QUIET: Final = dataclasses.replace(USUAL, tells_of_unkept=False)
 # What is counted as a wait of few steps: those of the longest quarter.
 _FEW: Final = 4
 
@@ -61,6 +66,7 @@ class Trial:
         alone: the pipeline alone.
         beside: the consumer beside the pipeline; None without a step.
         step: what is known of its steps; None without a step.
+        contention: how busy the machine was meanwhile.
     """
 
     running: Node
@@ -69,6 +75,7 @@ class Trial:
     alone: Phase
     beside: Phase | None
     step: StepFigures | None
+    contention: Contention
 
 
 def tried(
@@ -95,25 +102,34 @@ def tried(
         alone_s = seconds if step is None else ALONE * seconds
         with PROBE.closely():
             alone = consume(elements, dropped, alone_s, clock, goes_on, began.count_from_here)
+        contention = began.contention()
         # Before it is closed, as what is left in the middle of an epoch now is left by nobody else.
         stats = began.stats()
     stats = _with_locks(stats, taken.stages)
     options = options_of(plan)
-    running, machine = physical_plan(plan, options), MachineFigures(cores=current_share().cores)
+    running, machine = physical_plan(plan, options), _machine(contention)
     step_nbytes = sum(map(nbytes_of, kept)) / len(kept) if kept and consumer.feed is None else 0.0
-    figures = figures_of(running, options, stats, machine, is_first=began.is_first, step_nbytes=step_nbytes)
-    if step is None or by_step is None:
-        return Trial(running, stats, figures, alone, None, None)
-    own = consume(itertools.cycle(kept), step, STEP * seconds, clock, goes_on)
-    return Trial(
-        running, stats, figures, alone, by_step, step_figures(by_step, own, taken.copied_s, taken.copies_beside)
+    figures = figures_of(
+        running, options, stats, machine, is_first=began.is_first, step_nbytes=step_nbytes, contention=contention
     )
+    if step is None or by_step is None:
+        return Trial(running, stats, figures, alone, None, None, contention)
+    own = consume(itertools.cycle(kept), step, STEP * seconds, clock, goes_on)
+    steps = step_figures(by_step, own, taken.copied_s, taken.copies_beside)
+    return Trial(running, stats, figures, alone, by_step, steps, contention)
 
 
 def beside(plan: Node, consumer: Consumer, seconds: float, made: Callable[[Node], Any]) -> Phase:
     """Runs a plan with its consumer alone."""
     with closing(_Fed(plan, consumer, made).elements(lambda _: None)) as elements:
         return consume(elements, consumer.step or dropped, seconds, MONOTONIC, consumer.goes_on)
+
+
+def filled(plan: Node, seconds: float) -> bool:
+    """Reads an epoch, so that caches have it, for as long as it may take; returns whether it came to its end."""
+    end_s = MONOTONIC.now_s() + seconds
+    with closing(_Runs(plan).__iter__()) as elements:
+        return all(MONOTONIC.now_s() < end_s for _ in elements)
 
 
 class _Taken:
@@ -170,6 +186,7 @@ class _Began:
 
     def __init__(self) -> None:
         self._latest: list[DatasetIterator] = []
+        self._looked = look()
 
     def add(self, iterator: Any) -> None:
         """Takes that of a new epoch."""
@@ -183,10 +200,24 @@ class _Began:
     def count_from_here(self) -> None:
         """Leaves out what it took to begin."""
         self._latest[-1].begin_window()
+        self._looked = look()
+
+    def contention(self) -> Contention:
+        """Returns how busy the machine was since then."""
+        return look().since(self._looked)
 
     def stats(self) -> IteratorStats:
         """Returns what the longer of the two did."""
         return max((one.stats() for one in self._latest), key=lambda one: one.elements)
+
+
+def _machine(contention: Contention) -> MachineFigures:
+    """Returns what the machine leaves to this process: what others do not use, or its turns among them."""
+    cores = current_share().cores
+    shared = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores
+    in_turn = cores / max(contention.here, contention.elsewhere)
+    free = max(shared - contention.others, in_turn, contention.ours)
+    return MachineFigures(cores=cores, taken=max(0.0, cores - free))
 
 
 class _Runs:
@@ -196,7 +227,7 @@ class _Runs:
         self._plan = plan
 
     def __iter__(self) -> DatasetIterator:
-        return DatasetIterator(self._plan, counts=False)
+        return DatasetIterator(self._plan, counts=False, policy=_QUIET)
 
 
 @frozen
@@ -231,8 +262,18 @@ def step_figures(beside: Phase, own: Phase, copied_s: float = 0.0, copies_beside
         copies_beside=copies_beside,
         waited_s=beside.waited_s,
         waited_longest_s=waits_s[0],
-        late_share=sum(wait_s >= waits_s[0] / 2 for wait_s in waits_s) / len(waits_s),
+        late_share=_late_share(waits_s),
         uneven_share=few_s / whole_s if whole_s > 0 else 0.0,
-        cpu_s=own.cpu_s,
+        cpu_s=max(own.cpu_s, own.process_s),
         lock_share=min(1.0, own.cpu_s / own.step_s) if is_slowed and own.step_s > 0 else 0.0,
     )
+
+
+def _late_share(waits_s: list[float]) -> float:
+    """Returns the part of the steps that come late, the longest waits first: with half of the wait that a late one has.
+
+    That is the wait that half of all waiting lies beyond: a single one that is longer than all others says nothing of how often they come.
+    """
+    whole_s, passed_s = sum(waits_s), itertools.accumulate(waits_s)
+    late_s = next(wait_s for wait_s, sum_s in zip(waits_s, passed_s, strict=True) if sum_s >= whole_s / 2)
+    return sum(wait_s >= late_s / 2 for wait_s in waits_s) / len(waits_s)

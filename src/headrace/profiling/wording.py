@@ -14,6 +14,8 @@ __all__ = ["sentence", "sentence_of_ranks"]
 
 # A stage that has a processor for less of its time waits for something else.
 _WAITS: Final = 0.5
+# A smaller part of a core is not worth a word.
+_TAKEN: Final = 0.1
 
 
 @frozen
@@ -89,10 +91,10 @@ def _source(told: _Told) -> str:
 
 
 def _map(told: _Told) -> str:
-    stage, cores = told.stage, told.figures.machine.cores
-    assert stage is not None
-    busy = min(float(cores), told.alone_rate * sum(one.visits * one.cpu_s for one in told.figures))
-    return f"{_rates(told)}; {busy:.1f} of {cores} cores are busy"
+    machine = told.figures.machine
+    ours = min(machine.free_cores, told.alone_rate * sum(one.visits * one.cpu_s for one in told.figures))
+    others = f", {machine.taken:.1f} of them with other programs" if machine.taken >= _TAKEN else ""
+    return f"{_rates(told)}; {ours + machine.taken:.1f} of {machine.cores} cores are busy{others}"
 
 
 def _gil(told: _Told) -> str:

@@ -131,6 +131,7 @@ class RunContext:
         own_end: where a rank ends by itself, in a job whose ranks end together.
         callers: the threads that call functions which have a timeout.
         failures: where it is noted what fails.
+        tells_of_unkept: whether a cache that keeps nothing of an epoch that was left says so in the log.
     """
 
     seeds: Seeds
@@ -148,6 +149,7 @@ class RunContext:
     own_end: OwnEnd = dataclasses.field(default_factory=OwnEnd)
     callers: Callers = dataclasses.field(default_factory=Callers)
     failures: Failures = dataclasses.field(default_factory=Failures)
+    tells_of_unkept: bool = True
 
     def for_stream(self, stream: int) -> Self:
         """Returns the context of one stream of a plan that is dealt to ranks: what is random there is its own."""

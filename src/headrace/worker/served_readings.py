@@ -174,6 +174,7 @@ def _context(setting: Setting, failures: Failures, budget: Budget) -> StageConte
         downstream_maps=setting.downstream_maps,
         max_failures=setting.max_failures,
         failures=failures,
+        tells_of_unkept=setting.policy.tells_of_unkept,
         options=setting.options,
         stream=setting.stream,
         rank=setting.rank,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace as hr
-from headrace.profiling.phases import Epochs, consume, keep
+from headrace.profiling.phases import Epochs, Phase, consume, keep
 
 
 class ManualClock:
@@ -81,3 +81,19 @@ def test_slow_elements_are_kept_as_many_as_come_in_the_time_that_there_is() -> N
 
     assert keep(slow(), 10.0, clock) == [0, 1, 2, 3]
     assert keep(slow(), 1.0, clock) == [0]
+
+
+@given(st.lists(st.floats(0.1, 1.0), min_size=8, max_size=40))
+def test_steps_that_take_the_same_are_certain_and_others_as_uncertain_as_they_differ(totals_s: list[float]) -> None:
+    def phase(waits_s: list[float]) -> Phase:
+        return Phase(len(waits_s), sum(waits_s), tuple(waits_s), tuple(0.0 for _ in waits_s))
+
+    assert phase([0.5] * len(totals_s)).noise == pytest.approx(0.0)
+    assert phase(totals_s[:3]).noise == 0.0  # too few to tell
+    noise = phase(totals_s).noise
+    assert 0 <= noise <= 1
+    assert phase([10 * total_s for total_s in totals_s]).noise == pytest.approx(noise)
+    quarter = [0.1] * 8 + [0.9] * 8
+    assert phase(quarter).noise == pytest.approx(
+        0.4619, abs=1e-3
+    )  # the standard error of 0.1, 0.1, 0.9 and 0.9, by their mean

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 
 import numpy as np
 import pytest
@@ -159,3 +160,62 @@ def test_what_was_tried_is_printed_with_what_it_brought_and_whether_it_is_kept()
         "  together 3.00×: profile.dataset has it",
     ]
     assert "  none of it helped\n" in str(dataclasses.replace(profile, tried=brought[1:2]))
+
+
+def test_a_cache_is_tried_once_it_is_filled_and_kept_where_it_helps() -> None:
+    calls: list[int] = []
+
+    def slow(x: int) -> int:
+        calls.append(1)
+        time.sleep(0.002)
+        return x
+
+    profile = hr.Dataset.range(40).map(slow).batch(8).profile(seconds=0.3, apply=True)
+    cached = [one for one in profile.tried if one.text.startswith(".cache()")]
+    assert cached
+    assert cached[0].helped
+    before = len(calls)
+    assert [len(batch) for _ in range(3) for batch in profile.dataset] == [8] * 15
+    assert len(calls) in (
+        before,
+        before + 40,
+    )  # of a cache that was filled in the trial, or is in the first of these epochs
+
+
+def test_a_cache_that_takes_longer_to_fill_than_a_profile_is_not_tried_and_that_is_said() -> None:
+    def slow(x: int) -> int:
+        time.sleep(0.002)
+        return x
+
+    profile = hr.Dataset.range(10**6).map(slow, num_parallel_calls=64).batch(8).profile(seconds=0.2, apply=True)
+    (cached,) = [one for one in profile.tried if one.text.startswith(".cache()")]
+    assert cached.measured_speedup is None
+    assert not cached.helped
+    assert cached.text.endswith("; not tried, as the epoch that fills it takes more than 200 ms")
+    assert "measured" not in str(cached)
+
+
+@pytest.mark.parametrize("executor", ["thread", "inline", "subprocess"])
+def test_a_profile_says_nothing_of_the_epochs_that_it_leaves_itself(
+    caplog: pytest.LogCaptureFixture, executor: str
+) -> None:
+    ds = hr.Dataset.range(1000).cache().batch(8).with_options(hr.Options(executor=executor))
+    ds.take(3).profile(seconds=0.1)
+    assert not caplog.records  # what other processes say comes here, too
+
+
+def test_of_a_cache_that_keeps_nothing_it_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    cached, other = (hr.Dataset.range(100).cache() for _ in range(2))
+    for ds in (cached, cached, other):
+        assert [int(x) for x in ds.take(2)] == [0, 1]
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 2
+    assert all(one.startswith("cache: an epoch was left after") for one in told)
+
+
+def test_where_nothing_is_worth_promising_that_is_said() -> None:
+    profile = dataclasses.replace(PIPELINE.profile(seconds=0.05), advice=(), tried=())
+    waits = dataclasses.replace(profile.verdict, cause="map")
+    assert "no word in this plan" in str(dataclasses.replace(profile, verdict=waits))
+    consumer = dataclasses.replace(profile.verdict, cause="consumer")
+    assert "no word in this plan" not in str(dataclasses.replace(profile, verdict=consumer))

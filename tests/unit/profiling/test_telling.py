@@ -16,6 +16,7 @@ from headrace.engine import physical_plan
 from headrace.iterator import DatasetIterator
 from headrace.physical.run_policy import RunPolicy
 from headrace.plan.buffering import options_of
+from headrace.profiling.contention import Contention
 from headrace.profiling.telling import figures_of, told_nodes
 
 MACHINE = MachineFigures(cores=2)
@@ -108,11 +109,21 @@ def test_bytes_of_elements_that_nobody_looked_at_are_those_of_what_reads_them() 
 
 
 @pytest.mark.parametrize(
-    ("cpu_share", "blocked_share", "at_work"),
-    [(None, None, 1.0), (0.3, None, 0.3), (None, 0.4, 0.6), (0.3, 0.1, 0.9), (0.99, 0.66, 0.99)],
+    ("cpu_share", "blocked_share", "stretch", "at_work"),
+    [
+        (None, None, 1.0, 1.0),
+        (0.3, None, 1.0, 0.3),
+        (None, 0.4, 1.0, 0.6),
+        (0.3, 0.2, 1.0, 0.8),
+        (0.8, 0.66, 1.0, 0.8),
+        pytest.param(0.9, None, 1.0, 1.0, id="as good as all of its time"),
+        pytest.param(0.3, None, 2.0, 0.6, id="on a machine on which all takes twice as long"),
+        pytest.param(0.3, None, 9.0, 1.0, id="on one on which it takes nine times as long"),
+        pytest.param(0.01, None, 9.0, 0.09, id="what waits does so there, too"),
+    ],
 )
 def test_work_needs_a_processor_for_as_long_as_one_was_counted_or_nothing_blocked(
-    cpu_share: float | None, blocked_share: float | None, at_work: float
+    cpu_share: float | None, blocked_share: float | None, stretch: float, at_work: float
 ) -> None:
     ds = hr.Dataset.range(8).map(doubled)
     iterator = iter(ds)
@@ -121,7 +132,8 @@ def test_work_needs_a_processor_for_as_long_as_one_was_counted_or_nothing_blocke
     stages = [dataclasses.replace(stage, cpu_share=cpu_share, blocked_share=blocked_share) for stage in stats.stages]
     options = options_of(ds.__headrace_plan__())
     running = physical_plan(ds.__headrace_plan__(), options)
-    figures = figures_of(running, options, dataclasses.replace(stats, stages=tuple(stages)), MACHINE)
+    stats = dataclasses.replace(stats, stages=tuple(stages))
+    figures = figures_of(running, options, stats, MACHINE, contention=Contention(here=stretch, elsewhere=50.0))
     assert figures.stages[-1].cpu_s == pytest.approx(at_work * figures.stages[-1].service_s)
 
 

@@ -16,9 +16,8 @@ from headrace.coordination.closing import close_all
 from headrace.elements.ownership import read_only
 from headrace.elements.structure import Element, nbytes_of
 from headrace.errors import HeadraceError
-from headrace.log import LOG
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
-from headrace.semantics.buffering import CACHE_REMEDY, cache_state, keeping
+from headrace.semantics.buffering import CACHE_REMEDY, cache_state, keeping, tell_unkept
 from headrace.semantics.cache_fillings import Pin
 from headrace.semantics.failures import input_changed
 from headrace.semantics.run_context import RunContext
@@ -43,6 +42,7 @@ class CacheStream:
     ) -> None:
         self.node = node
         self.meter = context.meter(node)
+        self.tells = context.tells_of_unkept
         self.index = state["index"] if state else 0
         self.failures = state["failures"] if state else 0
         self.pin = pin
@@ -180,8 +180,8 @@ class CacheStream:
         writer, self.writer = self.writer, None
         if writer is not None and self.rows:
             self.meter.count_unkept()
-            stage = self.node.store.stage
-            LOG.warning("%s: an epoch was left after %d elements, so nothing is kept", stage, len(self.rows))
+            if self.tells:
+                tell_unkept(self.node.store, len(self.rows))
         closing = [one.close for one in (self.input,) if one is not None]
         close_all([*([] if writer is None else [writer.abandon]), *closing])
 

@@ -21,7 +21,6 @@ from headrace.caching.store import CannotKeep, RefusedElement, Store
 from headrace.coordination.closing import close_all
 from headrace.errors import CancelledError, HeadraceError
 from headrace.frozen import frozen
-from headrace.log import LOG
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
@@ -29,7 +28,7 @@ from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.buffering_kept import CacheCursor, kept_stage
 from headrace.physical.workers.prefetch import PrefetchStage
 from headrace.plan.buffering import Cache, Prefetch, WithOptions
-from headrace.semantics.buffering import CACHE_REMEDY, keeping
+from headrace.semantics.buffering import CACHE_REMEDY, keeping, tell_unkept
 from headrace.semantics.cache_fillings import Pin
 from headrace.semantics.failures import input_changed
 from headrace.semantics.held_bytes import Holding
@@ -66,7 +65,10 @@ class CacheStage(Stage):
         whole_at: int,
         holding: Holding,
         in_memory: bool,
+        tells: bool,
     ) -> None:
+        self._store = store
+        self._tells = tells
         self._holding = holding
         self._in_memory = in_memory
         self._keeper = Keeper()
@@ -213,12 +215,8 @@ class CacheStage(Stage):
         writer, self._writer = self._writer, None
         if writer is not None and self._count:
             self.meter.count_unkept()
-            LOG.warning(
-                "%s: an epoch was left after %d elements, so nothing is kept; "
-                "to keep a part of a dataset, write take(k).cache() instead of cache().take(k)",
-                self._stage,
-                self._count,
-            )
+            if self._tells:
+                tell_unkept(self._store, self._count)
         close_all([*([] if writer is None else [writer.abandon]), super().close])
 
 
@@ -267,6 +265,7 @@ def _cache(node: Cache, state: State | None, context: StageContext) -> Stage:
         whole_at=node.whole_at(),
         holding=context.holding(node, CACHE_REMEDY),
         in_memory=isinstance(node.store, MemoryCache),
+        tells=context.tells_of_unkept,
     )
 
 
