@@ -36,6 +36,8 @@ _MOST_ADVICE: Final = 3
 _BEYOND: Final = (Cause.CONSUMER.value, Cause.COPY.value, Cause.RANK.value)
 # What was tried is kept from here on: two runs of the same differ by about this.
 _HELPED: Final = 1.05
+# Between what to write and what it brings.
+_GAIN: Final = ": about "
 # How many changes are tried, one upon the other.
 _MOST_TRIED: Final = 3
 
@@ -213,9 +215,11 @@ def improved(plan: Node, consumer: Consumer, seconds: float, made: Callable[[Nod
     """
     first = latest = profiled(plan, consumer, seconds, made)
     best, tries = plan, list[Advice]()
-    waiting = [*first.advice]
+    waiting, useless = [*first.advice], set[str]()
     while waiting and len(tries) < _MOST_TRIED:
         advice = waiting.pop(0)
+        if (words := advice.text.partition(_GAIN)[0]) in useless:
+            continue
         changed = advice.applied().__headrace_plan__()
         reached, why_not = _reached(advice, changed, consumer, seconds, made)
         text = f"{advice.text}; {why_not}" if why_not else advice.text
@@ -224,6 +228,8 @@ def improved(plan: Node, consumer: Consumer, seconds: float, made: Callable[[Nod
         if tries[-1].helped:
             best, latest = changed, profiled(changed, consumer, seconds, made)
             waiting = [*latest.advice]
+        else:
+            useless.add(words)
     return dataclasses.replace(first, tried=tuple(tries), dataset=made(best))
 
 
@@ -267,9 +273,9 @@ def _advice(written: Node, trial: Trial, cause: Cause, made: Callable[[Node], An
         if plan is None:
             continue
         given += 1
-        gain = f"about {_times(change.expected_speedup)} as many {'elements' if step is None else 'steps'}"
+        gain = f"{_times(change.expected_speedup)} as many {'elements' if step is None else 'steps'}"
         apply = functools.partial(made, plan)
-        text = f"{words_for(change, written)}{_place(change, trial.figures, node)}: {gain}"
+        text = f"{words_for(change, written)}{_place(change, trial.figures, node)}{_GAIN}{gain}"
         yield Advice(text, change.expected_speedup, apply, _fills=change.way is Way.CACHE)
 
 

@@ -13,7 +13,9 @@ import headrace as hr
 from headrace.analysis.changes import Change, Way
 from headrace.analysis.figures import MachineFigures, PipelineFigures
 from headrace.plan.node import nodes_of
+from headrace.profiling import profile as profile_module
 from headrace.profiling.applying import applied
+from headrace.profiling.phases import Phase
 from headrace.profiling.profile import Advice
 
 CAUSES = {
@@ -128,6 +130,17 @@ def test_an_error_of_a_step_is_its_own() -> None:
 
     with pytest.raises(ZeroDivisionError):
         PIPELINE.profile(fails, seconds=0.05)
+
+
+def test_what_brought_nothing_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    advice = tuple(Advice(f"{words}: about 2.0× as many steps", 2.0, lambda: PIPELINE) for words in ("this", "that"))
+    found = PIPELINE.profile(seconds=0.05)
+    phases = (Phase(1, 1 / (rate * found.steps_per_s), (0.0,), (0.0,)) for rate in (0.5, 2.0, 2.0))
+    monkeypatch.setattr(profile_module, "profiled", lambda *_: dataclasses.replace(found, advice=advice))
+    monkeypatch.setattr(profile_module, "beside", lambda *_, **__: next(phases))
+    tried = PIPELINE.profile(seconds=0.05, apply=True).tried
+    told = [(one.text.partition(":")[0], one.helped) for one in tried]
+    assert told == [("this", False), ("that", True), ("that", True)]
 
 
 def test_what_helped_is_kept_and_what_did_not_is_not() -> None:
