@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from headrace.backends.process.datasets import Opener, RemoteDataset, setting_of
-from headrace.backends.process.worker import Functions, Preparing, Unsendable, WorkerProcess
+from headrace.backends.process.doing import Functions
+from headrace.backends.process.worker import Preparing, Unsendable, WorkerProcess
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.cursor import State
 from headrace.elements.structure import Element

@@ -7,7 +7,6 @@ import itertools
 import math
 import os
 import pickle
-import re
 import select
 import time
 from collections import deque
@@ -15,22 +14,22 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from headrace.backends.process.deadlines import Deadlines, Late
+from headrace.backends.process.doing import Calling, Functions, Reading, told_here
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.cursor import State
 from headrace.blocks.deep_states import whole
-from headrace.blocks.origin import GroupedOrigin, words_of
+from headrace.blocks.origin import words_of
 from headrace.errors import CancelledError, DeadlineExceededError, HeadraceError, InvalidArgumentError
 from headrace.observe.failures import Failures
 from headrace.observe.meter import Meter
 from headrace.observe.stalls import Stall
-from headrace.plan.elementwise import Map
 from headrace.processes.arena import Arena
 from headrace.processes.connection import connected
 from headrace.processes.elements_sent import received_elements, refused, sent_elements
 from headrace.processes.errors_sent import received_error
 from headrace.processes.host import Gone, Host
 from headrace.processes.leases import Leases
-from headrace.processes.orders import NO_ORIGIN, Answer, Call, Came, Opening, Read
+from headrace.processes.orders import Answer, Call, Came, Opening, Read
 from headrace.processes.parcels import packed, unpacked
 from headrace.processes.progress import SIGNAL, Phase, Progress, Stacks
 from headrace.processes.spare import give_host
@@ -39,41 +38,17 @@ from headrace.processes.worker_info import WorkerInfo
 from headrace.semantics.held_bytes import Holding
 from headrace.semantics.timed_calls import Overtime
 
-__all__ = ["Functions", "Preparing", "Unsendable", "Visit", "WorkerProcess"]
+__all__ = ["Preparing", "Unsendable", "Visit", "WorkerProcess"]
 
 
 # How long a process may take to write its stacks before it is killed.
 _PATIENCE_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 1e6  # more milliseconds have no room in a poll
 _visits: Final = itertools.count(1)
-_NUMBERS: Final = re.compile(f"{NO_ORIGIN}([0-9]+)")
 
 
 class Unsendable(InvalidArgumentError):  # noqa: N818 - it is news, which its hearers act on
     """An element cannot be sent; nothing was."""
-
-
-class Functions(NamedTuple):
-    """Maps in a row, as processes know them.
-
-    Attributes:
-        key: their number in the run.
-        body: them, pickled.
-        maps: them.
-        meter: counts what the processes do.
-        failures: notes what fails there and is replaced.
-    """
-
-    key: int
-    body: bytes
-    maps: tuple[Map, ...]
-    meter: Meter
-    failures: Failures
-
-    @property
-    def stage(self) -> str:
-        """What the maps are called together."""
-        return " + ".join(one.label for one in self.maps)
 
 
 class Preparing(NamedTuple):
@@ -102,40 +77,6 @@ class Visit(NamedTuple):
     def forget(self, number: int) -> None:
         """Notes that nobody asks for a position in an item any more."""
         self.worker.forget(self, number)
-
-
-class _Calling(NamedTuple):
-    """Functions that a process calls on a block."""
-
-    functions: Functions
-    block: Block
-    since_s: float
-
-    @property
-    def stage(self) -> str:
-        """The operation."""
-        return self.functions.stage
-
-    @property
-    def origin(self) -> str:
-        """All elements of the block, in words."""
-        return GroupedOrigin(self.block.origin, ((0, len(self.block)),)).describe(0)
-
-    def told_here(self, origin: str) -> str:
-        """Returns what the process tells of an element, in words of this one."""
-        return _told_here(origin, self.block)
-
-
-class _Reading(NamedTuple):
-    """A dataset that a process reads."""
-
-    stage: str
-    origin: str
-    since_s: float
-
-    def told_here(self, origin: str) -> str:
-        """Returns what the process tells of an element, which it knows by its number here."""
-        return origin
 
 
 class WorkerProcess:
@@ -175,7 +116,7 @@ class WorkerProcess:
         self._closed: deque[int] = deque()
         self.open_datasets = 0
         self._is_stopped = False
-        self._doing: _Calling | _Reading | None = None
+        self._doing: Calling | Reading | None = None
 
     def _begin_to_serve(self, segment_bytes: int) -> None:
         """Has the process serve calls."""
@@ -235,7 +176,7 @@ class WorkerProcess:
         body = None if functions.key in self._told else functions.body
         is_told_origins = any(callable(one.on_error) for one in functions.maps)
         words = words_of(block.origin, len(block)) if is_told_origins else None
-        self._doing = _Calling(functions, block, time.perf_counter())
+        self._doing = Calling(functions, block, time.perf_counter())
         try:
             answer = self._answered(Call(functions.key, body, parcel, words, self._leases.gone()), functions)
         finally:
@@ -271,7 +212,7 @@ class WorkerProcess:
             self.open_datasets += 1
         gone = [self._gone.popleft() for _ in range(len(self._gone))]
         closed = [self._closed.popleft() for _ in range(len(self._closed))]
-        self._doing = _Reading(meter.name, origin, time.perf_counter())
+        self._doing = Reading(meter.name, origin, time.perf_counter())
         try:
             answer = self._answered(Read(visit.number, parcel, limit, closed, gone, self._leases.gone()), None)
         finally:
@@ -384,7 +325,7 @@ class WorkerProcess:
                 error = received_error(told, f"process {self.pid}")
                 assert isinstance(error, HeadraceError)  # of an element
                 if error.origin is not None:
-                    error = error.with_place(stage=error.stage, origin=_told_here(error.origin, block))
+                    error = error.with_place(stage=error.stage, origin=told_here(error.origin, block))
                 before, after = block.cursor.advance(start), block.cursor.advance(stop)
                 pieces.append(Failure(error, before, after, functions.maps[link]))
             start = stop
@@ -432,14 +373,3 @@ class WorkerProcess:
     def kill(self) -> None:
         """Kills it."""
         self._host.kill()
-
-
-def _told_here(origin: str, block: Block) -> str:
-    """Returns the words of an origin in which elements of a block have numbers."""
-    found = list(_NUMBERS.finditer(origin))
-    if not found:
-        return origin
-    first, last = int(found[0][1]), int(found[-1][1])
-    here = GroupedOrigin(block.origin, ((first, last + 1),)).describe(0)
-    text = origin[found[-1].end() :]
-    return here + text if text.startswith(" (") and ":" not in here else here  # where the element has one

@@ -7,6 +7,8 @@ import threading
 from typing import Final
 
 from headrace.backends.subprocess.session import Session, SharedWith
+from headrace.blocks.cursor import State
+from headrace.blocks.deep_states import whole
 from headrace.errors import DeadlineExceededError, WorkerError
 from headrace.plan.buffering import WithOptions, options_of
 from headrace.plan.node import Node
@@ -99,6 +101,29 @@ class PlanProcess:
                     raise WorkerError(
                         f"the process that should run the pipeline {host.how_it_ended()} before it began, {deaths} times"
                     ) from None
+
+    def position(self, order: RunOrder, tries: int, label: str) -> State:
+        """Returns the position at which a run begins, which is found by reading up to it.
+
+        Raises:
+            WorkerError: each process that was to find it has died, as often as it may be tried.
+        """
+        how = ""
+        for _ in range(tries):
+            session, _ = self.begin(order)
+            try:
+                state: State = whole(*session.host.ask("position", session.number, 0, 0))
+            except Gone:
+                how = session.host.how_it_ended()
+            else:
+                return state
+            finally:
+                session.connection.close()
+        raise WorkerError(
+            f"the process that ran the pipeline has died, and so has each that was to find where it was: the last one {how}. Use a state "
+            "that was saved earlier",
+            stage=label,
+        )
 
 
 def prepare(plan: Node) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import pickle
 import threading
 import weakref
@@ -12,6 +11,7 @@ from typing import Final
 from headrace import exiting
 from headrace.backends.subprocess.fillings import RemoteFillings
 from headrace.backends.subprocess.plan_process import process_of, without_options
+from headrace.backends.subprocess.run_order import NOTHING_KNOWN, order_of_run
 from headrace.backends.subprocess.session import Session
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State
@@ -28,14 +28,12 @@ from headrace.observe.watch import WATCH, Watched
 from headrace.physical.budget import Ahead, Budget
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item
-from headrace.plan.dealt import dealing_of
-from headrace.plan.node import Node, nodes_of
+from headrace.plan.node import Node
 from headrace.plan.options import STALL_WARNING_S, Options
-from headrace.plan.timeouts import preparing_s
 from headrace.processes.elements_sent import received_elements
 from headrace.processes.errors_sent import received_error
 from headrace.processes.host import FORKED, Gone
-from headrace.processes.orders import Given, Kind, Known, RunOrder, Taken
+from headrace.processes.orders import Given, Kind, Known, Taken
 from headrace.processes.parcels import unpacked
 from headrace.processes.positions import Mark, RemoteCursor
 from headrace.processes.snapshot import all_of
@@ -50,7 +48,6 @@ _CLOSING_S: Final = 2.0
 _TELLING_S: Final = 1.0
 # How many places and numbers are given back in one message.
 _AT_ONCE: Final = 500
-_NOTHING_KNOWN: Final = Known(None, None, 0)
 _NO_ORIGIN: Final = WordedOrigin(())
 
 
@@ -94,23 +91,11 @@ class RemoteRun:
     ) -> None:
         self._beside = process_of(plan)
         self._label = without_options(plan).label
-        self._order = RunOrder(
-            _as_there(plan, options),
-            seeds,
-            epoch,
-            feeds,
-            policy,
-            _NOTHING_KNOWN,
-            is_resumed=False,
-            skipped=0,
-            most=most,
-            is_ordered=_keeps_order(plan, options),
-            preparing_s=preparing_s(plan, options.timeout_s),
-        )
+        self._order = order_of_run(plan, options, seeds=seeds, epoch=epoch, feeds=feeds, policy=policy, most=most)
         self._most_restarts = _MOST_RESTARTS if options.max_restarts is None else options.max_restarts
         self._fillings = fillings
         self._session: Session | None = None
-        self._known = _NOTHING_KNOWN
+        self._known = NOTHING_KNOWN
         self._places = 0  # elements and failures that have come
         self._died_at: int | None = None
         self.is_closed = False
@@ -297,22 +282,7 @@ class RemoteRun:
             )
         known = mark.known
         order = self._order._replace(start=known, skipped=mark.places - known.places + count)
-        how = ""
-        for _ in range(1 + self._most_restarts):
-            session, _ = self._beside.begin(order)
-            try:
-                state: State = whole(*session.host.ask("position", session.number, 0, 0))
-            except Gone:
-                how = session.host.how_it_ended()
-            else:
-                return state
-            finally:
-                session.connection.close()
-        raise WorkerError(
-            f"the process that ran the pipeline has died, and so has each that was to find where it was: the last one {how}. Use a state "
-            "that was saved earlier",
-            stage=self._label,
-        )
+        return self._beside.position(order, 1 + self._most_restarts, self._label)
 
     def caches(self) -> State | None:
         """Returns what its caches give."""
@@ -426,22 +396,3 @@ class RemoteRun:
                 self._beside.keep(session.memory)
         except Gone:
             host.kill()
-
-
-def _keeps_order(plan: Node, options: Options) -> bool:
-    """Returns whether a run that begins again gives the same elements in the same order: no operation hands on what is ready first."""
-    if dealing_of(plan) is not None:
-        return True
-    asked = [getattr(node, "deterministic", None) for node in nodes_of(plan)]
-    return options.deterministic is not False and False not in asked
-
-
-def _as_there(plan: Node, options: Options) -> Options:
-    """Returns the options with which the plan runs in the other process."""
-    from headrace.ranks import current
-
-    there = dataclasses.replace(options, executor="thread", stall_warning_s=0, worker_init=None)
-    if dealing_of(plan) is None:
-        return there
-    rank = current(options.rank, options.world_size)
-    return dataclasses.replace(there, rank=rank.rank, world_size=rank.world_size)
