@@ -1,8 +1,8 @@
 """What a program waits for before its first batch, part by part: ``make import-time``.
 
 Each part is the median of ten fresh interpreters, because the second import in one costs nothing, and a disk is cold only once.
-Imports are the main thread's processor time, which other programs disturb least; the last part is by the clock, as threads wait for
-each other in it. A part over its bound ends the program with status 1. The bounds are of a quiet machine; no test has them.
+Imports are the main thread's processor time, which other programs disturb least; the last parts are by the clock, as threads and
+processes wait for each other in them. A new process imports NumPy, as it does here. A part over its bound ends the program with status 1. The bounds are of a quiet machine; no test has them.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ _BOUNDS_MS: Final[dict[str, float | None]] = {
     "import headrace, beyond them": 40,
     "the engine's modules, at the first iter": 30,
     "iter to the first element of ten operations": 5,
+    "... of a map with two new processes": 400,
+    "... with two that are idle": 20,
+    "... of a pipeline in a new process": 400,
 }
 
 
@@ -44,6 +47,21 @@ def _parts() -> dict[str, float]:
         with iter(batches) as iterator:
             return next(iterator)
 
+    def of_epochs(executor: str, epochs: int) -> list[float]:
+        """How long the first element of each of some epochs takes, which are read to their ends."""
+        import headrace as hr
+
+        numbers = hr.Dataset.range(100).map(lambda x: x + 1, num_parallel_calls=2)
+        numbers = numbers.with_options(hr.Options(executor=executor))
+        firsts_ms = []
+        for _ in range(epochs):
+            start_s = time.perf_counter()
+            with iter(numbers) as iterator:
+                next(iterator)
+                firsts_ms.append((time.perf_counter() - start_s) * 1000)
+                list(iterator)
+        return firsts_ms
+
     figures = [
         took(lambda: __import__("numpy.random")),
         took(lambda: __import__("optree")),
@@ -51,7 +69,8 @@ def _parts() -> dict[str, float]:
     ]
     first, again = took(ten_operations), took(ten_operations)
     by_the_clock = min(took(ten_operations, time.perf_counter) for _ in range(3))
-    return dict(zip(_BOUNDS_MS, [*figures, first - again, by_the_clock], strict=True))
+    processes = [*of_epochs("process", 2), *of_epochs("subprocess", 1)]
+    return dict(zip(_BOUNDS_MS, [*figures, first - again, by_the_clock, *processes], strict=True))
 
 
 def main() -> int:

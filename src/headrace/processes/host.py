@@ -27,6 +27,7 @@ from headrace.coordination.latch import Latch
 from headrace.errors import FailedPreconditionError, HeadraceError, InternalError, ResourceExhaustedError
 from headrace.processes.connection import Connection
 from headrace.processes.errors_sent import received_error, sent_error
+from headrace.processes.orders import NOT_NEEDED
 from headrace.processes.outbox import LOGGED, Outbox
 from headrace.processes.snapshot import all_of
 
@@ -221,7 +222,7 @@ class Host:
     def ended_by_itself(self) -> bool:
         """Whether it ended because nobody needed it any more."""
         self._line.ended.wait(_PATIENCE_S)
-        return self._line.process.returncode == 0
+        return self._line.process.returncode == NOT_NEEDED
 
     def tell(self, word: str, *values: Any, descriptors: Iterable[int] = ()) -> _Answer:
         """Sends a message, and returns the answer that will come.

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # a process that calls functions knows nothing of runs, and i
 
 __all__ = [
     "AHEAD",
+    "NOT_NEEDED",
     "NO_ORIGIN",
     "Answer",
     "Call",
@@ -32,6 +33,8 @@ __all__ = [
 
 # How many blocks may be on their way: one is ready while the trainer has another.
 AHEAD: Final = 2
+# The exit status of a process that nobody needed any more; a function that calls os._exit(0) has another.
+NOT_NEEDED: Final = 75
 # Stands, with the number of an element in its block, for what its hearer knows better: where the element came from.
 NO_ORIGIN: Final = "\0origin"
 

@@ -15,6 +15,7 @@ from headrace.observe.stalls import Vigil
 from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, nodes_of
 from headrace.processes.connection import Connection
+from headrace.processes.orders import NOT_NEEDED
 from headrace.processes.outbox import LOGGED
 from headrace.processes.progress import Progress
 from headrace.processes.segment import Segment
@@ -200,7 +201,7 @@ class Desk:
     def _leave(self) -> None:
         with self._counting:
             if not self._works:
-                leave()
+                leave(NOT_NEEDED)
 
     def close(self) -> None:
         """Ends all runs."""

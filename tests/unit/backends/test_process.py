@@ -413,3 +413,14 @@ def test_a_function_that_closes_all_descriptors_ends_its_process_which_says_so(
     with pytest.raises(hr.errors.WorkerError, match="exit status 1"):
         list(hr.Dataset.range(1).map(closes, num_parallel_calls=1).with_options(hr.Options(executor=executor)))
     assert "closed descriptors that were not its own" in capfd.readouterr().err
+
+
+def test_a_process_that_a_function_ended_without_an_error_is_counted_as_one_that_died() -> None:
+    def leaves(x: int) -> int:
+        if x == 1:
+            os._exit(0)
+        return x
+
+    with iter(in_processes(hr.Dataset.range(3), leaves, calls=1, on_error="skip")) as iterator:
+        assert [int(x) for x in iterator] == [0, 2]
+        assert iterator.stats().restarts >= 2
