@@ -1,7 +1,7 @@
 """The structure of elements as plain data, and back: what a file of elements says of its elements' shape.
 
 Tuples, dicts and None are themselves. A class (a named tuple, a dataclass, an attrs class) is known by its module and name,
-so it must stand at the top of a module.
+so it must stand at the top of a module; headrace's own by its public name, which stays where the module moves.
 
 What always holds: what is read runs nothing. A class is looked for where the program has it already, and never imported;
 it is taken only if it has fields and these are the ones that were written; and its objects are made by setting their fields.
@@ -14,6 +14,7 @@ import sys
 import types
 from typing import Any, Final
 
+from headrace.elements.ragged import RaggedTensor
 from headrace.elements.record_classes import (
     is_apart_from_optree,
     is_named_tuple_class,
@@ -31,6 +32,9 @@ _PLAIN_KEYS: Final = (str, int, bool, float, type(None))
 # Of structures within structures; far below where Python and optree end, and far above what anybody writes.
 _DEEPEST: Final = 100
 _ADVICE: Final = "use tuples, dicts, named tuples, dataclasses or attrs classes"
+# Its public name, by which it is written, and the place that was written before.
+_RAGGED: Final = "headrace:RaggedTensor"
+_OURS: Final = {_RAGGED: RaggedTensor, "headrace.ragged:RaggedTensor": RaggedTensor}
 
 
 def structure_to_json(treedef: TreeDef, depth: int = 0) -> Any:
@@ -70,7 +74,7 @@ def _fields_of(kind: type) -> list[str]:
 
 
 def _place(kind: type, parts: int) -> str:
-    place = f"{kind.__module__}:{kind.__qualname__}"
+    place = _RAGGED if kind is RaggedTensor else f"{kind.__module__}:{kind.__qualname__}"
     if (why := _unfit(kind)) is not None:
         raise InvalidArgumentError(f"elements of the class {place} cannot be stored: {why}")
     if _found(place) is not kind:
@@ -183,6 +187,15 @@ def _built(data: Any) -> Any:
 
 def _class_at(place: str, fields: list[str]) -> type:
     """Returns the class of that name, if it is one that could have been written."""
+    kind = _OURS.get(place) or _class_of_program(place)
+    if _fields_of(kind) != fields:
+        raise _broken(
+            f"the class {_short(place)} has the fields {_fields_of(kind)}, and had {_short(fields)} when stored"
+        )
+    return kind
+
+
+def _class_of_program(place: str) -> type:
     module, _, name = place.partition(":")
     if module not in sys.modules:
         shown = _short(place)
@@ -200,8 +213,4 @@ def _class_at(place: str, fields: list[str]) -> type:
         raise _broken(f"there is no class {_short(name)} at the top of the module {_short(module)} any more")
     if (why := _unfit(kind)) is not None:
         raise _broken(f"the class {_short(place)} was never stored: {why}")
-    if _fields_of(kind) != fields:
-        raise _broken(
-            f"the class {_short(place)} has the fields {_fields_of(kind)}, and had {_short(fields)} when stored"
-        )
     return kind

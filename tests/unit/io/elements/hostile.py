@@ -92,6 +92,8 @@ PLACES = [
     ("headrace.io.elements.structure:sys.exit", ["x"]),
     ("headrace.io.elements.structure:inspect.Parameter", ["x"]),
     ("headrace:Dataset", ["x"]),
+    ("headrace:RaggedTensor", ["x"]),
+    ("headrace.ragged:RaggedTensor", ["values"]),
     ("headrace.elements.tensor_spec:TensorSpec", ["x"]),
     (f"{HERE}:Trap", ["x"]),
     (f"{HERE}:TrapsTuple", []),

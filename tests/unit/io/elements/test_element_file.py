@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -16,10 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.laws.elements import SHAPES, STORABLE, folder
 
+from headrace.elements.ragged import RaggedTensor
 from headrace.elements.rows_and_columns import columns_of
-from headrace.elements.structure import normalize
+from headrace.elements.structure import flatten, normalize
 from headrace.errors import DataLossError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from headrace.io.elements.file import ElementFile
+from headrace.io.elements.structure import structure_from_json, structure_to_json
 from headrace.io.elements.writer import ElementWriter
 from headrace.testing.restoring import same
 
@@ -128,6 +131,14 @@ def test_what_has_no_bytes_is_refused_by_name_and_nothing_is_left(element: Any, 
     with pytest.raises(InvalidArgumentError, match=words), ElementWriter(place) as writer:
         writer.add([1, element])
     assert not list(place.parent.glob(f"{place.name}*"))
+
+
+def test_rows_of_different_lengths_are_stored_by_their_public_name_and_read_by_the_place_they_had_before() -> None:
+    treedef = flatten(normalize({"a": RaggedTensor(np.arange(3), np.array([0, 2, 3]))}))[1]
+    written = structure_to_json(treedef)
+    assert "'headrace:RaggedTensor'" in str(written)
+    before = json.loads(json.dumps(written).replace("headrace:RaggedTensor", "headrace.ragged:RaggedTensor"))
+    assert structure_from_json(written) == structure_from_json(before) == treedef
 
 
 def test_a_class_that_cannot_be_imported_again_is_refused() -> None:
