@@ -132,11 +132,24 @@ def _with_opened(
             inside_s = max(0.0, told.input_wait_share - sum(_span(stages[key], stats[key]) for key in stage.reads))
             more_s = inside_s * told.window_s / made
             at_work = _at_work(told, _stretch(contention, stage.process))
+            service_s = stage.service_s + more_s
+            held_s = stage.service_s * stage.lock_share + more_s * _lock_share_inside(told, stats)
             stage = dataclasses.replace(  # noqa: PLW2901 - the same stage, with more
-                stage, service_s=stage.service_s + more_s, cpu_s=stage.cpu_s + more_s * at_work
+                stage,
+                service_s=service_s,
+                cpu_s=stage.cpu_s + more_s * at_work,
+                lock_share=held_s / service_s if service_s > 0 else 0.0,
             )
         found.append(stage)
     return found
+
+
+def _lock_share_inside(opener: StageStats, stats: Sequence[StageStats]) -> float:
+    """Returns the part of their work in which stages hold the lock that stand in the datasets of one operation."""
+    inside = [told for told in stats if told.within == opener.name]
+    work = sum(told.parallelism for told in inside)
+    held = sum(told.parallelism * _lock_share(told, told.cpu_share or 0.0) for told in inside)
+    return held / work if work > 0 else 0.0
 
 
 def _span(stage: StageFigures, told: StageStats) -> float:

@@ -12,6 +12,7 @@ from tests.laws.running import paced
 
 import headrace as hr
 from headrace.analysis.figures import CONSUMER, OWN, TRAINER, Kind, MachineFigures, PipelineFigures
+from headrace.durations import Times
 from headrace.engine import physical_plan
 from headrace.iterator import DatasetIterator
 from headrace.physical.run_policy import RunPolicy
@@ -176,3 +177,26 @@ def test_what_workers_read_is_what_an_element_takes_of_an_interleave() -> None:
     inner = next(other for other in iterator.stats().stages if other.name.startswith("map"))
     assert stage.service.total_s >= inner.busy_s  # which is a part of it
     assert stage.cpu_share is not None
+
+
+@pytest.mark.parametrize("gil_share", [None, 0.9])
+def test_the_lock_is_held_for_what_the_datasets_of_a_stage_hold_it(gil_share: float | None) -> None:
+    ds = hr.Dataset.range(4).flat_map(lambda _: hr.Dataset.range(2).map(doubled))
+    with iter(ds) as iterator:
+        assert len(list(iterator)) == 8
+        stats = iterator.stats()
+    worked = {"window_s": 10.0, "elements_per_s": 100.0, "cpu_share": 1.0, "input_wait_share": 0.0}
+    source, opener = (
+        dataclasses.replace(stage, parallelism=0.01, service=Times(1000, 0.01, 1e-5, 1e-5, 1e-5, 1e-5), **worked)  # type: ignore[arg-type]
+        for stage in stats.stages[:2]
+    )
+    opener = dataclasses.replace(opener, input_wait_share=0.96)
+    inner = dataclasses.replace(
+        source, name="map", within=opener.name, parallelism=0.95, gil_share=gil_share,
+        service=Times(1000, 9.5, 9.5e-3, 9.5e-3, 9.5e-3, 9.5e-3),
+    )  # fmt: skip
+    plan = ds.__headrace_plan__()
+    stats = dataclasses.replace(stats, stages=(source, opener, inner))
+    figures = figures_of(plan, options_of(plan), stats, MACHINE)
+    assert figures.stages[1].service_s == pytest.approx(9.5e-3, rel=0.01)
+    assert figures.stages[1].lock_share == pytest.approx(gil_share or 0.0, abs=0.01)
