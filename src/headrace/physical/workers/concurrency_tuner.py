@@ -6,6 +6,9 @@ what an element takes alone and what it takes beside others, and now and then ag
 takes long goes to the workers after the first element. What is cheap is tried there when there was so much of it that the
 experiment is a small part (``TrialBudget``), so that an epoch of few cheap elements wakes nobody.
 
+Workers that have more than one processor at once do what one thread cannot: where the processor's clock says so, they stay, and
+where they seem to gain nothing all the same, as their memory is new or others use the machine, they are tried for longer.
+
 What is known belongs to what is called, and is kept as long as that: each turn of a repeat and the next epoch go on with it.
 Several threads may use one tuner; what they spoil for each other is an average.
 """
