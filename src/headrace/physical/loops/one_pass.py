@@ -233,8 +233,8 @@ class Pass:
                 -(-(len(rows) - self.done) // rows_a_look),
                 now_s,
                 until_s,
-                self._made.append,
-                self._kept.append,
+                self._made,
+                self._kept,
                 functions,
                 loop.constants,
             )

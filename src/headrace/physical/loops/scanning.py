@@ -38,7 +38,7 @@ class ScanLoop:
         """
         now_s, until_s, rows_a_look = patience
         stopped: tuple[Element, Any] | None = self.function(
-            rows, call, states[-1], states.append, outputs.append, now_s, until_s, rows_a_look, self.constants
+            rows, call, states[-1], states, outputs, now_s, until_s, rows_a_look, self.constants
         )
         return stopped
 
@@ -59,7 +59,7 @@ def _loop_for(form: Form) -> ScanLoop:
 
     checks = Conditions(constant, counted=False).of("x", form)
     text = f"""
-def loop(rows, call, state, keep, append, clock, until, chunk, constants):
+def loop(rows, call, state, states, outputs, clock, until, chunk, constants):
  {"".join(f"k{number}, " for number in range(len(constants)))}= constants
  row = rows
  while True:
@@ -68,8 +68,8 @@ def loop(rows, call, state, keep, append, clock, until, chunk, constants):
    if not ({" and ".join(checks)}):
     return row, x
    state, output = x
-   keep(state)
-   append(output)
+   states.append(state)
+   outputs.append(output)
   if row is rows or clock() > until:
    return None
   row = rows

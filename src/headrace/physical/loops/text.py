@@ -7,11 +7,12 @@
         if answer is not True and (answer is False or not truth(answer)): ...
         x = f2(x)
         if not (type(x) is tuple and len(x) == 2 and type(x[0]) is k0 and type(x[1]) is k1): ...
-        append(x)
+        made.append(x)
 
 Which link was at work where it stopped, or stands, is read from the line. So nothing is written down while elements come, and
 what is of its form is not looked at again. Who changes the text sees to what ``conditions`` counts: a row is held by its list
 and by ``row``, a result by ``x`` alone.
+``made.append(x)`` is written out, as CPython has an instruction for it, and a call for ``append(x)``.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class Loop:
 
     Attributes:
         run: goes over rows. Called with an iterator over rows, what gives for each what a first filter sees of it, the index before the first, how many rows to take between two
-            looks at the clock, how many times, and when to end; ``append`` for results, ``keep`` for the indices of what filters
+            looks at the clock, how many times, and when to end; the list ``made`` for results, ``kept`` for the indices of what filters
             let through; the functions of the links, the first numbers of enumerates; and the constants. Returns the index, the
             link, and where a result was not of its form: it, the row, and the type and the ``ids_of`` what was returned; the error, and how many each filter dropped.
         constants: what the text has names for.
@@ -188,7 +189,7 @@ class _Writer:
         self._end()
         names = [f"f{link}" for link in range(len(self._kinds))]
         opening = [
-            "def loop(rows, next_seen, index, chunk, chunks, clock, until, append, keep, functions, constants):",
+            "def loop(rows, next_seen, index, chunk, chunks, clock, until, made, kept, functions, constants):",
             f" {''.join(f'{name}, ' for name in names)}= functions",
             *(
                 [f" {''.join(f'k{number}, ' for number in range(len(self.constants)))}= constants"]
@@ -332,9 +333,9 @@ class _Writer:
         last = len(self._kinds) - 1
         self._tie(last)
         if not self._only_filters:
-            self._add(last, f"append({self._variable})")
+            self._add(last, f"made.append({self._variable})")
         if self._filters:
-            self._add(last, "keep(index)")
+            self._add(last, "kept.append(index)")
 
 
 def _has_only_arrays(form: Form) -> bool:
