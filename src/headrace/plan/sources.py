@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final
 
@@ -163,7 +164,19 @@ def _plain_arrays(element: Element) -> tuple[list[np.ndarray], TreeDef] | None:
     for part in parts:
         if type(part) is not np.ndarray or part.dtype.kind not in _NUMBERS:
             return None
+    if kind is dict and set(map(type, element)) == {str}:
+        keys, treedef = _structure_of(tuple(element))
+        return [element[key] for key in keys], treedef
     return flatten(element) if parts else None
+
+
+@functools.lru_cache(maxsize=128)
+def _structure_of(keys: tuple[str, ...]) -> tuple[list[str], TreeDef]:
+    """Returns the keys of a dict of leaves in the order of its structure, and that.
+
+    To find it takes as long as all else, and one object for many datasets is seen to be the same at once.
+    """
+    return flatten(dict(zip(keys, keys, strict=True)))
 
 
 def _with_arrays(element: Element) -> Element:

@@ -93,7 +93,7 @@ class _Slices(SourceForm):
     def __init__(self, node: FromTensorSlices, count: int) -> None:
         super().__init__(node, count)
         # Of each column, and the structure as it was written: of dicts in the order of their keys.
-        self._kinds = [(column.dtype, column.ndim, column.shape[1:]) for column in node.columns]
+        self._kinds = [(column.dtype, column.shape) for column in node.columns]
         self._written: Any = None if node.treedef is LEAF else _written(node.treedef)
 
     def _is_alike(self, plan: Any) -> bool:
@@ -102,8 +102,10 @@ class _Slices(SourceForm):
             plan.treedef != node.treedef or _written(plan.treedef) != self._written
         ):
             return False
-        for column, (dtype, axes, shape) in zip(plan.columns, self._kinds, strict=True):
-            if column.ndim != axes or (axes > 1 and column.shape[1:] != shape) or column.dtype != dtype:
+        for column, (dtype, shape) in zip(plan.columns, self._kinds, strict=True):
+            if column.dtype is not dtype and column.dtype != dtype:
+                return False
+            if column.shape != shape and (column.ndim != len(shape) or column.shape[1:] != shape[1:]):
                 return False
         return not node.columns[0].dtype.hasobject or _is_of_texts(plan)
 
