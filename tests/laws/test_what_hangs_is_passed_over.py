@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from tests.laws.hosts import Hosts, one_process_for_plans
 from tests.laws.running import Way, assert_same, elements_of, history, resumed, ways
 
 import headrace as hr
-from headrace.backends.process import worker
+from headrace.backends.process import deadlines, worker
 from headrace.backends.process.worker import WorkerProcess
 
 OnError = str | Callable[[hr.errors.HeadraceError], Any]
@@ -162,14 +161,12 @@ def test_in_any_order_all_else_comes_once(hanging: frozenset[int], on_error: OnE
 class OfWorkers:
     """The clocks by which a process runs out of time when it hangs, and no other one does."""
 
-    perf_counter = staticmethod(time.perf_counter)
-
     def __init__(self, folder: str | None) -> None:
         assert folder is not None  # functions hang
         self._folder = folder
 
     def monotonic(self) -> float:
-        waiting = sys._getframe(1).f_locals["self"]
+        waiting = sys._getframe(2).f_locals["self"]  # who asks its deadlines
         assert isinstance(waiting, WorkerProcess)
         return 1e12 if Path(self._folder, str(waiting.pid)).exists() else 0.0
 
@@ -181,7 +178,7 @@ def test_a_process_that_hangs_is_replaced_and_all_else_comes(
     make: str, hanging: frozenset[int], on_error: OnError, way: Way
 ) -> None:
     with held_up(hanging) as hangs, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(worker, "time", OfWorkers(hangs.folder))
+        patch.setattr(deadlines, "time", OfWorkers(hangs.folder))
         patch.setattr(worker, "_LONGEST_WAIT_S", 1e-3)
         came = elements_of(MAKES[make](hangs, on_error), by_hang_clock(way, "process"))
     assert_same(expected_of(make, hanging, on_error), came)
