@@ -23,6 +23,8 @@ from typing import Any, Final
 
 import optree
 
+from headrace.thread_frames import frames_of_threads
+
 __all__ = ["at_exit", "begin", "close_libraries", "hold", "let_out", "stop_others", "stops_at_exit"]
 
 # Longer than the engine waits for functions that still run, and short beside a person's patience.
@@ -106,7 +108,7 @@ def _end() -> None:
 
 
 def _is_everybody_out() -> bool:
-    frames = sys._current_frames()  # noqa: SLF001 - the one way to see other threads
+    frames = frames_of_threads()
     return not any(_is_inside(frame) for ident, frame in frames.items() if ident != _ending)
 
 

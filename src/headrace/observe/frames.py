@@ -17,16 +17,13 @@ no longer fits together is no answer, as it no longer hangs.
 
 from __future__ import annotations
 
-import gc
-import itertools
 import os
-import sys
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, FrameType
 from typing import Any, Final, TypeVar
 
 from headrace.frozen import frozen
+from headrace.thread_frames import frames_of_threads, frames_outwards
 
 __all__ = ["Held", "begins", "counts", "hands_over", "held_in", "holds", "reaches", "since", "waits", "within"]
 
@@ -45,7 +42,6 @@ _within: Final[dict[CodeType, Callable[[Locals], str | None]]] = {}
 _waits: Final[set[CodeType]] = set()
 _hands_over: Final[dict[CodeType, Callable[[Locals], int | None]]] = {}
 _begins: Final[set[CodeType]] = set()
-_F_BACKS: Final = itertools.repeat("f_back")
 
 
 @frozen
@@ -121,39 +117,20 @@ def _marked(marks: dict[CodeType, Any], mark: Any) -> Callable[[F], F]:
 def held_in(innermost: FrameType, run: object) -> Held | None:
     """Returns what a thread of a run holds whose innermost frame this is; None where it holds nothing or only waits."""
     try:
-        frames = _with_handed_over(_outwards(innermost))
+        frames = _with_handed_over(frames_outwards(innermost))
         return _held(frames, _part_of(frames, run))
     except Exception:  # noqa: BLE001 - the thread has moved on while it was looked at, so nothing hangs here
         return None
-
-
-def _outwards(frame: FrameType | None) -> list[FrameType]:
-    """Returns a frame and those that led to it.
-
-    In one call of C's, and without a garbage collection, in which other threads would go on: Python 3.11 follows a thread's frames
-    as they lie in its memory, and has crashed where that was given back meanwhile.
-    """
-    frames: deque[Any] = deque()
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        frames.extend(itertools.accumulate(_F_BACKS, getattr, initial=frame))
-    except AttributeError:  # of None, behind the outermost one
-        frames.pop()
-    finally:
-        if collects:
-            gc.enable()
-    return [*frames]
 
 
 def _with_handed_over(frames: list[FrameType]) -> list[FrameType]:
     """Returns the frames of a thread, with those of the thread that works for it instead of its wait."""
     for index, frame in enumerate(frames):
         if frame.f_code in _hands_over:
-            threads = sys._current_frames()  # noqa: SLF001 - documented, whatever its name
+            threads = frames_of_threads()
             inner = threads.get(_hands_over[frame.f_code](frame.f_locals) or 0)
             threads.clear()  # this very frame is among them, and would keep all others with what they hold
-            return [*_outwards(inner), *frames[index + 1 :]]
+            return [*frames_outwards(inner), *frames[index + 1 :]]
     return frames
 
 

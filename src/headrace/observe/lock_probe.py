@@ -23,6 +23,7 @@ from headrace.clock import MONOTONIC, Clock
 from headrace.observe.frames import held_in
 from headrace.observe.lock_use import LockUse, RunLockUse
 from headrace.observe.watch import WATCH
+from headrace.thread_frames import frames_of_threads
 
 __all__ = ["PROBE", "LockProbe", "can_probe"]
 
@@ -211,7 +212,7 @@ class LockProbe:
     def _uses(self) -> dict[int, LockUse]:
         """Returns in which operation each thread is that works for a run."""
         found: dict[int, LockUse] = {}
-        frames = sys._current_frames()  # noqa: SLF001 - documented, whatever its name
+        frames = frames_of_threads()
         try:
             for use in list(self._runs.values()):
                 for ident in use.threads():

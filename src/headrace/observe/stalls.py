@@ -6,7 +6,6 @@ or when the wait was long: then it says so once in the log.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from types import FrameType
@@ -16,6 +15,7 @@ from headrace.clock import MONOTONIC, Clock
 from headrace.frozen import frozen
 from headrace.log import LOG
 from headrace.observe.frames import held_in
+from headrace.thread_frames import frames_of_threads
 
 __all__ = ["Stall", "Vigil"]
 
@@ -111,7 +111,7 @@ class Vigil:
         """Returns what the run's threads and processes hold now, the longest first."""
         there = self._elsewhere()
         names = {thread.ident: thread.name for thread in threading.enumerate()}
-        frames = sys._current_frames()  # noqa: SLF001 - documented, whatever its name
+        frames = frames_of_threads()
         now_s = self._clock.now_s()
         try:
             seen = [
