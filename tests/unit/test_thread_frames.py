@@ -16,6 +16,11 @@ from headrace import thread_frames
 from headrace.thread_frames import frames_of_threads, frames_outwards
 
 
+def run(program: str) -> None:
+    """Runs a program in an interpreter of its own, where nothing else has threads or is told of forks."""
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=60)
+
+
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether garbage could be collected at each look."""
@@ -48,7 +53,7 @@ def test_garbage_that_ends_a_threads_local_data_does_not_hang_a_look() -> None:
             frames_of_threads().clear()
         may_end.set()
         """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=60)
+    run(program)
 
 
 def test_nothing_is_collected_while_frames_are_read_and_it_is_afterwards(looks: list[bool]) -> None:
@@ -100,28 +105,27 @@ def test_two_threads_pause_one_after_the_other() -> None:
     assert gc.isenabled()
 
 
-@pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_in_the_middle_of_anothers_look_collects_and_looks() -> None:
-    begun, may_end = threading.Event(), threading.Event()
-
-    def looking() -> None:
-        begun.set()
-        assert may_end.wait(60)
-
-    one = threading.Thread(target=lambda: thread_frames._PAUSE.during(looking))
-    one.start()
-    try:
-        assert begun.wait(60)
+    program = """
+        import gc, os, threading
+        from headrace import thread_frames
+        begun, may_end = threading.Event(), threading.Event()
+        def looking():
+            begun.set()
+            may_end.wait()
+        threading.Thread(target=lambda: thread_frames._PAUSE.during(looking)).start()
+        begun.wait()
+        assert not gc.isenabled()
         child = os.fork()
         if not child:
-            is_right = gc.isenabled() and threading.get_ident() in frames_of_threads()
+            is_right = gc.isenabled() and threading.get_ident() in thread_frames.frames_of_threads()
             os._exit(0 if is_right else 1)
-        assert os.waitpid(child, 0)[1] == 0
-    finally:
+        status = os.waitpid(child, 0)[1]
         may_end.set()
-        one.join()
-    assert gc.isenabled()
+        assert status == 0
+        """
+    run(program)
 
 
 def test_frames_come_from_the_innermost_outwards() -> None:
