@@ -6,12 +6,14 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import psutil
+
+from pace import Pace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +28,17 @@ class Machine:
     system: str
     python: str
     load: float  # processes that wanted to run in the last minute, before the run: 0 is a quiet machine
+    pace: Pace = field(default_factory=Pace)  # while the run went on
 
     @property
     def is_busy(self) -> bool:
         """Whether somebody else's work would disturb the figures."""
         return self.load > 0.5
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether the machine itself ran slower in so much of the run that medians are of two speeds."""
+        return self.pace.slow_share > 0.2
 
 
 def describe_machine() -> Machine:

@@ -90,6 +90,8 @@ def measured_on(machine: Machine, rounds: int, versions: Mapping[str, str]) -> I
     )
     if machine.is_busy:
         yield f"**The machine was not quiet (load {machine.load:.1f}), so these figures are provisional.**"
+    if machine.is_uneven:
+        yield f"**The machine ran slower in {machine.pace.slow_share:.0%} of the run, so these figures are provisional.**"
 
 
 def table_line(texts: Sequence[str]) -> str:

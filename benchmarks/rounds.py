@@ -24,6 +24,7 @@ from typing import Any, Final, TypeAlias
 import psutil
 
 from contest import Candidate, Program, Work
+from pace import Pace
 
 HERE: Final = Path(__file__).resolve().parent
 SAMPLE_EVERY_S: Final = (
@@ -71,7 +72,9 @@ class Row:
 Report: TypeAlias = Callable[[str], None]  # is told each measurement as it ends
 
 
-def run_rounds(work: Work[Any], candidates: Sequence[Candidate[Any]], settings: Settings, report: Report) -> list[Row]:
+def run_rounds(
+    work: Work[Any], candidates: Sequence[Candidate[Any]], settings: Settings, report: Report, pace: Pace
+) -> list[Row]:
     """Measure the candidates of one work in turn, round after round."""
     folder = settings.folder / work.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -85,6 +88,7 @@ def run_rounds(work: Work[Any], candidates: Sequence[Candidate[Any]], settings: 
         # There and back: a machine that slows down steadily treats first and last alike.
         for row in rows if number % 2 == 0 else reversed(rows):
             if row.failure is None:
+                pace.lap()
                 _measure(work, row, settings, is_warm_up=number == 0)
                 report(f"{work.name} {row.name}, {_round(number, settings)}: {_last(row)}")
     return rows

@@ -10,6 +10,7 @@ The page is written by a whole run alone: a part of the figures beside older one
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ from idioms.record import write_record as write_idioms_record
 from idioms.section import section as idioms_section
 from machine import Machine, describe_machine, versions_of
 from measure import find_work
+from pace import Pace
 from page import around_figures, put_sections, write_page
 from ranks.command import measured as measured_ranks
 from ranks.command import states_of
@@ -130,10 +132,10 @@ def page_to_write(options: argparse.Namespace) -> Path | None:
     return page
 
 
-def measured(candidates: Candidates, settings: Settings, console: Console) -> list[Standing]:
+def measured(candidates: Candidates, settings: Settings, console: Console, pace: Pace) -> list[Standing]:
     """Run all rounds of all works."""
     report = partial(console.print, highlight=False, markup=False)
-    return [Standing.of(work, run_rounds(work, chosen, settings, report)) for work, chosen in candidates]
+    return [Standing.of(work, run_rounds(work, chosen, settings, report, pace)) for work, chosen in candidates]
 
 
 def show(standings: Sequence[Standing], console: Console) -> None:
@@ -148,7 +150,8 @@ def show(standings: Sequence[Standing], console: Console) -> None:
 def measure_idioms(options: argparse.Namespace, console: Console, machine: Machine, page: Path | None) -> bool:
     """Measure the idioms, show them and write their section; whether headrace failed in one of them."""
     settings = idioms_settings(quick=options.quick, rounds=options.rounds)
-    found = measured_idioms(CASES, settings, console)
+    machine = dataclasses.replace(machine, pace=Pace())
+    found = measured_idioms(CASES, settings, console, machine.pace)
     show_idioms(found, console)
     write_idioms_record(options.json.with_name("idioms.json"), machine, settings, found)
     if page is not None:
@@ -180,7 +183,7 @@ def main() -> None:
         )
     with tempfile.TemporaryDirectory(prefix="headrace-benchmarks-") as temporary:
         settings = chosen_settings(options, options.data or Path(temporary))
-        standings = measured(candidates, settings, console)
+        standings = measured(candidates, settings, console, machine.pace)
         if RANKS in options.works.split(",") and options.only is None:
             measure_ranks(options, settings.folder, console, machine, page)
     show(standings, console)

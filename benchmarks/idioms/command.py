@@ -23,6 +23,7 @@ from idioms.sides import BESIDE_OURS, OURS, PEERS, PLAIN, SIDES
 from idioms.standing import Standing
 from idioms.table import BOUND_HEADINGS, VARIANT_HEADINGS, bound_rows, failures, headline, terminal_table, variant_rows
 from machine import describe_machine
+from pace import Pace
 
 SOURCE = Path(__file__).resolve().parent.parent.parent / "src"
 
@@ -76,7 +77,7 @@ def _chosen_sides(options: argparse.Namespace) -> Sequence[str]:
     return tuple(sides)
 
 
-def measured(cases: Sequence[Case], settings: Settings, console: Console) -> list[Standing]:
+def measured(cases: Sequence[Case], settings: Settings, console: Console, pace: Pace) -> list[Standing]:
     """Measure the cases, and say a line after each."""
     started_s = time.perf_counter()
 
@@ -84,7 +85,7 @@ def measured(cases: Sequence[Case], settings: Settings, console: Console) -> lis
         figures = ", ".join(f"{side} {ns:,.0f}" for side in settings.sides if (ns := one.ns(side)) is not None)
         console.print(f"idioms {one.case.name}: {figures} ns", highlight=False, markup=False, soft_wrap=True)
 
-    found = [Standing(one) for one in run_rounds(cases, settings, report)]
+    found = [Standing(one) for one in run_rounds(cases, settings, report, pace)]
     console.print(f"idioms: {len(found)} cases in {time.perf_counter() - started_s:.0f} s", highlight=False)
     return found
 
@@ -117,8 +118,9 @@ def main() -> None:
     settings = Settings(
         sides=_chosen_sides(options), rounds=settings.rounds, budget_s=settings.budget_s, clock=settings.clock
     )
-    standings = measured(cases, settings, console)
+    machine = describe_machine()
+    standings = measured(cases, settings, console, machine.pace)
     show(standings, console)
     if options.json is not None:
-        write_record(options.json, describe_machine(), settings, standings)
+        write_record(options.json, machine, settings, standings)
     sys.exit(has_failed(standings))
