@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -180,9 +181,15 @@ def _lengths(hr: Any, paths: list[str]) -> Any:
     return hr.TFRecordDataset(paths).map(len).shuffle(2560).repeat(2).batch(256).prefetch(256)
 
 
-def _lengths_by_hand(paths: list[str]) -> Iterator[Any]:
+def _shuffled_lengths(paths: list[str]) -> list[int]:
     lengths = [len(record) for path in paths for record in records_of(path)]
-    return map(column, chunks(chain(lengths, lengths), 256))
+    random.Random(0).shuffle(lengths)
+    return lengths
+
+
+def _lengths_by_hand(paths: list[str]) -> Iterator[Any]:
+    """Of two epochs, each of which reads the files."""
+    return map(column, chunks(chain.from_iterable(_shuffled_lengths(paths) for _ in range(2)), 256))
 
 
 CASES: Final = (

@@ -40,11 +40,20 @@ def _averages(n: int) -> Iterator[float]:
         yield total / seen
 
 
-def _balanced(n: int) -> Iterator[int]:
-    """As many of the rare tenth as of the others: what comes, and in four of nine draws one of the rare."""
-    draw, all_of_them, rare = random.Random(0).random, iter(range(n)), iter(range(0, n, 10))
-    while (x := next(all_of_them if draw() < 5 / 9 else rare, None)) is not None:
-        yield x
+def _is_rare(x: int) -> int:
+    return int(x % 10 == 0)
+
+
+def _resampled(n: int) -> Iterator[tuple[int, int]]:
+    """As many of the rare tenth as of the others: in five of nine draws what comes, else the next one that is not rejected."""
+    draw, as_they_come, judged = random.Random(0).random, iter(range(n)), iter(range(n))
+    accepted = (0.0, 1.0)  # of the others, of the rare
+    while True:
+        source = as_they_come if draw() < 5 / 9 else (x for x in judged if draw() < accepted[_is_rare(x)])
+        x = next(source, None)
+        if x is None:
+            return
+        yield _is_rare(x), x
 
 
 def _noisy(rows: Any) -> Iterator[Any]:
@@ -193,11 +202,11 @@ CASES: Final = (
         written="range(n).rejection_resample(x % 10 == 0, [0.5, 0.5], [0.9, 0.1]).map(x).batch(32)",
         ours=lambda hr, n: (
             hr.Dataset.range(n)
-            .rejection_resample(lambda x: int(x % 10 == 0), target_dist=[0.5, 0.5], initial_dist=[0.9, 0.1], seed=0)
+            .rejection_resample(_is_rare, target_dist=[0.5, 0.5], initial_dist=[0.9, 0.1], seed=0)
             .map(lambda label, x: x)
             .batch(32)
         ),
-        plain=lambda n: batches(_balanced(n), 32),
+        plain=lambda n: batches((x for _, x in _resampled(n)), 32),
         tfdata=lambda tf, n: (
             tf.data.Dataset.range(n)
             .rejection_resample(

@@ -135,9 +135,9 @@ class _Origins:
 
 
 class _Numbers:
-    """Uniform numbers by position, drawn many at a time: to make a generator costs as much as a thousand of them."""
+    """Uniform numbers by position, drawn many at a time: to make a generator costs as much as some thousand of them."""
 
-    AT_ONCE = 1024
+    AT_ONCE = 4096
 
     def __init__(self, key: Key) -> None:
         self._key = key

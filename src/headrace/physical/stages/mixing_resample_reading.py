@@ -132,8 +132,8 @@ class ClassedReading:
             if patience.is_over:
                 break
         if not failed:
-            return items, np.array(items, dtype=np.intp)
-        return items, np.array([item if type(item) is int else FAILED for item in items], dtype=np.intp)
+            return items, np.fromiter(items, np.intp, len(items))
+        return items, np.array([item if type(item) is int else FAILED for item in items], np.intp)
 
 
 @counts("classes")
