@@ -22,8 +22,8 @@ COMPUTED_ORDERS: Final = {"headrace.semantics.shuffling.COMPUTED_FROM": 9}
 # Elements of any size are placed in their batch by the workers that make them, or as they come.
 STACKED_BY_WORKERS: Final = {
     "headrace.physical.workers.batch_memory._FEWEST_BYTES": 0,
-    "headrace.physical.stages.grouping._HEAVY_BYTES": 0,
-    "headrace.physical.stages.grouping._FEW_ELEMENTS": 1,
+    "headrace.physical.stages.grouping_batches._HEAVY_BYTES": 0,
+    "headrace.physical.stages.grouping_batches._FEW_ELEMENTS": 1,
 }
 # What is left of blocks of small elements is told as well.
 TOLD_HOWEVER_SLIGHT: Final = {"headrace.physical.lookahead._SLIGHT_BYTES": 1}

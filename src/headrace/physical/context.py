@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from headrace.blocks.block import Block, BlockOrFailure
 from headrace.blocks.cursor import State
 from headrace.caching.store import Filled
 from headrace.elements.structure import Element
 from headrace.frozen import frozen
-from headrace.machine import current_share
 from headrace.observe.decisions import Decisions
 from headrace.observe.meter import Meter
 from headrace.physical.budget import Ahead, Budget
@@ -19,16 +18,15 @@ from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.made import ReadThere
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Pace
-from headrace.physical.workers.gates import Gate, Gates
-from headrace.physical.workers.parallel_stage import TaskPaces
-from headrace.physical.workers.tuned_calls import TunedCalls
-from headrace.physical.workers.tuned_workers import TunedWorkers
 from headrace.plan.buffering import Cache
 from headrace.plan.elementwise import Map
 from headrace.plan.nesting import FlatMap
 from headrace.plan.node import Node, parallel_calls_of
 from headrace.plan.sequencing import Repeat
 from headrace.semantics.run_context import RunContext
+
+if TYPE_CHECKING:
+    from headrace.physical.workers.gates import Gate, Gates
 
 __all__ = ["Elsewhere", "OpenThere", "OpenedThere", "StageContext"]
 
@@ -118,38 +116,6 @@ class StageContext(RunContext):
     def ahead(self, node: Node) -> Ahead:
         """Returns where an operation says what it has read ahead, and learns how much that may be."""
         return self.budget.ahead(self.meter(node))
-
-    def task_paces(self, meter: Meter) -> TaskPaces:
-        """Returns how much the workers do at once of the operation that has that meter, however many stages it becomes."""
-        paces: TaskPaces | None = self.learned.get(id(meter))
-        return self.learned.setdefault(id(meter), TaskPaces(self.policy.pace)) if paces is None else paces
-
-    def tuned_calls(
-        self, gate: Gate, meter: Meter, subjects: tuple[object, ...], *, elsewhere: bool = False
-    ) -> TunedCalls:
-        """Returns what decides how an operation's calls run that are left to headrace, however many stages it becomes."""
-        key = (id(gate), id(meter), TunedCalls)
-        tuned: TunedCalls | None = self.learned.get(key)
-        if tuned is None:
-            tuner = self.policy.concurrency(gate.calls, subjects)
-            workers = self.tuned_workers(gate, meter, subjects, most=gate.calls if elsewhere else gate.most)
-            processes = self.elsewhere if elsewhere else None
-            tuned = self.learned.setdefault(key, TunedCalls(tuner, workers, meter.name, processes))
-        return tuned
-
-    def tuned_workers(
-        self, gate: Gate, meter: Meter, subjects: tuple[object, ...], *, most: int | None
-    ) -> TunedWorkers:
-        """Returns what decides how many of them run at once in workers, of which there may be so many."""
-        # Operations that share a gate, as a rule made one of them, share what decides about it.
-        key = (id(gate), TunedWorkers)
-        workers: TunedWorkers | None = self.learned.get(key)
-        if workers is None:
-            tuner = self.policy.calls(gate.calls, most, subjects)
-            cores = current_share().cores
-            made = TunedWorkers(tuner, gate, meter.name, self.decisions, cores=cores)
-            workers = self.learned.setdefault(key, made)
-        return workers
 
     def looks_elsewhere(self, node: Node) -> bool:
         """Returns whether processes call an operation's functions where it has no worker that would wait for them: to look something up."""

@@ -33,10 +33,12 @@ _ELSEWHERE: Final = {
     "Filling": "dealing_filling",
     "FromGenerator": "sources_generator",
     "GroupByWindow": "windowing_groups",
+    "Prefetch": "buffering_ahead",
     "RejectionResample": "mixing_resample",
     "Repeat": "sequencing_turns",
     "Unbatch": "grouping_unbatch",
     "Unique": "stateful_unique",
+    "WithOptions": "buffering_ahead",
 }
 
 

@@ -7,7 +7,7 @@ sizes that do not fit, with the latest result first.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from headrace.clock import MONOTONIC, Clock
 from headrace.frozen import frozen
@@ -15,14 +15,16 @@ from headrace.optimize.rules import RULES
 from headrace.physical.budget import Budget
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.stage import Pace
-from headrace.physical.workers.batch_memory import SharedMemory
-from headrace.physical.workers.calls_tuner import CallsTuner, calls_of
-from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner, tuner_of
-from headrace.physical.workers.depth_tuner import DepthTuner, depth_of
-from headrace.physical.workers.overlap_tuner import OverlapTuner, overlap_of
-from headrace.physical.workers.reading_place import ReadingPlace, reading_place_of
 from headrace.physical.workers.ready_order import FIRST_READY, ReadyOrder
 from headrace.plan.node import Node
+
+if TYPE_CHECKING:
+    from headrace.physical.workers.batch_memory import SharedMemory
+    from headrace.physical.workers.calls_tuner import CallsTuner
+    from headrace.physical.workers.concurrency_tuner import ConcurrencyTuner
+    from headrace.physical.workers.depth_tuner import DepthTuner
+    from headrace.physical.workers.overlap_tuner import OverlapTuner
+    from headrace.physical.workers.reading_place import ReadingPlace
 
 __all__ = ["USUAL", "RunPolicy"]
 
@@ -30,6 +32,8 @@ __all__ = ["USUAL", "RunPolicy"]
 @frozen(kw_only=True)
 class RunPolicy:
     """What a run does where it is free to choose.
+
+    What decides for operations with workers or a prefetch is named where those are, and is imported with them: None leaves it to that.
 
     Attributes:
         rules: what makes the plan that runs of the plan that was written.
@@ -52,11 +56,11 @@ class RunPolicy:
     budget: Callable[..., Budget] = Budget
     loops: LoopPolicy = LoopPolicy()
     ready_order: ReadyOrder = FIRST_READY
-    overlap: Callable[[tuple[object, ...]], OverlapTuner] = overlap_of
-    depth: Callable[[tuple[object, ...]], DepthTuner] = depth_of
-    reading_place: Callable[[tuple[object, ...]], ReadingPlace] = reading_place_of
-    concurrency: Callable[[int, tuple[object, ...]], ConcurrencyTuner] = tuner_of
-    calls: Callable[[int, int | None, tuple[object, ...]], CallsTuner] = calls_of
+    overlap: Callable[[tuple[object, ...]], OverlapTuner] | None = None
+    depth: Callable[[tuple[object, ...]], DepthTuner] | None = None
+    reading_place: Callable[[tuple[object, ...]], ReadingPlace] | None = None
+    concurrency: Callable[[int, tuple[object, ...]], ConcurrencyTuner] | None = None
+    calls: Callable[[int, int | None, tuple[object, ...]], CallsTuner] | None = None
     shared: SharedMemory | None = None
     tells_of_unkept: bool = True
     clock: Clock = MONOTONIC

@@ -12,13 +12,16 @@ from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.loops.chain import Chain, is_chainable
+from headrace.physical.loops.loop_stage import LoopStage, TunedLinks
 from headrace.physical.lower import is_ordered
+from headrace.physical.stage import Stage
+from headrace.physical.workers.own_turn import OwnTurn
 from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap
 from headrace.plan.node import Node
 from headrace.plan.vectorized import Vectorized
 from headrace.semantics.elementwise import DeliveredRuns, drawing_map, undelivered
 
-__all__ = ["Collected", "Place", "collected", "may_be_here", "shared_chain"]
+__all__ = ["Collected", "Place", "collected", "looped", "may_be_here", "shared_chain"]
 
 # A loop of more links would be compiled for long.
 _MOST_LINKS: Final = 32
@@ -90,6 +93,20 @@ def shared_chain(meter: Meter, nodes: Sequence[Map | Filter | Enumerate], contex
     key = (id(meter), tuple([link.kind for link in chain.links]))
     chain.learned = context.learned.setdefault(key, chain.learned)
     return chain
+
+
+def looped(
+    links: Sequence[Collected],
+    source: Stage,
+    context: StageContext,
+    read: int = 0,
+    turns: Sequence[OwnTurn | None] = (),
+    tuned: Sequence[TunedLinks] = (),
+) -> LoopStage:
+    """Makes the loop of links over their input, of which so many elements were read before."""
+    chain = shared_chain(links[-1].meter, [link.node for link in links], context)
+    counts = [link.count + read for link in links if isinstance(link.node, Enumerate)]
+    return LoopStage(chain, [link.meter for link in links], counts, source, turns, tuned)
 
 
 def _links_of(place: Place, downstream: list[Collected]) -> tuple[Place, list[Collected]] | None:

@@ -8,7 +8,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure, joined_block
 from headrace.blocks.cursor import CountedCursor, Cursor
@@ -18,7 +18,9 @@ from headrace.physical.loops.held_arrays import HeldArrays
 from headrace.physical.loops.one_pass import Tally
 from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.own_turn import OwnTurn, call_in_turns
-from headrace.physical.workers.tuned_calls import TunedCalls
+
+if TYPE_CHECKING:
+    from headrace.physical.workers.tuned_calls import TunedCalls
 
 __all__ = ["LoopStage", "Passing", "TunedLinks"]
 

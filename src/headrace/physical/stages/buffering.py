@@ -9,7 +9,6 @@ elements.
 
 from __future__ import annotations
 
-from headrace.arguments import AUTOTUNE
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import State
 from headrace.blocks.handing_out import handed_out, protected
@@ -26,8 +25,7 @@ from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.buffering_kept import CacheCursor, kept_stage
-from headrace.physical.workers.prefetch import PrefetchStage
-from headrace.plan.buffering import Cache, Prefetch, WithOptions
+from headrace.plan.buffering import Cache
 from headrace.semantics.buffering import CACHE_REMEDY, keeping, tell_unkept
 from headrace.semantics.cache_fillings import Pin
 from headrace.semantics.failures import input_changed
@@ -267,27 +265,3 @@ def _cache(node: Cache, state: State | None, context: StageContext) -> Stage:
         in_memory=isinstance(node.store, MemoryCache),
         tells=context.tells_of_unkept,
     )
-
-
-@lower.register
-def _prefetch(node: Prefetch, state: State | None, context: StageContext) -> Stage:
-    upstream = lower(node.input, state, context)
-    if context.gates is None or node.buffer_size == 0:
-        return upstream
-    size = None if node.buffer_size == AUTOTUNE else node.buffer_size
-    return PrefetchStage(
-        upstream,
-        context.meter(node),
-        buffer_size=size,
-        ahead=context.ahead(node),
-        pace=context.policy.pace,
-        tuner=context.policy.overlap(node.operations),
-        depth=context.policy.depth(node.operations),
-        clock=context.policy.clock,
-        decisions=context.decisions,
-    )
-
-
-@lower.register
-def _with_options(node: WithOptions, state: State | None, context: StageContext) -> Stage:
-    return lower(node.input, state, context)

@@ -1,6 +1,7 @@
-"""The stages of maps that may run in workers, alone and among operations that do not.
+"""The stages of maps and filters that are not, or not always, links of a loop: those that may run in workers, and what is called otherwise.
 
-While the number of calls of a map is left to headrace and it has no workers, it is a link of one loop with its neighbours.
+What applies maps to a block is pure: the block in, the pieces out, in order. So the parallel map does in a worker exactly what the
+serial one does in its driver. While the number of calls of a map is left to headrace and it has no workers, it is a link of one loop with its neighbours.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.budget import Ahead
 from headrace.physical.context import StageContext
+from headrace.physical.learned_together import task_paces, tuned_calls
 from headrace.physical.loops.applying import Make, applied_by
 from headrace.physical.loops.chain import is_chainable
-from headrace.physical.loops.collecting import Collected, collected, shared_chain
+from headrace.physical.loops.collecting import Collected, looped, shared_chain
 from headrace.physical.loops.loop_stage import LoopStage, TunedLinks
 from headrace.physical.loops.timed import TimedMap
-from headrace.physical.lower import lower
+from headrace.physical.loops.whole import filter_whole
+from headrace.physical.lower import is_ordered, lower
 from headrace.physical.stage import Stage
 from headrace.physical.stages.elementwise_vectorized import PiecewiseStage
 from headrace.physical.workers.batch_memory import BatchMemory
@@ -31,12 +34,14 @@ from headrace.physical.workers.parallel_stage import ParallelStage
 from headrace.physical.workers.tuned_calls import TunedCalls
 from headrace.physical.workers.tuned_stage import TunedStage
 from headrace.physical.workers.undelivered_stage import UndeliveredStage
-from headrace.plan.elementwise import Enumerate, Filter, Map, MapChain, RandomMap
+from headrace.plan.elementwise import Filter, Map, MapChain, RandomMap
+from headrace.plan.node import Node
+from headrace.semantics.elementwise import undelivered
 
-__all__ = ["ParallelMaps", "applied", "chained"]
+__all__ = ["filtered_whole", "looped_in_parts", "mapped_apart"]
 
 
-def applied(maps: Sequence[Map], meter: Meter, context: StageContext) -> Make:
+def _applied(maps: Sequence[Map], meter: Meter, context: StageContext) -> Make:
     """Returns what applies maps in a row to a block, as the serial ones do in their driver."""
     return applied_by(
         maps, lambda run: shared_chain(meter, run, context).make, lambda node: TimedMap(node, context.callers).make
@@ -76,7 +81,7 @@ class ParallelMaps:
         tuner = None
         if node.num_parallel_calls == AUTOTUNE:
             subjects = node.operations if there is not None else (maps[0].function, *node.operations)
-            tuner = context.tuned_calls(gate, meter, subjects, elsewhere=there is not None)
+            tuner = tuned_calls(context, gate, meter, subjects, elsewhere=there is not None)
         return cls(node, maps, gate, meter, context, map_index, tuner, there)
 
     def stage(self, source: Stage, given: int = 0) -> Stage:
@@ -89,7 +94,7 @@ class ParallelMaps:
             here=self.here,
             beside=self.in_workers,
             tuner=self.tuner,
-            paces=self.context.task_paces(self.meter),
+            paces=task_paces(self.context, self.meter),
             given=given,
         )
 
@@ -98,13 +103,13 @@ class ParallelMaps:
         context, size = self.context, self.node.stacked if self.map_index is None else None
         ahead = context.ahead(self.node)
         return ParallelStage(
-            self.there or applied(self.maps, self.meter, context),
+            self.there or _applied(self.maps, self.meter, context),
             source,
             self.meter,
             gate=self.gate,
             map_index=self.map_index,
             ahead=ahead,
-            paces=context.task_paces(self.meter),
+            paces=task_paces(context, self.meter),
             ready_order=context.policy.ready_order,
             memory=None if size is None else self._memory(size, given % size, ahead),
             tuner=self.tuner,
@@ -119,21 +124,43 @@ class ParallelMaps:
         """Makes the stage that calls them in the thread that reads it, as if no workers had been asked for."""
         turn = OwnTurn(self.gate, self.meter.name)
         if not all(map(is_chainable, self.maps)):
-            return PiecewiseStage(applied(self.maps, self.meter, self.context), source, self.meter, turn)
+            return PiecewiseStage(_applied(self.maps, self.meter, self.context), source, self.meter, turn)
         chain = shared_chain(self.meter, self.maps, self.context)
         return LoopStage(chain, [self.meter], (), source, [turn] * len(self.maps))
 
 
-def chained(node: Map | MapChain | RandomMap | Filter, state: State | None, context: StageContext) -> Stage:
-    """Makes the stages of an operation, one with all that come before it and can be done in the same loop."""
-    place, links = collected(node, state, context)
-    upstream = lower(place.node, place.state, place.context)
-    if place.delivered:
-        upstream = UndeliveredStage(upstream, links[0].meter, place.delivered, place.map_index)
+def filtered_whole(node: Filter, state: State | None, context: StageContext) -> Stage:
+    """Makes the stage of a filter whose predicate is called on whole blocks."""
+    return PiecewiseStage(functools.partial(filter_whole, node), lower(node.input, state, context), context.meter(node))
+
+
+def mapped_apart(
+    node: Map | MapChain | RandomMap, maps: tuple[Map, ...], source: Node, state: State | None, context: StageContext
+) -> Stage:
+    """Makes the stages of maps in a row that are no links of a loop: workers or processes call them, or they are called otherwise."""
+    map_index = context.downstream_maps + len(maps) - 1
+    delivered, saved = undelivered(state, range(context.downstream_maps, map_index + 1))
+    meter, gate = context.meter(node), context.gate(node)
+    ordered = gate is None or is_ordered(node.deterministic, context)
+    inside = context.upstream_of_maps(len(maps))
+    # What is missing is known by its index, so what comes in must come in the same order again.
+    upstream = lower(source, saved, inside if ordered else inside.replaying())
+    if delivered:
+        upstream = UndeliveredStage(upstream, meter, delivered, map_index)
+    if context.looks_elsewhere(node):
+        assert context.elsewhere is not None  # it looks there
+        return PiecewiseStage(context.elsewhere.calling(maps, meter, context.policy.loops), upstream, meter)
+    if gate is None:
+        return PiecewiseStage(_applied(maps, meter, context), upstream, meter)
+    parallel = ParallelMaps.of(node, maps, meter, context, map_index if not ordered else None)
+    return parallel.stage(upstream)
+
+
+def looped_in_parts(links: list[Collected], upstream: Stage, context: StageContext) -> Stage:
+    """Makes the stages of links of which some may have workers: one loop while these have none."""
     parts = _Links.parts_of(links, context)
     if len(parts) == 1:
         return parts[0].stage(upstream, 0, 0)
-    whole = _Links(links, 0, context, None)
     tuned = [
         TunedLinks(part.maps.tuner, range(part.first, part.end))
         for part in parts
@@ -142,7 +169,7 @@ def chained(node: Map | MapChain | RandomMap | Filter, state: State | None, cont
     return FusedStage(
         upstream,
         links[-1].meter,
-        fused=lambda source, read, _: whole.loop(source, read, _turns(parts), tuned),
+        fused=lambda source, read, _: looped(links, source, context, read, _turns(parts), tuned),
         apart=functools.partial(_apart, parts),
         tuners=[one.tuner for one in tuned],
     )
@@ -181,16 +208,9 @@ class _Links:
 
     def stage(self, source: Stage, read: int, given: int) -> Stage:
         """Makes the stage of them, after so many elements were read and given."""
-        return self.loop(source, read) if self.maps is None else self.maps.stage(source, given)
-
-    def loop(
-        self, source: Stage, read: int, turns: Sequence[OwnTurn | None] = (), tuned: Sequence[TunedLinks] = ()
-    ) -> LoopStage:
-        """Makes the loop of them."""
-        links = self.links
-        chain = shared_chain(links[-1].meter, [link.node for link in links], self.context)
-        counts = [link.count + read for link in links if isinstance(link.node, Enumerate)]
-        return LoopStage(chain, [link.meter for link in links], counts, source, turns, tuned)
+        if self.maps is not None:
+            return self.maps.stage(source, given)
+        return looped(self.links, source, self.context, read)
 
 
 def _parallel(links: list[Collected]) -> ParallelMaps | None:

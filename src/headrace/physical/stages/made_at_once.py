@@ -24,10 +24,12 @@ from headrace.elements.structure import LEAF, Element, TreeDef, flatten, may_ref
 from headrace.frozen import frozen
 from headrace.physical.at_once import MOST_ELEMENTS, Making, TakesLong, as_stage, makes_at_once
 from headrace.physical.loop_policy import Patience
+from headrace.physical.loops.alone import filtered_alone, mapped_alone
+from headrace.physical.loops.whole import filter_whole, map_whole
 from headrace.physical.made import MOST_BYTES, Pieces
 from headrace.physical.stages.combining import ZipCursor, ZipStage
-from headrace.physical.stages.elementwise import EnumerateStage, filter_block, map_block
-from headrace.physical.stages.grouping import BatchStage, CombinedBatchStage, owned_batch, stacked_batches
+from headrace.physical.stages.elementwise import EnumerateStage
+from headrace.physical.stages.grouping_batches import BatchStage, CombinedBatchStage, owned_batch, stacked_batches
 from headrace.physical.stages.sequencing import SkippedCursor, SkipStage, TakeStage
 from headrace.physical.stages.windowing import WindowOrigin
 from headrace.plan.combining import Zip
@@ -35,6 +37,7 @@ from headrace.plan.elementwise import Enumerate, Filter, Map
 from headrace.plan.grouping import Batch, PaddedBatch, RaggedBatch
 from headrace.plan.sequencing import Repeat, Skip, Take
 from headrace.plan.sources import FromTensors, FromTensorSlices, Range
+from headrace.plan.vectorized import Vectorized
 from headrace.plan.windowing import WindowContents
 from headrace.semantics.grouping import padded_batch, ragged_batch
 from headrace.semantics.sources import ArraysSource, RangeSource
@@ -98,13 +101,27 @@ def _map(node: Map, making: Making, room: int) -> Pieces | None:
     if node.on_error != "raise" or node.timeout_s is not None:
         return None
     pieces = making.to_call_on(node.input, room)
-    return None if pieces is None else _called_on(node, pieces, map_block, making)
+    return None if pieces is None else _called_on(node, pieces, _map_block, making)
 
 
 @makes_at_once(Filter)
 def _filter(node: Filter, making: Making, room: int) -> Pieces | None:
     pieces = making.to_call_on(node.input, room)
-    return None if pieces is None else _called_on(node, pieces, filter_block, making)
+    return None if pieces is None else _called_on(node, pieces, _filter_block, making)
+
+
+def _map_block(node: Map, block: Block, patience: Patience) -> tuple[list[BlockOrFailure], int]:
+    """Maps a block: returns blocks, and a failure for each element on which the function failed; and of how many elements."""
+    if isinstance(node.function, Vectorized):
+        return map_whole(node, block), len(block)
+    return mapped_alone(node, block, patience)
+
+
+def _filter_block(node: Filter, block: Block, patience: Patience) -> tuple[list[BlockOrFailure], int]:
+    """Filters a block: returns blocks, and a failure for each element on which the predicate failed; and of how many elements."""
+    if isinstance(node.predicate, Vectorized):
+        return filter_whole(node, block), len(block)
+    return filtered_alone(node, block, patience)
 
 
 def _called_on(

@@ -17,6 +17,7 @@ from headrace.observe.meter import Meter
 from headrace.physical.at_once import SmallPlans
 from headrace.physical.budget import Ahead
 from headrace.physical.context import OpenThere, StageContext
+from headrace.physical.learned_together import tuned_workers
 from headrace.physical.lower import lower
 from headrace.physical.made import Made, Pieces, is_small
 from headrace.physical.own_time import OwnTime
@@ -24,7 +25,7 @@ from headrace.physical.stage import Stage
 from headrace.physical.stages.nesting_openers import Opener
 from headrace.physical.stages.nesting_turns import Whole
 from headrace.physical.workers.gates import Gate
-from headrace.physical.workers.reading_place import InWorkers, ReadingPlace
+from headrace.physical.workers.reading_place import InWorkers, ReadingPlace, reading_place_of
 from headrace.physical.workers.subplan_reader import Opened, OpenPlan, PrefetchingReader, SubplanReader
 from headrace.physical.workers.tuned_workers import TunedWorkers
 from headrace.plan.nesting import FlatMap
@@ -214,12 +215,13 @@ def in_workers(node: FlatMap, context: StageContext, gate: Gate, meter: Meter, c
     there = None
     if context.elsewhere is not None and context.elsewhere.wanted_for(node):
         there = context.elsewhere.reading(node, context)
-    place = context.policy.reading_place(node.operations) if there is None else InWorkers()
+    place_of = context.policy.reading_place or reading_place_of
+    place = place_of(node.operations) if there is None else InWorkers()
     workers = None
     if parallel_calls_of(node) == AUTOTUNE:
         # No more files are opened ahead than are read side by side; and in processes, each core has one.
         most = gate.calls if there is not None else max(gate.calls, min(cycle, gate.most or cycle))
-        workers = context.tuned_workers(gate, meter, node.operations, most=most)
+        workers = tuned_workers(context, gate, meter, node.operations, most=most)
     held = context.ahead(node)
     make = _reading_ahead(gate, place, workers, meter, context, held, lambda: 2 * cycle + opened_ahead(gate))
     return Reading(make, held, there, place, workers)

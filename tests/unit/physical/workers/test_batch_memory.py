@@ -22,7 +22,7 @@ from headrace.blocks.joining import join
 from headrace.blocks.origin import IndexOrigin
 from headrace.blocks.payload import Rows
 from headrace.physical.loop_policy import LoopPolicy
-from headrace.physical.stages import grouping
+from headrace.physical.stages import grouping_batches
 from headrace.physical.workers import batch_memory
 from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.testing.restoring import check_every_restore_point
@@ -31,8 +31,8 @@ from headrace.testing.restoring import check_every_restore_point
 @pytest.fixture(autouse=True)
 def _however_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_memory, "_FEWEST_BYTES", 0)
-    monkeypatch.setattr(grouping, "_HEAVY_BYTES", 0)
-    monkeypatch.setattr(grouping, "_FEW_ELEMENTS", 1)
+    monkeypatch.setattr(grouping_batches, "_HEAVY_BYTES", 0)
+    monkeypatch.setattr(grouping_batches, "_FEW_ELEMENTS", 1)
 
 
 def block_of(rows: list[Any], start: int = 0) -> Block:

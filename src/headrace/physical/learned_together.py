@@ -1,0 +1,50 @@
+"""What the stages that an operation becomes in a run learn together about its workers: how much a task is, and how many calls pay."""
+
+from __future__ import annotations
+
+from headrace.machine import current_share
+from headrace.observe.meter import Meter
+from headrace.physical.context import StageContext
+from headrace.physical.workers.calls_tuner import calls_of
+from headrace.physical.workers.concurrency_tuner import tuner_of
+from headrace.physical.workers.gates import Gate
+from headrace.physical.workers.parallel_stage import TaskPaces
+from headrace.physical.workers.tuned_calls import TunedCalls
+from headrace.physical.workers.tuned_workers import TunedWorkers
+
+__all__ = ["task_paces", "tuned_calls", "tuned_workers"]
+
+
+def task_paces(context: StageContext, meter: Meter) -> TaskPaces:
+    """Returns how much the workers do at once of the operation that has that meter, however many stages it becomes."""
+    paces: TaskPaces | None = context.learned.get(id(meter))
+    return context.learned.setdefault(id(meter), TaskPaces(context.policy.pace)) if paces is None else paces
+
+
+def tuned_calls(
+    context: StageContext, gate: Gate, meter: Meter, subjects: tuple[object, ...], *, elsewhere: bool = False
+) -> TunedCalls:
+    """Returns what decides how an operation's calls run that are left to headrace, however many stages it becomes."""
+    key = (id(gate), id(meter), TunedCalls)
+    tuned: TunedCalls | None = context.learned.get(key)
+    if tuned is None:
+        tuner = (context.policy.concurrency or tuner_of)(gate.calls, subjects)
+        workers = tuned_workers(context, gate, meter, subjects, most=gate.calls if elsewhere else gate.most)
+        processes = context.elsewhere if elsewhere else None
+        tuned = context.learned.setdefault(key, TunedCalls(tuner, workers, meter.name, processes))
+    return tuned
+
+
+def tuned_workers(
+    context: StageContext, gate: Gate, meter: Meter, subjects: tuple[object, ...], *, most: int | None
+) -> TunedWorkers:
+    """Returns what decides how many of them run at once in workers, of which there may be so many."""
+    # Operations that share a gate, as a rule made one of them, share what decides about it.
+    key = (id(gate), TunedWorkers)
+    workers: TunedWorkers | None = context.learned.get(key)
+    if workers is None:
+        tuner = (context.policy.calls or calls_of)(gate.calls, most, subjects)
+        cores = current_share().cores
+        made = TunedWorkers(tuner, gate, meter.name, context.decisions, cores=cores)
+        workers = context.learned.setdefault(key, made)
+    return workers

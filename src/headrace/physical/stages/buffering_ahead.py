@@ -1,0 +1,37 @@
+"""How a prefetch becomes a stage, and options none."""
+
+from __future__ import annotations
+
+from headrace.arguments import AUTOTUNE
+from headrace.blocks.cursor import State
+from headrace.physical.context import StageContext
+from headrace.physical.lower import lower
+from headrace.physical.stage import Stage
+from headrace.physical.workers.depth_tuner import depth_of
+from headrace.physical.workers.overlap_tuner import overlap_of
+from headrace.physical.workers.prefetch import PrefetchStage
+from headrace.plan.buffering import Prefetch, WithOptions
+
+
+@lower.register
+def _prefetch(node: Prefetch, state: State | None, context: StageContext) -> Stage:
+    upstream = lower(node.input, state, context)
+    if context.gates is None or node.buffer_size == 0:
+        return upstream
+    size = None if node.buffer_size == AUTOTUNE else node.buffer_size
+    return PrefetchStage(
+        upstream,
+        context.meter(node),
+        buffer_size=size,
+        ahead=context.ahead(node),
+        pace=context.policy.pace,
+        tuner=(context.policy.overlap or overlap_of)(node.operations),
+        depth=(context.policy.depth or depth_of)(node.operations),
+        clock=context.policy.clock,
+        decisions=context.decisions,
+    )
+
+
+@lower.register
+def _with_options(node: WithOptions, state: State | None, context: StageContext) -> Stage:
+    return lower(node.input, state, context)
