@@ -29,8 +29,9 @@ if TYPE_CHECKING:
         TextLineDataset,
         TFRecordDataset,
     )
-    from headrace.iterator import DatasetIterator, NumpyIterator
+    from headrace.iterator import DatasetIterator
     from headrace.iterator.merging import merge_states
+    from headrace.iterator.numpy_iterator import NumpyIterator
     from headrace.iterator.sharded_state import ShardedState
     from headrace.live.door import Door
     from headrace.observe.tracing import trace
@@ -104,8 +105,10 @@ if not TYPE_CHECKING:  # a type checker would take it for a promise that there i
             return getattr(importlib.import_module("headrace.processes.worker_info"), name)
         if name == "ShardedState":
             return importlib.import_module("headrace.iterator.sharded_state").ShardedState
-        if name in {"DatasetIterator", "NumpyIterator"}:
-            return getattr(importlib.import_module("headrace.iterator"), name)
+        if name == "DatasetIterator":
+            return importlib.import_module("headrace.iterator").DatasetIterator
+        if name == "NumpyIterator":
+            return importlib.import_module("headrace.iterator.numpy_iterator").NumpyIterator
         if name in dataset.FORMATS:
             return getattr(dataset, name)
         from headrace.near_names import FOR_THE_PACKAGE, unknown_attribute

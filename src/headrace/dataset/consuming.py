@@ -18,7 +18,8 @@ from headrace.plan.node import INFINITE_CARDINALITY, Node, nodes_of
 
 if TYPE_CHECKING:
     from headrace.dataset.dataset import Dataset
-    from headrace.iterator import DatasetIterator, NumpyIterator
+    from headrace.iterator import DatasetIterator
+    from headrace.iterator.numpy_iterator import NumpyIterator
     from headrace.observe.stats import IteratorStats
 
 __all__ = ["Consuming"]
@@ -208,7 +209,7 @@ class Consuming(DatasetMixin):
             >>> list(hr.Dataset.range(2).as_numpy_iterator())
             [np.int64(0), np.int64(1)]
         """
-        from headrace.iterator import NumpyIterator
+        from headrace.iterator.numpy_iterator import NumpyIterator
 
         return NumpyIterator(self._plan)
 

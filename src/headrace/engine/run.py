@@ -6,9 +6,9 @@ import itertools
 import threading
 import time
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from headrace import exiting
-from headrace.backends.thread import WorkerPool
 from headrace.blocks.block import Failure
 from headrace.blocks.cursor import Cursor, State
 from headrace.engine import choosing
@@ -25,7 +25,6 @@ from headrace.observe.lock_probe import PROBE
 from headrace.observe.meter import START, Reading
 from headrace.observe.onlookers import ONLOOKERS
 from headrace.observe.stalls import Stall, Vigil
-from headrace.observe.stats import StageStats, stage_stats
 from headrace.observe.watch import WATCH, Watched
 from headrace.observe.window import Window
 from headrace.physical.budget import Ahead
@@ -46,6 +45,10 @@ from headrace.semantics.meters import Meters
 from headrace.semantics.noting import noted
 from headrace.semantics.run_context import OwnEnd, Seeds
 from headrace.semantics.timed_calls import Callers
+
+if TYPE_CHECKING:
+    from headrace.backends.thread import WorkerPool
+    from headrace.observe.stats import StageStats
 
 __all__ = ["Run"]
 
@@ -125,6 +128,8 @@ class Run:
         bounds = bounds_of(self._plan)
         if not bounds:  # a prefetch has a thread, and no worker
             return Gates()
+        from headrace.backends.thread import WorkerPool  # what plans without workers do not need
+
         cores = current_share().cores
         wanted = choosing.workers([calls for _, calls in bounds], cores, options)
         self._pool = WorkerPool(wanted, options.num_workers)
@@ -231,6 +236,8 @@ class Run:
 
     def stages(self) -> tuple[StageStats, ...]:
         """Returns what each stage did so far, sources first."""
+        from headrace.observe.stats import stage_stats  # when somebody asks
+
         now_s = time.perf_counter() if self._ended_s is None else self._ended_s
         begin_s, noted = self._window.since(now_s)
         meters = self._meters.all()

@@ -2,6 +2,5 @@
 
 from headrace.iterator.dataset_iterator import DatasetIterator
 from headrace.iterator.joint_end import joint_end_of
-from headrace.iterator.numpy_iterator import NumpyIterator
 
-__all__ = ["DatasetIterator", "NumpyIterator", "joint_end_of"]
+__all__ = ["DatasetIterator", "joint_end_of"]

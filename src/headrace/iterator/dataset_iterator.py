@@ -31,7 +31,6 @@ from headrace.iterator.runs import new_run
 from headrace.iterator.saved_state import RunStart
 from headrace.observe.iterators import ITERATORS
 from headrace.observe.stalls import Stall
-from headrace.observe.stats import IteratorStats
 from headrace.physical.budget import Ahead
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item
@@ -40,6 +39,7 @@ from headrace.plan.node import Node
 
 if TYPE_CHECKING:
     from headrace.iterator.runs import AnyRun
+    from headrace.observe.stats import IteratorStats
 
 __all__ = ["DatasetIterator"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from headrace.observe.stats import IteratorStats
 from headrace.observe.steps import StepMeter
 
 if TYPE_CHECKING:
     from headrace.iterator.runs import AnyRun
+    from headrace.observe.stats import IteratorStats
 
 __all__ = ["Figures"]
 
@@ -57,6 +57,8 @@ class Figures:
 
     def stats(self, elements: int, run: AnyRun | None) -> IteratorStats:
         """Returns all figures, of so many elements that were delivered, with those of the run, if there is one."""
+        from headrace.observe.stats import IteratorStats  # when somebody asks
+
         now_s = self._now_s() if self._ended_s is None else self._ended_s
         elapsed_s = now_s - self._began_s
         if run is None:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import os
 import weakref
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from headrace.errors import FailedPreconditionError
 from headrace.observe.decisions import Decision
 from headrace.observe.failures import StageFailures
 from headrace.observe.stalls import Stall
-from headrace.observe.stats import StageStats
 from headrace.physical.budget import Ahead, Budget
 from headrace.physical.stage import Item
 from headrace.semantics.run_context import OwnEnd
+
+if TYPE_CHECKING:
+    from headrace.observe.stats import StageStats
 
 __all__ = ["ForkedRun", "forked", "is_left_to_parent"]
 

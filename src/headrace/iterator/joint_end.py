@@ -7,15 +7,15 @@ counts as not delivered.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from headrace.errors import FailedPreconditionError
 from headrace.plan.buffering import options_of
 from headrace.plan.dealt import dealing_of
 from headrace.plan.node import Node
-from headrace.ranks import current
-from headrace.ranks.telling import Largest, largest_of
-from headrace.semantics.dataloader_workers import worker_here
+
+if TYPE_CHECKING:
+    from headrace.ranks.telling import Largest
 
 __all__ = ["JointEnd", "joint_end_of"]
 
@@ -60,7 +60,10 @@ def joint_end_of(plan: Node) -> JointEnd | None:
     dealing, options = dealing_of(plan), options_of(plan)
     if dealing is None or dealing.group is None:
         return None
-    from headrace.plan.dealing_ranks import ends_together  # what few plans need
+    from headrace.plan.dealing_ranks import ends_together  # what few plans need, with all that follows
+    from headrace.ranks import current
+    from headrace.ranks.telling import largest_of
+    from headrace.semantics.dataloader_workers import worker_here
 
     rank = current(options.rank, options.world_size)
     if not ends_together(dealing, rank):

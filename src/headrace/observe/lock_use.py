@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from headrace.observe.stats import StageStats
+if TYPE_CHECKING:
+    from headrace.observe.stats import StageStats
 
 __all__ = ["LockUse", "RunLockUse"]
 

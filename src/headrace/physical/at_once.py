@@ -113,6 +113,11 @@ class SmallPlans:
         self.count(making.done)
         return found
 
+    def stage(self, plan: Node, room: int) -> Stage | None:
+        """Returns a stage that has all elements of a plan ready, or the first ones; None where only its stages can give them."""
+        found = self.elements(plan, room)
+        return GivenStage(found) if isinstance(found, list) else found
+
     def patience(self) -> Patience:
         """Returns how long functions may be called from now on."""
         now_s, until_s, rows_a_look = self._context.policy.loops.patience()

@@ -14,7 +14,6 @@ What is in the hands of stages, a block each, is beside the budget, and a single
 
 from __future__ import annotations
 
-import mmap
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -139,7 +138,7 @@ class HeldBytes:
 
     def _count(self, array: np.ndarray, found: dict[object, int]) -> None:
         owner = owner_of(array)
-        if id(owner) not in self._present and not isinstance(owner, mmap.mmap):
+        if id(owner) not in self._present and not _is_mapped_file(owner):
             most = owner.nbytes if isinstance(owner, np.ndarray) else sys.maxsize
             found[id(owner)] = min(found.get(id(owner), 0) + array.nbytes, most)
 
@@ -284,6 +283,11 @@ class Holding:
         self._budget.let_go(self)
         if self._gauge is not None:
             self._gauge.set(0, 0)
+
+
+def _is_mapped_file(owner: object) -> bool:
+    module = sys.modules.get("mmap")  # who maps a file has imported it
+    return module is not None and isinstance(owner, module.mmap)
 
 
 def owner_of(array: np.ndarray) -> Any:

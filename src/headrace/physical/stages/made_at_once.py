@@ -22,7 +22,7 @@ from headrace.blocks.payload import Indexed, Payload, Rows, Zipped
 from headrace.elements.ownership import FIXED, read_only
 from headrace.elements.structure import LEAF, Element, TreeDef, flatten, may_refuse
 from headrace.frozen import frozen
-from headrace.physical.at_once import MOST_ELEMENTS, Making, TakesLong, as_stage, makes_at_once
+from headrace.physical.at_once import MOST_ELEMENTS, Making, SmallPlans, TakesLong, as_stage, makes_at_once
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.alone import filtered_alone, mapped_alone
 from headrace.physical.loops.whole import filter_whole, map_whole
@@ -43,7 +43,8 @@ from headrace.semantics.grouping import padded_batch, ragged_batch
 from headrace.semantics.sources import ArraysSource, RangeSource
 from headrace.semantics.window_contents import WindowBlock
 
-__all__ = ["RepeatedCursor", "side_by_side"]
+# SmallPlans knows the cases that stand here, so it is imported from here.
+__all__ = ["RepeatedCursor", "SmallPlans", "side_by_side"]
 
 N = TypeVar("N", Map, Filter)
 

@@ -8,13 +8,11 @@ import functools
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-import headrace.physical.stages.made_at_once  # noqa: F401 - makes the cases known that small plans need
 from headrace.arguments import AUTOTUNE
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, SavedCursor, State
 from headrace.observe.frames import within
 from headrace.observe.meter import Meter
-from headrace.physical.at_once import SmallPlans
 from headrace.physical.budget import Ahead
 from headrace.physical.context import OpenThere, StageContext
 from headrace.physical.learned_together import tuned_workers
@@ -22,6 +20,7 @@ from headrace.physical.lower import lower
 from headrace.physical.made import Made, Pieces, is_small
 from headrace.physical.own_time import OwnTime
 from headrace.physical.stage import Stage
+from headrace.physical.stages.made_at_once import SmallPlans
 from headrace.physical.stages.nesting_openers import Opener
 from headrace.physical.stages.nesting_turns import Whole
 from headrace.physical.workers.gates import Gate

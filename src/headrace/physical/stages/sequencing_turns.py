@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import headrace.physical.stages.made_at_once  # noqa: F401 - makes the cases known that short turns need
 from headrace.blocks.block import Block, Failure, joined_block
 from headrace.blocks.cursor import Cursor, State
 from headrace.clock import Clock
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
-from headrace.physical.at_once import GivenStage, SmallPlans
 from headrace.physical.context import StageContext
 from headrace.physical.lower import lower
-from headrace.physical.made import Pieces
 from headrace.physical.stage import Item, Stage
 from headrace.physical.stages.sequencing import nothing_of
 from headrace.physical.stages.sequencing_sources import repeated_source
+from headrace.plan.node import Node
 from headrace.plan.sequencing import Concatenate, Repeat
+
+if TYPE_CHECKING:
+    from headrace.physical.at_once import SmallPlans
 
 __all__ = ["ConcatenateStage", "RepeatStage"]
 
@@ -147,8 +148,8 @@ class RepeatStage(_TurnsStage):
     """The same plan, several times over; a turn that gave no element ends it.
 
     Args:
-        at_once: gives all elements of a short turn, for how many there is room, or a stage that has the first ones ready; None where
-            only its stages can.
+        plan: what is repeated.
+        context: where that stands.
     """
 
     key = "turn"
@@ -158,12 +159,13 @@ class RepeatStage(_TurnsStage):
         turns: _Turns,
         meter: Meter,
         state: State | None,
-        clock: Clock,
-        *,
-        at_once: Callable[[int], Pieces | Stage | None],
+        plan: Node,
+        context: StageContext,
     ) -> None:
-        super().__init__(turns, meter, state, clock)
-        self._at_once = at_once
+        super().__init__(turns, meter, state, context.policy.clock)
+        self._plan = plan
+        self._context = context
+        self._small: SmallPlans | None = None  # made for the first short turn
 
     def _has_next_turn(self) -> bool:
         if self._count is None:
@@ -175,13 +177,21 @@ class RepeatStage(_TurnsStage):
         super()._next_turn(room)
 
     def _begin(self, room: int) -> Stage:
+        small = self._small_plans() if self._is_short else None
         start, start_s = time.perf_counter(), self._now_s()
-        pieces = self._at_once(room) if self._is_short else None
-        if pieces is None:
+        stage = None if small is None else small.stage(self._plan, room)
+        if stage is None:
             return super()._begin(room)
         self._turn_s = self._now_s() - start_s
         self._inside_s += time.perf_counter() - start
-        return GivenStage(pieces) if isinstance(pieces, list) else pieces
+        return stage
+
+    def _small_plans(self) -> SmallPlans:
+        if self._small is None:
+            from headrace.physical.stages.made_at_once import SmallPlans  # what long turns do not need
+
+            self._small = SmallPlans(self._context)
+        return self._small
 
 
 class ConcatenateStage(_TurnsStage):
@@ -215,11 +225,4 @@ def _repeat(node: Repeat, state: State | None, context: StageContext) -> Stage:
         return lower(node.input, saved, context.for_repeat(turn))
 
     current = build(state["turn"], state["input"]) if state else build(0, None)
-    small = SmallPlans(context)
-    return RepeatStage(
-        _Turns(node.count, build, current),
-        context.meter(node),
-        state,
-        context.policy.clock,
-        at_once=lambda room: small.elements(node.input, room),
-    )
+    return RepeatStage(_Turns(node.count, build, current), context.meter(node), state, node.input, context)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-import headrace.physical.stages.made_at_once  # noqa: F401 - makes the cases known that small plans need
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, IndexCursor, JoinedCursor, SavedCursor, State
 from headrace.blocks.origin import Indices, Within, subset
 from headrace.blocks.payload import Rows
 from headrace.frozen import frozen
 from headrace.observe.frames import within
-from headrace.physical.at_once import SmallPlans
 from headrace.physical.context import StageContext
 from headrace.physical.input_history import GroupOrigin
 from headrace.physical.lower import lower
 from headrace.physical.made import Made
 from headrace.physical.own_time import OwnTime
+from headrace.physical.stages.made_at_once import SmallPlans
 from headrace.physical.stages.made_together import form_of
 from headrace.physical.stages.made_together_forms import Form
 from headrace.physical.stages.windowing_held import Group, GroupCursor, GroupsPosition, MembersOrigin
