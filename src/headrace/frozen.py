@@ -1,7 +1,7 @@
-"""Frozen classes with fields: dataclasses whose methods are written when they are first called.
+"""Classes with fields: dataclasses whose methods are written when they are first called.
 
-``dataclasses`` writes and compiles five to eight methods when a frozen class is made, a third of a millisecond for each class.
-headrace has hundreds of such classes, and a program uses a few of each. So a class of ``frozen`` has its fields and slots from
+``dataclasses`` writes and compiles three to eight methods when a class is made, a third of a millisecond for each class. headrace
+has hundreds of such classes, and a program uses a few of each. So a class of ``frozen`` or ``mutable`` has its fields and slots from
 ``dataclasses``, and is a dataclass to all who ask (``fields``, ``replace``, ``match``); its constructor, ``==`` and ``hash``
 are compiled when they are first called, and the rest is the same code for all classes.
 
@@ -16,7 +16,7 @@ import reprlib
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, dataclass_transform, overload
 
-__all__ = ["frozen"]
+__all__ = ["frozen", "mutable"]
 
 C = TypeVar("C", bound=type[Any])
 _NEW: Final = object()  # stands where an argument was not given, whose value a factory makes for each object
@@ -37,19 +37,31 @@ def frozen(cls: Any = None, /, *, kw_only: bool = False, eq: bool = True) -> Any
     """Makes a class a frozen dataclass with slots; its arguments are those of ``dataclasses.dataclass``."""
 
     def declare(cls: type[Any]) -> type[Any]:
-        own = frozenset(name for name, value in vars(cls).items() if name != "__hash__" or value is not None)
-        cls.__doc__ = cls.__doc__ or cls.__name__  # or a signature would be looked up, to stand there
-        declared: type[Any] = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
-        methods = {**_SHARED, "__init__": _late(declared, "__init__", _constructor)}
-        if eq:
-            methods["__eq__"] = _late(declared, "__eq__", _equality)
-            methods["__hash__"] = _late(declared, "__hash__", _hash)
-        for name, method in methods.items():
-            if name not in own:
-                setattr(declared, name, method)
-        return declared
+        return _declared(cls, _FROZEN, eq=eq, kw_only=kw_only)
 
     return declare if cls is None else declare(cls)
+
+
+@dataclass_transform(field_specifiers=(dataclasses.field,))
+def mutable(cls: C, /) -> C:
+    """Makes a class a dataclass with slots, whose objects may change and have no hash."""
+    declared: C = _declared(cls, {**_SHOWN, "__hash__": None}, eq=True)
+    return declared
+
+
+def _declared(cls: type[Any], shared: dict[str, Any], *, eq: bool, kw_only: bool = False) -> Any:
+    own = frozenset(name for name, value in vars(cls).items() if name != "__hash__" or value is not None)
+    cls.__doc__ = cls.__doc__ or cls.__name__  # or a signature would be looked up, to stand there
+    declared: type[Any] = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
+    methods = {"__init__": _late(declared, "__init__", _constructor)}
+    if eq:
+        methods["__eq__"] = _late(declared, "__eq__", _equality)
+        methods["__hash__"] = _late(declared, "__hash__", _hash)
+    methods |= shared
+    for name, method in methods.items():
+        if name not in own:
+            setattr(declared, name, method)
+    return declared
 
 
 # --- the same for all classes ----------------------------------------------------------------------------------------
@@ -78,10 +90,11 @@ def _set_values(self: Any, values: list[Any]) -> None:
         object.__setattr__(self, field.name, value)
 
 
-_SHARED: Final = {
+_SHOWN: Final[dict[str, Any]] = {"__repr__": _show}
+_FROZEN: Final[dict[str, Any]] = {
+    **_SHOWN,
     "__setattr__": _refuse_to_set,
     "__delattr__": _refuse_to_delete,
-    "__repr__": _show,
     # What has slots is pickled and copied by these, as with dataclasses: setting attributes is refused.
     "__getstate__": _values,
     "__setstate__": _set_values,

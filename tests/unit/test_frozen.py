@@ -14,7 +14,7 @@ import pytest
 from docs.building.surface import pages
 
 import headrace as hr
-from headrace.frozen import frozen
+from headrace.frozen import frozen, mutable
 
 
 @frozen
@@ -52,6 +52,15 @@ class WithItsOwn:  # noqa: PLW1641 - whose hash is to be that of its fields
 
     def __repr__(self) -> str:
         return "own"
+
+
+@mutable
+class Tally:
+    name: str
+    counts: list[int] = dataclasses.field(default_factory=list)
+
+    def add(self, count: int) -> None:
+        self.name, self.counts = f"{self.name}+", [*self.counts, count]
 
 
 @frozen
@@ -119,6 +128,18 @@ def test_copies_and_pickles_are_equal(made: Callable[[Any], Any]) -> None:
     assert made(Position(1, "y", [3])) == Position(1, "y", [3])
     assert made(Position(1, "y", [3])).parts == [3]
     assert made(Derived(size=1)).found == 4
+
+
+def test_what_is_mutable_changes_equals_what_has_the_same_fields_and_has_no_hash() -> None:
+    one = Tally("a")
+    one.add(3)
+    assert one == Tally(name="a+", counts=[3]) == copy.deepcopy(one) == pickle.loads(pickle.dumps(one))
+    assert one != Tally("a")
+    assert repr(one) == "Tally(name='a+', counts=[3])"
+    assert dataclasses.replace(one, name="b") == Tally("b", [3])
+    assert not hasattr(one, "__dict__")
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(one)
 
 
 def test_dataclasses_knows_them() -> None:

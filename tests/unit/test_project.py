@@ -52,7 +52,7 @@ def test_the_first_run_imports_what_its_plan_needs() -> None:
     before = modules_after("import headrace")
     loaded = modules_after("import headrace; list(headrace.Dataset.range(3).batch(2))") - before
     stages = {name.rpartition(".")[2] for name in loaded if name.startswith("headrace.physical.stages.")}
-    assert stages == {"sources", "grouping"}
+    assert stages == {"sources", "grouping", "grouping_batches"}
     ours = {"headrace.backends.reference", "headrace.caching.disk", "headrace.io.elements.file", "headrace.io.sql"}
     assert loaded.isdisjoint(DEAR | ours)
 

@@ -9,7 +9,6 @@ What always holds.
 
 from __future__ import annotations
 
-import dataclasses
 import time
 import weakref
 from collections.abc import Collection
@@ -20,6 +19,7 @@ from headrace.errors import HeadraceError, OutOfRangeError
 from headrace.feed.reading_ahead import Bookmark, ReadingAhead, Ready
 from headrace.feed.stats import FeedStats, own_rank
 from headrace.feed.transfer import Transfer
+from headrace.frozen import mutable
 from headrace.iterator import DatasetIterator, joint_end_of
 from headrace.observe.iterators import ITERATORS
 from headrace.observe.stalls import Stall
@@ -29,7 +29,7 @@ from headrace.plan.node import Node
 __all__ = ["FeedIterator", "FeedPosition"]
 
 
-@dataclasses.dataclass(slots=True)
+@mutable
 class FeedPosition:
     """Where an iterator stands; its feed knows it too, also when the iterator was dropped."""
 

@@ -8,7 +8,6 @@ comes fast enough.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections import deque
 from typing import Any, Final
@@ -18,6 +17,7 @@ import numpy as np
 from headrace.elements.structure import Element, flatten, unflatten
 from headrace.errors import InvalidArgumentError, MissingExtraError
 from headrace.feed.leaves import made_of_arrays
+from headrace.frozen import mutable
 
 __all__ = ["CudaTransfer", "TorchTransfer", "torch_transfer"]
 
@@ -101,7 +101,7 @@ class TorchTransfer:
         return []
 
 
-@dataclasses.dataclass(slots=True)
+@mutable
 class _Sent:
     """A batch on its way: its leaves, the tensors among them, and when the copy began and ended on the device."""
 

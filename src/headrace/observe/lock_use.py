@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from headrace.frozen import mutable
+
 if TYPE_CHECKING:
     from headrace.observe.stats import StageStats
 
@@ -25,7 +27,7 @@ _GAINED: Final = 1.2
 _CHANCE: Final = 2
 
 
-@dataclasses.dataclass(slots=True)
+@mutable
 class LockUse:
     """How often the threads of an operation were found in which state, in threads and moments.
 

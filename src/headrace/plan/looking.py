@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from headrace.elements.leaf_specs import spec_of
-from headrace.frozen import frozen
+from headrace.frozen import frozen, mutable
 from headrace.plan.node import Node, Spec, UnaryNode
 
 __all__ = ["Known", "Noted", "Tap"]
@@ -19,7 +19,7 @@ __all__ = ["Known", "Noted", "Tap"]
 _MOST = 64
 
 
-@dataclasses.dataclass(slots=True)
+@mutable
 class Noted:
     """What was seen of the elements of one node.
 

@@ -8,7 +8,6 @@ from the same seeds, and keeps it for itself.
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 import weakref
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from typing import Any, Final, Protocol
 from headrace.caching.memory import MemoryCache
 from headrace.caching.store import CachedEpoch, Filled, Store
 from headrace.errors import HeadraceError
+from headrace.frozen import mutable
 from headrace.plan.buffering import Cache
 from headrace.plan.node import Node, nodes_of
 
@@ -39,7 +39,7 @@ class Randomized(Protocol):
         ...
 
 
-@dataclasses.dataclass(slots=True)
+@mutable
 class Pin:
     """What one cache gives in one run.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from headrace.blocks.cursor import State, input_state
 from headrace.coordination.closing import close_all
 from headrace.elements.structure import Element
 from headrace.errors import HeadraceError
+from headrace.frozen import mutable
 from headrace.observe import frames
 from headrace.plan.nesting import FlatMap, Interleave
 from headrace.semantics.failures import inside_element
@@ -24,7 +24,7 @@ __all__: list[str] = []
 Open = Callable[[Any, int, State | None], Stream]
 
 
-@dataclasses.dataclass(slots=True)
+@mutable
 class _Slot:
     index: int
     opener: State

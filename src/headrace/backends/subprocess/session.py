@@ -7,6 +7,7 @@ import os
 from collections import deque
 from typing import NamedTuple
 
+from headrace.frozen import mutable
 from headrace.processes.connection import Connection
 from headrace.processes.host import Host
 from headrace.processes.leases import Leases
@@ -28,7 +29,7 @@ class SharedWith(NamedTuple):
     leases: Leases
 
 
-@dataclasses.dataclass(slots=True)
+@mutable
 class Session:
     """A run in one process, until that dies.
 

@@ -14,6 +14,7 @@ from headrace.elements.leaf_specs import spec_of
 from headrace.elements.structure import Element, flatten, paths_of
 from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import HeadraceError
+from headrace.frozen import mutable
 from headrace.io.files import version_of
 from headrace.plan.options import Options
 
@@ -22,7 +23,7 @@ __all__ = ["Finding", "found_in", "shown"]
 _WIDEST = 60
 
 
-@dataclasses.dataclass(slots=True)
+@mutable
 class Finding:
     """What was found in one file.
 

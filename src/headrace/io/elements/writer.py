@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import zlib
@@ -15,6 +14,7 @@ import numpy as np
 from headrace.elements.rows_and_columns import rows_of
 from headrace.elements.structure import Element, TreeDef, flatten, nbytes_of_leaves, normalize, paths_of
 from headrace.errors import InvalidArgumentError, ResourceExhaustedError
+from headrace.frozen import mutable
 from headrace.io.atomic_file import AtomicFile
 from headrace.io.elements.alike import alike, orders_of_keys
 from headrace.io.elements.columns import Buffers, Kind, kind_of_leaf, stored_array, stored_leaves
@@ -184,7 +184,7 @@ def _named(treedef: TreeDef, number: int, index: int | None, function: Callable[
         raise InvalidArgumentError(f"{place}{error.reason}") from None
 
 
-@dataclasses.dataclass(slots=True)
+@mutable
 class _Run:
     """Elements that may lie in one segment: of one structure, and of one kind of leaf in each component."""
 

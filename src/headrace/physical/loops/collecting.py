@@ -8,7 +8,7 @@ from typing import Final
 
 from headrace.arguments import AUTOTUNE
 from headrace.blocks.cursor import State, input_state
-from headrace.frozen import frozen
+from headrace.frozen import frozen, mutable
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
 from headrace.physical.loops.chain import Chain, is_chainable
@@ -27,7 +27,7 @@ __all__ = ["Collected", "Place", "collected", "looped", "may_be_here", "shared_c
 _MOST_LINKS: Final = 32
 
 
-@dataclasses.dataclass(slots=True)
+@mutable
 class Place:
     """A place in a plan.
 

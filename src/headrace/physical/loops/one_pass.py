@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
@@ -18,7 +17,7 @@ from headrace.blocks.origin import named
 from headrace.blocks.payload import Payload, Rows, Zipped
 from headrace.elements.ownership import FIXED
 from headrace.elements.structure import Element
-from headrace.frozen import frozen
+from headrace.frozen import frozen, mutable
 from headrace.observe.frames import Locals, holds, since
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.failing import failure_of, instead_of
@@ -52,7 +51,7 @@ class Link:
         return cls(node, "enumerate", None)
 
 
-@dataclasses.dataclass(slots=True)
+@mutable
 class Tally:
     """What the links of a chain did with some blocks.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -11,6 +10,7 @@ from typing import Final, NamedTuple
 from headrace.arguments import AUTOTUNE
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, SavedCursor, State
+from headrace.frozen import mutable
 from headrace.observe.frames import within
 from headrace.observe.meter import Meter
 from headrace.physical.budget import Ahead
@@ -41,7 +41,7 @@ __all__ = ["OpenSubplan", "Opening", "Reading", "in_workers", "opened_ahead"]
 MakeReader = Callable[[OpenPlan, Cursor | None, Callable[[], str]], SubplanReader]
 
 
-@dataclasses.dataclass(slots=True)
+@mutable
 class OpenSubplan:
     """A slot's dataset: the element that opened it, and its reader."""
 

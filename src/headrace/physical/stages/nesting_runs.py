@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import dataclasses
 import itertools
 import time
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from typing import Final
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.origin import Indices, Origin, Within, subset
 from headrace.blocks.payload import Payload
-from headrace.frozen import frozen
+from headrace.frozen import frozen, mutable
 from headrace.observe.frames import within
 from headrace.physical.stages.made_together import form_of
 from headrace.physical.stages.made_together_forms import Form
@@ -147,7 +146,7 @@ def _opener(openers: Openers, index: int, number: int) -> Opener:
     return Opener(index + number, rows[at + number], block, at + number)
 
 
-@dataclasses.dataclass(slots=True)
+@mutable
 class DatasetRun:
     """Datasets that were made together.
 

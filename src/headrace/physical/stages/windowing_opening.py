@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor, IndexCursor, JoinedCursor, SavedCursor, State
 from headrace.blocks.origin import Indices, Within, subset
 from headrace.blocks.payload import Rows
-from headrace.frozen import frozen
+from headrace.frozen import frozen, mutable
 from headrace.observe.frames import within
 from headrace.physical.context import StageContext
 from headrace.physical.input_history import GroupOrigin
@@ -62,7 +61,7 @@ class FullGroup:
         return GroupOrigin([(self.held.origins, len(self.held))])
 
 
-@dataclasses.dataclass(slots=True)
+@mutable
 class OpenGroup:
     """A group, and what reads its dataset."""
 

@@ -9,7 +9,6 @@ system hands out fresh pages one by one, which for a batch of pictures takes as 
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import threading
@@ -24,6 +23,7 @@ from headrace.blocks.columns import Columns
 from headrace.blocks.payload import Payload
 from headrace.elements.rows_and_columns import transpose
 from headrace.elements.structure import TreeDef, stack
+from headrace.frozen import mutable
 from headrace.io.freed_memory import keep_freed_memory
 
 __all__ = ["BatchMemory", "SharedMemory"]
@@ -95,7 +95,7 @@ class _Lease:
         give(self._piece, self._most_spare_bytes)
 
 
-@dataclasses.dataclass(slots=True)
+@mutable
 class _Batch:
     """A batch of which elements are still to come."""
 

@@ -8,7 +8,6 @@ puts its result into a channel that always has room for it, so workers never wai
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import sys
 import time
@@ -18,6 +17,7 @@ from typing import Final
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.errors import DeadlineExceededError
+from headrace.frozen import mutable
 from headrace.observe.frames import since, waits
 from headrace.observe.meter import Gauge, Meter
 from headrace.observe.recorder import Recorder
@@ -58,7 +58,7 @@ class TaskPaces:
         self.reading = pace(target_s=_READ_S)
 
 
-@dataclasses.dataclass(slots=True)
+@mutable
 class _Task:
     """One block on its way through the workers."""
 

@@ -9,7 +9,6 @@ What always holds.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import hashlib
 import os
@@ -18,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 from headrace.errors import InvalidArgumentError
+from headrace.frozen import mutable
 from headrace.io.files import version_of
 from headrace.plan.contents.installed import is_installed_class, name_of_class
 
@@ -32,7 +32,7 @@ _MOST_LINES: Final = 100
 _LONGEST_PATH: Final = 4096
 
 
-@dataclasses.dataclass(slots=True)
+@mutable
 class Line:
     """What one value adds: how deep it stands, what it is called, what it is, and its digest."""
 

@@ -12,7 +12,7 @@ import types
 from collections.abc import Iterator
 from typing import Any, Final
 
-from headrace.frozen import frozen
+from headrace.frozen import frozen, mutable
 
 __all__ = ["Chain", "Import", "Reading", "constants_of", "reading_of"]
 
@@ -46,7 +46,7 @@ class Import:
     is_root: bool
 
 
-@dataclasses.dataclass(slots=True)
+@mutable
 class Reading:
     """What a function and those inside it read."""
 
