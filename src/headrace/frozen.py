@@ -115,7 +115,8 @@ def _late(cls: type[Any], name: str, write: Callable[[type[Any]], Callable[..., 
 
 
 def _constructor(cls: type[Any]) -> Callable[..., Any]:
-    """Writes ``__init__``: it sets each slot by itself, past ``__setattr__``, and then calls ``__post_init__``."""
+    """Writes ``__init__``: it sets each slot by itself, of what is frozen past ``__setattr__``, and then calls ``__post_init__``."""
+    is_frozen = cls.__setattr__ is _refuse_to_set
     known: dict[str, Any] = {"_NEW": _NEW}
     positional, keywords, lines = ["self"], ["*"], []
     fields = dataclasses.fields(cls)
@@ -135,9 +136,11 @@ def _constructor(cls: type[Any]) -> Callable[..., Any]:
             continue  # __post_init__ sets it
         if field.init:
             (keywords if field.kw_only else positional).append(argument)
-        if field not in extra:
+        if field in extra:
+            continue
+        if is_frozen:
             known[f"_set_{name}"] = getattr(cls, name).__set__
-            lines.append(f"_set_{name}(self, {value})")
+        lines.append(f"_set_{name}(self, {value})" if is_frozen else f"self.{name} = {value}")
     if hasattr(cls, "__post_init__"):
         lines.append(f"self.__post_init__({', '.join(field.name for field in extra)})")
     arguments = ", ".join(positional + (keywords if len(keywords) > 1 else []))
