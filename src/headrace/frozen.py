@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import reprlib
 from collections.abc import Callable
-from typing import Any, Final, TypeVar, dataclass_transform, overload
+from typing import Any, Final, TypeVar, cast, dataclass_transform, overload
 
 __all__ = ["frozen", "mutable"]
 
@@ -45,11 +45,10 @@ def frozen(cls: Any = None, /, *, kw_only: bool = False, eq: bool = True) -> Any
 @dataclass_transform(field_specifiers=(dataclasses.field,))
 def mutable(cls: C, /) -> C:
     """Makes a class a dataclass with slots, whose objects may change and have no hash."""
-    declared: C = _declared(cls, {**_SHOWN, "__hash__": None}, eq=True)
-    return declared
+    return _declared(cls, {**_SHOWN, "__hash__": None}, eq=True)
 
 
-def _declared(cls: type[Any], shared: dict[str, Any], *, eq: bool, kw_only: bool = False) -> Any:
+def _declared(cls: C, shared: dict[str, Any], *, eq: bool, kw_only: bool = False) -> C:
     own = frozenset(name for name, value in vars(cls).items() if name != "__hash__" or value is not None)
     cls.__doc__ = cls.__doc__ or cls.__name__  # or a signature would be looked up, to stand there
     declared: type[Any] = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
@@ -61,7 +60,7 @@ def _declared(cls: type[Any], shared: dict[str, Any], *, eq: bool, kw_only: bool
     for name, method in methods.items():
         if name not in own:
             setattr(declared, name, method)
-    return declared
+    return cast(C, declared)
 
 
 # --- the same for all classes ----------------------------------------------------------------------------------------
@@ -116,7 +115,7 @@ def _late(cls: type[Any], name: str, write: Callable[[type[Any]], Callable[..., 
 
 def _constructor(cls: type[Any]) -> Callable[..., Any]:
     """Writes ``__init__``: it sets each slot by itself, of what is frozen past ``__setattr__``, and then calls ``__post_init__``."""
-    is_frozen = cls.__setattr__ is _refuse_to_set
+    is_frozen = vars(cls).get("__setattr__") is _refuse_to_set
     known: dict[str, Any] = {"_NEW": _NEW}
     positional, keywords, lines = ["self"], ["*"], []
     fields = dataclasses.fields(cls)
