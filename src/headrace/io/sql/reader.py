@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from headrace.elements.structure import Element
 from headrace.errors import CancelledError, DataError, DataLossError, HeadraceError, InvalidArgumentError
@@ -32,6 +33,8 @@ from headrace.io.sql.statement import Statement
 from headrace.log import LOG
 
 __all__ = ["RowChunk", "RowPosition", "RowReader"]
+
+_KEY_TYPES: Final = frozenset((int, str, float))
 
 
 @frozen
@@ -284,6 +287,9 @@ class RowReader:
         """Notes the keys of the rows; the rows from the first on that has no good one are not given."""
         position = self._opened().key_index
         keys = [row[position] for row in self._rows]
+        if _are_good(self._position.key, keys):  # mostly, and seen for all of them at once
+            self._keys = keys
+            return
         for index, (before, key) in enumerate(itertools.pairwise([self._position.key, *keys])):
             wrong = _wrong_key(before, key, self._query.statement)
             if wrong is not None:
@@ -318,8 +324,13 @@ class RowReader:
             self._open.cancel()
 
 
+def _are_good(before: Any, keys: Sequence[Any]) -> bool:
+    """Returns whether nothing is wrong with keys that come after another."""
+    return _KEY_TYPES.issuperset(map(type, keys)) and not any(map(operator.eq, keys, [before, *keys[:-1]]))
+
+
 def _wrong_key(before: Any, key: Any, statement: Statement) -> InvalidArgumentError | None:
-    if type(key) not in (int, str, float):
+    if type(key) not in _KEY_TYPES:
         shown = "NULL" if key is None else f"of type {type(key).__name__}"
         return InvalidArgumentError(
             f"order_key {statement.order_key} is {shown}; it must be a number or text in every row"

@@ -6,6 +6,7 @@ and a float is rounded as its type wants. NULL is None, or what its column's def
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -23,6 +24,8 @@ __all__ = ["Row", "RowForm", "RowReading"]
 Row = tuple[Any, ...]
 
 _MISSING: Final = object()
+# Values that are as elements carry them, and not NULL.
+_PLAIN: Final = frozenset((int, float, str, bytes))
 
 
 @known_as("form of rows")
@@ -104,8 +107,11 @@ class RowReading:
         Raises:
             InvalidArgumentError: a value fits no element.
         """
+        kinds = map(type, itertools.chain.from_iterable(rows))
+        if _PLAIN.issuperset(kinds):  # mostly, and seen for all of them at once
+            return [dict(zip(self._names, row, strict=True)) for row in rows] if self._as_dict else list(rows)
         columns = [self._value_column(place, column) for place, column in enumerate(zip(*rows, strict=True))]
-        table = list(zip(*columns, strict=True)) if columns else [() for _ in rows]
+        table = list(zip(*columns, strict=True))
         if not self._as_dict:
             return normalize_rows(table, {tuple})
         return normalize_rows([dict(zip(self._names, row, strict=True)) for row in table], {dict})
