@@ -10,7 +10,14 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from headrace.arguments import check_int
-from headrace.elements.leaf_arrays import PLAIN_LEAVES, PYTHON_NUMBERS, check_unmasked, object_array, tensor_as_array
+from headrace.elements.leaf_arrays import (
+    NUMPYS_TEXTS,
+    PLAIN_LEAVES,
+    PYTHON_NUMBERS,
+    check_unmasked,
+    object_array,
+    tensor_as_array,
+)
 from headrace.elements.leaf_specs import spec_of
 from headrace.elements.ownership import read_only, read_only_array
 from headrace.elements.rows_and_columns import scalars_as_elements
@@ -70,7 +77,7 @@ class FromTensorSlices(Node):
 
     Attributes:
         treedef: the structure of an element.
-        columns: the arrays, of which nobody writes to these.
+        columns: the arrays, of which nobody writes to these; what the user has is here in views.
         given: what the components were before they were arrays; None where they were arrays of numbers.
     """
 
@@ -95,12 +102,13 @@ class FromTensorSlices(Node):
         if plain is not None:
             return cls._of_plain(*plain, name=name)
         tensors = _with_arrays(tensors)
+        written = flatten_as_written(tensors)[0]
         leaves, treedef = flatten(normalize(tensors))
         if not leaves:
             raise InvalidArgumentError("there is no component to slice", stage=cls.op)
         for path, leaf in zip(paths_of(treedef), leaves, strict=True):
             check_unmasked(leaf, f"slices of component {path}" if path else "slices", stage=cls.op)
-        columns = tuple(_sliceable(leaf) for leaf in leaves)
+        columns = tuple(map(_sliceable, leaves, written if len(written) == len(leaves) else leaves))
         cls._check_lengths(columns, treedef)
         return cls(treedef=treedef, columns=columns, given=spec_of(tensors), name=name)
 
@@ -191,7 +199,12 @@ def _is_foreign(leaf: Any) -> bool:
     )
 
 
-def _sliceable(leaf: Any) -> np.ndarray:
+def _sliceable(leaf: Any, written: Any) -> np.ndarray:
+    """Returns a leaf as an array that nobody writes to: itself, where it was made here of what was written, else a view."""
+    was_made = type(written) is list or (type(written) is np.ndarray and written.dtype.kind in NUMPYS_TEXTS)
+    if was_made and type(leaf) is np.ndarray and leaf.flags.owndata:
+        leaf.flags.writeable = False
+        return leaf
     return read_only(np.asarray(leaf))  # type: ignore[no-any-return]  # an array stays one
 
 

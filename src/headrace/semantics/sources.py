@@ -36,6 +36,13 @@ class ArraysSource:
             self._has_fixed_contents = all(map(has_fixed_contents, arrays))
             self.is_columnar = not needs_rows(arrays)
 
+    @classmethod
+    def of(cls, node: FromTensorSlices) -> ArraysSource:
+        """Returns that of a node; the same for each run, where nobody else can change what its arrays of objects hold."""
+        if all(column.flags.owndata for column in node.columns if column.dtype.hasobject):
+            return node.recall("source", lambda: cls(node.treedef, node.columns))
+        return cls(node.treedef, node.columns)
+
     @property
     def has_tuples(self) -> bool | None:
         if self.treedef.is_leaf() and not self.is_columnar:
@@ -159,7 +166,7 @@ def index_source(node: Node, context: RunContext) -> tuple[IndexSource, int | No
         case FromTensors():
             return OneSource(node.element), 1
         case FromTensorSlices():
-            return ArraysSource(node.treedef, node.columns), len(node.columns[0])
+            return ArraysSource.of(node), len(node.columns[0])
         case Range():
             return RangeSource(node.start, node.stop, node.step, node.dtype), (
                 None if node.stop is None else node.cardinality()

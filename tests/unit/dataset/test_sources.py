@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -220,3 +221,48 @@ def test_what_a_source_of_many_keeps_nobody_changes(executor: Any) -> None:
     assert [row["x"].tolist() for row in given] == [[n + 10] * 2 for n in range(6)]
     assert [row["x"].tolist() for row in source.kept] == [[0, 0], [1, 1], [2, 2], [3, 3], [0, 0], [0, 0]]
     assert [row["n"] for row in dataset] == list(range(6))
+
+
+@pytest.mark.parametrize("executor", ["inline", "thread"])
+def test_what_a_caller_puts_into_an_array_of_objects_is_seen_in_the_next_epoch(executor: Any) -> None:
+    texts = np.array(["a", "b"], object)
+    dataset = hr.Dataset.from_tensor_slices((texts, ["c", "d"])).with_options(hr.Options(executor=executor))
+    assert list(dataset) == [("a", "c"), ("b", "d")]
+    texts[1] = (1, "e")
+    assert list(dataset) == [("a", "c"), ((1, "e"), "d")]
+    texts[:] = [1, 2]
+    assert next(iter(dataset.batch(2)))[0].tolist() == [1, 2]
+
+
+@dataclasses.dataclass
+class Texts:
+    mine: Any
+    listed: Any
+
+
+def test_what_a_caller_gave_stays_writable() -> None:
+    mine, numbers = np.array(["a", "b"], object), np.arange(2)
+    for given in (
+        mine,
+        (mine, ["c", "d"]),
+        {"listed": ["c", "d"], "mine": mine, "n": numbers},
+        Texts(mine, ["c", "d"]),
+    ):
+        list(hr.Dataset.from_tensor_slices(given))
+        assert mine.flags.writeable
+        assert numbers.flags.writeable
+
+
+def test_the_texts_of_a_list_are_looked_at_in_the_first_epoch_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[np.ndarray] = []
+
+    def look(array: np.ndarray) -> bool:
+        looked_at.append(array)
+        return True
+
+    monkeypatch.setattr("headrace.semantics.sources._has_numbers_or_texts", look)
+    for given in (["a", "b"], (["a", "b"], [1, 2]), {"text": np.array(["a", "b"])}):
+        dataset = hr.Dataset.from_tensor_slices(given)
+        looked_at.clear()
+        assert len([list(dataset) for _ in range(3)]) == 3
+        assert len(looked_at) == len(dataset.__headrace_plan__().columns)  # type: ignore[attr-defined]  # a node of slices
