@@ -255,12 +255,15 @@ CASES: Final = (
     ),
     Case(
         name="group_by_window",
-        written="range(n).group_by_window(x % 4, group.batch(32), 32)",
-        ours=lambda hr, n: hr.Dataset.range(n).group_by_window(
+        written="range(32 n).group_by_window(x % 4, group.batch(32), 32)",
+        ours=lambda hr, n: hr.Dataset.range(32 * n).group_by_window(
             key_func=lambda x: x % 4, reduce_func=lambda key, group: group.batch(32), window_size=32
         ),
-        plain=lambda n: (np.array(group) for group in _grouped(range(n), lambda x: x % 4, 32)),
+        plain=lambda n: (np.array(group) for group in _grouped(range(32 * n), lambda x: x % 4, 32)),
         tfdata=SAME,
+        unit=Unit.WINDOW,
+        small=20,
+        full=5_000,
     ),
     Case(
         name="group_by_window_padded",
