@@ -113,7 +113,7 @@ class ParallelMaps:
             ready_order=context.policy.ready_order,
             memory=None if size is None else self._memory(size, given % size, ahead),
             tuner=self.tuner,
-            copies=1 if self.there is None else 2,
+            is_elsewhere=self.there is not None,
         )
 
     def _memory(self, size: int, first: int, ahead: Ahead) -> BatchMemory:

@@ -35,6 +35,8 @@ __all__ = ["ParallelStage", "TaskPaces"]
 # A task wakes two threads, each of which waits for Python's lock and finds a cold cache: a third of a millisecond of work
 # beside one, on two cores (docs/decisions/0053).
 _TASK_S: Final = 8e-3
+# One that another process does costs twice as much beside its work: what it is made of goes there, and what is made comes back.
+_TASK_ELSEWHERE_S: Final = 2 * _TASK_S
 # Elements that take longer to come than a task takes are handed on as they come: one read waits no longer than four tasks.
 _READ_S: Final = 4 * _TASK_S
 # A part of a read that is short beside it: what is made within that is not worth a read more.
@@ -104,7 +106,7 @@ class ParallelStage(Stage):
         memory: BatchMemory | None = None,
         tuner: TunedCalls | None = None,
         owns_input: bool = False,
-        copies: int = 1,
+        is_elsewhere: bool = False,
     ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
         meter.calls = gate.calls
@@ -112,12 +114,14 @@ class ParallelStage(Stage):
         self._memory = memory
         self._tuner = tuner
         self._owns_input = owns_input
-        self._copies = copies  # of what is on its way: in a process there is one more
+        self._copies = 2 if is_elsewhere else 1  # of what is on its way
         self._gate = gate
         self._ahead = ahead
         # A block must not take more than its part of the bytes that the window may hold.
         paces = paces or TaskPaces()
         self._pace, self._reading = paces.making, paces.reading
+        if is_elsewhere:
+            self._pace.target_s = _TASK_ELSEWHERE_S
         self._pace.bytes_limit = self._most_bytes_a_block()
         self._read_s = 0.0  # how long the latest read took
         self._reads_slowly = False  # so that reading, and not the work, is what the next result waits for
