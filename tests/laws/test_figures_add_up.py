@@ -141,7 +141,7 @@ INNER_STEPS: dict[str, Step] = {
 }
 
 
-@given(st.lists(st.sampled_from([*INNER_STEPS]), max_size=4, unique=True), st.booleans(), ways())
+@given(st.lists(st.sampled_from([*INNER_STEPS]), max_size=4), st.booleans(), ways())
 def test_operations_of_small_datasets_count_what_passed_them_however_they_are_made(
     names: list[str], vary: bool, way: Way
 ) -> None:
@@ -155,6 +155,18 @@ def test_operations_of_small_datasets_count_what_passed_them_however_they_are_ma
     both = [drained(dataset, one)[0] for one in (REFERENCE, written(way))]
     expected, found = (sorted((stage.name, stage.elements) for stage in stats.stages) for stats in both)
     assert found == expected
+
+
+@pytest.mark.parametrize("length", [4, 10_000], ids=["made at once", "of stages"])
+def test_operations_of_one_name_in_what_a_function_makes_count_each_by_itself(length: int) -> None:
+    def opened(_: int) -> hr.Dataset:
+        one, other = hr.Dataset.range(length).filter(is_odd), hr.Dataset.range(length).filter(is_odd)
+        return hr.Dataset.zip((one, other)).map(lambda x, _: x).filter(is_odd).filter(is_odd)
+
+    for way in (REFERENCE, Way(hr.Options(optimize=False, seed=7), rules=())):
+        stats, _ = drained(hr.Dataset.range(3).flat_map(opened), way)
+        passed_by = [stage.elements for stage in stats.stages if stage.name.startswith("filter")]
+        assert passed_by == 4 * [3 * length // 2], way
 
 
 @given(chains())

@@ -88,9 +88,10 @@ class SmallPlans:
     def __init__(self, context: StageContext, opener: Node | None = None) -> None:
         within = context.within if opener is None else (*context.within, opener.label)
         self._context = dataclasses.replace(context, within=within)
+        self._opens = opener is not None
         # Of operations as they were written: the label of each node, which names its meter, takes longer to find. The value
         # keeps what the key names.
-        self._known: dict[tuple[object, ...], tuple[Meter, object]] = {}
+        self._known: dict[tuple[object, ...], tuple[list[Meter], object]] = {}
 
     def elements(self, plan: Node, room: int) -> Pieces | Stage | None:
         """Returns all elements of a plan, or a stage that has the first ones ready; None where only its stages can give them.
@@ -110,7 +111,7 @@ class SmallPlans:
             found = self.begun(plan, cut)
         if found is None:
             return None
-        self.count(making.done)
+        self.count(making.done, plan)
         return found
 
     def stage(self, plan: Node, room: int) -> Stage | None:
@@ -125,28 +126,40 @@ class SmallPlans:
 
     def begun(self, plan: Node, cut: TakesLong) -> Stage:
         """Returns a stage that begins with what became of a plan's first elements."""
-        return lower(_with_begun(plan, cut), None, self._context)
+        return lower(_with_begun(plan, cut), None, self._within(plan))
 
-    def count(self, done: Sequence[Done]) -> None:
-        """Counts what operations did."""
-        for node, elements, span_s, inside_s in done:
-            own_s = max(0.0, span_s - inside_s)
-            self._meter(node).count(elements=elements, served=elements, busy_s=own_s, input_wait_s=inside_s)
+    def count(self, done: Sequence[Done], plan: Node) -> None:
+        """Counts what operations of a plan did."""
+        for (_, elements, span_s, inside_s), meter in zip(done, self._meters(done, plan), strict=True):
+            own_s = span_s - inside_s
+            meter.add((elements, elements, own_s if own_s > 0 else 0.0, 0.0, inside_s, 0.0))
 
-    def _meter(self, node: Node) -> Meter:
-        functions = node.functions()
-        function = functions[0] if functions else None
-        if function is None:
-            key: tuple[object, ...] = (type(node), node.name)
-        elif type(function) is FunctionType and len(functions) == 1:
-            key = (type(node), node.name, function.__qualname__, id(function.__code__))
-        else:
-            return self._context.meter(node)
-        found = self._known.get(key)
+    def _meters(self, done: Sequence[Done], plan: Node) -> list[Meter]:
+        keys = tuple([_key_of(node) for node, *_ in done])
+        found = self._known.get(keys)
         if found is None:
-            kept = None if function is None else function.__code__
-            found = self._known[key] = (self._context.meter(node), kept)
+            context = self._within(plan)
+            meters = [context.meter(node) for node, *_ in done]
+            if None in keys:
+                return meters
+            functions: Any = [function for node, *_ in done for function in node.functions()]
+            found = self._known[keys] = meters, [function.__code__ for function in functions]
         return found[0]
+
+    def _within(self, plan: Node) -> StageContext:
+        """Returns the context of the operations of a plan, as its function made it."""
+        return dataclasses.replace(self._context, opened=plan) if self._opens else self._context
+
+
+def _key_of(node: Node) -> tuple[object, ...] | None:
+    """Returns what is the same of an operation in all plans that one function makes; None where that is not to be told."""
+    functions = node.functions()
+    if not functions:
+        return type(node), node.name
+    function = functions[0]
+    if type(function) is FunctionType and len(functions) == 1:
+        return type(node), node.name, function.__qualname__, id(function.__code__)
+    return None
 
 
 class Making:

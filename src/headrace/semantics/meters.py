@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from headrace.observe.meter import Meter
-from headrace.plan.node import Node
+from headrace.plan.node import Node, nodes_of
 
-__all__ = ["Inside", "Meters"]
+__all__ = ["Inside", "Meters", "twin_of"]
+
+_NO_TWINS: Final[Mapping[int, int]] = {}
 
 
 class Inside:
@@ -31,10 +34,16 @@ class Meters:
         for node in nodes:
             self.of(node, ())
 
-    def of(self, node: Node, within: tuple[object, ...]) -> Meter:
-        """Returns the meter of a node; ``within`` names the stage that opened the plan in which it stands."""
+    def of(self, node: Node, within: tuple[object, ...], twin: int = 0) -> Meter:
+        """Returns the meter of a node.
+
+        Args:
+            node: it.
+            within: names the stages that opened the plan in which it stands; empty for the plan itself.
+            twin: which of several operations of that plan it is that have one label.
+        """
         # Plans that a function makes anew for each element have equal labels and share a meter.
-        key = (*within, node.label) if within else (id(node),)
+        key = (*within, node.label, twin) if within else (id(node),)
         known = self._meters.get(key)
         return self._meters.setdefault(key, Meter(node.label, self._named(within))) if known is None else known
 
@@ -42,10 +51,27 @@ class Meters:
         name = within[-1] if within else None
         return next((meter for meter in self._meters.copy().values() if meter.name == name), None)
 
-    def known(self, node: Node, within: tuple[object, ...]) -> Meter | None:
+    def known(self, node: Node, within: tuple[object, ...], twin: int = 0) -> Meter | None:
         """Returns the meter of a node that stands in the plan, or in one that a function made; None for what only helps to run it."""
-        return self.of(node, within) if within else self._meters.get((id(node),))
+        return self.of(node, within, twin) if within else self._meters.get((id(node),))
 
     def all(self) -> tuple[Meter, ...]:
         """Returns every meter."""
         return tuple(self._meters.values())
+
+
+def twin_of(plan: Node, node: Node) -> int:
+    """Returns which of the operations of a plan it is that have its label; 0 is the first one."""
+    return plan.recall("twins", lambda: _twins(plan)).get(id(node.operation), 0)
+
+
+def _twins(plan: Node) -> Mapping[int, int]:
+    """Numbers the operations that share a label with another before them."""
+    nodes = [*nodes_of(plan)]
+    if len({type(node) for node in nodes}) == len(nodes):  # as mostly: a label takes longer to find
+        return _NO_TWINS
+    of_label: dict[str, dict[int, int]] = {}
+    for node in nodes:
+        known = of_label.setdefault(node.label, {})
+        known.setdefault(id(node.operation), len(known))  # an operation that is read twice is still one
+    return {operation: number for known in of_label.values() for operation, number in known.items() if number}

@@ -19,7 +19,7 @@ from headrace.plan.randomness import Randomness, entropies_of, randomness_of
 from headrace.plan.sequencing import Shard
 from headrace.semantics.cache_fillings import Fillings, Pin
 from headrace.semantics.held_bytes import HeldBytes, Holding
-from headrace.semantics.meters import Meters
+from headrace.semantics.meters import Meters, twin_of
 from headrace.semantics.random_streams import Key, derived_seed
 from headrace.semantics.shared_order import warn_of_own_order
 from headrace.semantics.timed_calls import Callers
@@ -120,6 +120,7 @@ class RunContext:
         budget: the bytes that the run may hold, and who holds them.
         epoch: the path of epochs: the iterator's index, then the turns of each repeat around the operation.
         within: the names of the operations whose function opened this plan.
+        opened: this plan, where a function made it.
         downstream_maps: how many maps stand between here and the end of the plan. It tells maps apart in a state; fusing
             maps, or moving one after a shuffle, changes it for no other.
         max_failures: how many failures a map that skips them may skip.
@@ -139,6 +140,7 @@ class RunContext:
     budget: HeldBytes
     epoch: tuple[int, ...] = (0,)
     within: tuple[object, ...] = ()
+    opened: Node | None = None
     downstream_maps: int = 0
     max_failures: int | None = None
     sharded_by: Shard | None = None
@@ -208,6 +210,7 @@ class RunContext:
             seeds=self.seeds.within(plan),
             epoch=(*self.epoch, index),
             within=(*self.within, opener.label),
+            opened=plan,
         )
 
     def holding(self, node: Node, remedy: str) -> Holding:
@@ -220,7 +223,14 @@ class RunContext:
 
     def meter(self, node: Node) -> Meter:
         """Returns the counters of a node."""
-        return self.meters.of(node, self.within)
+        return self.meters.of(node, self.within, self._twin(node))
+
+    def known_meter(self, node: Node) -> Meter | None:
+        """Returns the counters of a node that stands in a plan; None of one that only helps to run it."""
+        return self.meters.known(node, self.within, self._twin(node))
+
+    def _twin(self, node: Node) -> int:
+        return 0 if self.opened is None else twin_of(self.opened, node)
 
     def key(self, drawing: Node, *, each_epoch: bool = True, of_rank: bool = False) -> Key:
         """Returns the random stream of one operation in this epoch, or in all of them.

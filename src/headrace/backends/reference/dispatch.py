@@ -14,7 +14,7 @@ __all__ = ["stream_of"]
 
 
 def _counted(stream: Stream, node: Node, _: State | None, context: RunContext) -> Stream:
-    meter = context.meters.known(node, context.within)
+    meter = context.known_meter(node)
     return stream if meter is None else counted(stream, meter, context.meters.inside)
 
 

@@ -93,7 +93,7 @@ class Form:
             return None
         if payload is not None:
             passed = dict(self.passed(self.total(plans)))
-            small.count([(form.node, passed[form], span_s, inside_s) for form, span_s, inside_s in spans])
+            small.count([(form.node, passed[form], span_s, inside_s) for form, span_s, inside_s in spans], self.node)
         return payload
 
     def passed(self, given: int) -> Iterator[tuple[Form, int]]:

@@ -64,7 +64,7 @@ class DatasetRuns:
         count, payload = 0, None
         if form is not None:
             form.keep(len(plans))
-            count = len(plans) if form.calling is None else self._called(form.calling, (block.origin, at), most_s)
+            count = len(plans) if form.calling is None else self._called(form, form.calling, (block.origin, at), most_s)
             left = range(count, len(plans))
             if count:
                 form.keep(count)
@@ -86,14 +86,14 @@ class DatasetRuns:
         ends = None if form.lengths is None else list(itertools.accumulate(form.lengths))
         return DatasetRun(form, block, at, index, count, ends, payload)
 
-    def _called(self, calling: MappedForm, openers: OpenersOrigin, most_s: float) -> int:
+    def _called(self, form: Form, calling: MappedForm, openers: OpenersOrigin, most_s: float) -> int:
         """Calls functions on the elements of datasets; returns how many of these are made together."""
         small = self._opening.small
         try:
             count = calling.call(openers, small.patience(), time.perf_counter() + most_s)
         except Exception:  # noqa: BLE001 - an element's own methods may raise anything; each by itself finds out which of them
             return 0
-        small.count(calling.done)
+        small.count(calling.done, form.node)
         return count
 
     def _begun(self, opener: Opener, form: Form, number: int) -> Opener:
