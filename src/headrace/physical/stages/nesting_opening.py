@@ -247,7 +247,10 @@ def _reading_ahead(
         # Those that are made ahead, the one that is made, and the one that is taken apart.
         return max(1, ahead.share_bytes // ((PrefetchingReader.BLOCKS_AHEAD + 2) * datasets()))
 
-    pace = context.policy.pace(bytes_limit=block_bytes(), target_s=_READ_AHEAD_S)
+    # All stages of the operation learn together, so that the next turn of a repeat begins where this one is.
+    pace = context.learned.setdefault(
+        (id(meter), PrefetchingReader), context.policy.pace(bytes_limit=block_bytes(), target_s=_READ_AHEAD_S)
+    )
     return functools.partial(
         PrefetchingReader,
         gate=gate,

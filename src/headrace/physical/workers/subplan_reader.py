@@ -208,7 +208,8 @@ class PrefetchingReader(SubplanReader):
             with self._reading:
                 while self._goes_on():
                     self._make_one()
-                    if time.perf_counter() - begin > self._pace.target_s:
+                    # What is read already is handed on: it would wait behind all that others are to read.
+                    if time.perf_counter() - begin > self._pace.target_s and not self._ready_elements:
                         break
                 else:
                     return
@@ -228,8 +229,7 @@ class PrefetchingReader(SubplanReader):
     def _make_one(self) -> None:
         start, start_cpu_s = time.perf_counter(), time.thread_time()
         # What is ready in the plan is taken at once: a file is parsed by the megabyte, however little was asked for.
-        ready = 0 if self._stage is None or isinstance(self._stage, Failure) else self._stage.ready_elements
-        item = self._make(max(self._pace.size, ready))
+        item = self._make(max(self._pace.size, self._ready_elements))
         self._all_made = item is None or isinstance(self._stage, Failure)
         end = time.perf_counter()
         seconds = end - start
@@ -242,6 +242,11 @@ class PrefetchingReader(SubplanReader):
         self._made_bytes += nbytes
         self._ahead.add(nbytes)
         self._made.put_nowait(_Read(item, nbytes, start, seconds, cpu_s))
+
+    @property
+    def _ready_elements(self) -> int:
+        """How many elements are read in the plan and were not taken."""
+        return 0 if self._stage is None or isinstance(self._stage, Failure) else self._stage.ready_elements
 
     def is_ready(self) -> bool:
         return self.head is not None or self.ended or len(self._made) > 0
