@@ -197,6 +197,16 @@ class Stage:
         """Counts a wait of the thread that pulls it, which is not this stage's own work either."""
         self._wait_s += seconds
 
+    @property
+    def reads_no_more(self) -> bool:
+        """Whether all that it reads has come to its end, so that only what is read already is still to be given; False says nothing."""
+        return bool(self.inputs) and all(stage.reads_no_more for stage in self.inputs)
+
+    def read_ahead(self) -> bool:
+        """Has workers begin with what will be asked for, or go on with it a little; returns whether there are any. Its driver calls."""
+        begun = [stage.read_ahead() for stage in self.inputs]  # all of them
+        return any(begun)
+
     def threads(self) -> list[threading.Thread]:
         """Returns the threads of their own that this stage and those upstream have."""
         return [thread for stage in self.inputs for thread in stage.threads()]

@@ -89,6 +89,11 @@ class CacheStage(Stage):
         self._stopped = False
         self._is_lost = False
 
+    @property
+    def reads_no_more(self) -> bool:
+        """Whether it was read to its end, as what is kept is whole only then; False says nothing."""
+        return False
+
     def _position(self) -> CacheCursor:
         return CacheCursor(self._index, self._pin, self._failures, self._is_unkept)
 

@@ -151,6 +151,20 @@ class InterleaveStage(Stage):
                 return
             self._ahead.append(opened)
 
+    @property
+    def reads_no_more(self) -> bool:
+        """Whether all datasets were read to their ends."""
+        if not self._openers.have_ended or self._ahead:
+            return False
+        return all(dataset is None or dataset.reader.is_read for dataset in self._slots.datasets)
+
+    def read_ahead(self) -> bool:
+        """Has workers open the first datasets."""
+        if self._reads_here:
+            return super().read_ahead()
+        self._look_ahead()
+        return True
+
     # ------------------------------------------------------------------ giving
 
     def _pull(self, limit: int) -> Item:

@@ -5,6 +5,7 @@ As in tf.data a failure passes through, and does not count as an element.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 from headrace.blocks.block import Block, Failure, joined_block
 from headrace.blocks.cursor import Cursor, State
 from headrace.clock import Clock
+from headrace.coordination.closing import close_all
+from headrace.errors import HeadraceError
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
@@ -25,7 +28,7 @@ from headrace.plan.sequencing import Concatenate, Repeat
 if TYPE_CHECKING:
     from headrace.physical.at_once import SmallPlans
 
-__all__ = ["ConcatenateStage", "RepeatStage"]
+__all__ = ["ConcatenateStage", "RepeatStage", "Turns"]
 
 # Turns that are shorter are read together, as far as elements are asked for: a hand-off costs tens of microseconds.
 _SHORT_S: Final = 1e-3
@@ -48,7 +51,7 @@ class _TurnCursor:
 
 
 @frozen
-class _Turns:
+class Turns:
     """What comes one after the other.
 
     Attributes:
@@ -67,7 +70,7 @@ class _TurnsStage(Stage):
 
     key: str
 
-    def __init__(self, turns: _Turns, meter: Meter, state: State | None, clock: Clock) -> None:
+    def __init__(self, turns: Turns, meter: Meter, state: State | None, clock: Clock) -> None:
         current = turns.current
         self._count = turns.count
         self._turn: int = state[self.key] if state else 0
@@ -139,6 +142,11 @@ class _TurnsStage(Stage):
         self._empty = False
         return Block(item.payload, cursor, item.origin)
 
+    @property
+    def reads_no_more(self) -> bool:
+        """Whether the last turn does not."""
+        return not self._has_next_turn() and super().reads_no_more
+
     def stop(self) -> None:
         self._stopped = True
         super().stop()
@@ -146,6 +154,9 @@ class _TurnsStage(Stage):
 
 class RepeatStage(_TurnsStage):
     """The same plan, several times over; a turn that gave no element ends it.
+
+    Where there are workers, they begin with the next turn as soon as they have nothing left to do for this one: while a shuffle
+    gives what is in its buffer, and what lies ready is taken. The thread that reads gives it to them, between two reads of this turn.
 
     Args:
         plan: what is repeated.
@@ -156,7 +167,7 @@ class RepeatStage(_TurnsStage):
 
     def __init__(
         self,
-        turns: _Turns,
+        turns: Turns,
         meter: Meter,
         state: State | None,
         plan: Node,
@@ -166,17 +177,46 @@ class RepeatStage(_TurnsStage):
         self._plan = plan
         self._context = context
         self._small: SmallPlans | None = None  # made for the first short turn
+        # Streams are so many that what each reads early would be too much.
+        self._begins_early = context.gates is not None and context.stream is None and context.rank is None
+        self._following: Stage | None = None  # the next turn, once it was begun
 
     def _has_next_turn(self) -> bool:
         if self._count is None:
             return not self._empty
         return self._turn + 1 < self._count
 
+    def _read_turn(self, limit: int) -> Item:
+        item = super()._read_turn(limit)
+        if self._begins_early and item is not None and self.inputs[0].reads_no_more:
+            start = time.perf_counter()
+            self._read_following()
+            self._inside_s += time.perf_counter() - start
+        return item
+
+    def _read_following(self) -> None:
+        """Has workers begin with the next turn, or go on with it."""
+        if self._following is None:
+            if self._turn_s < _SHORT_S or not self._has_next_turn():
+                return
+            try:
+                self._following = self._build(self._turn + 1, None)
+            except HeadraceError:
+                self._begins_early = False  # it is told in its own place
+                return
+            if self._stopped:  # stop() came while there was nothing of this turn to be stopped
+                self._following.stop()
+        if not self._following.read_ahead():
+            self._begins_early = False
+
     def _next_turn(self, room: int) -> None:
         self._is_short = self._turn_s < _SHORT_S
         super()._next_turn(room)
 
     def _begin(self, room: int) -> Stage:
+        following, self._following = self._following, None
+        if following is not None:
+            return following
         small = self._small_plans() if self._is_short else None
         start, start_s = time.perf_counter(), self._now_s()
         stage = None if small is None else small.stage(self._plan, room)
@@ -192,6 +232,19 @@ class RepeatStage(_TurnsStage):
 
             self._small = SmallPlans(self._context)
         return self._small
+
+    def threads(self) -> list[threading.Thread]:
+        following = self._following
+        return [*super().threads(), *([] if following is None else following.threads())]
+
+    def stop(self) -> None:
+        super().stop()
+        if (following := self._following) is not None:
+            following.stop()
+
+    def close(self) -> None:
+        following = self._following
+        close_all([*([] if following is None else [following.close]), super().close])
 
 
 class ConcatenateStage(_TurnsStage):
@@ -209,7 +262,7 @@ def _concatenate(node: Concatenate, state: State | None, context: StageContext) 
         return lower(node.inputs[part], saved, context.for_input(node.inputs, part))
 
     current = build(state["part"], state["input"]) if state else build(0, None)
-    turns = _Turns(len(node.inputs), build, current)
+    turns = Turns(len(node.inputs), build, current)
     return ConcatenateStage(turns, context.meter(node), state, context.policy.clock)
 
 
@@ -225,4 +278,4 @@ def _repeat(node: Repeat, state: State | None, context: StageContext) -> Stage:
         return lower(node.input, saved, context.for_repeat(turn))
 
     current = build(state["turn"], state["input"]) if state else build(0, None)
-    return RepeatStage(_Turns(node.count, build, current), context.meter(node), state, node.input, context)
+    return RepeatStage(Turns(node.count, build, current), context.meter(node), state, node.input, context)

@@ -159,6 +159,11 @@ class ShuffleStage(Stage):
         self._holding.release()
         super().close()
 
+    @property
+    def reads_no_more(self) -> bool:
+        """Whether only what is in its buffer is left."""
+        return self._input_ended
+
     def _read_input(self, wanted: int) -> tuple[int, Payload] | None:
         """Returns the index of the next input element and a payload that begins with it, or None at the end."""
         if self._input_ended:

@@ -205,7 +205,7 @@ class ParallelStage(Stage):
 
     def _fill(self) -> None:
         """Gives the workers what the window has room for."""
-        while self._reads() and not self._ended and len(self._tasks) < self._window and self._has_room():
+        while self._is_open:
             item = self._timed_read()
             if item is None:
                 self._ended = True
@@ -213,6 +213,26 @@ class ParallelStage(Stage):
             self._take_in(item)
             if self._reads_slowly and self._is_ready_shortly():
                 break
+
+    @property
+    def reads_no_more(self) -> bool:
+        """Whether workers have all that there is."""
+        return self._ended
+
+    def read_ahead(self) -> bool:
+        """Gives the workers one task more, unless its input has to wait for workers itself."""
+        if not super().read_ahead() and self._is_open:
+            item = self._timed_read()
+            if item is None:
+                self._ended = True
+            else:
+                self._take_in(item)
+        return True
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether there is more to be read, and room for it."""
+        return self._reads() and not self._ended and len(self._tasks) < self._window and self._has_room()
 
     def _reads(self) -> bool:
         return self.reads_on or (self._owns_input and self.inputs[0].holds_elements)

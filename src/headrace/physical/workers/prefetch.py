@@ -141,6 +141,17 @@ class PrefetchStage(Stage):
             self._decisions.note(self.meter.name, BLOCKS, before, depth.blocks, depth.reason)
             driver.bound_blocks(depth.blocks)
 
+    @property
+    def reads_no_more(self) -> bool:
+        """Whether its input does not, while this thread reads it."""
+        return self._driver is None and super().reads_no_more
+
+    def read_ahead(self) -> bool:
+        """Has its thread begin, where there is to be one."""
+        if self._driver is None and self._tuner.ahead:
+            self._hand_over()
+        return self._driver is not None or super().read_ahead()
+
     def threads(self) -> list[threading.Thread]:
         driver = self._driver
         return [*(driver.threads() if driver is not None else ()), *super().threads()]
