@@ -3,7 +3,7 @@
 Who opens a door for onlookers, with a thread and a socket, is told by this: when a run has been open for a second, when one begins
 in a process whose first one began before that, and when no run is open any more. So a program that ends soon has no such thread,
 one whose runs are closed has none left, and whoever runs pays for a comparison a second. A process whose runs are short has the door
-opened for as many of them as takes a hundredth of its time at most.
+opened for as many of them as takes a four-hundredth of its time at most.
 
 A run may be closed by a garbage collection in the middle of anything, and must wait for nobody then: what is open is a
 set, changed by single atomic operations, and who opens the door looks at it once more behind that.
@@ -26,8 +26,8 @@ __all__ = ["ONLOOKERS", "Door", "Onlookers"]
 
 # What ends sooner nobody can look at.
 _PATIENCE_S: Final = 1.0
-# A hundredth of the time is what opening and closing may take.
-_SELDOM: Final = 100.0
+# A four-hundredth of the time is what opening and closing may take: all that is always on has two hundredths.
+_SELDOM: Final = 400.0
 
 
 class Door(Protocol):
