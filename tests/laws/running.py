@@ -118,7 +118,9 @@ PLACES = (ReadingPlace, NeverHere, AlwaysHere, HereAndThere)
 class Alone(ConcurrencyTuner):
     """Has what is left to headrace made by the thread that reads."""
 
-    def observe(self, elements: int, start_s: float, end_s: float, beside: int, cpu_s: float = 0.0) -> None:
+    def observe(
+        self, elements: int, start_s: float, end_s: float, beside: int, cpu_s: float = 0.0, placing_s: float = 0.0
+    ) -> None:
         """Learns nothing."""
 
 
@@ -133,7 +135,9 @@ class Beside(Alone):
 class Restless(ConcurrencyTuner):
     """Changes to the other way after each task, which is as large as was asked for, or small as those of an experiment."""
 
-    def observe(self, elements: int, start_s: float, end_s: float, beside: int, cpu_s: float = 0.0) -> None:
+    def observe(
+        self, elements: int, start_s: float, end_s: float, beside: int, cpu_s: float = 0.0, placing_s: float = 0.0
+    ) -> None:
         """Changes to the other way."""
         self.now = self._most if beside == 1 else 1
         self._long_ones += 1

@@ -7,7 +7,8 @@ takes long goes to the workers after the first element. What is cheap is tried t
 experiment is a small part (``TrialBudget``), so that an epoch of few cheap elements wakes nobody.
 
 Workers that have more than one processor at once do what one thread cannot: where the processor's clock says so, they stay, and
-where they seem to gain nothing all the same, as their memory is new or others use the machine, they are tried for longer.
+where they seem to gain nothing all the same, as their memory is new or others use the machine, they are tried for longer. What they
+copy into a batch is counted for the thread that reads as well, which would do it after its task.
 
 What is known belongs to what is called, and is kept as long as that: each turn of a repeat and the next epoch go on with it.
 Several threads may use one tuner; what they spoil for each other is an average.
@@ -35,9 +36,11 @@ _GROWTH: Final = 4
 _SLOW_S: Final = 2e-2
 # What takes so long an element goes to the workers at once; what takes less, once an experiment is little beside the work.
 _LONG_S: Final = 1e-3
-# Work until the other way is tried again, however it comes. Each time that nothing has changed it is left alone four times as long.
+# Work until the other way is tried again, however it comes. Each time that nothing has changed workers are left alone four times as long,
+# and one thread twice: it is the answer that a busy machine gives to what would have workers on a free one.
 _FIRST_INTERVAL_S: Final = 0.25
 _LAST_INTERVAL_S: Final = 16.0
+_GROWTH_OF_INTERVALS: Final = {True: 4, False: 2}  # of workers or not
 # The latest tasks of each worker tell what an element takes; of an experiment, so many.
 _TOLD_BY: Final = 4
 _TRIED_BY: Final = 2
@@ -55,10 +58,10 @@ _NEARLY: Final = 0.15
 _LONGER: Final = 3
 # A smaller part of the time is not worth workers, which could hide no more than that.
 _LEAST_SHARE: Final = 0.25
-# How much faster than one thread two must be: they also take twice the processor.
+# How much faster than one thread two must be that take turns, as it seems: they also hand the lock to and fro.
 _WORTH: Final = 1.1
 
-_Task = tuple[float, float, int, float]
+_Task = tuple[float, float, int, float, float]
 
 
 class ConcurrencyTuner:
@@ -76,7 +79,7 @@ class ConcurrencyTuner:
         self.reason = ""
         self._most = most
         self._settled: int | None = None  # the better way; None before both were tried
-        # Of the latest tasks of each way: from when to when, how many elements, and with a processor for how long.
+        # Of the latest tasks of each way: from when to when, how many elements, with a processor for how long, and of that to place them.
         self._tasks: dict[int, deque[_Task]] = {way: deque() for way in (1, most)}
         self._most_made = 0  # elements at once in the thread that reads, as long as nothing is settled
         self._budget = TrialBudget()
@@ -96,7 +99,7 @@ class ConcurrencyTuner:
         """Whether an experiment has tasks as they will be: of elements that take long, or on which processes begin with an import."""
         tasks = self._tasks[1]
         return self._in_processes or (
-            bool(tasks) and min((end_s - start_s) / made for start_s, end_s, made, _ in tasks) > _HEAVY_S
+            bool(tasks) and min((end_s - start_s) / made for start_s, end_s, made, *_ in tasks) > _HEAVY_S
         )
 
     @property
@@ -124,7 +127,9 @@ class ConcurrencyTuner:
             took = duration(self._element_s(1))
             self._try(self._most, f"the processes have started; an element takes {took} in this one")
 
-    def observe(self, elements: int, start_s: float, end_s: float, beside: int, cpu_s: float = 0.0) -> None:
+    def observe(
+        self, elements: int, start_s: float, end_s: float, beside: int, cpu_s: float = 0.0, placing_s: float = 0.0
+    ) -> None:
         """Learns from a task.
 
         Args:
@@ -133,13 +138,14 @@ class ConcurrencyTuner:
             end_s: when it had made them.
             beside: how many tasks could run at once.
             cpu_s: how long a worker had a processor for it.
+            placing_s: of that, to do what its reader does where there are no workers.
         """
         if self._most == 1 or beside != self.now:
             return  # it was given when the other way was gone
         tasks, seconds = self._tasks[beside], end_s - start_s
         if beside == 1:
             self._most_made = max(self._most_made, elements)
-        tasks.append((start_s, end_s, elements, cpu_s))
+        tasks.append((start_s, end_s, elements, cpu_s, placing_s))
         if self._settled == beside and self._confirms_s is None:
             if len(tasks) > _TOLD_BY * beside:
                 tasks.popleft()
@@ -229,17 +235,22 @@ class ConcurrencyTuner:
 
     def _is_better(self) -> bool:
         """Returns whether workers are quicker, by the latest tasks of both ways."""
-        return self._element_s(self._most) * _WORTH < self._alone_s()
+        worth = (
+            _WORTH if self._at_once() < _AT_ONCE else 1.0
+        )  # new memory makes those slower that compute, and gets old
+        return self._element_s(self._most) * worth < self._alone_s()
 
     def _alone_s(self) -> float:
-        """Returns what an element takes alone: before workers were tried, or after, whichever was less."""
+        """Returns what an element takes alone, until it is where workers put it: before they were tried, or after, whichever was less."""
         alone_s = self._element_s(1)
-        return alone_s if self._confirms_s is None else min(alone_s, self._confirms_s)
+        tasks = self._counted(self._most)
+        placing_s = sum(task[4] for task in tasks) / max(1, _made(tasks))
+        return placing_s + (alone_s if self._confirms_s is None else min(alone_s, self._confirms_s))
 
     def _at_once(self) -> float:
         """Returns how many processors workers had at once."""
         tasks = self._counted(self._most)
-        return sum(cpu_s for _, _, _, cpu_s in tasks) / max(_covered_s(tasks), 1e-9)
+        return sum(task[3] for task in tasks) / max(_covered_s(tasks), 1e-9)
 
     def _lost_s(self, alone_s: float) -> float:
         """Returns what the experiment took: all of its time, or beyond what the elements would have taken, where a hand-over is little."""
@@ -255,11 +266,11 @@ class ConcurrencyTuner:
 
     def _slowest_s(self) -> float:
         """Returns what an element takes lately, by itself."""
-        return max(((end_s - start_s) / made for start_s, end_s, made, _ in self._tasks[self.now]), default=0.0)
+        return max(((end_s - start_s) / made for start_s, end_s, made, *_ in self._tasks[self.now]), default=0.0)
 
     def _is_cheap(self) -> bool:
         """Returns whether an element takes less than a millisecond lately, by itself."""
-        return any(end_s - start_s <= _LONG_S * made for start_s, end_s, made, _ in self._tasks[self.now])
+        return any(end_s - start_s <= _LONG_S * made for start_s, end_s, made, *_ in self._tasks[self.now])
 
     def _element_s(self, way: int) -> float:
         """Returns how long it takes until one element more is there."""
@@ -280,19 +291,20 @@ class ConcurrencyTuner:
 
     def _settle(self, better: int) -> None:
         is_same = better == self._settled
-        self._interval_s = min(4 * self._interval_s, _LAST_INTERVAL_S) if is_same else _FIRST_INTERVAL_S
+        growth = _GROWTH_OF_INTERVALS[better != 1]
+        self._interval_s = min(growth * self._interval_s, _LAST_INTERVAL_S) if is_same else _FIRST_INTERVAL_S
         self.now = self._settled = better
         self._left_s = self._interval_s
 
 
 def _together_s(tasks: Iterable[_Task]) -> float:
     """Returns how long tasks took, all of them together."""
-    return sum(end_s - start_s for start_s, end_s, _, _ in tasks)
+    return sum(end_s - start_s for start_s, end_s, *_ in tasks)
 
 
 def _made(tasks: Iterable[_Task]) -> int:
     """Returns how many elements tasks made."""
-    return sum(elements for _, _, elements, _ in tasks)
+    return sum(elements for _, _, elements, *_ in tasks)
 
 
 def _whole_rounds(tasks: list[_Task]) -> list[_Task]:
@@ -314,7 +326,7 @@ def _covered_s(tasks: Iterable[_Task]) -> float:
     A task that needs Python's lock takes no longer beside others, once it has begun: it begins when they have ended.
     """
     covered_s, until_s = 0.0, -math.inf
-    for start_s, end_s, _, _ in sorted(tasks):
+    for start_s, end_s, *_ in sorted(tasks):
         covered_s += max(0.0, end_s - max(start_s, until_s))
         until_s = max(until_s, end_s)
     return covered_s

@@ -71,6 +71,7 @@ class _Task:
     start_s: float = 0.0  # when a worker began with it
     seconds: float = 0.0
     cpu_s: float = 0.0  # of these, with a processor
+    placing_s: float = 0.0  # of that, to copy what was made into its batch
     made: list[BlockOrFailure] | None = None  # reversed: the next one is last; written by the worker
     # What is left of it to be handed on; None until the driver has heard of it.
     pieces: list[BlockOrFailure] | None = None
@@ -324,7 +325,9 @@ class ParallelStage(Stage):
         start, start_cpu_s = time.perf_counter(), time.thread_time()
         pieces = self._make(block)
         if self._memory is not None:
+            made_cpu_s = time.thread_time()
             pieces = self._memory.place(task.start, pieces)
+            task.placing_s = time.thread_time() - made_cpu_s
         task.nbytes = sum(piece.payload.nbytes for piece in pieces if isinstance(piece, Block))
         task.start_s, task.seconds = start, time.perf_counter() - start
         task.cpu_s = time.thread_time() - start_cpu_s
@@ -364,7 +367,7 @@ class ParallelStage(Stage):
         self._pace.observe(task.elements, task.seconds, task.nbytes)
         self.meter.element_nbytes = self._pace.element_nbytes
         if self._tuner is not None:
-            self._tuner.made(task.elements, task.start_s, task.seconds, task.cpu_s)
+            self._tuner.made(task.elements, task.start_s, task.seconds, task.cpu_s, task.placing_s)
             self.meter.calls = self._gate.calls
 
     def stop(self) -> None:

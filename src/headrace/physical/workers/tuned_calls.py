@@ -69,21 +69,23 @@ class TunedCalls:
         """How many elements to make at once in the thread that reads; None: as many as it asks for."""
         return self._tuner.most_here
 
-    def observe(self, elements: int, start_s: float, end_s: float, beside: int, cpu_s: float = 0.0) -> None:
-        """Learns from a task of the thread that reads, or of a worker, which had a processor for so long."""
+    def observe(
+        self, elements: int, start_s: float, end_s: float, beside: int, cpu_s: float = 0.0, placing_s: float = 0.0
+    ) -> None:
+        """Learns from a task of the thread that reads, or of a worker, which had a processor for so long, and of that to place its elements."""
         if beside == 1:
             self.workers.made_alone(elements, end_s - start_s)
-        self._tuner.observe(elements, start_s, end_s, beside, cpu_s)
+        self._tuner.observe(elements, start_s, end_s, beside, cpu_s, placing_s)
         if self._awaited is not None and self._awaited.is_ready:
             self._awaited = None
             self._tuner.try_processes()
         self._note()
 
-    def made(self, elements: int, start_s: float, seconds: float, cpu_s: float) -> None:
+    def made(self, elements: int, start_s: float, seconds: float, cpu_s: float, placing_s: float) -> None:
         """Learns from a task of a worker."""
         self.workers.made(elements, start_s, seconds, cpu_s)
         if not self.workers.wait_beside_each_other:
-            self.observe(elements, start_s, start_s + seconds, self._most, cpu_s)
+            self.observe(elements, start_s, start_s + seconds, self._most, cpu_s, placing_s)
 
     def _note(self) -> None:
         """Notes whether it has workers from now on."""

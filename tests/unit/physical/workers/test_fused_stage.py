@@ -73,7 +73,15 @@ def test_a_map_in_a_loop_goes_to_workers_although_a_filter_after_it_lets_nothing
         return x
 
     class AtOnce(ConcurrencyTuner):
-        def observe(self, elements: int, start_s: float, end_s: float, beside: int, cpu_s: float = 0.0) -> None:
+        def observe(
+            self,
+            elements: int,
+            start_s: float,
+            end_s: float,
+            beside: int,
+            cpu_s: float = 0.0,
+            placing_s: float = 0.0,
+        ) -> None:
             self.now = self._most
 
     dataset = hr.Dataset.range(22).map(slow, num_parallel_calls=A).filter(lambda x: x > 20)
