@@ -10,7 +10,7 @@ from headrace.elements.structure import Element
 from headrace.frozen import frozen
 from headrace.physical.loop_policy import Patience
 from headrace.physical.loops.conditions import Conditions
-from headrace.physical.loops.forms import Form, can_be_changed, form_of
+from headrace.physical.loops.forms import Form, TupleForm, can_be_changed, form_of
 from headrace.physical.loops.text import compiled
 
 __all__ = ["ScanLoop", "scan_loop_like"]
@@ -57,7 +57,9 @@ def _loop_for(form: Form) -> ScanLoop:
         constants.append(value)
         return f"k{len(constants) - 1}"
 
-    checks = Conditions(constant, counted=False).of("x", form)
+    assert isinstance(form, TupleForm)  # of a state and an output
+    conditions = Conditions(constant, counted=False)
+    checks = conditions.of("state", form.parts[0]) + conditions.of("output", form.parts[1])
     text = f"""
 def loop(rows, call, state, states, outputs, clock, until, chunk, constants):
  {"".join(f"k{number}, " for number in range(len(constants)))}= constants
@@ -65,9 +67,11 @@ def loop(rows, call, state, states, outputs, clock, until, chunk, constants):
  while True:
   for row in islice(rows, chunk):
    x = call(state, row)
-   if not ({" and ".join(checks)}):
+   if type(x) is not tuple or len(x) != 2:
     return row, x
    state, output = x
+   if not ({" and ".join(checks)}):
+    return row, x
    states.append(state)
    outputs.append(output)
   if row is rows or clock() > until:
