@@ -17,6 +17,7 @@ from headrace.engine.ending import OPEN_RUNS
 from headrace.engine.phases import CLOSE, CLOSED, CLOSING, GIVE_BACK, KEEP, NEXT, OPEN, STOP
 from headrace.engine.plans import physical_plan
 from headrace.errors import CancelledError, FailedPreconditionError, HeadraceError
+from headrace.freed_memory import keep_freed_memory
 from headrace.machine import current_share
 from headrace.observe.decisions import Decision
 from headrace.observe.failures import Failures, StageFailures
@@ -137,6 +138,7 @@ class Run:
 
     def open(self, state: State | None) -> None:
         """Makes the stages, which begin at a state or at the start."""
+        keep_freed_memory()
         exiting.hold()
         self._window.begin(time.perf_counter())
         self._root = self._made(state)

@@ -12,8 +12,8 @@ from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.cursor import IndexCursor
 from headrace.blocks.origin import Indices, Origin, WordedOrigin, subset
 from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.freed_memory import keep_freed_memory
 from headrace.frozen import frozen
-from headrace.io.freed_memory import keep_freed_memory
 from headrace.observe.failures import Failures
 from headrace.physical.loops.applying import applied_alone
 from headrace.physical.loops.failing import instead_of
@@ -57,6 +57,7 @@ class _Served:
     """The functions that this process has, and the memory that it shares with one thread."""
 
     def __init__(self, progress: Progress, segment_bytes: int) -> None:
+        keep_freed_memory()  # for the functions, whose arrays are as large each time
         self.memory = Slab()
         self.memory.use_segments_of(segment_bytes)
         self.leases = Leases()
@@ -125,8 +126,6 @@ class _Served:
         except Exception:  # noqa: BLE001 - a class may say anything that cannot be pickled
             sendable = [one for piece in pieces for one in _sendable(piece, maps[-1])]
             parcel = self._packed(sendable, maps, is_stacked)
-        if parcel.parts:
-            keep_freed_memory()  # for the functions, which make arrays as large again
         return parcel
 
     def _packed(self, pieces: Sequence[BlockOrFailure], maps: tuple[Any, ...], is_stacked: bool) -> Parcel:

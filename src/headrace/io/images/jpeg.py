@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.errors import DataLossError, InvalidArgumentError, MissingExtraError, ResourceExhaustedError
+from headrace.freed_memory import keep_freed_memory
 from headrace.frozen import frozen
-from headrace.io.freed_memory import keep_freed_memory
 from headrace.io.images.dtype import Pixels
 from headrace.io.images.header import JpegSegments, checked_size, jpeg_of_first_rows, jpeg_segments
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.errors import DataLossError, InvalidArgumentError, MissingExtraError
-from headrace.io.freed_memory import keep_freed_memory
+from headrace.freed_memory import keep_freed_memory
 from headrace.io.images.dtype import Pixels
 from headrace.io.images.header import ImageHeader, checked_size, image_header
 

@@ -14,7 +14,6 @@ from headrace.blocks.origin import GroupedOrigin
 from headrace.blocks.payload import Payload, Rows
 from headrace.elements.leaf_arrays import native
 from headrace.elements.structure import Element, may_refuse, unflatten
-from headrace.io.freed_memory import keep_freed_memory
 from headrace.observe.meter import Meter
 from headrace.physical.stage import Item, Stage
 from headrace.physical.workers.batch_memory import BatchMemory
@@ -30,8 +29,6 @@ _LONG_BATCHES: Final = 4
 # they are more than a processor's cache holds. Batches of fewer are stacked as quickly when they are whole.
 _HEAVY_BYTES: Final = 1 << 18
 _FEW_ELEMENTS: Final = 4
-# Of as many bytes the system gives each page by itself, unless what was freed is kept.
-_LARGE_BYTES: Final = 1 << 20
 
 
 class BatchStage(Stage):
@@ -207,8 +204,6 @@ def stacked_batches(block: Block, size: int, *, of: Batch) -> list[Block | Failu
 
 
 def _view(block: Block, columns: Columns, size: int) -> Block:
-    if columns.nbytes >= _LARGE_BYTES:
-        keep_freed_memory()  # for the next one, and for the user's functions, whose arrays are large as well
     count = len(block) // size
     bounds = tuple((start, start + size) for start in range(0, len(block), size))
     origin = GroupedOrigin(block.origin, bounds)

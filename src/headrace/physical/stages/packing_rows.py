@@ -12,7 +12,6 @@ import numpy as np
 from headrace.blocks.columns import Columns
 from headrace.elements.structure import flatten, may_refuse
 from headrace.frozen import frozen
-from headrace.io.freed_memory import keep_freed_memory
 from headrace.physical.stages.packing_runs import JoinedRun
 from headrace.plan.packing import Pack
 from headrace.semantics.packing import SequenceKind
@@ -21,9 +20,6 @@ __all__ = ["CutTokens", "Piece", "RowMaker", "RowTokens"]
 
 # So many numbers are made once, half a megabyte.
 _NUMBERS: Final = 1 << 17
-
-# Memory of this size is given back to the system where nothing is done about it.
-_LARGE_BYTES: Final = 64 << 10
 
 # Tokens of a run: those from one to before another.
 Piece = tuple[JoinedRun, int, int]
@@ -92,8 +88,6 @@ class RowMaker:
 
     def _numbered(self, components: Iterable[tuple[np.ndarray, _Segments]], rows: int) -> Columns:
         """Makes rows of their tokens, which are laid behind each other now, and of where their segments are."""
-        if rows * self.part_nbytes >= _LARGE_BYTES:
-            keep_freed_memory()  # for the next ones: to get new pages takes as long as to fill them
         tokens, segments = zip(*components, strict=True)
         ids, positions = zip(*_numbered(segments), strict=True)
         by_row = (

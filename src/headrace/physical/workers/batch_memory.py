@@ -24,7 +24,6 @@ from headrace.blocks.payload import Payload
 from headrace.elements.rows_and_columns import transpose
 from headrace.elements.structure import TreeDef, stack
 from headrace.frozen import mutable
-from headrace.io.freed_memory import keep_freed_memory
 
 __all__ = ["BatchMemory", "SharedMemory"]
 
@@ -221,7 +220,6 @@ class BatchMemory:
         nbytes = sum(math.prod(shape) * dtype.itemsize for shape, dtype in kinds)
         if not _FEWEST_BYTES <= nbytes <= self._most_bytes // self._size:
             return None
-        keep_freed_memory()  # for the user's function, whose arrays are as large
         return BatchBuffer(treedef, [self._array(shape, dtype) for shape, dtype in kinds])
 
     def _array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from headrace.errors import InvalidArgumentError
-from headrace.io.freed_memory import keep_freed_memory
 from headrace.io.images.header import image_header, jpeg_segments
 
 RECORDED = np.load(Path(__file__).with_name("tensorflow_images.npz"))
@@ -49,9 +48,3 @@ def test_headers_tell_size_frames_and_channels() -> None:
 def test_the_header_of_a_jpeg_is_its_decoders() -> None:
     with pytest.raises(InvalidArgumentError, match="JPEG"):
         image_header(file("jpeg_444"))
-
-
-def test_freed_memory_is_spoken_of_once() -> None:
-    for _ in range(3):
-        keep_freed_memory()
-    assert keep_freed_memory.cache_info().misses == 1
