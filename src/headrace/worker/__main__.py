@@ -6,6 +6,7 @@ Its arguments are the descriptors of its socket and of its lifeline, and the fol
 from __future__ import annotations
 
 import faulthandler
+import functools
 import io
 import os
 import pickle
@@ -13,7 +14,8 @@ import signal
 import socket
 import sys
 import threading
-from typing import Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.observe.onlookers import ONLOOKERS
 from headrace.processes.connection import Connection
@@ -23,6 +25,9 @@ from headrace.processes.outbox import Outbox
 from headrace.processes.parcels import to_bytes
 from headrace.worker.leaving import leave
 
+if TYPE_CHECKING:
+    from headrace.worker.desk import Desk
+
 __all__: list[str] = []
 
 # How long what still runs may take to end.
@@ -31,48 +36,62 @@ _LONGEST_S: Final = 1.8  # where nothing in Python goes on any more
 
 
 def main() -> None:
-    """Answers questions until there are none any more."""
+    """Answers questions until there are none any more, and leaves."""
     _prepare()
     talk, life = map(int, sys.argv[1].split(","))
     lifeline = Lifeline(life)
     connection = Connection(socket.socket(fileno=talk))
     os.set_inheritable(connection.fileno(), False)
-    desk: Any = None
-    outbox = Outbox(connection)
-
-    def answer(number: int, value: Any, error: BaseException | None = None) -> None:
-        try:
-            body = to_bytes((True, value) if error is None else (False, sent_error(error)))
-        except Exception as refused:  # noqa: BLE001 - a state may have anything in it, whose class may raise anything
-            body = to_bytes((False, sent_error(refused)))
-        outbox.put(number, body)
-
-    while True:
-        if desk is not None:
-            desk.wait(connection)
-        received = connection.receive()
-        if received is None:
-            break
-        message, descriptors = received
-        number = int.from_bytes(message[:8], "big")
-        word, values = pickle.loads(memoryview(message)[8:])
-        if word == "begin":
-            path, folder, sys.argv, level, depth = values
-            sys.setrecursionlimit(depth)
-            sys.path[:] = path
-            os.chdir(folder)
-            from headrace.worker.desk import Desk  # when the path is as the trainer's
-
-            desk = Desk(answer, level)
-            answer(number, None)
-        else:
-            desk.hear(number, word, values, descriptors)
+    desk = _served(connection)
     # The trainer has ended, or needs this process no more: what runs is ended, and what does not end is left.
     lifeline.let_go(_LONGEST_S)
     threading.Thread(target=_leave, name="headrace-leave", daemon=True).start()
     if desk is not None:
         desk.close()
     leave()
+
+
+def _served(connection: Connection) -> Desk | None:
+    """Answers questions until there are none any more; returns what holds the runs, if one was ever asked for."""
+    answer = functools.partial(_answer, Outbox(connection))
+    desk: Desk | None = None
+    while True:
+        if desk is not None:
+            desk.wait(connection)
+        received = connection.receive()
+        if received is None:
+            return desk
+        message, descriptors = received
+        number = int.from_bytes(message[:8], "big")
+        word, values = pickle.loads(memoryview(message)[8:])
+        if desk is None:
+            assert word == "begin"  # which is told first
+            desk = _desk(answer, *values)
+            answer(number, None)
+        else:
+            desk.hear(number, word, values, descriptors)
+
+
+def _answer(outbox: Outbox, number: int, value: Any, error: BaseException | None = None) -> None:
+    """Sends the answer to a question, or the error instead."""
+    try:
+        body = to_bytes((True, value) if error is None else (False, sent_error(error)))
+    except Exception as refused:  # noqa: BLE001 - a state may have anything in it, whose class may raise anything
+        body = to_bytes((False, sent_error(refused)))
+    outbox.put(number, body)
+
+
+def _desk(
+    answer: Callable[..., None], path: list[str], folder: str, arguments: list[str], level: int, depth: int
+) -> Desk:
+    """Has this process find modules and files as the trainer does, and returns what hears its questions."""
+    sys.argv = arguments
+    sys.setrecursionlimit(depth)
+    sys.path[:] = path
+    os.chdir(folder)
+    from headrace.worker.desk import Desk  # when the path is as the trainer's
+
+    return Desk(answer, level)
 
 
 def _prepare() -> None:
