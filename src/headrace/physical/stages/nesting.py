@@ -39,7 +39,6 @@ from headrace.physical.workers.subplan_reader import SubplanReader
 from headrace.physical.workers.tuned_workers import TunedWorkers
 from headrace.plan.nesting import FlatMap, Interleave
 from headrace.semantics.failures import inside_element
-from headrace.semantics.held_bytes import Holding
 
 __all__ = ["InterleaveStage"]
 
@@ -51,11 +50,10 @@ class InterleaveStage(Stage):
 
     Args:
         opening: opens the datasets.
+        reading: how they are read.
         paces: how much is done at once.
         ahead: how many datasets are opened before their turn, beside those whose slots have nothing left to be read.
         ordered: False takes from whichever slot has something ready.
-        place: whether datasets are read in workers; None where there are none.
-        workers: hears of it where their number is left to headrace.
     """
 
     def __init__(
@@ -67,40 +65,32 @@ class InterleaveStage(Stage):
         cycle_length: int,
         block_length: int,
         opening: Opening,
+        reading: Reading,
         paces: NestingPaces,
         ahead: Callable[[], int] = int,
         ordered: bool = True,
-        place: ReadingPlace | None = None,
-        held: Ahead | Holding,
-        workers: TunedWorkers | None = None,
     ) -> None:
         super().__init__(meter, (input_stage,), input_stage.cursor)
-        self._held = held  # by its readers
         self._opening = opening
+        self._held = reading.held  # by its readers
+        self._place, self._workers = reading.place, reading.workers
+        self._told_here = False  # whether the latter know that datasets are read here
         self._paces = paces
         self._ahead_limit = ahead
         self._ordered = ordered
-        self._place = place
-        self._workers = workers
-        self._told_here = False
         self._ahead: deque[OpenSubplan | Failure] = deque()
         self._stopped = False
-        cycle, given = (state["cycle"], state["given"]) if state else (0, 0)
-        self._slots = Slots(cycle_length, block_length, cycle=cycle, given=given)
-        index: int = state["number"] if state else 0
         self._openers = Openers(
             functools.partial(self._read, input_stage),
             lambda: input_stage.cursor,
-            index=index,
+            index=state["number"] if state else 0,
             paces=paces,
             is_free=lambda: input_stage.by_index,
         )
         # Of the datasets in the slots, which are empty meanwhile, where all of them lie whole.
         self._left: list[Whole | None] | None = None
         self._runs = DatasetRuns(opening)
-        for slot, saved in enumerate(state["slots"] if state else ()):
-            if saved is not None:
-                self._slots.datasets[slot] = opening.again(saved)
+        self._slots = Slots.of(state, cycle_length, block_length, opening.again)
         self.cursor = self._cursor()
 
     # ------------------------------------------------------------------ opening
@@ -373,10 +363,8 @@ def _interleave(node: FlatMap, state: State | None, context: StageContext) -> St
         cycle_length=cycle,
         block_length=block,
         opening=Opening(node, context, reading.make, reading.there),
+        reading=reading,
         paces=NestingPaces(context.policy.pace),
         ahead=functools.partial(opened_ahead, gate),
         ordered=gate is None or is_ordered(deterministic, context),
-        place=reading.place,
-        held=reading.held,
-        workers=reading.workers,
     )

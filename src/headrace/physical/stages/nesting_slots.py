@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from headrace.blocks.block import Block
+from headrace.blocks.cursor import State
 from headrace.blocks.joining import woven
 from headrace.blocks.origin import JoinedOrigin, Within
 from headrace.physical.stage import Item
@@ -42,6 +43,24 @@ class Slots:
         self.block_length = block_length
         self.cycle = cycle
         self.given = given
+
+    @classmethod
+    def of(cls, state: State | None, count: int, block_length: int, again: Callable[[State], OpenSubplan]) -> Slots:
+        """Returns slots as a state says, or empty ones.
+
+        Args:
+            state: that of the stage; None at its start.
+            count: how many slots there are.
+            block_length: how many elements are a turn.
+            again: opens a dataset where its state says.
+        """
+        if state is None:
+            return cls(count, block_length, cycle=0, given=0)
+        slots = cls(count, block_length, cycle=state["cycle"], given=state["given"])
+        for slot, saved in enumerate(state["slots"]):
+            if saved is not None:
+                slots.datasets[slot] = again(saved)
+        return slots
 
     def __len__(self) -> int:
         return len(self.datasets)
