@@ -11,13 +11,11 @@ import contextlib
 import functools
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.errors import DeadlineExceededError
-from headrace.frozen import mutable
 from headrace.observe.frames import since, waits
 from headrace.observe.meter import Gauge, Meter
 from headrace.observe.recorder import Recorder
@@ -26,6 +24,7 @@ from headrace.physical.stage import Item, Pace, Stage
 from headrace.physical.workers.batch_memory import BatchMemory
 from headrace.physical.workers.gates import Gate
 from headrace.physical.workers.ready_order import FIRST_READY, ReadyOrder
+from headrace.physical.workers.task_window import Task, TaskWindow, count_of
 from headrace.physical.workers.tuned_calls import TunedCalls
 from headrace.physical.workers.unordered_delivery import UnorderedDelivery
 from headrace.queues.channel import EMPTY, Channel
@@ -60,33 +59,34 @@ class TaskPaces:
         self.reading = pace(target_s=_READ_S)
 
 
-@mutable
-class _Task:
-    """One block on its way through the workers."""
+class _Reads:
+    """How long reads of the input take.
 
-    start: int  # the index of its first element among all that the stage has read
-    elements: int
-    nbytes: int  # of what was made of it
-    expected_bytes: int = 0  # of its input, and of what will be made of it
-    start_s: float = 0.0  # when a worker began with it
-    seconds: float = 0.0
-    cpu_s: float = 0.0  # of these, with a processor
-    placing_s: float = 0.0  # of that, to copy what was made into its batch
-    made: list[BlockOrFailure] | None = None  # reversed: the next one is last; written by the worker
-    # What is left of it to be handed on; None until the driver has heard of it.
-    pieces: list[BlockOrFailure] | None = None
+    Attributes:
+        latest_s: how long the latest one took.
+        are_slow: whether reading, and not the work, is what the next result waits for.
+    """
 
+    __slots__ = ("are_slow", "latest_s", "pace")
 
-def _elements_of(item: BlockOrFailure) -> int:
-    return len(item) if isinstance(item, Block) else 1
+    def __init__(self, pace: Pace) -> None:
+        self.pace = pace
+        self.latest_s = 0.0
+        self.are_slow = False
+
+    def observe(self, elements: int, seconds: float, work_s: float) -> None:
+        """Learns from a read of some elements, which ``work_s`` of work is done with."""
+        self.latest_s = seconds
+        self.pace.observe(elements, seconds, 0)
+        # By a factor of two: where the work is as slow, its workers are to have enough ready.
+        self.are_slow = seconds > max(_TASK_S, 2 * work_s)
 
 
 class ParallelStage(Stage):
     """What ``make`` makes of blocks, in workers: one or several maps in a row, or batches.
 
-    What always holds: at most ``window`` tasks are in flight or wait to be handed on, and what they hold, their inputs and
-    what is expected of those that run included, is within the stage's share of the budget, or is one task. Only the driver changes what the stage knows: what a worker has made
-    counts from when the driver has taken it out of the channel, and until then its task is running.
+    What always holds: there are at most so many tasks as the workers need to be busy, and what they hold is within the stage's share of
+    the budget, or is one task. Only the driver changes what the stage knows.
 
     Without ``map_index`` results keep the order of the input; else it is by which index a state knows the map whose results came.
     """
@@ -115,24 +115,18 @@ class ParallelStage(Stage):
         self._memory = memory
         self._tuner = tuner
         self._owns_input = owns_input
-        self._copies = 2 if is_elsewhere else 1  # of what is on its way
         self._gate = gate
         self._ahead = ahead
         # A block must not take more than its part of the bytes that the window may hold.
         paces = paces or TaskPaces()
-        self._pace, self._reading = paces.making, paces.reading
+        self._pace, self._reads = paces.making, _Reads(paces.reading)
         if is_elsewhere:
             self._pace.target_s = _TASK_ELSEWHERE_S
         self._pace.bytes_limit = self._most_bytes_a_block()
-        self._read_s = 0.0  # how long the latest read took
-        self._reads_slowly = False  # so that reading, and not the work, is what the next result waits for
-        self._tasks: deque[_Task] = deque()  # in the order of the input
+        self._window = TaskWindow(ahead, copies=2 if is_elsewhere else 1)  # in a process there is one more
         self._ready = Gauge(meter)
-        self._all_done_s = 0.0  # when the task ended that ended last
         # Without a bound of its own: the window bounds what is under way.
-        self._done: Channel[_Task] = Channel(capacity=sys.maxsize, name=meter.name)
-        self._running = 0
-        self._held_bytes = 0
+        self._done: Channel[Task] = Channel(capacity=sys.maxsize, name=meter.name)
         self._read_elements = 0
         self._ended = False
         self._closed = False
@@ -141,7 +135,7 @@ class ParallelStage(Stage):
         self._delivery = None if map_index is None else UnorderedDelivery(input_stage.cursor, map_index)
 
     @property
-    def _window(self) -> int:
+    def _most_tasks(self) -> int:
         """How many tasks may be in flight or wait to be handed on: two a worker, so that the next is ready while one runs."""
         if self._tuner is not None:
             return self._tuner.workers.window
@@ -152,31 +146,33 @@ class ParallelStage(Stage):
         self._count_idle()
         while (task := self._deliverable()) is None:
             self._fill()
-            if not self._tasks:
-                assert self._ended or not self._reads()  # where nothing runs, there is always room for one more
+            if not self._window:
+                assert self._ended or not self._may_read()  # where nothing runs, there is always room for one more
                 return None
-            if self._deliverable() is None and self._running:
+            if self._deliverable() is None and self._window.running:
                 self._wait()
             self._collect()
         return self._delivered(task, limit)
 
     def _count_idle(self) -> None:
         """Counts how long workers had nothing to do because nobody took what was ready."""
-        if self._tasks and not self._running and not self._ended:
-            idle_s = time.perf_counter() - max(self._pull_end_s, self._all_done_s)
+        window = self._window
+        if window and not window.running and not self._ended:
+            idle_s = time.perf_counter() - max(self._pull_end_s, window.last_end_s)
             self.meter.count(room_wait_s=max(0.0, idle_s))
 
-    def _deliverable(self) -> _Task | None:
+    def _deliverable(self) -> Task | None:
         """Returns the task whose pieces come next, if they are there; drops tasks without pieces on the way."""
-        while self._tasks and self._tasks[0].pieces is not None and not self._tasks[0].pieces:
-            self._finish(self._tasks[0])
+        tasks = self._window.tasks
+        while tasks and tasks[0].pieces is not None and not tasks[0].pieces:
+            self._window.drop(tasks[0])
         if self._delivery is None:
-            head = self._tasks[0] if self._tasks else None
+            head = tasks[0] if tasks else None
             return head if head is not None and head.pieces is not None else None
-        return self._ready_order.next_of(task for task in self._tasks if task.pieces)
+        return self._ready_order.next_of(task for task in tasks if task.pieces)
 
-    def _delivered(self, task: _Task, limit: int) -> Item:
-        if not self._reads_slowly:  # else what is ready would wait for what is not there yet
+    def _delivered(self, task: Task, limit: int) -> Item:
+        if not self._reads.are_slow:  # else what is ready would wait for what is not there yet
             self._fill()
         assert task.pieces  # _deliverable has looked
         piece = task.pieces.pop()
@@ -184,25 +180,18 @@ class ParallelStage(Stage):
             task.pieces.append(piece.slice(limit, len(piece)))
             piece = piece.slice(0, limit)
         if not task.pieces:
-            self._finish(task)
+            self._window.drop(task)
             if Recorder.active is not None:
                 Recorder.active.takes((id(self), task.start), time.perf_counter())
         self._show_ready()
         if self._delivery is None:
             return piece
-        left = sum(_elements_of(one) for one in (piece, *task.pieces))
-        return self._delivery.placed(piece, task.start + task.elements - left)
+        return self._delivery.placed(piece, task.start + task.elements - task.left - count_of(piece))
 
     def _show_ready(self) -> None:
         """Shows what is ready; a task of which some was taken weighs as before."""
-        ready = [task for task in self._tasks if task.pieces]
-        self._ready.set(
-            sum(sum(map(_elements_of, task.pieces or ())) for task in ready), sum(task.nbytes for task in ready)
-        )
-
-    def _finish(self, task: _Task) -> None:
-        self._tasks.remove(task)
-        self._hold(-task.nbytes)
+        ready = self._window.ready
+        self._ready.set(sum(task.left for task in ready), sum(task.nbytes for task in ready))
 
     def _fill(self) -> None:
         """Gives the workers what the window has room for."""
@@ -212,7 +201,7 @@ class ParallelStage(Stage):
                 self._ended = True
                 break
             self._take_in(item)
-            if self._reads_slowly and self._is_ready_shortly():
+            if self._reads.are_slow and self._is_ready_shortly():
                 break
 
     @property
@@ -233,31 +222,30 @@ class ParallelStage(Stage):
     @property
     def _is_open(self) -> bool:
         """Whether there is more to be read, and room for it."""
-        return self._reads() and not self._ended and len(self._tasks) < self._window and self._has_room()
+        window = self._window
+        return self._may_read() and not self._ended and len(window) < self._most_tasks and window.has_room
 
-    def _reads(self) -> bool:
+    def _may_read(self) -> bool:
         return self.reads_on or (self._owns_input and self.inputs[0].holds_elements)
 
     def _timed_read(self) -> Item:
         start = time.perf_counter()
         item = self._read(self.inputs[0], self._size())
         if item is not None:
-            elements = _elements_of(item)
-            self._read_s = time.perf_counter() - start
-            self._reading.observe(elements, self._read_s, 0)
-            # By a factor of two: where the work is as slow, its workers are to have enough ready.
-            self._reads_slowly = self._read_s > max(_TASK_S, 2 * elements * self._pace.element_s / self._gate.calls)
+            elements = count_of(item)
+            work_s = elements * self._pace.element_s / self._gate.calls
+            self._reads.observe(elements, time.perf_counter() - start, work_s)
         return item
 
     @waits
     def _is_ready_shortly(self) -> bool:
         """Returns whether something can be handed on, now or within a moment that is short beside the next read."""
         self._collect()
-        moment_s = self._read_s / _MOMENT
+        moment_s, window = self._reads.latest_s / _MOMENT, self._window
         if (
             self._deliverable() is None
-            and self._running
-            and self._tasks[-1].elements * self._pace.element_s <= moment_s
+            and window.running
+            and window.tasks[-1].elements * self._pace.element_s <= moment_s
         ):
             with contextlib.suppress(DeadlineExceededError):
                 self._account(self._done.get(timeout_s=moment_s))
@@ -267,47 +255,38 @@ class ParallelStage(Stage):
         if not self.reads_on:
             return 1  # what completes a batch that is begun, and no more
         short = self._tuner is not None and self._tuner.is_trying and not self._tuner.is_heavy
+        most = self._reads.pace.size
         if short:
-            return min(self._reading.size, max(1, self._pace.size // _SHORT))
-        size = min(self._reading.size, self._pace.size)
+            return min(most, max(1, self._pace.size // _SHORT))
+        size = min(most, self._pace.size)
         if self._memory is None:
             return size
         each_bytes = self._pace.element_nbytes
-        most = min(self._reading.size, self._pace.bytes_limit // max(1, each_bytes))
+        most = min(most, self._pace.bytes_limit // max(1, each_bytes))
         return self._memory.count_to_end(self._read_elements, size, most, each_bytes)
 
     def _most_bytes_a_block(self) -> int:
-        return max(1, self._ahead.share_bytes // (2 * self._window))
-
-    def _has_room(self) -> bool:
-        return not self._tasks or self._held_bytes + self._tasks[-1].expected_bytes <= self._ahead.share_bytes
-
-    def _hold(self, nbytes: int) -> None:
-        """Counts so many bytes more or less that tasks hold."""
-        self._held_bytes += nbytes
-        self._ahead.add(nbytes)
+        return max(1, self._ahead.share_bytes // (2 * self._most_tasks))
 
     def _is_short(self) -> bool:
         """Returns whether a worker has nothing to do because there is no memory for what it would make."""
-        has_place = self._running < self._gate.calls and len(self._tasks) < self._window
-        return has_place and self._reads() and not self._ended and not self._has_room()
+        window = self._window
+        has_place = window.running < self._gate.calls and len(window) < self._most_tasks
+        return has_place and self._may_read() and not self._ended and not window.has_room
 
     def _take_in(self, item: Block | Failure) -> None:
-        elements = _elements_of(item)
-        task = _Task(self._read_elements, elements, 0)
-        self._read_elements += elements
+        task = Task(self._read_elements, count_of(item))
+        self._read_elements += task.elements
         if self._delivery is not None:
             self._delivery.read(task.start, item)
-        self._tasks.append(task)
+        self._window.tasks.append(task)
         if isinstance(item, Failure):
             task.pieces = [item]
             return
-        self._running += 1
-        task.expected_bytes = self._copies * (item.payload.nbytes + elements * self._pace.element_nbytes)
-        self._hold(task.expected_bytes)
+        self._window.begin(task, item, self._pace.element_nbytes)
         self._gate.submit(functools.partial(self._work, task, item))
 
-    def _work(self, task: _Task, block: Block) -> None:
+    def _work(self, task: Task, block: Block) -> None:
         """Makes the pieces of a block, in a worker."""
         if self._closed:
             return
@@ -321,7 +300,7 @@ class ParallelStage(Stage):
         self._done.put_nowait(task)
 
     @since("start")
-    def _make_all(self, task: _Task, block: Block) -> None:
+    def _make_all(self, task: Task, block: Block) -> None:
         start, start_cpu_s = time.perf_counter(), time.thread_time()
         pieces = self._make(block)
         if self._memory is not None:
@@ -339,13 +318,13 @@ class ParallelStage(Stage):
     def _collect(self) -> None:
         while (task := self._done.get_nowait()) is not EMPTY:
             self._account(task)
-        while self._running and self._ready_order.waits_for_all:
+        while self._window.running and self._ready_order.waits_for_all:
             self._wait()
 
     @waits
     def _wait(self) -> None:
         is_short = self._is_short()
-        is_starved = self._running < self._gate.calls and len(self._tasks) >= self._window
+        is_starved = self._window.running < self._gate.calls and len(self._window) >= self._most_tasks
         start = time.perf_counter()
         task = self._done.get()
         seconds = time.perf_counter() - start
@@ -356,13 +335,10 @@ class ParallelStage(Stage):
             self._tuner.workers.waited(seconds, is_starved=is_starved)
         self._account(task)
 
-    def _account(self, task: _Task) -> None:
-        task.pieces, task.made = task.made, None
-        self._running -= 1
-        self._hold(task.nbytes - task.expected_bytes)
-        self.meter.count(served=sum(map(_elements_of, task.pieces or ())), busy_s=task.seconds)
+    def _account(self, task: Task) -> None:
+        self._window.end(task)
+        self.meter.count(served=task.left, busy_s=task.seconds)
         self.meter.count_cpu(task.cpu_s, task.seconds)
-        self._all_done_s = max(self._all_done_s, task.start_s + task.seconds)
         self._pace.bytes_limit = self._most_bytes_a_block()
         self._pace.observe(task.elements, task.seconds, task.nbytes)
         self.meter.element_nbytes = self._pace.element_nbytes
@@ -375,12 +351,12 @@ class ParallelStage(Stage):
         super().stop()
 
     def _holds_elements(self) -> bool:
-        return bool(self._tasks) or (self._owns_input and self.inputs[0].holds_elements)
+        return bool(self._window) or (self._owns_input and self.inputs[0].holds_elements)
 
     def let_go(self) -> None:
         """Gives back what it holds, where another stage goes on with its input."""
         self._closed = True  # tasks that did not begin yet need not
-        self._tasks.clear()
+        self._window.tasks.clear()
         while len(self._done):  # what was made and never collected
             self._done.get_nowait()
         self._ready.set(0, 0)

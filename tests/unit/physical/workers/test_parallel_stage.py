@@ -185,7 +185,7 @@ def test_blocks_that_come_stacked_are_whole_batches_as_soon_as_it_is_known_what_
         paces=TaskPaces(of_six),
         memory=BatchMemory(8, 1 << 30, before, stacked=True),
     )
-    stage._reading.limit = 100
+    stage._reads.pace.limit = 100
     lengths: list[int] = []
     while sum(lengths) < 160:
         piece = stage.pull(100)
