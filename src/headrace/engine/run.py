@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from headrace.blocks.cursor import Cursor, State
 from headrace.engine import choosing
 from headrace.engine.choosing import may_hang
 from headrace.engine.ending import OPEN_RUNS
+from headrace.engine.figures import RunFigures
 from headrace.engine.phases import CLOSE, CLOSED, CLOSING, GIVE_BACK, KEEP, NEXT, OPEN, STOP
 from headrace.engine.plans import physical_plan
 from headrace.errors import CancelledError, FailedPreconditionError, HeadraceError
@@ -22,12 +22,9 @@ from headrace.machine import current_share
 from headrace.observe.decisions import Decision
 from headrace.observe.failures import Failures, StageFailures
 from headrace.observe.frames import begins
-from headrace.observe.lock_probe import PROBE
-from headrace.observe.meter import START, Reading
 from headrace.observe.onlookers import ONLOOKERS
+from headrace.observe.run_watch import RunWatch
 from headrace.observe.stalls import Stall, Vigil
-from headrace.observe.watch import WATCH, Watched
-from headrace.observe.window import Window
 from headrace.physical.budget import Ahead
 from headrace.physical.context import StageContext
 from headrace.physical.lock_watch import lock_use_of
@@ -83,42 +80,27 @@ class Run:
         make_room(plan)  # again, where the limit was set otherwise since the plan was made
         self._failures = Failures()
         self._plan = running = noted(physical_plan(plan, options, policy), self._failures)
-        self._meters = Meters(node for node in nodes_of(running) if not isinstance(node, WithOptions))
-        self._pool: WorkerPool | None = None
         self._phase = OPEN
         self._turning = threading.RLock()  # a garbage collection may close it in the very thread that does
         self._closer: int | None = None  # the thread that closes it
         self._pulling = threading.RLock()  # held while the plan is read, and while what it holds is given back
         self._puller: int | None = None
-        patience_s = STALL_WARNING_S if options.stall_warning_s is None else options.stall_warning_s
-        self._vigil = Vigil(self, self._threads, patience_s or None, elsewhere=self._held_elsewhere)
-        self._inline = options.executor == "inline"
-        self._lock_use = None if self._inline else lock_use_of(self, running, options, self._threads)
         self._root: Stage | None = None
-        self._window: Window[tuple[Reading, ...]] = Window(self._readings, ())
-        self._ended_s: float | None = None
+        self._inline = options.executor == "inline"
         self._budget = choosing.budget(running, options, feeds=feeds, policy=policy)
-        rank = rank_of_run(plan, options)
+        self._meters = Meters(node for node in nodes_of(running) if not isinstance(node, WithOptions))
+        self._callers = Callers(policy.clock)
+        self._pool: WorkerPool | None = None
         gates = self._made_gates(options)
         self._elsewhere = choosing.elsewhere(running, options, self.workers, self._failures, self._budget)
-        self._callers = Callers(policy.clock)
-        self._context = StageContext(
-            seeds=seeds,
-            meters=self._meters,
-            gates=gates,
-            elsewhere=self._elsewhere,
-            callers=self._callers,
-            failures=self._failures,
-            tells_of_unkept=policy.tells_of_unkept,
-            budget=self._budget,
-            policy=policy,
-            deterministic=options.deterministic is not False,
-            replayed=rank is not None,  # ranks agree on the place of each element
-            epoch=(epoch,),
-            max_failures=options.max_failures,
-            fillings=fillings or Fillings(),
-            options=options,
-            rank=None if rank is None else rank.rank,
+        patience_s = STALL_WARNING_S if options.stall_warning_s is None else options.stall_warning_s
+        self._vigil = Vigil(self, self._threads, patience_s or None, elsewhere=self._held_elsewhere)
+        lock_use = None if self._inline else lock_use_of(self, running, options, self._threads)
+        self._watch = RunWatch(self._vigil, lock_use)
+        self._figures = RunFigures(self._meters, self._budget, lock_use)
+        rank = rank_of_run(plan, options)
+        self._context = self._made_context(
+            seeds, epoch, fillings, options, policy, gates=gates, rank=None if rank is None else rank.rank
         )
         OPEN_RUNS.add(self)
 
@@ -136,37 +118,48 @@ class Run:
         self._pool = WorkerPool(wanted, options.num_workers)
         return Gates(bounds, self._pool, cores=cores, most=options.num_workers)
 
+    def _made_context(
+        self,
+        seeds: Seeds,
+        epoch: int,
+        fillings: Fillings | None,
+        options: Options,
+        policy: RunPolicy,
+        *,
+        gates: Gates | None,
+        rank: int | None,
+    ) -> StageContext:
+        return StageContext(
+            seeds=seeds,
+            meters=self._meters,
+            gates=gates,
+            elsewhere=self._elsewhere,
+            callers=self._callers,
+            failures=self._failures,
+            tells_of_unkept=policy.tells_of_unkept,
+            budget=self._budget,
+            policy=policy,
+            deterministic=options.deterministic is not False,
+            replayed=rank is not None,  # ranks agree on the place of each element
+            epoch=(epoch,),
+            max_failures=options.max_failures,
+            fillings=fillings or Fillings(),
+            options=options,
+            rank=rank,
+        )
+
     def open(self, state: State | None) -> None:
         """Makes the stages, which begin at a state or at the start."""
         keep_freed_memory()
         exiting.hold()
-        self._window.begin(time.perf_counter())
+        self._figures.begin()
         self._root = self._made(state)
-        self._be_watched()
+        self._watch.begin(may_hang=may_hang(self._plan))
         if self._phase in (CLOSING, CLOSED):  # by another thread, which saw no stages yet
-            self._leave_watch()
+            self._watch.end()
             self._root.stop()
             with self._pulling:
                 self._give_back()
-
-    def _be_watched(self) -> None:
-        watches: list[Watched] = []
-        if self._vigil.patience_s is not None and may_hang(self._plan):
-            watches.append(self._vigil)
-        if self._lock_use is not None:
-            PROBE.begin(self._lock_use)
-            watches.append(PROBE)
-        ONLOOKERS.begins(self)
-        if watches and ONLOOKERS.is_waiting:
-            watches.append(ONLOOKERS)
-        if watches:
-            WATCH.add(*watches)
-
-    def _leave_watch(self) -> None:
-        WATCH.remove(self._vigil)
-        if self._lock_use is not None:
-            PROBE.end(self._lock_use)
-        ONLOOKERS.ends(self)
 
     def _made(self, state: State | None) -> Stage:
         if not self._inline:
@@ -215,8 +208,8 @@ class Run:
                 return None
             assert self._root is not None  # it was opened
             self._vigil.waiting_since_s = now_s = time.perf_counter()
-            if now_s >= self._window.due_s:
-                self._window.note(now_s)
+            if now_s >= self._figures.window.due_s:
+                self._figures.window.note(now_s)
                 ONLOOKERS.lasts(now_s)
             self._puller = threading.get_ident()  # no call from here on, as Ctrl-C would leave it behind
             try:
@@ -238,26 +231,11 @@ class Run:
 
     def stages(self) -> tuple[StageStats, ...]:
         """Returns what each stage did so far, sources first."""
-        from headrace.observe.stats import stage_stats  # when somebody asks
-
-        now_s = time.perf_counter() if self._ended_s is None else self._ended_s
-        begin_s, noted = self._window.since(now_s)
-        meters = self._meters.all()
-        # Meters of plans that functions make come while the run goes on.
-        of_each = itertools.zip_longest(*noted, [meter.reading() for meter in meters], fillvalue=START)
-        held = self._budget.held_for()
-        stages = (
-            stage_stats(meter, readings, window_s=now_s - begin_s, held_bytes=held.get(id(meter), 0))
-            for meter, readings in zip(meters, of_each, strict=True)
-        )
-        return tuple(stages) if self._lock_use is None else self._lock_use.told(stages)
+        return self._figures.stages()
 
     def begin_window(self) -> None:
         """Lets rates, shares and times of an element be those from now on; in the thread that pulls."""
-        self._window.begin_here(time.perf_counter())
-
-    def _readings(self) -> tuple[Reading, ...]:
-        return tuple(meter.reading(remembered=True) for meter in self._meters.all())
+        self._figures.begin_window()
 
     def failures(self) -> tuple[StageFailures, ...]:
         """Returns which elements failed so far."""
@@ -295,8 +273,8 @@ class Run:
                 return
             self._closer = threading.get_ident()
             self._phase = NEXT[self._phase, CLOSE]
-        self._leave_watch()
-        self._ended_s = self._ended_s or time.perf_counter()
+        self._watch.end()
+        self._figures.end()
         self.stop()
         self._stop_workers()
         # A function, or a garbage collection, may close the run in the very thread that reads it: pull gives back then.

@@ -21,10 +21,9 @@ from headrace.errors import FailedPreconditionError, HeadraceError, WorkerError
 from headrace.log import LOG
 from headrace.observe.decisions import Decision
 from headrace.observe.failures import StageFailures
-from headrace.observe.onlookers import ONLOOKERS
+from headrace.observe.run_watch import RunWatch
 from headrace.observe.stalls import Stall, Vigil
 from headrace.observe.stats import StageStats
-from headrace.observe.watch import WATCH, Watched
 from headrace.physical.budget import Ahead, Budget
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item
@@ -106,6 +105,7 @@ class RemoteRun:
         self._decisions_there: tuple[Decision, ...] = ()
         patience_s = STALL_WARNING_S if options.stall_warning_s is None else options.stall_warning_s
         self._vigil = _RemoteVigil(self, patience_s or None)
+        self._watch = RunWatch(self._vigil)
         self.cursors: Final[weakref.WeakSet[RemoteCursor]] = weakref.WeakSet()
         self.first_elements: Final = 1
         self.own_end: Final = OwnEnd()
@@ -123,14 +123,9 @@ class RemoteRun:
         exiting.hold()
         self._known = Known(None if state is None else in_pieces(state), self._fillings.saved, 0)
         self._begin(is_resumed=self._fillings.is_restored)
-        ONLOOKERS.begins(self)
-        watches: list[Watched] = [self._vigil] if self._vigil.patience_s is not None else []
-        if ONLOOKERS.is_waiting:
-            watches.append(ONLOOKERS)
-        if watches:
-            WATCH.add(*watches)
+        self._watch.begin()
         if self.is_closed:  # by another thread, before that
-            self._leave_watch()
+            self._watch.end()
 
     def _begin(self, *, is_resumed: bool) -> None:
         self._order = self._order._replace(
@@ -360,7 +355,7 @@ class RemoteRun:
     def drop(self) -> None:
         """Ends it, and waits for nothing: a garbage collection may call it in the middle of anything."""
         self.is_closed = True
-        self._leave_watch()
+        self._watch.end()
         session = self._session
         if session is not None and session.is_ours:
             session.connection.shut()  # which the process hears
@@ -369,16 +364,12 @@ class RemoteRun:
         """Ends it: its threads are joined in their process, its files closed. May be called again."""
         with self._turning:
             session, was_closed, self.is_closed = self._session, self.is_closed, True
-        self._leave_watch()
+        self._watch.end()
         if session is not None and session.is_ours:
             with self._closing:  # or the second of two threads would end what the first is asking
                 if not was_closed:
                     self._settle(session)
                 session.connection.shut()
-
-    def _leave_watch(self) -> None:
-        WATCH.remove(self._vigil)
-        ONLOOKERS.ends(self)
 
     def _settle(self, session: Session) -> None:
         """Asks for what may be asked for later, and ends the run; a process that does not answer is killed."""
