@@ -1,13 +1,31 @@
-"""How several things are closed: every one of them, whatever one of them raises."""
+"""How things are closed: at the end of a ``with`` block; several of them each, whatever one raises."""
 
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from typing import Self
 
 from headrace.errors import said
 
-__all__ = ["close_all"]
+__all__ = ["Closing", "close_all"]
+
+
+class Closing(ABC):
+    """What a ``with`` block closes."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Gives back what it holds; may be called again."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def close_all(closers: Iterable[Callable[[], object]]) -> None:

@@ -12,15 +12,14 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Collection
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from headrace.errors import HeadraceError, OutOfRangeError
 from headrace.feed.reading_ahead import Bookmark, ReadingAhead, Ready
 from headrace.feed.stats import FeedStats, own_rank
 from headrace.feed.transfer import Transfer
 from headrace.frozen import mutable
-from headrace.iterator import DatasetIterator, joint_end_of
+from headrace.iterator import DatasetIterator, ElementIterator, joint_end_of
 from headrace.observe.iterators import ITERATORS
 from headrace.observe.stalls import Stall
 from headrace.observe.steps import StepMeter
@@ -37,7 +36,7 @@ class FeedPosition:
     ended: bool = False  # the loop got the end
 
 
-class FeedIterator:
+class FeedIterator(ElementIterator):
     """Delivers the elements of one epoch to a training loop; made by ``iter(feed)``."""
 
     def __init__(self, plan: Node, transfer: Transfer, buffer_size: int) -> None:
@@ -57,9 +56,6 @@ class FeedIterator:
         self._began_s = time.perf_counter()
         self._ended_s: float | None = None
         ITERATORS.begins(self)
-
-    def __iter__(self) -> Self:
-        return self
 
     def __next__(self) -> Any:
         try:
@@ -122,17 +118,6 @@ class FeedIterator:
             self._finalizer = weakref.finalize(self, self._reader.stop)
             self._reader.begin()
         return self._reader
-
-    def get_next(self) -> Any:
-        """Returns the next element.
-
-        Raises:
-            OutOfRangeError: the epoch has ended.
-        """
-        try:
-            return next(self)
-        except StopIteration:
-            raise OutOfRangeError("the dataset has no more elements") from None
 
     def state_dict(self) -> dict[str, Any]:
         """Returns where the training loop stands, as plain data: what is ready on the device does not count."""
@@ -204,11 +189,3 @@ class FeedIterator:
         if self._finalizer is not None:  # only now: Ctrl-C may have come before
             self._finalizer.detach()
         self._reader = self._finalizer = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()

@@ -15,13 +15,13 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Collection, Iterator
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from headrace.blocks.block import Block, Failure
 from headrace.elements.structure import Element
 from headrace.engine import Run
-from headrace.errors import FailedPreconditionError, HeadraceError, InternalError, OutOfRangeError
+from headrace.errors import FailedPreconditionError, HeadraceError, InternalError
+from headrace.iterator.element_iterator import ElementIterator
 from headrace.iterator.figures import Figures
 from headrace.iterator.forked import ForkedRun, is_left_to_parent
 from headrace.iterator.joint_end import JointEnd, joint_end_of
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["DatasetIterator"]
 
 
-class DatasetIterator(ReaderPosition):
+class DatasetIterator(ReaderPosition, ElementIterator):
     """Delivers the elements of one epoch; made by ``iter(dataset)``.
 
     One thread at a time may use it.
@@ -91,9 +91,6 @@ class DatasetIterator(ReaderPosition):
 
     # ------------------------------------------------------------- delivering
 
-    def __iter__(self) -> Self:
-        return self
-
     def __next__(self) -> Element:
         try:
             for element in self._rows:
@@ -108,17 +105,6 @@ class DatasetIterator(ReaderPosition):
                     self._phase = NEXT[self._phase, LOSE]
             self.close()
             raise
-
-    def get_next(self) -> Element:
-        """Returns the next element.
-
-        Raises:
-            OutOfRangeError: the epoch has ended.
-        """
-        try:
-            return next(self)
-        except StopIteration:
-            raise OutOfRangeError("the dataset has no more elements") from None
 
     def blocks(self) -> Iterator[list[Element]]:
         """Yields the remaining elements, as many at a time as come at once: for callers that take all of them."""
@@ -350,11 +336,3 @@ class DatasetIterator(ReaderPosition):
         # Only now: Ctrl-C may have come before.
         if self._finalizer is not None and self._finalizer.detach() is not None:
             ITERATORS.ends(self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()

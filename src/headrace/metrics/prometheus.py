@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
+from headrace.coordination.closing import Closing
 from headrace.errors import FailedPreconditionError, MissingExtraError
 from headrace.metrics.ledger import LEDGER
 from headrace.metrics.table import METRICS, Kind, Metric
@@ -64,7 +64,7 @@ class PrometheusCollector:
         return families
 
 
-class Server:
+class Server(Closing):
     """An endpoint that serves metrics until it is closed.
 
     Attributes:
@@ -82,14 +82,6 @@ class Server:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def serve(port: int, address: str = "127.0.0.1") -> Server:

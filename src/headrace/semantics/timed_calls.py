@@ -14,9 +14,10 @@ import contextvars
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from headrace.clock import MONOTONIC, Clock
+from headrace.coordination.closing import Closing
 from headrace.errors import CancelledError, DeadlineExceededError, OutOfRangeError, ResourceExhaustedError
 from headrace.observe.frames import hands_over
 from headrace.observe.stalls import Vigil
@@ -220,7 +221,7 @@ def _serve(works: Channel[tuple[_Work, contextvars.Context]], answers: Channel[_
         del outcome  # who waits may look whether anybody else has it
 
 
-class Callers:
+class Callers(Closing):
     """The threads of one run that call functions for those that wait; each is one's at a time.
 
     Args:
@@ -302,9 +303,3 @@ class Callers:
             caller.thread.join(min(_GRACE_S, max(caller.left_s(), _LEAST_S)))
             if caller.thread.is_alive():
                 self._leave(caller)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

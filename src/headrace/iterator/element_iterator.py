@@ -1,0 +1,26 @@
+"""What the iterators of headrace have in common for those who loop over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from headrace.coordination.closing import Closing
+from headrace.errors import OutOfRangeError
+
+__all__ = ["ElementIterator"]
+
+
+class ElementIterator(Iterator[Any], Closing):
+    """Delivers elements until it ends; a ``with`` block closes it."""
+
+    def get_next(self) -> Any:
+        """Returns the next element.
+
+        Raises:
+            OutOfRangeError: the epoch has ended.
+        """
+        try:
+            return next(self)
+        except StopIteration:
+            raise OutOfRangeError("the dataset has no more elements") from None
