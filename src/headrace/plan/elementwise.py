@@ -13,6 +13,7 @@ from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.known_as import known_as
 from headrace.plan.node import UNKNOWN_CARDINALITY, Spec, UnaryNode, function_name
+from headrace.plan.predicated import Predicated
 from headrace.plan.randomness import Randomness
 
 __all__ = ["Enumerate", "Filter", "Map", "MapChain", "RandomMap"]
@@ -162,26 +163,10 @@ class MapChain(UnaryNode):
 
 
 @frozen(kw_only=True, eq=False)
-class Filter(UnaryNode):
+class Filter(Predicated):
     """The elements for which a function is true."""
 
     op: ClassVar[str] = "filter"
-    predicate: Callable[..., Any]
-
-    def __post_init__(self) -> None:
-        check_function(self.predicate, stage=self.op)
-
-    def _cardinality(self) -> int:
-        """Returns UNKNOWN_CARDINALITY: only a run could tell."""
-        return UNKNOWN_CARDINALITY
-
-    def functions(self) -> tuple[Callable[..., Any], ...]:
-        """Returns the user's predicate."""
-        return (self.predicate,)
-
-    def parameters(self) -> dict[str, Any]:
-        """Returns the predicate's name."""
-        return {"predicate": function_name(self.predicate)}
 
 
 @frozen(kw_only=True, eq=False)

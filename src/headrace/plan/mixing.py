@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from headrace.arguments import check_function
-from headrace.elements.structure import flatten, unflatten
+from headrace.elements.structure import flatten
 from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
+from headrace.plan.common_spec import common_spec
 from headrace.plan.node import (
     INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY,
@@ -27,25 +28,6 @@ from headrace.plan.randomness import Randomness
 from headrace.plan.sequencing import Repeat
 
 __all__ = ["ChooseFromDatasets", "Mixture", "RejectionResample", "SampleFromDatasets", "checked_weights"]
-
-
-def _common_spec(datasets: Sequence[Node], *, stage: str) -> Spec:
-    """Returns the narrowest that all fit, or None where only a run could tell.
-
-    Raises:
-        TypeError: structure or dtypes are known to differ.
-    """
-    specs = [dataset.spec() for dataset in datasets]
-    known = [spec for spec in specs if spec is not None]
-    if not known:
-        return None
-    leaves, treedef = flatten(known[0])
-    for spec in known[1:]:
-        others, other = flatten(spec)
-        if treedef != other or any(one.dtype != two.dtype for one, two in zip(leaves, others, strict=True)):
-            raise TypeError(f"{stage}: the datasets differ in structure or dtype: {known[0]} and {spec}")
-        leaves = [one.most_general(two) for one, two in zip(leaves, others, strict=True)]
-    return unflatten(treedef, leaves) if len(known) == len(specs) else None
 
 
 @frozen(kw_only=True, eq=False)
@@ -89,7 +71,7 @@ class Mixture(NodeOfSeveral):
 
     def _spec(self) -> Spec:
         """Returns the narrowest that all datasets fit."""
-        return _common_spec(self.datasets, stage=self.op)
+        return common_spec([dataset.spec() for dataset in self.datasets], stage=self.op)
 
 
 def _source_name(dataset: Node) -> str:

@@ -7,9 +7,9 @@ import functools
 from typing import Any, ClassVar, Final
 
 from headrace.arguments import check_int
-from headrace.elements.structure import flatten, unflatten
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
+from headrace.plan.common_spec import common_spec
 from headrace.plan.depth import depth_of
 from headrace.plan.node import (
     INFINITE_CARDINALITY,
@@ -174,11 +174,4 @@ def _parts(dataset: Node, name: str | None) -> tuple[tuple[Node, ...], int]:
 
 
 def _spec_of_both(mine: Spec, theirs: Spec) -> Spec:
-    if mine is None or theirs is None:
-        return None
-    (my_leaves, treedef), (their_leaves, other) = flatten(mine), flatten(theirs)
-    pairs = list(zip(my_leaves, their_leaves, strict=False))
-    if treedef != other or any(one.dtype != another.dtype for one, another in pairs):
-        message = f"concatenate: the datasets differ in structure or dtype: {mine} and {theirs}"
-        raise TypeError(message)
-    return unflatten(treedef, [one.most_general(another) for one, another in pairs])
+    return common_spec([mine, theirs], stage=Concatenate.op)

@@ -15,31 +15,16 @@ from headrace.elements.tensor_spec import TensorSpec
 from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.plan.node import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Spec, UnaryNode, function_name
+from headrace.plan.predicated import Predicated
 
 __all__ = ["AssertCardinality", "Scan", "TakeWhile", "Unique", "is_countable"]
 
 
 @frozen(kw_only=True, eq=False)
-class TakeWhile(UnaryNode):
+class TakeWhile(Predicated):
     """The elements before the first for which a function is false."""
 
     op: ClassVar[str] = "take_while"
-    predicate: Callable[..., Any]
-
-    def __post_init__(self) -> None:
-        check_function(self.predicate, stage=self.op)
-
-    def _cardinality(self) -> int:
-        """Returns UNKNOWN_CARDINALITY: only a run could tell."""
-        return UNKNOWN_CARDINALITY
-
-    def functions(self) -> tuple[Callable[..., Any], ...]:
-        """Returns the user's predicate."""
-        return (self.predicate,)
-
-    def parameters(self) -> dict[str, Any]:
-        """Returns the predicate's name."""
-        return {"predicate": function_name(self.predicate)}
 
 
 @frozen(kw_only=True, eq=False)
