@@ -13,28 +13,18 @@ import copy
 import dataclasses
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases.structures import Pair, Sample
 from tests.laws.running import REFERENCE, Way, running, through_json, ways
 
 import headrace as hr
 from headrace.testing.restoring import delivered
 
 SCRIBBLE = 77
-
-
-class Pair(NamedTuple):
-    x: Any
-    y: Any
-
-
-@dataclasses.dataclass
-class Sample:
-    x: Any
-    y: Any = 0
 
 
 # ------------------------------------------------------------------------------------------------ scribbling

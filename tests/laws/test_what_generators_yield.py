@@ -7,31 +7,20 @@ is read-only, of another shape or dtype, of no dtype or no axes, of a class of i
 from __future__ import annotations
 
 import collections
-import dataclasses
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases.structures import Pair, Sample
 from tests.laws.running import REFERENCE, Way, assert_same, elements_of, history, resumed, ways
 
 import headrace as hr
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.semantics.signed import Signed
-
-
-class Pair(NamedTuple):
-    x: Any
-    y: Any
-
-
-@dataclasses.dataclass
-class Sample:
-    x: Any
-    y: Any
 
 
 class Own:

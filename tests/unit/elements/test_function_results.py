@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
+from tests.cases.structures import Pair, Sample
 
 from headrace.elements.function_results import owned
 from headrace.elements.structure import flatten, normalize
-
-
-class Pair(NamedTuple):
-    x: Any
-    y: Any
-
-
-@dataclasses.dataclass
-class Sample:
-    x: Any
 
 
 def fresh() -> np.ndarray:

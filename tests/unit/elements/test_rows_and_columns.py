@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import enum
-from typing import Any, NamedTuple
+from typing import Any
 
 import attr
 import attrs
@@ -13,24 +13,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases.structures import Pair, Sample
 
 from headrace.elements.ownership import read_only_rows
 from headrace.elements.rows_and_columns import columns_of, normalize_rows, rows_of, rows_of_leaves, scalars_as_elements
 from headrace.elements.structure import flatten, normalize, paths_of, stack, unflatten
 from headrace.errors import InvalidArgumentError
 from headrace.testing.restoring import same
-
-
-class Point(NamedTuple):
-    x: Any
-    y: Any
-
-
-@dataclasses.dataclass
-class Sample:
-    label: Any
-    value: Any
-
 
 LEAVES: list[st.SearchStrategy[Any]] = [
     st.integers(-(2**63), 2**63 - 1),
@@ -57,7 +46,7 @@ def elements(depth: int = 3) -> st.SearchStrategy[st.SearchStrategy[Any]]:
         leaf,
         st.lists(inner, max_size=3).map(lambda parts: st.tuples(*parts)),
         st.dictionaries(st.text(max_size=2), inner, max_size=3).map(st.fixed_dictionaries),
-        st.tuples(inner, inner).map(lambda parts: st.builds(Point, *parts)),
+        st.tuples(inner, inner).map(lambda parts: st.builds(Pair, *parts)),
         st.tuples(inner, inner).map(lambda parts: st.builds(Sample, *parts)),
         st.just(st.none()),
     )
@@ -136,7 +125,7 @@ def nested_in_tuples(leaf: Any, depth: int) -> Any:
         {Name.A: 1, "b": 2},
         {2: 1, 1: 2},
         {True: 1, 0: 2},
-        {"a": Point(1, {"c": 2}), "b": ()},
+        {"a": Pair(1, {"c": 2}), "b": ()},
         {"x": None, "y": ({}, 1)},
         ((), None),
         {str(number): number for number in range(600)},

@@ -4,33 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
+from tests.cases.structures import Pair, Sample
 
 import headrace as hr
 from headrace.elements.structure import flatten, nbytes_of, normalize, paths_of
 from headrace.errors import InvalidArgumentError
 
 
-class Point(NamedTuple):
-    x: Any
-    y: Any
-
-
-@dataclasses.dataclass
-class Sample:
-    label: Any
-    value: Any
-
-
 def test_lists_are_arrays_wherever_they_stand() -> None:
-    element = normalize({"a": [1, 2], "b": ([[1.5]], Sample(["x"], [b"y"])), "c": Point([], None)})
+    element = normalize({"a": [1, 2], "b": ([[1.5]], Sample(["x"], [b"y"])), "c": Pair([], None)})
     assert element["a"].dtype == np.int64
     assert element["b"][0].shape == (1, 1)
-    assert element["b"][1].label.dtype == object
-    assert element["b"][1].value.tolist() == [b"y"]
+    assert element["b"][1].x.dtype == object
+    assert element["b"][1].y.tolist() == [b"y"]
     assert element["c"].x.shape == (0,)
     with pytest.raises(InvalidArgumentError, match="differ in shape"):
         normalize([[1], [1, 2]])

@@ -8,13 +8,14 @@ import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import attrs
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases.structures import Pair
 from tests.laws.elements import SHAPES, STORABLE, folder
 
 from headrace.elements.ragged import RaggedTensor
@@ -81,11 +82,6 @@ def test_a_column_of_numbers_is_used_where_it_lies() -> None:
     _, (column,) = ElementFile(written([np.arange(4), np.arange(4)])).arrays(range(2))
     assert not column.flags.owndata
     assert not column.flags.writeable
-
-
-class Pair(NamedTuple):
-    x: Any
-    y: Any
 
 
 @dataclasses.dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -11,6 +10,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+from tests.cases.structures import Sample
 
 import headrace as hr
 from headrace.blocks.block import Block, Failure
@@ -265,12 +265,6 @@ def test_a_failure_carries_who_failed() -> None:
     (failure,) = (piece for piece in pieces if isinstance(piece, Failure))
     assert failure.by is node
     assert (failure.cursor.state(), failure.after.state()) == ({"index": 5}, {"index": 6})
-
-
-@dataclasses.dataclass
-class Sample:
-    x: Any
-    y: Any = 0
 
 
 @attrs.define(slots=False)
