@@ -118,6 +118,12 @@ def test_a_unit_test_that_bears_the_name_of_a_module_stands_where_the_module_sta
         assert here or name not in named, f"{path}: no such module stands there"
 
 
+def test_no_file_of_the_package_is_longer_than_can_be_kept_in_mind() -> None:
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in (ROOT / "src").rglob("*.py")}
+    assert lengths
+    assert {path: length for path, length in lengths.items() if length > 400} == {}, "what of it has a name of its own?"
+
+
 def test_git_runs_what_make_check_runs() -> None:
     checks = re.findall(r"^check: ([\w ]+?) +##", (ROOT / "Makefile").read_text(), re.MULTILINE)
     hooks = re.findall(r"entry: make (\w+)", (ROOT / ".pre-commit-config.yaml").read_text())
