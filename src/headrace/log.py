@@ -5,13 +5,12 @@ With what it imports it takes as long as a tenth of the engine, and most program
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     import logging
 
-__all__ = ["LOG", "warn_once"]
+__all__ = ["LOG", "SAID_ONCE", "is_news", "warn_once"]
 
 
 class _Later:
@@ -29,14 +28,25 @@ else:
     LOG = _Later()
 
 
-_said: Final[set[str]] = set()
-_saying: Final = threading.Lock()  # plans that functions make are opened by several workers at once
+# The attribute of a record that says of what it is told once, also to the program that hears it from another process.
+SAID_ONCE: Final = "headrace_said_once"
+_said: Final[dict[str, object]] = {}
 
 
-def warn_once(message: str) -> None:
-    """Says something in the log that this process has not said before."""
-    with _saying:
-        if message in _said:
-            return
-        _said.add(message)
-    LOG.warning("%s", message)
+def warn_once(message: str, *, about: str | None = None) -> None:
+    """Says something in the log that neither this process has said before nor one that it started.
+
+    Args:
+        message: what is said.
+        about: what it is said of, once, in whatever words; the message itself where nothing is named.
+    """
+    key = message if about is None else about
+    if is_news(key):
+        LOG.warning("%s", message, extra={SAID_ONCE: key})
+
+
+def is_news(key: str) -> bool:
+    """Returns whether this is said for the first time, which it is then."""
+    mark = object()
+    # One operation and no lock: several workers may say the same at once, and a garbage collection in the middle of it.
+    return _said.setdefault(key, mark) is mark

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tests.laws.running import OVERLAPS, AlwaysAhead, in_blocks_of, paced
 
 import headrace as hr
+from headrace import log
 from headrace.engine import Run, choosing
 from headrace.iterator import DatasetIterator
 from headrace.log import LOG
@@ -29,7 +30,6 @@ from headrace.physical.run_policy import RunPolicy
 from headrace.physical.stage import Stage
 from headrace.physical.workers.overlap_tuner import OverlapTuner
 from headrace.physical.workers.prefetch import PrefetchStage
-from headrace.semantics import held_bytes
 
 LIMIT_S = 30.0
 
@@ -345,7 +345,7 @@ def test_above_the_default_budget_is_one_warning_and_above_all_memory_an_error(e
     options = hr.Options(executor=executor)
     with (
         mock.patch.object(choosing, "current_share", return_value=share),
-        mock.patch.object(held_bytes, "_warned", set()),
+        mock.patch.object(log, "_said", {}),
     ):
         with mock.patch.object(LOG, "warning") as warning:
             for _ in range(2):

@@ -75,6 +75,7 @@ class DiskCache:
         self._plan = plan
         name = key if _PLAIN_NAME.fullmatch(key) else hashlib.sha256(key.encode()).hexdigest()[:32]
         self.path = folder / f"{name}{SUFFIX}"
+        self.identity = str(self.path)
         self._of_runs: dict[str, DiskCache] = {}
         self._opened: tuple[tuple[int, int], CachedEpoch] | None = None
 
@@ -157,9 +158,10 @@ class DiskCache:
         """Returns the cache of runs with options that decide what the elements are, whatever the key is: nobody sees these in it."""
         if run not in self._of_runs:
             key = f"{self.key}-{run}"
-            self._of_runs[run] = DiskCache(
+            self._of_runs[run] = of_run = DiskCache(
                 self.folder, key, self._plan, max_bytes=self.max_bytes, proof=self._proof, stage=self.stage
             )
+            of_run.identity = self.identity
         return self._of_runs[run]
 
     def _lock(self) -> Any:

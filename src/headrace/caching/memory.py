@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from typing import Final
 
 from headrace.blocks.kept import KeptSource, joined_kept
@@ -13,6 +15,8 @@ from headrace.io.write_state import WritePhase, WriteState
 
 __all__ = ["MemoryCache"]
 
+_numbers: Final = itertools.count()
+
 
 class MemoryCache:
     """Every iterator collects for itself, and the first whole epoch is kept.
@@ -21,13 +25,14 @@ class MemoryCache:
         max_bytes: how much it may hold; None is without a bound.
     """
 
-    __slots__ = ("__weakref__", "_kept", "max_bytes")
+    __slots__ = ("__weakref__", "_kept", "identity", "max_bytes")
 
     stage: Final = "cache"
 
     def __init__(self, max_bytes: int | None = None) -> None:
         self._kept: CachedEpoch | None = None
         self.max_bytes: Final = max_bytes
+        self.identity: Final = f"cache {next(_numbers)} of process {os.getpid()}"
 
     @property
     def cached(self) -> CachedEpoch | None:

@@ -36,6 +36,7 @@ class SnapshotRun:
     ) -> None:
         self._proof = proof
         self._folder = folder
+        self.identity = str(folder)
         self._shard_func = shard_func
         self._compression = compression
 

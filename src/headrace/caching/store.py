@@ -145,6 +145,11 @@ class Store(Protocol):
         ...
 
     @property
+    def identity(self) -> str:
+        """Tells it from all others of the program, also in the processes that the program has."""
+        ...
+
+    @property
     def cached(self) -> CachedEpoch | None:
         """The epoch in the cache, once one was complete."""
         ...

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from headrace.elements.structure import flatten, paths_of
 from headrace.elements.tensor_spec import TensorSpec
-from headrace.observe.tables import Table, cut, printable, screen_width
+from headrace.observe.tables import Table, counted, cut, printable, screen_width
 from headrace.plan.explain import abridged_plan
 from headrace.plan.node import INFINITE_CARDINALITY, Node
 
@@ -52,7 +52,7 @@ def _count(plan: Node) -> str:
     count, refused = _asked(plan.cardinality)
     if refused is not None or count < 0:
         return "infinite cardinality" if count == INFINITE_CARDINALITY else "unknown cardinality"
-    return "1 element" if count == 1 else f"{count:,} elements"
+    return counted(count, "element")
 
 
 def _element_spec(plan: Node) -> tuple[list[tuple[str, str, str]], str]:

@@ -16,7 +16,7 @@ from headrace.observe.decisions import Decision, decision_lines
 from headrace.observe.failures import StageFailures
 from headrace.observe.meter import Meter, Reading
 from headrace.observe.steps import StepStats
-from headrace.observe.tables import Table, duration, megabytes, plain, quantity, screen_width, seconds, share
+from headrace.observe.tables import Table, counted, data_size, duration, plain, quantity, screen_width, seconds, share
 
 __all__ = ["Drawn", "IteratorStats", "StageColumn", "StageStats", "stage_columns", "stage_stats", "with_depth"]
 
@@ -208,9 +208,7 @@ _COLUMNS: Final = (
         "room", lambda stage: share(stage.room_wait_share), lambda stage: stage.room_wait_share >= _LEAST_SHARE
     ),
     StageColumn("buffered", lambda stage: f"{stage.buffered:,}", lambda stage: stage.buffered_high or stage.buffered),
-    StageColumn(
-        "held", lambda stage: f"{megabytes(stage.held_bytes)} MB", lambda stage: stage.held_bytes >= _LEAST_HELD_BYTES
-    ),
+    StageColumn("held", lambda stage: data_size(stage.held_bytes), lambda stage: stage.held_bytes >= _LEAST_HELD_BYTES),
     StageColumn("failed", lambda stage: f"{stage.failed:,}", lambda stage: stage.failed),
     StageColumn("restarts", lambda stage: f"{stage.restarts:,}", lambda stage: stage.restarts),
 )
@@ -295,17 +293,13 @@ class IteratorStats:
         return f"<div>{summary}{self._table().html() if self.stages else ''}{decided}</div>"
 
     def _summary(self) -> Iterator[str]:
-        count = "1 element" if self.elements == 1 else f"{self.elements:,} elements"
-        yield f"{count} in {seconds(self.elapsed_s)} s"
+        yield f"{counted(self.elements, 'element')} in {seconds(self.elapsed_s)} s"
         yield f"the caller waited {seconds(self.wait_s)} s ({self.wait_share:.0%})"
         if self.stages:
-            workers = "1 worker" if self.workers == 1 else f"{self.workers or 'no'} workers"
-            highest = (
-                f", {megabytes(self.highest_held_bytes)} MB at the highest"
-                if self.highest_held_bytes >= _LEAST_HELD_BYTES
-                else ""
-            )
-            yield f"{workers}, {megabytes(self.held_bytes)} MB held of at most {megabytes(self.ram_budget_bytes)} MB{highest}"
+            workers = counted(self.workers, "worker") if self.workers else "no workers"
+            is_worth_a_word = self.highest_held_bytes >= _LEAST_HELD_BYTES
+            highest = f", {data_size(self.highest_held_bytes)} at the highest" if is_worth_a_word else ""
+            yield f"{workers}, {data_size(self.held_bytes)} held of at most {data_size(self.ram_budget_bytes)}{highest}"
         if self.restarts:
             yield f"{'1 process' if self.restarts == 1 else f'{self.restarts:,} processes'} died and replaced"
         yield from map(str, self.failures)

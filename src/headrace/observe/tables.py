@@ -15,9 +15,10 @@ from headrace.frozen import frozen
 
 __all__ = [
     "Table",
+    "counted",
     "cut",
+    "data_size",
     "duration",
-    "megabytes",
     "plain",
     "printable",
     "quantity",
@@ -72,9 +73,22 @@ def duration(value_s: float) -> str:
     return f"{value_s / 1e-9:.0f} ns"
 
 
-def megabytes(nbytes: float) -> str:
-    """Returns a number of bytes in millions."""
-    return f"{nbytes / 1e6:,.0f}"
+def data_size(nbytes: float) -> str:
+    """Returns a number of bytes with its unit, in up to three digits: ``1.25 MB``."""
+    for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if nbytes >= unit * (1 - 5e-4):
+            return f"{nbytes / unit:.3g} {name}" if nbytes < 999.5 * unit else f"{nbytes / unit:,.0f} {name}"
+    return "1 byte" if nbytes == 1 else f"{nbytes:.0f} bytes"
+
+
+def counted(number: int, thing: str) -> str:
+    """Returns a number of things, in the singular where there is one.
+
+    Example:
+        >>> counted(1, "row"), counted(2000, "row")
+        ('1 row', '2,000 rows')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def quantity(value: float) -> str:

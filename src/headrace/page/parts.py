@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from headrace.frozen import frozen
+from headrace.observe.tables import counted
 from headrace.page.machine import Machine
-from headrace.page.wording import counted
 
 __all__ = ["Lane", "bar", "entries", "figure", "header", "key", "lanes", "machine_entries", "note", "section", "table"]
 

@@ -25,6 +25,7 @@ from typing import Any, Final, NamedTuple
 from headrace import exiting
 from headrace.coordination.latch import Latch
 from headrace.errors import FailedPreconditionError, HeadraceError, InternalError, ResourceExhaustedError
+from headrace.log import SAID_ONCE, is_news
 from headrace.processes.connection import Connection
 from headrace.processes.errors_sent import received_error, sent_error
 from headrace.processes.orders import NOT_NEEDED
@@ -343,6 +344,8 @@ def _let_all_go() -> None:
 def _log(record: Mapping[str, Any]) -> None:
     import logging
 
+    if SAID_ONCE in record and not is_news(record[SAID_ONCE]):  # by another process, or by one before it
+        return
     logger = logging.getLogger(record["name"])
     if logger.isEnabledFor(record["levelno"]):
         logger.handle(logging.makeLogRecord(dict(record)))

@@ -12,7 +12,7 @@ from headrace.errors import InvalidArgumentError
 from headrace.machine import current_share
 from headrace.observe.decisions import decision_lines
 from headrace.observe.stats import IteratorStats, StageStats, stage_columns
-from headrace.observe.tables import Table, megabytes, quantity, screen_width
+from headrace.observe.tables import Table, data_size, quantity, screen_width
 from headrace.optimize.rules import rewritings
 from headrace.plan.explain import plan_lines
 from headrace.plan.node import Node, nodes_of
@@ -106,8 +106,8 @@ def _held_most(stats: IteratorStats) -> str:
     """Says who holds most of a budget that is nearly used."""
     most = max(stats.stages, key=lambda stage: stage.held_bytes)
     return (
-        f"the ram_budget of {megabytes(stats.ram_budget_bytes)} MB was nearly used ({megabytes(stats.highest_held_bytes)} MB): "
-        f"{most.name} holds {megabytes(most.held_bytes)} MB"
+        f"the ram_budget of {data_size(stats.ram_budget_bytes)} was nearly used ({data_size(stats.highest_held_bytes)}): "
+        f"{most.name} holds {data_size(most.held_bytes)}"
     )
 
 

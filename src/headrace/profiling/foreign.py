@@ -22,7 +22,7 @@ from headrace.analysis.finding import HARDLY, MARGIN, UNEVEN, Cause
 from headrace.clock import MONOTONIC, Clock
 from headrace.frozen import frozen
 from headrace.machine import current_share
-from headrace.observe.tables import duration, plain, quantity, share
+from headrace.observe.tables import data_size, duration, plain, quantity, share
 from headrace.page.stairs import Window
 from headrace.profiling.phases import ALONE, BESIDE, STEP, Epochs, Phase, Step, consume, keep
 from headrace.profiling.profile import Verdict
@@ -105,7 +105,7 @@ class ForeignProfile:
 
     def __str__(self) -> str:
         read_bytes_per_s = self.read_bytes_per_s or 0.0
-        read = f", {read_bytes_per_s / 1e6:,.1f} MB/s from disks" if read_bytes_per_s > _LITTLE else ""
+        read = f", {data_size(read_bytes_per_s)}/s from disks" if read_bytes_per_s > _LITTLE else ""
         lines = [
             self.verdict.text,
             "",

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Final, Protocol
 
 from headrace.observe.stats import StageStats, stage_columns, with_depth
-from headrace.observe.tables import duration, quantity, share
+from headrace.observe.tables import data_size, duration, quantity, share
 from headrace.page import parts
 from headrace.page.document import document
 from headrace.page.machine import Machine, this_machine
@@ -63,7 +63,7 @@ def foreign_page(profile: ForeignProfile, machine: Machine | None = None) -> str
         "With all cores at that work": f"{quantity(profile.reachable_per_s)} elements/s",
     }
     if profile.read_bytes_per_s is not None:
-        told["Read from disks"] = f"{profile.read_bytes_per_s / 1e6:,.1f} MB/s"
+        told["Read from disks"] = f"{data_size(profile.read_bytes_per_s)}/s"
     return _page(profile, [parts.section("Seen from outside", parts.entries(told))], machine or this_machine())
 
 

@@ -16,7 +16,7 @@ from headrace.analysis.finding import Cause, Finding, judge
 from headrace.errors import HeadraceError
 from headrace.frozen import frozen
 from headrace.observe.stats import IteratorStats
-from headrace.observe.tables import duration, plain
+from headrace.observe.tables import data_size, duration, plain
 from headrace.page.stairs import Window
 from headrace.plan.buffering import options_of
 from headrace.plan.node import Node
@@ -27,7 +27,6 @@ from headrace.profiling.telling import figures_of, told_nodes
 from headrace.profiling.together import Found
 from headrace.profiling.trial import Consumer, Trial, beside, filled, tried
 from headrace.profiling.wording import sentence, sentence_of_ranks
-from headrace.semantics.held_bytes import in_words
 
 __all__ = ["Advice", "Profile", "Verdict", "improved", "profiled"]
 
@@ -290,7 +289,7 @@ def _place(change: Change, figures: PipelineFigures, node: Node | None) -> str:
     if change.way is not Way.CACHE:
         return f" for {node.label}"
     nbytes = figures.stage(change.key).epoch_nbytes
-    holds = f", {in_words(round(nbytes))} held" if nbytes else ""
+    holds = f", {data_size(nbytes)} held" if nbytes else ""
     return f" behind {node.label}, from the second epoch on{holds}"
 
 

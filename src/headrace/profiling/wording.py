@@ -8,7 +8,7 @@ from typing import Final
 from headrace.analysis.figures import CONSUMER, Kind, PipelineFigures, StageFigures, StepFigures
 from headrace.analysis.finding import Cause, Finding
 from headrace.frozen import frozen
-from headrace.observe.tables import duration, quantity, share
+from headrace.observe.tables import data_size, duration, quantity, share
 
 __all__ = ["sentence", "sentence_of_ranks"]
 
@@ -72,8 +72,11 @@ def _rates(told: _Told) -> str:
     """Says what the stage gives, and what the step could take of it."""
     assert told.stage is not None  # it is the cause
     visits = told.stage.visits or 1.0
-    gives = f"{told.stage.name} gives {quantity(told.alone_rate * visits)} elements/s"
-    return gives if told.step is None else f"{gives}, and the step could take {_most(told.step, visits)}"
+    gives = quantity(told.alone_rate * visits)
+    if told.step is not None:
+        return f"{told.stage.name} gives {gives} elements/s, and the step could take {_most(told.step, visits)}"
+    is_said = gives == quantity(told.alone_rate)  # that the pipeline gives as much
+    return f"{told.stage.name} gives {'no more' if is_said else f'{gives} elements/s'}"
 
 
 def _most(step: StepFigures, visits: float) -> str:
@@ -84,10 +87,6 @@ def _averages(told: _Told) -> str:
     """Says that the pipeline is fast enough on the average."""
     assert told.step is not None  # alone, the pipeline is what is too slow
     return f"the pipeline alone would feed {quantity(told.alone_rate)} steps/s, and {_most(told.step, 1.0)} is all that there could be"
-
-
-def _source(told: _Told) -> str:
-    return _rates(told)
 
 
 def _map(told: _Told) -> str:
@@ -118,7 +117,7 @@ def _memory(told: _Told) -> str:
     assert stage is not None
     return (
         f"{_rates(told)}; its {stage.calls} calls at once have no room, and {stage.capacity:.1f} run, as the memory budget is "
-        f"{nbytes / 1e6:,.0f} MB"
+        f"{data_size(nbytes)}"
     )
 
 
@@ -182,7 +181,7 @@ def _copy(told: _Told) -> str:
 
 
 _REASONS: Final[dict[Cause, Callable[[_Told], str]]] = {
-    Cause.SOURCE: _source,
+    Cause.SOURCE: _rates,
     Cause.MAP: _map,
     Cause.GIL: _gil,
     Cause.PARALLELISM: _parallelism,

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import weakref
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from headrace.blocks.cursor import State
 from headrace.caching.store import CacheWriter, CannotKeep, Store
 from headrace.errors import HeadraceError, ResourceExhaustedError
-from headrace.log import LOG
+from headrace.log import warn_once
+from headrace.observe.tables import counted
 from headrace.semantics.cache_fillings import Pin
 
 __all__ = ["CACHE_REMEDY", "cache_state", "keeping", "tell_unkept"]
 
-
-# The caches of which it was said that they keep nothing.
-_told: Final = weakref.WeakSet[Any]()
 CACHE_REMEDY: Final = "Cache in a folder, cache(folder), or before what makes the elements large"
 
 
@@ -62,12 +59,8 @@ def keeping(writer: CacheWriter, stage: str, taken: int = 0) -> Iterator[None]:
 
 def tell_unkept(store: Store, count: int) -> None:
     """Says in the log that an epoch was left and nothing of it is kept; once of each cache, as the next epochs are left the same way."""
-    if store in _told:
-        return
-    _told.add(store)
-    LOG.warning(
-        "%s: an epoch was left after %d elements, so nothing is kept; "
-        "to keep a part of a dataset, write take(k).cache() instead of cache().take(k)",
-        store.stage,
-        count,
+    message = (
+        f"{store.stage}: an epoch was left after {counted(count, 'element')}, so nothing is kept; "
+        "to keep a part of a dataset, write take(k).cache() instead of cache().take(k)"
     )
+    warn_once(message, about=f"what is left of {store.identity}")

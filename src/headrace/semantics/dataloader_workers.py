@@ -8,19 +8,15 @@ between, headrace cannot know who does, and says in the log that nobody seems to
 from __future__ import annotations
 
 import sys
-import threading
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-from headrace.log import LOG
+from headrace.log import warn_once
 from headrace.plan.buffering import WithOptions, options_of
 from headrace.plan.node import Node, nodes_of
 from headrace.plan.options import Options
 from headrace.plan.sequencing import Shard
 
 __all__ = ["Worker", "dealt", "warn_of_whole_copies", "worker_here"]
-
-_said: Final[set[int]] = set()
-_saying: Final = threading.Lock()
 
 
 class Worker(NamedTuple):
@@ -67,17 +63,11 @@ def warn_of_whole_copies(iterated: object, plan: Node) -> None:
     info = _info()
     if info is None or info.num_workers < 2 or not _is_held(iterated, info.dataset) or _has_shard(plan):
         return
-    with _saying:
-        if id(plan) in _said:
-            return
-        _said.add(id(plan))
-    LOG.warning(
-        "each of %d workers of a DataLoader reads all of %s, so each element comes %d times: give the DataLoader the "
-        "dataset's to_torch() itself, with batch_size=None, which deals the elements out; or iterate "
-        "dataset.shard(info.num_workers, info.id), with info = torch.utils.data.get_worker_info()",
-        info.num_workers,
-        plan.label,
-        info.num_workers,
+    warn_once(
+        f"each of {info.num_workers} workers of a DataLoader reads all of {plan.label}, so each element comes "
+        f"{info.num_workers} times: give the DataLoader the dataset's to_torch() itself, with batch_size=None, which deals the "
+        "elements out; or iterate dataset.shard(info.num_workers, info.id), with info = torch.utils.data.get_worker_info()",
+        about=f"who reads the plan {id(plan)}",
     )
 
 

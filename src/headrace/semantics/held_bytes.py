@@ -23,16 +23,15 @@ import numpy as np
 
 from headrace.elements.structure import Element, flatten
 from headrace.errors import ResourceExhaustedError
-from headrace.log import LOG
+from headrace.log import warn_once
 from headrace.observe.meter import Gauge, Meter
+from headrace.observe.tables import data_size
 
-__all__ = ["HeldBytes", "Holder", "Holding", "in_words", "owner_of"]
+__all__ = ["HeldBytes", "Holder", "Holding", "owner_of"]
 
 
 # Elements are looked at again when there are this many more bytes than the last time.
 _AGAIN_AT: Final = 1.05
-# Stages that were warned of in this process: an epoch is a run, and tells nothing new.
-_warned: Final[set[str]] = set()
 
 
 class HeldBytes:
@@ -149,7 +148,7 @@ class HeldBytes:
             if other is not holding and other.nbytes:
                 held.setdefault(other.stage, []).append(other.nbytes)
         return "".join(
-            f", {stage if len(nbytes) == 1 else f'{len(nbytes)} more of {stage}'} {in_words(sum(nbytes))}"
+            f", {stage if len(nbytes) == 1 else f'{len(nbytes)} more of {stage}'} {data_size(sum(nbytes))}"
             for stage, nbytes in held.items()
         )
 
@@ -167,21 +166,15 @@ class HeldBytes:
             of = "the ram_budget of" if is_stated else "what the process may take,"
             larger = ", or a larger Options(ram_budget=)" if is_stated else ""
             message = (
-                f"{needs}{others}: {in_words(held - most)} more than {of} {in_words(most)}. {holding.remedy}{larger}"
+                f"{needs}{others}: {data_size(held - most)} more than {of} {data_size(most)}. {holding.remedy}{larger}"
             )
             raise ResourceExhaustedError(message, stage=holding.stage)
-        if holding.stage not in _warned:
-            _warned.add(holding.stage)
-            LOG.warning(
-                "%s: %s%s: %s more than the ram_budget of %s, a quarter of what the process may take. %s, or state an "
-                "Options(ram_budget=) that allows for it",
-                holding.stage,
-                needs,
-                others,
-                in_words(held - self.total_bytes),
-                in_words(self.total_bytes),
-                holding.remedy,
-            )
+        warn_once(
+            f"{holding.stage}: {needs}{others}: {data_size(held - self.total_bytes)} more than the ram_budget of "
+            f"{data_size(self.total_bytes)}, a quarter of what the process may take. {holding.remedy}, or state an "
+            "Options(ram_budget=) that allows for it",
+            about=f"what is held by {holding.stage}",  # an epoch is a run, and tells nothing new
+        )
 
 
 class Holder(Protocol):
@@ -258,7 +251,7 @@ class Holding:
         budget.count(self, budget.exact_bytes(elements()))
         self._scale = self.nbytes / max(1, nbytes)
         if budget.held_bytes > self._allowed:
-            says = needs or (lambda held: f"the {count:,} elements that it holds so far have {in_words(held)}")
+            says = needs or (lambda held: f"the {count:,} elements that it holds so far have {data_size(held)}")
             budget.refuse(self, says(self.nbytes))
 
     def add(self, nbytes: int) -> None:
@@ -296,11 +289,3 @@ def owner_of(array: np.ndarray) -> Any:
     while isinstance(owner, np.ndarray) and owner.base is not None:
         owner = owner.base
     return owner.obj if isinstance(owner, memoryview) else owner
-
-
-def in_words(nbytes: int) -> str:
-    """Writes a number of bytes for people."""
-    size, units = float(nbytes), ["bytes", "kB", "MB", "GB", "TB"]
-    while size >= 1000 and len(units) > 1:
-        size, units = size / 1000, units[1:]
-    return f"{size:.3g} {units[0]}" if size < 1000 or not units else f"{size:,.0f} {units[0]}"

@@ -21,9 +21,9 @@ from typing import Final
 import numpy as np
 
 from headrace.blocks.cursor import State
+from headrace.observe.tables import data_size
 from headrace.plan.shuffling import WHOLE_DATASET, Shuffle
 from headrace.semantics.computed_order import ComputedOrder
-from headrace.semantics.held_bytes import in_words
 from headrace.semantics.random_streams import Key, permutation, random_indices
 from headrace.semantics.run_context import RunContext
 
@@ -145,10 +145,10 @@ def buffer_needs(nbytes: int, count: int, size: int) -> str:
     each = nbytes // count
     if size == _ENDLESS:
         return (
-            f"the {count:,} elements that its buffer holds so far, of about {in_words(each)}, have {in_words(nbytes)}"
+            f"the {count:,} elements that its buffer holds so far, of about {data_size(each)}, have {data_size(nbytes)}"
         )
-    needs = f"its buffer of {size:,} elements of about {in_words(each)} needs {in_words(each * size)}"
-    return f"{needs}, and has {in_words(nbytes)} so far"
+    needs = f"its buffer of {size:,} elements of about {data_size(each)} needs {data_size(each * size)}"
+    return f"{needs}, and has {data_size(nbytes)} so far"
 
 
 def shuffle_key(node: Shuffle, context: RunContext) -> Key:

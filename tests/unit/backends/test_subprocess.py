@@ -185,6 +185,23 @@ def test_a_process_that_dies_is_replaced_and_the_log_says_how_it_died(caplog: py
     assert "another goes on" in record.getMessage()
 
 
+def test_that_a_cache_keeps_nothing_is_said_once_however_many_processes_find_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for dataset in [beside(hr.Dataset.range(10**7).map(same).cache()) for _ in range(2)]:
+        caplog.clear()
+        pids = set()
+        for _ in range(2):
+            with iter(dataset) as iterator:
+                assert next(iterator) == 0
+                assert isinstance(iterator._run, RemoteRun)
+                host = iterator._run._beside.host()
+            host.end()  # as one does that nobody has needed for a while
+            pids.add(host.pid)
+        assert len(pids) == 2
+        assert caplog.text.count("so nothing is kept") == 1
+
+
 def test_an_element_that_ends_its_process_each_time_is_an_error_that_says_where() -> None:
     iterator = iter(beside(hr.Dataset.range(9).map(faults.exit(same, 7, at=lambda x: x == 3, times=None))))
     came: list[int] = []

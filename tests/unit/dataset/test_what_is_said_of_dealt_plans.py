@@ -16,7 +16,7 @@ from headrace.errors import InvalidArgumentError
 @pytest.fixture(autouse=True)
 def nothing_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test is a process of its own, as far as warnings go."""
-    monkeypatch.setattr(log, "_said", set())
+    monkeypatch.setattr(log, "_said", {})
 
 
 def is_even(x: int) -> bool:

@@ -13,7 +13,7 @@ import headrace as hr
 from headrace.durations import Times
 from headrace.observe import stats as shown
 from headrace.observe.stats import Drawn, IteratorStats, StageStats
-from headrace.observe.tables import Table, cut, duration, quantity, screen_width
+from headrace.observe.tables import Table, cut, data_size, duration, quantity, screen_width
 
 STAGES = (
     StageStats(
@@ -58,7 +58,7 @@ def test_statistics_are_printed_as_a_table(monkeypatch: pytest.MonkeyPatch) -> N
     wide = """\
         1,400 elements in 2.000 s
         the caller waited 0.500 s (25%)
-        2 workers, 0 MB held of at most 3,000 MB
+        2 workers, 0 bytes held of at most 3 GB
 
         stage                                  elements  per_s      p50      p99    at_work  cpu  input  wait  buffered  failed
         sample_from_datasets                      1,500    750   340 µs   360 µs  0.25 of 1          0%    0%         0       0
@@ -96,6 +96,20 @@ def test_times_have_the_unit_that_fits() -> None:
         4000.0: "4,000 s",
     }
     assert {value_s: duration(value_s) for value_s in told} == told
+
+
+def test_bytes_have_the_unit_that_fits() -> None:
+    told = {
+        0: "0 bytes",
+        1: "1 byte",
+        999: "999 bytes",
+        999.7: "1 kB",
+        640_000: "640 kB",
+        999_700: "1 MB",
+        6_319_000_000: "6.32 GB",
+        4e15: "4,000 TB",
+    }
+    assert {nbytes: data_size(nbytes) for nbytes in told} == told
 
 
 def test_what_functions_made_stands_below_who_opens_it() -> None:

@@ -17,7 +17,7 @@ data = hr.Dataset
 @pytest.fixture(autouse=True)
 def nothing_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test is a process of its own, as far as warnings go."""
-    monkeypatch.setattr(log, "_said", set())
+    monkeypatch.setattr(log, "_said", {})
 
 
 def numbers(_: object = None) -> hr.Dataset:

@@ -15,7 +15,7 @@ import typer
 from headrace.caching.disk import SUFFIX, entries_of, is_being_filled, key_of
 from headrace.errors import DataLossError, NotFoundError
 from headrace.io.elements.file import ElementFile
-from headrace.observe.tables import printable
+from headrace.observe.tables import counted, data_size, printable
 
 __all__ = ["app"]
 
@@ -63,7 +63,7 @@ def list_caches(
 
 def _line(facts: dict[str, Any]) -> str:
     state = facts.get("problem") or f"{facts['elements']:,} elements  key {facts['key']}"
-    return printable(f"{facts['file']}  {facts['bytes'] / 1e6:,.1f} MB  {facts['written']}  {state}")
+    return printable(f"{facts['file']}  {data_size(facts['bytes'])}  {facts['written']}  {state}")
 
 
 @app.command()
@@ -75,7 +75,7 @@ def verify(folder: Folder) -> None:
         problem = _problem(found)
         broken += problem is not None
         typer.echo(printable(f"{path.name}  {problem or 'whole'}"))
-    typer.echo(f"{len(entries)} caches, {broken} broken")
+    typer.echo(f"{counted(len(entries), 'cache')}, {broken} broken")
     if broken:
         raise typer.Exit(1)
 
@@ -104,4 +104,4 @@ def clear(folder: Folder) -> None:
         for left in folder.glob(f"{lock.stem}{SUFFIX}.*.part"):
             left.unlink()
         lock.unlink()
-    typer.echo(f"{removed} caches removed")
+    typer.echo(f"{counted(removed, 'cache')} removed")

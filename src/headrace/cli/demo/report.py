@@ -15,11 +15,11 @@ from headrace.cli.demo.stages import StageFigures
 from headrace.cli.demo.summary import Comparison
 from headrace.cli.demo.training import Run
 from headrace.cli.demo.ways import Job
+from headrace.observe.tables import counted
 from headrace.page import parts
 from headrace.page.document import document
 from headrace.page.machine import Machine
 from headrace.page.stairs import Line, Window, stairs, windowed
-from headrace.page.wording import counted
 from headrace.page.writing import write_page
 
 __all__ = ["report_page", "write_report"]

@@ -25,7 +25,7 @@ from headrace.cli.demo.summary import compare
 from headrace.cli.demo.training import Run, train
 from headrace.cli.demo.ways import SAME_LOSSES, WAYS, Job, judged
 from headrace.frozen import frozen
-from headrace.page.wording import counted
+from headrace.observe.tables import counted
 
 __all__ = ["Request", "run_demo"]
 

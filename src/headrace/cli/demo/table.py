@@ -14,7 +14,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from headrace.cli.demo.summary import Comparison, Summary
-from headrace.page.wording import counted
+from headrace.observe.tables import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from headrace.cli.inspect.finding import Finding, found_in
+from headrace.observe.tables import data_size
 
 __all__ = ["inspect"]
 
@@ -40,7 +41,7 @@ def inspect(
 
 def _lines(finding: Finding) -> list[str]:
     kind = f"{finding.format or 'unknown'}{f', {finding.compression}' if finding.compression else ''}"
-    lines = [f"{finding.path}: {kind}{f', {_size(finding.size)}' if finding.size is not None else ''}"]
+    lines = [f"{finding.path}: {kind}{f', {data_size(finding.size)}' if finding.size is not None else ''}"]
     for name, fact in finding.facts.items():
         lines += _under(name, fact)
     if finding.schema:
@@ -66,10 +67,3 @@ def _under(name: str, fact: object) -> list[str]:
     if isinstance(fact, dict):
         return [f"  {name}", *(f"    {key}: {value}" for key, value in fact.items())]
     return [f"  {name}: {fact!r}" if isinstance(fact, str) and len(fact) == 1 else f"  {name}: {fact}"]
-
-
-def _size(size: int) -> str:
-    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
-        if size >= scale:
-            return f"{size / scale:.1f} {unit}"
-    return f"{size} bytes"

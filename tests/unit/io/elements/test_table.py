@@ -99,7 +99,7 @@ def test_a_cache_with_a_broken_table_is_named_checked_and_removed(
     assert main(["cache", "ls", str(tmp_path)]) == 0
     assert main(["cache", "verify", str(tmp_path)]) in (0, 1)
     assert main(["cache", "clear", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.endswith("1 caches removed\n")
+    assert capsys.readouterr().out.endswith("1 cache removed\n")
     assert list(ds) == [0, 1, 2]
 
 
