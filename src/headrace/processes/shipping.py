@@ -121,14 +121,21 @@ def _named(nodes: Iterable[Node], error: Exception) -> InvalidArgumentError:
             if _fails(function):
                 name, value = _culprit(function)
                 return InvalidArgumentError(
-                    f"its {name}, of type {type(value).__name__}, cannot be sent to another process: {said(error)}. "
-                    "Make it inside the function, when it is first called, or leave out executor=, which runs the pipeline in threads",
+                    f"its {name}, of type {type(value).__name__}, cannot be sent to another process: {_why_not(value, error)}, or "
+                    "leave out executor=, which runs the pipeline in threads",
                     stage=node.label if init is None else function_label("worker_init", init),
                 )
     return InvalidArgumentError(
         f"the dataset cannot be sent to another process: {type(error).__name__}: {said(error)}. "
         "Leave out executor=, which runs the pipeline in threads"
     )
+
+
+def _why_not(value: Any, error: Exception) -> str:
+    """Says why a value cannot be sent, and what to do."""
+    if type(value).__module__.partition(".")[0] == "multiprocessing":
+        return "processes share it only with those that multiprocessing starts. Have what they share in a file or behind a socket"
+    return f"{said(error)}. Make it inside the function, when it is first called"
 
 
 def _fails(value: Any) -> bool:

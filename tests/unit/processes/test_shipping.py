@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import multiprocessing
 import os
 import threading
 from typing import Any
@@ -56,6 +57,15 @@ def test_what_cannot_be_sent_is_named_with_its_operation(function: Any, named: s
         shipped(dataset.__headrace_plan__())
     assert named in str(caught.value)
     assert "Make it inside the function" in str(caught.value)
+
+
+def test_what_multiprocessing_shares_is_said_to_be_no_more_than_that() -> None:
+    lock = multiprocessing.get_context("spawn").Lock()
+    dataset = hr.Dataset.range(3).map(lambda x: (lock, x))
+    with pytest.raises(
+        hr.errors.InvalidArgumentError, match=r"variable 'lock', of type Lock.* that multiprocessing starts"
+    ):
+        shipped(dataset.__headrace_plan__())
 
 
 def test_it_is_said_when_the_iterator_is_made_and_not_later() -> None:
