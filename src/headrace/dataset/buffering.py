@@ -80,6 +80,8 @@ class Buffering(DatasetMixin):
         """
         if max_bytes is not None and check_int(max_bytes, field="max_bytes", stage="cache") < 1:
             raise InvalidArgumentError(f"max_bytes must be at least 1, not {max_bytes}", stage="cache")
+        if key is not None and not callable(key) and not isinstance(key, str):
+            raise TypeError(f"cache: key must be a text, or a function of the dataset, not {type(key).__name__}")
         if not os.fspath(filename):
             if key is not None:
                 raise InvalidArgumentError("a key names a cache on disk: give its folder as well", stage="cache")

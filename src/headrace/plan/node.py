@@ -189,9 +189,9 @@ def plan_of(dataset: object) -> Node | None:
     return None if plan is None else plan()
 
 
-def no_dataset(returned: object, *, stage: str) -> TypeError:
-    """Makes the error of a function that returned something else than a dataset."""
-    return TypeError(f"{stage}: the function must return a Dataset, but returned {type(returned).__name__}")
+def no_dataset(returned: object) -> TypeError:
+    """Makes the error of a function that returned something else than a dataset; of which operation, is said by who called it."""
+    return TypeError(f"the function must return a Dataset, but returned {type(returned).__name__}")
 
 
 def nodes_of(plan: Node) -> Iterator[Node]:

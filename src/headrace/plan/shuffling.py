@@ -28,7 +28,12 @@ class Shuffle(UnaryNode):
     def __post_init__(self) -> None:
         size = check_int(self.buffer_size, field="buffer_size", stage=self.op)
         if size < 1 and size != WHOLE_DATASET:
-            message = f"buffer_size must be at least 1, or -2 for the whole dataset, not {size}"
+            empty = (
+                "; there is nothing to shuffle, the dataset is empty"
+                if not size and not self.input.cardinality()
+                else ""
+            )
+            message = f"buffer_size must be at least 1, or -2 for the whole dataset, not {size}{empty}"
             raise InvalidArgumentError(message, stage=self.op)
         object.__setattr__(self, "buffer_size", size)
 

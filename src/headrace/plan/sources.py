@@ -126,7 +126,9 @@ class FromTensorSlices(Node):
             return
         for path, column in zip(paths_of(treedef), columns, strict=True):
             if column.ndim == 0:
-                raise InvalidArgumentError(f"component {path or 'of the element'} is a scalar", stage=cls.op)
+                what = f"component {path}" if path else "what it is given"
+                message = f"{what} is a scalar, which has no slices: give a list or an array"
+                raise InvalidArgumentError(message, stage=cls.op)
             if len(column) != len(columns[0]):
                 message = f"component {path} has {len(column)} slices, the first component has {len(columns[0])}"
                 raise InvalidArgumentError(message, stage=cls.op)
@@ -286,7 +288,9 @@ class FromGenerator(Node):
 
     def __post_init__(self) -> None:
         if not callable(self.generator):
-            raise TypeError("from_generator: generator must be callable")
+            raise TypeError(
+                f"from_generator: generator must be a function that is called for each epoch, not {type(self.generator).__name__}"
+            )
 
     def _spec(self) -> Spec:
         """Returns the signature that the user gave."""

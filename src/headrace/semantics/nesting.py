@@ -26,7 +26,7 @@ def made_plan(node: FlatMap, element: Any) -> Node:
     made = call_on(node.function, element)
     plan = plan_of(made)
     if plan is None:
-        raise no_dataset(made, stage=node.label)
+        raise no_dataset(made)
     return plan
 
 

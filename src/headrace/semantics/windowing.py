@@ -79,5 +79,5 @@ def reduced_plan(node: GroupByWindow, key: int, elements: WindowElements) -> Nod
     made = node.reduce_func(key, group)
     plan = plan_of(made)
     if plan is None:
-        raise no_dataset(made, stage=node.reduce_label)
+        raise no_dataset(made)
     return plan

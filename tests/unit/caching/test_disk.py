@@ -108,6 +108,8 @@ def test_a_key_may_be_any_text_and_needs_a_folder(tmp_path: Path) -> None:
     assert len(left_in(tmp_path)) == 1
     with pytest.raises(InvalidArgumentError, match="give its folder"):
         hr.Dataset.range(2).cache(key="k")
+    with pytest.raises(TypeError, match="key must be a text, or a function of the dataset, not int"):
+        hr.Dataset.range(2).cache(tmp_path, key=3)  # type: ignore[arg-type]  # as users write
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

@@ -266,3 +266,13 @@ def test_the_texts_of_a_list_are_looked_at_in_the_first_epoch_alone(monkeypatch:
         looked_at.clear()
         assert len([list(dataset) for _ in range(3)]) == 3
         assert len(looked_at) == len(dataset.__headrace_plan__().columns)  # type: ignore[attr-defined]  # a node of slices
+
+
+def test_what_is_no_source_says_what_would_be() -> None:
+    with pytest.raises(TypeError, match="must be a function that is called for each epoch, not list"):
+        hr.Dataset.from_generator([1, 2])  # type: ignore[arg-type]  # as users write
+    with pytest.raises(InvalidArgumentError, match="what it is given is a scalar, which has no slices"):
+        hr.Dataset.from_tensor_slices("photos")
+    files: list[str] = []
+    with pytest.raises(InvalidArgumentError, match="not 0; there is nothing to shuffle, the dataset is empty"):
+        hr.Dataset.from_tensor_slices(files).shuffle(len(files))

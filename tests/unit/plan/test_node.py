@@ -85,7 +85,7 @@ def test_the_same_inputs_give_the_very_same_node() -> None:
 def test_only_a_dataset_has_a_plan() -> None:
     assert plan_of(TEN) is TEN.__headrace_plan__()
     assert plan_of([1]) is None
-    with pytest.raises(hr.errors.DataError, match=r"flat_map.*: the function must return a Dataset, but returned list"):
+    with pytest.raises(hr.errors.DataError, match=r"TypeError: the function must return a Dataset, but returned list$"):
         list(TEN.flat_map(lambda n: [n]))
 
 
