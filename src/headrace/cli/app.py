@@ -72,7 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _failed("interrupted", EXIT_INTERRUPTED)
     except typer.TyperException as error:
-        return _failed(f"error: {error.format_message()}", error.exit_code)
+        message = error.format_message()  # empty where the help was shown, for want of a command
+        return _failed(f"error: {message}", error.exit_code) if message else error.exit_code
     except InternalError:
         raise
     except HeadraceError as error:

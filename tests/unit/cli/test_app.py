@@ -90,6 +90,16 @@ def test_help_is_there_when_it_is_needed(words: list[str], expected: str, capsys
     assert expected in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("word", ["cache", "ranks"])
+def test_a_group_without_a_command_shows_its_help_and_no_empty_error(
+    word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([word]) == 2
+    captured = capsys.readouterr()
+    assert "--help" in captured.out + captured.err
+    assert "headrace: error" not in captured.err
+
+
 def test_the_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"headrace {headrace.__version__}\n"
