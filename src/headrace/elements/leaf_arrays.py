@@ -172,7 +172,8 @@ def _stack_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray:
     first = arrays[0]
     if any(array.shape != first.shape for array in arrays):
         other = next(array for array in arrays if array.shape != first.shape)
-        message = f"shapes differ: {list(first.shape)} and {list(other.shape)}"
+        differ = f"shapes differ: {list(first.shape)} and {list(other.shape)}"
+        message = f"{differ}; make them equal, which padded_batch does, or keep their lengths with ragged_batch"
         raise InvalidArgumentError(message)
     if any(array.dtype != first.dtype for array in arrays):
         other = next(array for array in arrays if array.dtype != first.dtype)

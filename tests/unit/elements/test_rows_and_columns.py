@@ -98,7 +98,7 @@ def test_dicts_in_any_order_are_one_structure() -> None:
 
 
 MISMATCHED: dict[str, tuple[list[Any], str]] = {
-    "shapes": ([np.zeros(2), np.zeros(3)], r"shapes differ: \[2\] and \[3\]"),
+    "shapes": ([np.zeros(2), np.zeros(3)], r"shapes differ: \[2\] and \[3\]; make them equal, which padded_batch does"),
     "dtypes": ([np.zeros(2), np.zeros(2, int)], "dtypes differ: float64 and int64"),
     "Python numbers": ([1, 1.5], "dtypes differ: int64 and float64"),
     "a number and text": ([1, "1"], "dtypes differ"),
