@@ -24,7 +24,7 @@ _BLOCK = re.compile(
 _COMMAND = re.compile(r"^\$ (?P<words>.*)\n(?P<prints>(?:(?!\$ ).*\n)*)", re.MULTILINE)
 _SAID = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
 _FIGURE = re.compile(
-    r"\d[\d,]*(?:\.\d+)? (?:ns|µs|ms|s)\b|0x[\da-f]+\.[\da-f]+p[+-]\d+|\d[\d,]*\.\d+(?:e-?\d+)?"
+    r"\d[\d,]*(?:\.\d+)? (?:ns|µs|ms|s|bytes?|[kMGT]B)\b|0x[\da-f]+\.[\da-f]+p[+-]\d+|\d[\d,]*\.\d+(?:e-?\d+)?"
     r"|\d[\d,]*(?= ?(?:%|×|ns\b|µs\b|ms\b|s\b|workers\b|KiB\b|MiB\b|GiB\b|MB\b))"
     r"|\d[\d,]*(?=\s+(?:[\d.,]+ (?:ns|µs|ms|s)\b|\d+\.\d+ of \d))"  # a rate, before a time or a number of threads
 )
