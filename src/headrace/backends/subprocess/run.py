@@ -233,7 +233,7 @@ class RemoteRun:
                 "deterministic=False: begin with a state that was saved",
                 stage=self._label,
             )
-        LOG.warning("the process that runs the pipeline (pid %d) %s %s: another goes on", session.host.pid, how, where)
+        LOG.warning("the process that runs the pipeline (pid %d) %s, %s: another goes on", session.host.pid, how, where)
         self._begin(is_resumed=self._order.is_resumed or self._known.places > 0)
 
     def refuse_own_functions(self) -> None:
