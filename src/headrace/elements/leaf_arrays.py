@@ -109,7 +109,7 @@ def _as_array(leaf: Any) -> np.ndarray:
     if isinstance(leaf, (str, bytes)) or not hasattr(leaf, "__array__"):
         return object_array([leaf]).reshape(())
     try:
-        return np.asarray(tensor_as_array(leaf))
+        return native(np.asarray(tensor_as_array(leaf)))
     except Exception as error:  # a method of a class that is not ours
         message = f"{kind.__name__}.__array__ failed: {type(error).__name__}: {said(error)}"
         raise InvalidArgumentError(message) from error
@@ -163,7 +163,7 @@ def _stack_like_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray | None:
         if len(set(map(len, arrays))) > 1:
             return None
         # One concatenation is several times quicker than np.stack, which reshapes each array in Python. It looks at the other axes.
-        return np.concatenate(arrays).reshape(len(arrays), *first.shape)
+        return _one_behind_the_other(arrays).reshape(len(arrays), *first.shape)
     except (TypeError, ValueError):  # a scalar, which has no length; or another shape
         return None
 
@@ -185,7 +185,14 @@ def _stack_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray:
             if first.dtype != object
             else (object_array([array[()] for array in arrays]))
         )
-    return np.concatenate(arrays).reshape(len(arrays), *first.shape)
+    return _one_behind_the_other(arrays).reshape(len(arrays), *first.shape)
+
+
+def _one_behind_the_other(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    whole = np.concatenate(arrays)
+    if whole.dtype.type is not np.record:
+        return whole
+    return whole.view(np.dtype((np.void, whole.dtype)))  # as several do, but not one alone
 
 
 _ndim: Final = operator.attrgetter("ndim")

@@ -23,9 +23,11 @@ from headrace.errors import InvalidArgumentError
 
 __all__ = [
     "is_apart_from_optree",
+    "is_known_structure",
     "is_named_tuple_class",
     "is_record_class",
     "is_settled_tuple",
+    "know_structure",
     "made_of_fields",
     "names_of_fields",
     "register_named_tuple",
@@ -79,6 +81,17 @@ def _has_named_fields(kind: Any) -> bool:
 def is_settled_tuple(kind: type) -> bool:
     """Returns whether optree puts tuples of this class together as they are to be; False for what is new here, too."""
     return kind in _settled
+
+
+def is_known_structure(kind: type) -> bool:
+    """Returns whether this module has told optree that objects of a class are structure."""
+    return kind in _registered
+
+
+def know_structure(kind: type, namespace: str) -> None:
+    """Makes a class known that is so elsewhere; may be called again."""
+    register = register_named_tuple if issubclass(kind, tuple) else register_record
+    register(kind, namespace)
 
 
 def is_apart_from_optree(kind: type, namespace: str) -> bool:

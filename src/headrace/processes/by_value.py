@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import io
 import pickle
 import sys
 from collections.abc import Callable
 from typing import Any, Final
+
+from headrace.processes.values_pickled import reduced
 
 __all__ = ["PROGRAMS", "keeping_large", "pickled_by_value"]
 
@@ -24,8 +28,23 @@ def pickled_by_value(value: Any, keep: Callable[[pickle.PickleBuffer], bool] | N
     program = sys.modules.get("__mp_main__")
     if program is not None and "__mp_main__" not in cloudpickle.list_registry_pickle_by_value():
         cloudpickle.register_pickle_by_value(program)  # which no other process can import
-    body: bytes = cloudpickle.dumps(value, pickle.HIGHEST_PROTOCOL, buffer_callback=keep)
-    return body
+    written = io.BytesIO()
+    _pickler_class()(written, pickle.HIGHEST_PROTOCOL, buffer_callback=keep).dump(value)
+    return written.getvalue()
+
+
+@functools.cache
+def _pickler_class() -> Any:
+    import cloudpickle
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
+        """Has arrays and structured scalars arrive as they are."""
+
+        def reducer_override(self, obj: Any) -> Any:
+            found = reduced(obj)
+            return super().reducer_override(obj) if found is NotImplemented else found
+
+    return Pickler
 
 
 def keeping_large(found: list[memoryview], smallest: int) -> Callable[[pickle.PickleBuffer], bool]:

@@ -12,7 +12,8 @@ from headrace.blocks.payload import Indexed, Payload, Rows
 from headrace.elements.rows_and_columns import transpose
 from headrace.elements.structure import Element, flatten, normalize, paths_of, unflatten
 from headrace.errors import said
-from headrace.processes.parcels import SMALL_BYTES, to_bytes
+from headrace.processes.parcels import to_bytes
+from headrace.processes.values_pickled import SMALL_BYTES
 
 __all__ = ["Memory", "received_elements", "refused", "sent_elements", "stacked"]
 

@@ -11,16 +11,13 @@ import types
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
-import numpy as np
-
 from headrace.processes.arena import Place
 from headrace.processes.by_value import PROGRAMS, keeping_large, pickled_by_value
 from headrace.processes.leases import Leases
+from headrace.processes.values_pickled import SMALL_BYTES, reduced
 
-__all__ = ["SMALL_BYTES", "Parcel", "Writer", "packed", "to_bytes", "unpacked"]
+__all__ = ["Parcel", "Writer", "packed", "to_bytes", "unpacked"]
 
-# Smaller ones travel beside the message: a place and what leads to it would cost more than they do.
-SMALL_BYTES: Final = 4096
 # A longer message goes into shared memory as a whole, for a socket moves it piece by piece.
 _LONG_BYTES: Final = 64 << 10
 
@@ -52,26 +49,12 @@ class Writer(Protocol):
 
 
 class _Pickler(pickle.Pickler):
-    """Copies arrays that do not lie in one piece into one, which can be shared, and keeps what nobody may write to so."""
+    """Refuses classes and functions of the program, which another pickler sends by value."""
 
     def reducer_override(self, obj: Any) -> Any:
-        if type(obj) is not np.ndarray:
-            if isinstance(obj, type | types.FunctionType) and obj.__module__ in PROGRAMS:
-                raise pickle.PicklingError("another process has another program: it goes by value")
-            return NotImplemented
-        flags = obj.flags
-        if obj.dtype.hasobject:
-            return NotImplemented if flags.writeable else (_locked, (obj.copy(),))
-        if flags.c_contiguous or flags.f_contiguous or (flags.writeable and obj.nbytes < SMALL_BYTES):
-            return NotImplemented
-        whole = np.ascontiguousarray(obj)
-        whole.flags.writeable = flags.writeable
-        return whole.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
-
-
-def _locked(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
-    return array
+        if isinstance(obj, type | types.FunctionType) and obj.__module__ in PROGRAMS:
+            raise pickle.PicklingError("another process has another program: it goes by value")
+        return reduced(obj)
 
 
 def to_bytes(value: Any) -> bytes:

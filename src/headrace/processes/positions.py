@@ -6,6 +6,8 @@ import weakref
 from typing import Protocol
 
 from headrace.blocks.cursor import Cursor, State
+from headrace.errors import HeadraceError
+from headrace.processes.host import Gone
 from headrace.processes.orders import Known
 
 __all__ = ["Giver", "KnowsPositions", "Mark", "RemoteCursor"]
@@ -55,12 +57,13 @@ class Mark:
 class RemoteCursor:
     """A position in an item."""
 
-    __slots__ = ("__weakref__", "_count", "_mark", "_state")
+    __slots__ = ("__weakref__", "_count", "_mark", "_refused", "_state")
 
     def __init__(self, mark: Mark, count: int) -> None:
         self._mark = mark
         self._count = count
         self._state: State | None = None
+        self._refused: HeadraceError | None = None
         mark.run.cursors.add(self)
 
     def advance(self, count: int) -> Cursor:
@@ -69,6 +72,8 @@ class RemoteCursor:
 
     def state(self) -> State:
         """Writes it down; asked for once."""
+        if self._refused is not None:
+            raise self._refused.located(stage=None, origin=None) from self._refused.__cause__
         if self._state is None:
             self._state = self._mark.run.state_at(self._mark, self._count)
         return self._state
@@ -78,6 +83,11 @@ class RemoteCursor:
         return self._mark.session is session
 
     def settle(self) -> None:
-        """Asks for it while the process has it."""
-        if self._state is None:
-            self._state = self._mark.run.asked_state(self._mark, self._count)
+        """Asks for it while the process has it; what cannot be written down is told to who asks for the state."""
+        if self._state is None and self._refused is None:
+            try:
+                self._state = self._mark.run.asked_state(self._mark, self._count)
+            except Gone:
+                raise
+            except HeadraceError as error:
+                self._refused = error.with_traceback(None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import socket
 import threading
@@ -73,6 +74,34 @@ def test_arrays_of_any_layout_may_be_written_to_afterwards_as_before(size: int, 
     assert np.array_equal(arrived, array)
     assert arrived.dtype == array.dtype
     assert arrived.flags.writeable is not locked
+
+
+RECORD = np.dtype([("a", ">i4"), ("b", "f8", (2,))])
+
+
+@dataclasses.dataclass
+class Holder:
+    value: Any
+    key: Any = None
+
+
+@pytest.mark.parametrize("size", [2, 900])
+@pytest.mark.parametrize("locked", [False, True])
+@pytest.mark.parametrize("by_value", [False, True])
+@pytest.mark.parametrize("kind", [np.ndarray, np.recarray, np.matrix])
+def test_what_is_written_to_what_arrived_is_there(kind: type, size: int, locked: bool, by_value: bool) -> None:
+    whole = np.zeros(3, [("a", "f8", (size, size))])["a"][1].view(kind) if kind is np.matrix else None
+    whole = np.zeros(size, RECORD).view(kind) if whole is None else whole
+    whole.flags.writeable = not locked
+    # What an ordinary pickle cannot take goes by value, with all that is beside it.
+    parts = sent(Holder((whole, whole if kind is np.matrix else whole[1]), (lambda: 0) if by_value else None)).value
+    for before, arrived in zip((whole, whole[1]), parts, strict=False):
+        assert type(arrived) is type(before) or kind is np.matrix
+        assert arrived.dtype == before.dtype
+        assert arrived.flags.writeable is not locked
+        if arrived.dtype.names and not locked:
+            arrived["a"] += 7
+            assert np.all(arrived["a"] == 7)
 
 
 def test_a_long_message_goes_through_the_memory_as_well() -> None:

@@ -1,0 +1,83 @@
+"""How values are pickled for another process where Python, NumPy or optree would have something else arrive.
+
+What always holds: what may be written to may be written to where it arrives, and is changed by that; and what is structure here is structure
+there, though no class of it was met there yet.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from headrace.elements.record_classes import is_known_structure, know_structure
+from headrace.elements.structure import NAMESPACE, TreeDef, flatten, may_refuse, unflatten
+
+__all__ = ["SMALL_BYTES", "reduced"]
+
+# Smaller ones travel beside the message: a place and what leads to it would cost more than they do.
+SMALL_BYTES: Final = 4096
+_RECORDS: Final = frozenset({np.void, np.record})
+
+
+def reduced(value: Any) -> Any:
+    """Returns how a value is pickled; NotImplemented where that is as ever."""
+    kind = type(value)
+    if isinstance(value, np.ndarray):
+        return _reduced_array(value)
+    if kind in _RECORDS and value.dtype.names is not None:
+        return _reduced_record(value)
+    if kind is TreeDef and not may_refuse(value):
+        return _structure, (unflatten(value, range(value.num_leaves)),)
+    if is_known_structure(kind):
+        return _reduced_object(value)
+    return NotImplemented
+
+
+def _reduced_array(array: np.ndarray) -> Any:
+    """Has arrays that do not lie in one piece be copied into one, which can be shared; and what nobody may write to is kept so."""
+    flags = array.flags
+    if array.dtype.hasobject or type(array) is not np.ndarray:
+        return NotImplemented if flags.writeable else (_locked, (array.copy(),))
+    if flags.c_contiguous or flags.f_contiguous or (flags.writeable and array.nbytes < SMALL_BYTES):
+        return NotImplemented
+    whole = np.ascontiguousarray(array)
+    whole.flags.writeable = flags.writeable
+    return whole.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+
+
+def _locked(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
+
+
+def _reduced_record(record: np.void) -> Any:
+    """Has a structured scalar be the item of an array again: NumPy makes one of a pickle that drops whatever is written to it."""
+    alone = np.empty(1, record.dtype)
+    alone[0] = record
+    alone.flags.writeable = record.flags.writeable
+    return _first, (alone,)
+
+
+def _first(array: np.ndarray) -> Any:
+    return array[0]
+
+
+def _structure(template: Any) -> TreeDef:
+    return flatten(template)[1]
+
+
+def _reduced_object(value: Any) -> Any:
+    """Has the class of an object be known as structure before the object is there."""
+    found = value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+    if not isinstance(found, tuple):  # it is known by a name
+        return NotImplemented
+    make, arguments, *rest = found
+    return _made, (type(value), make, arguments), *rest
+
+
+def _made(kind: type, make: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    know_structure(kind, NAMESPACE)
+    return make(*arguments)
