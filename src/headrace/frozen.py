@@ -1,9 +1,9 @@
 """Classes with fields: dataclasses whose methods are written when they are first called.
 
-``dataclasses`` writes and compiles three to eight methods when a class is made, a third of a millisecond for each class. headrace
-has hundreds of such classes, and a program uses a few of each. So a class of ``frozen`` or ``mutable`` has its fields and slots from
-``dataclasses``, and is a dataclass to all who ask (``fields``, ``replace``, ``match``); its constructor, ``==`` and ``hash``
-are compiled when they are first called, and the rest is the same code for all classes.
+``dataclasses`` looks at each field when a class is made, and writes and compiles three to eight methods: a third of a millisecond for
+each class. headrace has hundreds of such classes, and a program uses a few of each. So a class of ``frozen`` or ``mutable`` gets its
+slots, and no more. Its constructor, ``==`` and ``hash`` are compiled when they are first called, and the rest is the same code for all
+classes. It is a dataclass to all who ask (``fields``, ``replace``, ``match``), and described by ``dataclasses`` itself when somebody does.
 
 Classes that users make objects of are declared with ``dataclasses.dataclass(frozen=True, slots=True)`` all the same, because
 tools read their signatures.
@@ -12,6 +12,7 @@ tools read their signatures.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import reprlib
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, cast, dataclass_transform, overload
@@ -20,6 +21,8 @@ __all__ = ["frozen", "mutable"]
 
 C = TypeVar("C", bound=type[Any])
 _NEW: Final = object()  # stands where an argument was not given, whose value a factory makes for each object
+# By what dataclasses knows a class.
+_DESCRIBED: Final = ("__dataclass_fields__", "__dataclass_params__", "__match_args__")
 
 
 @overload
@@ -50,8 +53,10 @@ def mutable(cls: C, /) -> C:
 
 def _declared(cls: C, shared: dict[str, Any], *, eq: bool, kw_only: bool = False) -> C:
     own = frozenset(name for name, value in vars(cls).items() if name != "__hash__" or value is not None)
-    cls.__doc__ = cls.__doc__ or cls.__name__  # or a signature would be looked up, to stand there
-    declared: type[Any] = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
+    declared, given = _with_slots(cls)
+    declared.__own_fields__ = functools.partial(_own_fields, cls.__annotations__, given, kw_only=kw_only)
+    for name in _DESCRIBED:
+        setattr(declared, name, _Described(name, declared, given, kw_only=kw_only))
     methods = {"__init__": _late(declared, "__init__", _constructor)}
     if eq:
         methods["__eq__"] = _late(declared, "__eq__", _equality)
@@ -61,6 +66,82 @@ def _declared(cls: C, shared: dict[str, Any], *, eq: bool, kw_only: bool = False
         if name not in own:
             setattr(declared, name, method)
     return cast(C, declared)
+
+
+def _with_slots(cls: Any) -> tuple[Any, dict[str, Any]]:
+    """Returns the class with a slot for each of its fields, and what annotated names were given: defaults, or fields."""
+    contents = dict(vars(cls))
+    names = [name for name, kind in cls.__annotations__.items() if not _is_of_class(kind) and not _is_argument(kind)]
+    given = {name: contents[name] for name in cls.__annotations__ if name in contents}
+    for name in ("__dict__", "__weakref__", *names):
+        contents.pop(name, None)
+    inherited = {slot for base in cls.__mro__[1:] for slot in vars(base).get("__slots__", ())}
+    contents["__slots__"] = tuple([name for name in names if name not in inherited])
+    contents["__qualname__"] = cls.__qualname__
+    return type(cls)(cls.__name__, cls.__bases__, contents), given
+
+
+# --- its fields -------------------------------------------------------------------------------------------------------
+
+
+def _is_of_class(kind: object) -> bool:
+    return str(kind).startswith(("ClassVar", "typing.ClassVar"))
+
+
+def _is_argument(kind: object) -> bool:
+    """Returns whether a name is an argument of the constructor alone."""
+    return str(kind).startswith(("InitVar", "dataclasses.InitVar"))
+
+
+def _own_fields(
+    annotations: dict[str, Any], given: dict[str, Any], *, kw_only: bool
+) -> dict[str, dataclasses.Field[Any]]:
+    fields = {}
+    for name, kind in annotations.items():
+        value = given.get(name, dataclasses.MISSING)
+        field = value if isinstance(value, dataclasses.Field) else dataclasses.field(default=value)
+        field.name, field.type = name, kind
+        field.kw_only = kw_only if field.kw_only is dataclasses.MISSING else field.kw_only
+        if not _is_of_class(kind):
+            fields[name] = field
+    return fields
+
+
+def _fields(cls: type[Any]) -> tuple[list[dataclasses.Field[Any]], list[dataclasses.Field[Any]]]:
+    """Returns the fields of a class and its bases, and what is an argument of the constructor alone."""
+    found: dict[str, dataclasses.Field[Any]] = {}
+    for base in reversed(cls.__mro__):
+        found |= vars(base).get("__own_fields__", dict)()
+    fields = [field for field in found.values() if not _is_argument(field.type)]
+    return fields, [field for field in found.values() if _is_argument(field.type)]
+
+
+class _Described:
+    """Stands for an attribute by which dataclasses knows a class, until somebody asks for one."""
+
+    def __init__(self, name: str, cls: type[Any], given: dict[str, Any], *, kw_only: bool) -> None:
+        self._name = name
+        self._of = cls
+        self._given = given
+        self._kw_only = kw_only
+
+    def __get__(self, _object: object, _kind: type[Any]) -> Any:
+        cls: Any = self._of
+        # A class of the same annotations alone: dataclasses see in it what they would see in this one, beside its bases.
+        contents = {**self._given, "__annotations__": cls.__annotations__, "__module__": cls.__module__, "__doc__": "-"}
+        declare = dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=self._kw_only)
+        like: Any = declare(type(cls.__name__, (), contents))
+        fields: dict[str, dataclasses.Field[Any]] = {}
+        for base in cls.__mro__[:0:-1]:
+            fields |= getattr(base, "__dataclass_fields__", {})
+        cls.__dataclass_params__ = like.__dataclass_params__
+        cls.__dataclass_fields__ = fields | like.__dataclass_fields__
+        arguments = [
+            field for field in cls.__dataclass_fields__.values() if field.init and not _is_of_class(field.type)
+        ]
+        positional = [field.name for field in arguments if not field.kw_only]
+        setattr(cls, "__match_args__", tuple(positional))  # noqa: B010 - a type checker takes it for a declaration
+        return getattr(cls, self._name)
 
 
 # --- the same for all classes ----------------------------------------------------------------------------------------
@@ -89,7 +170,7 @@ def _set_values(self: Any, values: list[Any]) -> None:
         object.__setattr__(self, field.name, value)
 
 
-_SHOWN: Final[dict[str, Any]] = {"__repr__": _show}
+_SHOWN: Final[dict[str, Any]] = {"__repr__": _show, "__replace__": dataclasses.replace}
 _FROZEN: Final[dict[str, Any]] = {
     **_SHOWN,
     "__setattr__": _refuse_to_set,
@@ -118,9 +199,7 @@ def _constructor(cls: type[Any]) -> Callable[..., Any]:
     is_frozen = vars(cls).get("__setattr__") is _refuse_to_set
     known: dict[str, Any] = {"_NEW": _NEW}
     positional, keywords, lines = ["self"], ["*"], []
-    fields = dataclasses.fields(cls)
-    # Arguments of the constructor alone, of which dataclasses tells only that they are no fields.
-    extra = [f for f in cls.__dataclass_fields__.values() if f not in fields and "InitVar" in str(f.type)]
+    fields, extra = _fields(cls)
     for field in (*fields, *extra):
         name, argument, value = field.name, field.name, field.name
         if field.default_factory is not dataclasses.MISSING:
@@ -147,14 +226,14 @@ def _constructor(cls: type[Any]) -> Callable[..., Any]:
 
 
 def _equality(cls: type[Any]) -> Callable[..., Any]:
-    names = [field.name for field in dataclasses.fields(cls) if field.compare]
+    names = [field.name for field in _fields(cls)[0] if field.compare]
     mine, theirs = ("".join(f"{who}.{name}, " for name in names) for who in ("self", "other"))
     lines = ["if other.__class__ is not self.__class__: return NotImplemented", f"return ({mine}) == ({theirs})"]
     return _compiled(cls, "__eq__", "self, other", lines, {})
 
 
 def _hash(cls: type[Any]) -> Callable[..., Any]:
-    names = [field.name for field in dataclasses.fields(cls) if (field.compare if field.hash is None else field.hash)]
+    names = [field.name for field in _fields(cls)[0] if (field.compare if field.hash is None else field.hash)]
     return _compiled(cls, "__hash__", "self", [f"return hash(({''.join(f'self.{name}, ' for name in names)}))"], {})
 
 

@@ -164,6 +164,36 @@ def test_a_class_in_which_nothing_was_made_has_no_written_methods() -> None:
     assert Unused(2).value == 2
 
 
+def test_a_class_is_described_as_dataclasses_describes_it_before_an_object_of_it_is_made() -> None:
+    def declared(with_fields: Callable[[type], Any]) -> tuple[Any, Any]:
+        @with_fields
+        class Above:
+            kind: ClassVar[str] = "above"
+            first: int
+            second: list[int] = dataclasses.field(default_factory=list, repr=False, compare=False)
+
+        @with_fields
+        class Below(Above):
+            second: list[int] = dataclasses.field(default_factory=list)
+            third: dataclasses.InitVar[int] = 3  # type: ignore[assignment]  # mypy cannot know what declares it
+            fourth: int = dataclasses.field(init=False, default=4)
+
+        return Above, Below
+
+    def told(kind: Any) -> tuple[Any, ...]:
+        fields = [
+            (f.name, f.type, f.default, f.default_factory, f.init, f.repr, f.compare) for f in dataclasses.fields(kind)
+        ]
+        return fields, kind.__match_args__, list(kind.__dataclass_fields__), getattr(kind, "third", None), kind.kind
+
+    plainly = dataclasses.dataclass(frozen=True, slots=True)
+    for ours, theirs in zip(declared(frozen), declared(plainly), strict=True):  # the base first, or last
+        assert told(ours) == told(theirs)
+        assert ours.__slots__ == theirs.__slots__
+    (ours, _), (theirs, _) = declared(frozen)[::-1], declared(plainly)[::-1]
+    assert told(ours) == told(theirs)
+
+
 def test_what_users_make_no_objects_of_is_declared_so() -> None:
     """The pages of the reference tell what users make; the rest pays for its methods when it needs them."""
     public = {target.rpartition(".")[2] for page in pages() for target in page.targets}
