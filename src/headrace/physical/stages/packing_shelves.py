@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import abc
 import bisect
-import itertools
 import operator
 from collections.abc import Collection, Sequence
 from typing import Any, Final
@@ -139,45 +138,35 @@ class FirstFit(Shelf):
         return begin
 
     def _take_even(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
-        below, room = self._below, self._rooms[-1] if self._rooms else 0
-        needs, begin = run.needs, start
-        for at, need in enumerate(itertools.islice(needs, start, None), start):
+        rows, rooms, needs = self._rows, self._rooms, run.needs
+        begin, count = start, len(needs)
+        below, room = self._below, rooms[-1] if rooms else 0
+        for at in range(start, count):
+            need = needs[at]
             if below < need < room:  # into the last row, with those before it
                 room -= need
                 continue
             if at > begin:
-                self._put(-1, run, begin, at, room)
+                rows[-1].add(run, begin, at, room)
+                rooms[-1] = room
             begin = at + 1
             if not need:
                 continue
-            row = self._put_one(run, at, need)
-            if row is None:
+            if need > max(below, room):
                 return at, None
-            if not row.total:
+            place = self._place_of(need) if need <= below else -1
+            before = rooms[place]
+            rooms[place] = left = before - need
+            row = rows[place]
+            row.add(run, at, begin, left)
+            if before == below and place >= 0:
+                below = self._below = max(rooms[:-1])
+            if not left:
                 return begin, row
-            below = self._below
-        count = len(needs)
         if begin < count:
-            self._put(-1, run, begin, count, room)
+            rows[-1].add(run, begin, count, room)
+            rooms[-1] = room
         return count, None
-
-    def _put(self, place: int, run: SequenceRun, start: int, stop: int, room: int) -> PackedRow:
-        """Puts even sequences into the row at this place, which has so much room then."""
-        row = self._rows[place]
-        self._rooms[place] = room
-        row.add(run, start, stop, room)
-        return row
-
-    def _put_one(self, run: SequenceRun, at: int, need: int) -> PackedRow | None:
-        """Puts an even sequence into the first row that has so much room; returns it, or None."""
-        if need > self._below:
-            room = self._rooms[-1] - need if self._rooms else -1
-            return self._put(-1, run, at, at + 1, room) if room >= 0 else None
-        place = self._place_of(need)
-        before = self._rooms[place]
-        row = self._put(place, run, at, at + 1, before - need)
-        self._lose(place, before, row.total)
-        return row
 
     def _place_of(self, need: int) -> int:
         """Returns the place of the first row with so much room, which is not the last one."""
