@@ -21,7 +21,6 @@ import numpy as np
 from headrace.elements.structure import Element
 from headrace.errors import HeadraceError, ResourceExhaustedError
 from headrace.frozen import frozen
-from headrace.io.freed_memory import keep_freed_memory
 from headrace.io.reader import Array, Chunk, RecordPosition
 from headrace.io.stream_reader import MAX_RECORD_BYTES, BufferedReader
 
@@ -217,7 +216,6 @@ class BlockReader(BufferedReader):
 
     def _advance(self) -> bool:
         """Parses the next records; False at the end of the file."""
-        keep_freed_memory()  # for the next piece: to get new pages takes a part of the time, in which no other thread gets any
         self._base = self.position
         self._take(NO_RECORDS)
         while not self._parse():

@@ -88,10 +88,6 @@ def added(state: Any, number: int) -> Any:
     return type(state)(state.x + 1, state.y), state.x
 
 
-def of_window(window: Any) -> hr.Dataset:
-    return window.x
-
-
 def interleaved(inner: hr.Dataset) -> hr.Dataset:
     return hr.Dataset.range(2).interleave(lambda _: inner, 1, num_parallel_calls=1)
 
