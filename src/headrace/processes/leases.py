@@ -1,14 +1,15 @@
-"""The reader's side of shared memory: arrays on it, whose places go back to the writer when nobody holds them any more."""
+"""The reader's side of shared memory: arrays on it, whose places go back to the writer when nobody holds them any more, copies of the process included."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from headrace.processes.arena import Place
+from headrace.processes.forks import FORKS, Returns
 from headrace.processes.segment import Segment
 
 __all__ = ["Lease", "Leases"]
@@ -23,17 +24,17 @@ class Lease:
         back: where it is put when the last array on it is gone.
     """
 
-    __slots__ = ("__array_interface__", "_back", "_bytes", "_place")
+    __slots__ = ("__array_interface__", "_back", "_bytes", "_copies", "_place")
 
-    def __init__(self, part: np.ndarray, place: Place, back: deque[Place]) -> None:
+    def __init__(self, part: np.ndarray, place: Place, back: Returns) -> None:
         self._bytes = part
         self._place = place
         self._back = back
+        self._copies = FORKS.noted()
         self.__array_interface__: dict[str, Any] = part.__array_interface__
 
     def __del__(self) -> None:
-        # One atomic operation: a garbage collection may come in the middle of anything, in any thread.
-        self._back.append(self._place)
+        self._back.put(self._place, self._copies)
 
 
 class Leases:
@@ -41,7 +42,7 @@ class Leases:
 
     def __init__(self) -> None:
         self._segments: list[Segment | None] = []
-        self._back: deque[Place] = deque()
+        self._back = Returns()
         self._taken_bytes = 0
 
     def add(self, descriptors: list[int]) -> None:
@@ -63,11 +64,8 @@ class Leases:
 
     def gone(self, most: int | None = None) -> list[Place]:
         """Returns the places that nobody has held since it was asked last, or that many of them."""
-        back = self._back
-        gone: list[Place] = []
-        while back and len(gone) != most:
-            gone.append(back.popleft())
-            self._taken_bytes -= gone[-1].nbytes
+        gone = list(islice(self._back.free(), most))
+        self._taken_bytes -= sum(place.nbytes for place in gone)
         return gone
 
     @property

@@ -6,13 +6,13 @@ A place has as many holders as there are arrays on it here and readers that were
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Iterable
 
 import numpy as np
 
 from headrace.errors import ResourceExhaustedError
 from headrace.processes.arena import Arena, Place
+from headrace.processes.forks import FORKS, Returns
 from headrace.processes.leases import Lease
 
 __all__ = ["Slab"]
@@ -23,9 +23,8 @@ class Slab:
 
     def __init__(self) -> None:
         self._arena = Arena()
-        # Held for a moment each; what a garbage collection gives back comes by a deque, and wants no lock.
-        self._lock = threading.Lock()
-        self._back: deque[Place] = deque()
+        self._lock = threading.Lock()  # held for a moment each; what a garbage collection gives back wants none
+        self._back = Returns()
         self._made: dict[int, Place] = {}  # by address, those that arrays of this process lie on
         self._holders: dict[Place, int] = {}  # of those that have more than one
 
@@ -61,11 +60,11 @@ class Slab:
 
     def give(self, places: Iterable[Place]) -> None:
         """Takes places back that the reader has no more."""
-        self._back.extend(places)
+        for place in places:
+            self._back.put(place, FORKS.count)
 
     def _settle(self) -> None:
-        while self._back:
-            place = self._back.popleft()
+        for place in self._back.free():
             holders = self._holders.pop(place, 1) - 1
             if holders > 1:
                 self._holders[place] = holders

@@ -66,7 +66,7 @@ def twin_of(plan: Node, node: Node) -> int:
 
 
 def _twins(plan: Node) -> Mapping[int, int]:
-    """Numbers the operations that share a label with another before them."""
+    """Returns the operations that share a label with others before them, and how many those are."""
     nodes = [*nodes_of(plan)]
     if len({type(node) for node in nodes}) == len(nodes):  # as mostly: a label takes longer to find
         return _NO_TWINS
