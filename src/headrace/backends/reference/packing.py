@@ -147,10 +147,12 @@ class PackStream:
         """Reads again what was held."""
         self.saved = None
         again: dict[int, TokenSequence] = {}
+        failed: HeadraceError | None = None
         while self.read < saved["read"]:
             try:
                 again[self.read] = self.next_sequence()
-            except HeadraceError:
+            except HeadraceError as error:
+                failed = failed or error
                 continue
             except StopIteration:
                 break
@@ -158,7 +160,7 @@ class PackStream:
         try:
             self.rows = [[again[index] for index in indices] for indices in saved["rows"]]
         except KeyError:
-            raise sequences_lost(self.node.label) from None
+            raise failed or sequences_lost(self.node.label) from None
         self.offset = saved["offset"]
 
     def state(self) -> State:

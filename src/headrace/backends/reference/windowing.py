@@ -115,22 +115,23 @@ class GroupWindowsStream:
         """Reads again what was held."""
         self.saved = None
         again: dict[int, Member] = {}
+        failed: dict[int, HeadraceError] = {}
         while self.read < saved["read"]:
             position = self.input.state()
             self.read += 1
             try:
                 again[self.read - 1] = (self.read - 1, position, self.input.next())
-            except HeadraceError:
-                continue
+            except HeadraceError as error:
+                failed[self.read - 1] = error
             except StopIteration:
                 break
         current = saved["current"]
         try:
             self.groups = {key: (size, [again[held] for held in indices]) for key, size, indices in saved["groups"]}
             members = [again[held] for held in current["numbers"]] if current else []
-        except KeyError:
+        except KeyError as missing:
             self.lost = True
-            raise group_lost(self.node.label) from None
+            raise failed.get(missing.args[0]) or group_lost(self.node.label) from None
         self.held_bytes = sum(nbytes_of(member[2][0]) for _, members in self.groups.values() for member in members)
         self.full = saved["number"]
         if current:

@@ -149,7 +149,9 @@ class Opening:
         """Opens a dataset where its state says: the element that opened it is read again, from the position before it."""
         with contextlib.closing(lower(self.node.input, saved["opener"], self._context)) as upstream:
             item = upstream.pull(1)
-        if not isinstance(item, Block):
+        if isinstance(item, Failure):  # of a function that did not fail when the state was saved
+            raise item.error
+        if item is None:
             raise changed_since(self.node)
         return self.later(Opener(saved["number"], item.payload.rows()[0], item, 0), saved["inner"])
 

@@ -20,6 +20,7 @@ from headrace.blocks.origin import Indices
 from headrace.blocks.payload import Payload
 from headrace.blocks.unmade import Unmade
 from headrace.elements.structure import Element, flatten
+from headrace.errors import HeadraceError
 from headrace.frozen import frozen
 from headrace.observe.meter import Meter
 from headrace.physical.context import StageContext
@@ -143,6 +144,7 @@ class PackStage(Stage):
         self._ended = False  # the input has
         self._ready: list[Block | Failure] = []  # reversed: the next one is last
         self._lost = False
+        self._failed: HeadraceError | None = None  # of a sequence that was held and fails now
         # The position after the last row, or failure.
         self._after: Cursor = self._position() if state is None else SavedCursor(state)
         super().__init__(meter, (input_stage,), self._after)
@@ -152,7 +154,7 @@ class PackStage(Stage):
 
     def _pull(self, limit: int) -> Item:
         if self._saved is not None and not self._restored(self._saved):
-            return Failure(sequences_lost(self._node.label), self.cursor, self.cursor)
+            return Failure(self._failed or sequences_lost(self._node.label), self.cursor, self.cursor)
         if not self._ready and not self._lost:
             self._ready = self._collect(min(limit, self._rows_at_once))[::-1]
         return self._ready.pop() if self._ready else None
@@ -306,6 +308,8 @@ class PackStage(Stage):
             if item is None:
                 break
             first = self._reads.add(item)
+            if isinstance(item, Failure) and first in wanted:
+                self._failed = self._failed or item.error
             for index, element in enumerate(item.payload.rows() if isinstance(item, Block) else (), first):
                 if index in wanted:
                     found[index] = run_of_one(self._node, element, index)

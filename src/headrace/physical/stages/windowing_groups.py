@@ -89,6 +89,7 @@ class GroupWindowsStage(Stage):
         self._misses = 0  # how many groups in a row were not made with others
         self._left: list[int] | None = None  # the keys that are left at the end, the next one last
         self._lost = False
+        self._failed: HeadraceError | None = None  # of an element that was held and fails now
         self._failure: Failure | None = None  # after what was given
         self._after_run: Failure | None = None  # the same, and after groups that are open
         self._stopped = False
@@ -176,7 +177,7 @@ class GroupWindowsStage(Stage):
             patience: how long it may take, where something waits for it; then nothing is read. None: as long as it takes.
         """
         if self._saved is not None and not self._restored():
-            return Failure(group_lost(self._node.label), self.cursor, self.cursor)
+            return Failure(self._failed or group_lost(self._node.label), self.cursor, self.cursor)
         while not self._lost:
             if self._open_groups:
                 item = self._from_dataset(self._open_groups[0], limit)
@@ -353,6 +354,8 @@ class GroupWindowsStage(Stage):
             if item is None:
                 return False
             rows = item.payload.rows() if isinstance(item, Block) else []
+            if isinstance(item, Failure) and self._next in holder:
+                self._failed = self._failed or item.error
             self._reads.add(item)
             for index, row in enumerate(rows, self._next):
                 if index in holder:
