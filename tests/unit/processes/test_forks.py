@@ -30,7 +30,7 @@ def test_a_copy_reads_the_batch_that_it_has(executor: str) -> None:
         executor = sys.argv[1]
         numbers = hr.Dataset.range(4000)
         if executor == "process":
-            ds = numbers.map(lambda x: np.full(50_000, x), num_parallel_calls=2, executor="process").batch(2)
+            ds = numbers.map(lambda x: np.full(50_000, x), num_parallel_calls=2, executor="process")
         else:
             ds = numbers.map(lambda x: np.full(50_000, x)).batch(2).with_options(hr.Options(executor=executor))
         with iter(ds) as batches:
