@@ -79,7 +79,7 @@ def number_of(leaf: Any) -> int:
         return sum(leaf.encode() if isinstance(leaf, str) else leaf)
     if isinstance(leaf, np.ndarray):
         return sum(map(number_of, leaf.ravel().tolist())) + leaf.ndim
-    return int(leaf)
+    return int(leaf.real if isinstance(leaf, complex) else leaf)
 
 
 def total(element: Any) -> int:
@@ -115,7 +115,14 @@ SHAPES: dict[str, Callable[[int], Any]] = {
     "bytes": lambda n: b"\0" * (n % 3),
     "ragged": lambda n: np.arange(n % 4),
     "rows": lambda n: np.arange(2 * (n % 3)).reshape(n % 3, 2),
-    "scalars": lambda n: (np.int8(n % 100), np.float64(n), np.bool_(n % 2), n % 2 == 0, np.datetime64(n % 99, "D")),
+    "scalars": lambda n: (
+        np.int8(n % 100),
+        np.float64(n),
+        np.bool_(n % 2),
+        n % 2 == 0,
+        complex(n),
+        np.datetime64(n % 99, "D"),
+    ),
     "ints of two types": lambda n: n if n % 2 else np.int64(n),
     "tuples of two lengths": lambda n: (n,) if n % 2 else (n, [n, n]),
     "a dict or a number": lambda n: {"x": n} if n % 3 else n,

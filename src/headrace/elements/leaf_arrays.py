@@ -38,6 +38,7 @@ _NUMPY_SCALARS: Final = frozenset(
 OF_MANY_DTYPES: Final = (np.str_, np.bytes_, np.void, np.datetime64, np.timedelta64)
 PYTHON_NUMBERS: Final = {bool: np.dtype(bool), int: np.dtype(np.int64), float: np.dtype(np.float64)}
 _PYTHON_SCALARS: Final = frozenset({*PYTHON_NUMBERS, complex, str, bytes})
+_COMPLEX: Final = np.dtype(np.complex128)
 PLAIN_LEAVES: Final = frozenset({*_PYTHON_SCALARS, np.ndarray, *_NUMPY_SCALARS})
 _TEXTS: Final = frozenset({str, bytes})
 _dtype: Final = operator.attrgetter("dtype")
@@ -63,6 +64,8 @@ def stack(leaves: Sequence[Any], kinds: AbstractSet[type] | None = None) -> np.n
         kind = next(iter(kinds))
         if kind in PYTHON_NUMBERS:
             return _stack_numbers(leaves, PYTHON_NUMBERS[kind])
+        if kind is complex:
+            return _stack_numbers(leaves, _COMPLEX)
         if kind in _NUMPY_SCALARS and not issubclass(kind, OF_MANY_DTYPES):
             return np.array(leaves)
         if kind is np.ndarray and (stacked := _stack_like_arrays(leaves)) is not None:
@@ -106,6 +109,8 @@ def _as_array(leaf: Any) -> np.ndarray:
     kind = type(leaf)
     if kind in PYTHON_NUMBERS:
         return _stack_numbers([leaf], PYTHON_NUMBERS[kind]).reshape(())
+    if kind is complex:
+        return np.asarray(leaf)
     if isinstance(leaf, (str, bytes)) or not hasattr(leaf, "__array__"):
         return object_array([leaf]).reshape(())
     try:

@@ -19,7 +19,7 @@ def made_of_arrays(element: Element, convert: Callable[[np.ndarray], Any], *, st
     """Returns the element with ``convert`` applied to its arrays and numbers; texts and objects stay what they are.
 
     Raises:
-        InvalidArgumentError: a leaf has a dtype that no device knows, such as dates; it is named.
+        InvalidArgumentError: a leaf has a dtype that no device knows, such as dates, or something of it is masked; it is named.
     """
     leaves, treedef = flatten(element)
     try:
@@ -43,8 +43,21 @@ def made_of_arrays(element: Element, convert: Callable[[np.ndarray], Any], *, st
 
 def _made(leaf: Any, convert: Callable[[np.ndarray], Any]) -> Any:
     if isinstance(leaf, np.ndarray):
-        return leaf if leaf.dtype.kind in "OUS" else convert(leaf)
+        return leaf if leaf.dtype.kind in "OUS" else convert(_plain(leaf))
     if isinstance(leaf, bool | int | float | complex | np.generic):
         array = np.asarray(leaf)
         return leaf if array.dtype.kind in "OUS" else convert(array)
     return leaf
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    """Returns an array of a subclass as a plain one.
+
+    Raises:
+        ValueError: something of it is masked, which no tensor says.
+    """
+    if type(array) is np.ndarray:
+        return array
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        raise ValueError("its mask would be lost: make it filled(…), or a pair of its data and its mask")
+    return np.asarray(array)

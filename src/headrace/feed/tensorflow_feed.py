@@ -81,6 +81,9 @@ class _Expected:
                 stage=_STAGE,
             )
         for place, (leaf, wanted) in enumerate(zip(leaves, self._leaves, strict=True)):
+            if reason := _lost(leaf):
+                component = _component(paths_of(treedef)[place])
+                raise InvalidArgumentError(f"{component} of element {number} {reason}", stage=_STAGE)
             given = leaf_spec(leaf)
             if given.dtype is object and wanted.dtype in _TEXTS and np.size(leaf) == 0:
                 given = TensorSpec(given.shape, wanted.dtype)  # nothing in it says of what it is empty
@@ -91,6 +94,15 @@ class _Expected:
                     "dtype in a map: nothing is cast here",
                     stage=_STAGE,
                 )
+
+
+def _lost(leaf: Any) -> str | None:
+    """Returns why TensorFlow would make something else of a leaf, without a word, where its specification does not tell."""
+    if type(leaf) is int and not -(1 << 63) <= leaf < 1 << 63:
+        return f"is {leaf}, which does not fit int64: make it a float, or a NumPy scalar of uint64, in a map first"
+    if isinstance(leaf, np.ma.MaskedArray) and np.ma.is_masked(leaf):
+        return "is a masked array, whose mask would be lost: make it filled(…), or a pair of its data and its mask"
+    return None
 
 
 def _native(dtype: Any) -> Any:

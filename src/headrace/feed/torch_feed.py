@@ -66,6 +66,10 @@ def as_tensor(array: np.ndarray) -> Any:
         array = array.copy()
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
+    if (
+        array.dtype.char in "qQ"
+    ):  # C's long long, which is int64 by another name: what NumPy makes of an int beyond int64
+        array = array.view(array.dtype.str)
     return torch.from_numpy(array)
 
 

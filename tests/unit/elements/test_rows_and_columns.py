@@ -197,3 +197,12 @@ def test_attrs_classes_are_structure_like_dataclasses(kinds: list[Any], drawn: s
     treedef, columns = columns_of(rows)
     assert treedef.num_leaves == len(columns) == 6  # with the fields that no constructor takes
     assert all(map(same, rows_of(treedef, columns), rows))
+
+
+def test_pythons_complex_numbers_are_an_array_of_them() -> None:
+    for rows in ([1j, 2j], [(1j, 0), (2j, 1)], [1j, np.complex128(2j)]):
+        column = columns_of(rows)[1][0]
+        assert column.dtype == np.complex128
+        assert column.tolist() == [1j, 2j]
+    with pytest.raises(InvalidArgumentError, match="dtypes differ: complex128 and float64"):
+        columns_of([1j, 2.0])

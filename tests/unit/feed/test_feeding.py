@@ -218,6 +218,10 @@ def test_tensors_share_their_memory_with_the_batch() -> None:
         (np.arange(6)[::-2], "int64"),
         (np.arange(3, dtype=">i4"), "int32"),
         (np.zeros(2, np.complex64), "complex64"),
+        (np.zeros(2, np.longlong), "int64"),
+        (2**63, "uint64"),
+        (1 + 2j, "complex128"),
+        (np.ma.array([1, 2]), "int64"),
     ],
 )
 def test_numbers_of_every_kind_are_tensors(leaf: Any, kind: str) -> None:
@@ -244,6 +248,21 @@ def test_what_has_no_counterpart_is_an_error_in_its_place() -> None:
         with pytest.raises(InvalidArgumentError, match=r"to_torch.*component \['when'\], of dtype datetime64"):
             next(iterator)
         assert next(iterator)["when"] == 1
+
+
+@pytest.mark.parametrize("feed", ["to_torch", "to_jax"])
+@pytest.mark.parametrize(
+    "masked",
+    [np.ma.array([1, 2], mask=[True, False]), np.ma.array(1, mask=True), np.ma.masked],
+    ids=["array", "0d", "one"],
+)
+def test_no_feed_drops_a_mask(feed: str, masked: Any) -> None:
+    pytest.importorskip(feed.removeprefix("to_"))
+    dataset = hr.Dataset.range(2).map(lambda x: {"a": masked} if x == 0 else {"a": x})
+    with iter(getattr(dataset, feed)()) as iterator:
+        with pytest.raises(InvalidArgumentError, match=rf"{feed}.*component \['a'\].*mask would be lost"):
+            next(iterator)
+        assert next(iterator)["a"] == 1
 
 
 @pytest.mark.parametrize(

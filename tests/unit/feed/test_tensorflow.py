@@ -93,6 +93,23 @@ def test_an_element_that_is_something_else_is_an_error_that_says_what(
         next(iterator)
 
 
+@pytest.mark.parametrize(
+    ("leaf", "says"),
+    [
+        (2**63, "does not fit int64"),
+        (-(2**63) - 1, "does not fit int64"),
+        (np.ma.array(1, mask=True), "mask would be lost"),
+    ],
+)
+def test_what_tensorflow_would_make_something_else_of_is_an_error(leaf: Any, says: str) -> None:
+    iterator = iter(
+        D.range(3).map(lambda i: {"a": leaf if i == 1 else np.array(1) if np.ma.isMA(leaf) else 1}).to_tensorflow()
+    )
+    next(iterator)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"component \['a'\] of element 1 .*{says}"):
+        next(iterator)
+
+
 def test_a_signature_is_taken_from_headrace_or_tensorflow_and_held() -> None:
     rows = D.range(3).map(lambda i: (np.zeros((1,) * (int(i) + 1)), i))
     for spec in (
