@@ -18,6 +18,7 @@ __all__ = [
     "AHEAD",
     "NOT_NEEDED",
     "NO_ORIGIN",
+    "Again",
     "Answer",
     "Call",
     "Came",
@@ -92,6 +93,7 @@ class Kind(enum.IntEnum):
     ERROR = enum.auto()
     REFUSED = enum.auto()  # a dataset was not to be opened
     ELSEWHERE = enum.auto()  # a dataset has to be read where its cache is
+    ALONE = enum.auto()  # elements that could not be made again when they came together
 
 
 class Given(NamedTuple):
@@ -134,11 +136,21 @@ class Call(NamedTuple):
     places: list[Place]
 
 
+class Again(NamedTuple):
+    """What a process is to send once more, each element by itself: what it sent last could not be made again.
+
+    Attributes:
+        places: of shared memory that this side has given back.
+    """
+
+    places: list[Place]
+
+
 class Answer(NamedTuple):
     """What became of the elements.
 
     Attributes:
-        parcel: for each piece the elements, or of a failure the index of its map and the error; None where the functions cannot be had.
+        parcel: for each piece the elements, or of a failure the index of its map and the error; None where nothing was made.
         error: why not.
         places: of shared memory that this side has given back.
         cpu_s: how long the processor took for it.

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import Protocol
 
+from headrace.blocks.block import Block, BlockOrFailure, Failure
 from headrace.blocks.cursor import Cursor, State
-from headrace.errors import HeadraceError
+from headrace.blocks.origin import WordedOrigin
+from headrace.errors import HeadraceError, InvalidArgumentError
+from headrace.processes.elements_alone import Alone, received_alone
 from headrace.processes.host import Gone
 from headrace.processes.orders import Known
 
-__all__ = ["Giver", "KnowsPositions", "Mark", "RemoteCursor"]
+__all__ = ["Giver", "KnowsPositions", "Mark", "RemoteCursor", "received_apart"]
 
 
 class Giver(Protocol):
@@ -91,3 +95,15 @@ class RemoteCursor:
                 raise
             except HeadraceError as error:
                 self._refused = error.with_traceback(None)
+
+
+def received_apart(sent: Sequence[Alone], mark: Mark, stage: str | None) -> list[BlockOrFailure]:
+    """Returns the elements of an item that were sent each by itself: blocks of one, and failures of those that cannot be made again."""
+    found: list[BlockOrFailure] = []
+    for index, one in enumerate(sent):
+        made, before = received_alone(one, stage), RemoteCursor(mark, index)
+        if isinstance(made, InvalidArgumentError):
+            found.append(Failure(made, before, RemoteCursor(mark, index + 1)))
+        else:
+            found.append(Block(made, before, WordedOrigin([one.origin])))
+    return found

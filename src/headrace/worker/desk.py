@@ -138,6 +138,9 @@ class Desk:
         served = self._runs.get(run)
         return None if served is None else served.position(number, count)
 
+    def _again(self, run: int, number: int) -> Any:
+        return self._running(run).again(number)
+
     def _caches(self, run: int) -> Any:
         return self._running(run).caches()
 

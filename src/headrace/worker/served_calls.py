@@ -20,10 +20,11 @@ from headrace.physical.loops.failing import instead_of
 from headrace.physical.loops.timed import Noted, TimedMap
 from headrace.plan.elementwise import Map
 from headrace.processes.connection import Connection
+from headrace.processes.elements_alone import UnmadeError, sent_alone
 from headrace.processes.elements_sent import Memory, received_elements, refused, sent_elements, stacked
 from headrace.processes.errors_sent import sent_error
 from headrace.processes.leases import Leases
-from headrace.processes.orders import NO_ORIGIN, Answer, Call, Read
+from headrace.processes.orders import NO_ORIGIN, Again, Answer, Call, Read
 from headrace.processes.parcels import Parcel, packed, to_bytes, unpacked
 from headrace.processes.progress import Phase, Progress, leave_stacks
 from headrace.processes.shipping import made_there
@@ -65,19 +66,27 @@ class _Served:
         self._failures = Failures()
         self._inits = Inits()
         self._readings: Readings | None = None
+        self._again: Callable[[], Parcel] | None = None  # packs what was sent last, which is kept until the next call
         self._functions: dict[int, tuple[tuple[Any, ...], Callable[[Block], list[BlockOrFailure]], bool]] = {}
 
-    def answer(self, call: Call | Read) -> Answer:
+    def answer(self, call: Call | Read | Again) -> Answer:
         self.memory.give(call.places)
         start_s = time.thread_time()
         parcel, sent = None, None
         try:
-            parcel = self._made(call) if isinstance(call, Call) else self._read(call)
+            parcel = self._parcel(call)
         except BaseException as error:  # noqa: BLE001 - who asked is to have it: also a function's sys.exit(), as in threads
             sent = sent_error(error)
         held_bytes = 0 if self._readings is None else self._readings.held_bytes
         cpu_s = time.thread_time() - start_s
         return Answer(parcel, sent, self.leases.gone(), cpu_s, self._failures.taken(), held_bytes)
+
+    def _parcel(self, call: Call | Read | Again) -> Parcel:
+        if isinstance(call, Again):
+            assert self._again is not None  # something was sent
+            return self._again()
+        self._again = None
+        return self._made(call) if isinstance(call, Call) else self._read(call)
 
     def _timed(self, node: Map, maps: Sequence[Map]) -> Callable[[Block], list[BlockOrFailure]]:
         """Returns what calls a map that has a timeout."""
@@ -96,14 +105,28 @@ class _Served:
             from headrace.worker.served_readings import Readings
 
             self._readings = Readings(self.memory, self._failures, self._inits, self._progress)
+        self._again = self._readings.again
         self._readings.forget(read.closed, read.gone)
-        opening = None if read.opening is None else unpacked(read.opening, self.leases)
+        opening = None if read.opening is None else self._unpacked(read.opening)
         return self._readings.next(read.dataset, opening, read.limit)
 
     def close(self) -> None:
         """Closes what is open."""
         if self._readings is not None:
             self._readings.close()
+
+    def _unpacked(self, parcel: Parcel) -> Any:
+        """Returns what came.
+
+        Raises:
+            UnmadeError: an element cannot be made again.
+        """
+        try:
+            return unpacked(parcel, self.leases)
+        except HeadraceError:
+            raise
+        except Exception as error:
+            raise UnmadeError("an element cannot be made again") from error
 
     def _made(self, call: Call) -> Parcel:
         if call.functions is not None:
@@ -115,7 +138,7 @@ class _Served:
             make = applied_alone(maps, loops, lambda node: self._timed(node, maps))
             self._functions[call.key] = tuple(maps), make, is_stacked
         maps, make, is_stacked = self._functions[call.key]
-        payload = received_elements(unpacked(call.parcel, self.leases))
+        payload = received_elements(self._unpacked(call.parcel))
         origin: Origin = _KnownElsewhere(range(len(payload))) if call.words is None else WordedOrigin(call.words)
         pieces = make(Block(payload, IndexCursor(0), origin))
         del payload
@@ -124,8 +147,9 @@ class _Served:
         except HeadraceError:
             raise
         except Exception:  # noqa: BLE001 - a class may say anything that cannot be pickled
-            sendable = [one for piece in pieces for one in _sendable(piece, maps[-1])]
-            parcel = self._packed(sendable, maps, is_stacked)
+            pieces = [one for piece in pieces for one in _sendable(piece, maps[-1])]
+            parcel = self._packed(pieces, maps, is_stacked)
+        self._again = lambda: packed([sent for piece in pieces for sent in _sent_alone(piece, maps)], self.memory)
         return parcel
 
     def _packed(self, pieces: Sequence[BlockOrFailure], maps: tuple[Any, ...], is_stacked: bool) -> Parcel:
@@ -181,6 +205,10 @@ def _sent(piece: BlockOrFailure, maps: tuple[Any, ...], memory: Memory | None) -
         return len(piece), sent_elements(payload), None
     link = next((index for index, one in enumerate(maps) if one is piece.by), 0)
     return 1, None, (link, sent_error(piece.error))
+
+
+def _sent_alone(piece: BlockOrFailure, maps: tuple[Any, ...]) -> list[tuple[int, Any, Any]]:
+    return [(1, one, None) for one in sent_alone(piece)] if isinstance(piece, Block) else [_sent(piece, maps, None)]
 
 
 def serve_calls(connection: Connection, progress: Progress, stacks: int, segment_bytes: int) -> None:

@@ -15,6 +15,7 @@ from headrace.blocks.block import Block, Failure
 from headrace.blocks.cursor import Cursor
 from headrace.blocks.deep_states import in_pieces, whole
 from headrace.blocks.origin import WordedOrigin
+from headrace.blocks.payload import Rows
 from headrace.errors import DataLossError, HeadraceError, InvalidArgumentError
 from headrace.observe.failures import Failures
 from headrace.observe.frames import within
@@ -25,6 +26,7 @@ from headrace.physical.stage import Item, Stage
 from headrace.plan.buffering import Cache
 from headrace.plan.nesting import FlatMap
 from headrace.plan.node import nodes_of
+from headrace.processes.elements_alone import sent_alone
 from headrace.processes.elements_sent import refused, sent_elements
 from headrace.processes.errors_sent import sent_error
 from headrace.processes.orders import Came, Kind, Opening, Setting
@@ -65,6 +67,7 @@ class _Reading:
         self._number = 0
         self.is_closed = False
         self._left: list[Block] = []  # reversed: what was read, and has to be sent one by one
+        self.sent: Block | None = None  # last, as long as it may be wanted again
         self.items: dict[int, tuple[Cursor, Cursor | None]] = {}  # where each begins; of a failure also where it ends
         self._node = node
         self.stage = self._opened(opening, failures, budget)
@@ -115,16 +118,28 @@ class _Reading:
             return packed(Came(Kind.END, self._number, 0, None, None, None), memory)
         if isinstance(item, Failure):
             return self._failed(item, memory)
-        self.items[self._number] = item.cursor, None
         try:
-            elements = sent_elements(item.payload)
-            return packed(
-                Came(Kind.ELEMENTS, self._number, len(item), elements, item.origin, self._known(item.after)), memory
-            )
+            return self._elements(item, memory)
         except HeadraceError:
             raise
         except Exception as error:  # noqa: BLE001 - a class may say anything that cannot be pickled
             return self._one_by_one(item, error, memory)
+
+    def _elements(self, item: Block, memory: Slab) -> Parcel:
+        elements, known = sent_elements(item.payload), self._known(item.after)
+        parcel = packed(Came(Kind.ELEMENTS, self._number, len(item), elements, item.origin, known), memory)
+        self.items[self._number] = (
+            item.cursor,
+            None,
+        )  # as it is sent, and somebody says when nobody asks for it any more
+        self.sent = item
+        return parcel
+
+    def again(self, memory: Slab) -> Parcel:
+        """Returns the item that was sent last, each element by itself."""
+        assert self.sent is not None  # what is wanted again was read
+        came = Came(Kind.ALONE, self._number, len(self.sent), sent_alone(self.sent), None, self._known(self.sent.after))
+        return packed(came, memory)
 
     def _one_by_one(self, item: Block, error: Exception, memory: Slab) -> Parcel:
         if len(item) > 1:
@@ -135,11 +150,11 @@ class _Reading:
             to_bytes(element)
         except Exception:  # noqa: BLE001 - as above
             message = refused(element, error, "the trainer's process")
-            failed = InvalidArgumentError(message, origin=item.origin.describe(0))
+            failed = InvalidArgumentError(message, stage=self._node.label, origin=item.origin.describe(0))
             failed.__cause__ = error
             return self._failed(Failure(failed, item.cursor, item.after), memory)
         words = WordedOrigin([item.origin.describe(0)])  # then it is these
-        return packed(Came(Kind.ELEMENTS, self._number, 1, [element], words, self._known(item.after)), memory)
+        return self._elements(Block(Rows([element]), item.cursor, words), memory)
 
     def _failed(self, failure: Failure, memory: Slab) -> Parcel:
         self.items[self._number] = failure.cursor, failure.after
@@ -199,6 +214,7 @@ class Readings:
         self._progress = progress
         self._functions: dict[int, FlatMap] = {}
         self._opened: list[_Reading] = []
+        self._last: _Reading | None = None  # of which something was read
         self._budget: Budget | None = None  # of all of them, once there is one
 
     def next(self, dataset: int, opening: Opening | None, limit: int) -> Parcel:
@@ -218,7 +234,15 @@ class Readings:
                 return packed(Came(Kind.ELSEWHERE, 0, 0, None, None, None), self._memory)
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
                 return packed(Came(Kind.REFUSED, 0, 0, sent_error(error), None, None), self._memory)
-        return _readings[dataset].next(limit, self._memory)
+        if self._last is not None:
+            self._last.sent = None
+        self._last = _readings[dataset]
+        return self._last.next(limit, self._memory)
+
+    def again(self) -> Parcel:
+        """Returns what was read last, each element by itself."""
+        assert self._last is not None  # it was read
+        return self._last.again(self._memory)
 
     def _learned(self, opening: Opening) -> Callable[[], object] | None:
         """Keeps the function of an operation that is told for the first time; returns what is to be called before it is."""
@@ -242,17 +266,18 @@ class Readings:
 
     def forget(self, closed: list[int], gone: list[tuple[int, int]]) -> None:
         """Closes datasets, and drops items in which nobody asks for a position."""
+        for dataset, number in gone:
+            if dataset in _readings:
+                _readings[dataset].items.pop(number, None)
         for dataset in closed:
             reading = _readings.get(dataset)
             if reading in self._opened:
                 self._opened.remove(reading)
                 reading.close()
-        for dataset, number in gone:
+        for dataset in {*closed, *(dataset for dataset, _ in gone)}:
             reading = _readings.get(dataset)
-            if reading is not None:
-                reading.items.pop(number, None)
-                if reading.is_closed and not reading.items:
-                    del _readings[dataset]
+            if reading is not None and reading.is_closed and not reading.items:
+                del _readings[dataset]
 
     def close(self) -> None:
         """Closes what is open; positions may still be asked for."""

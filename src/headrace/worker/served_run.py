@@ -22,6 +22,7 @@ from headrace.plan.buffering import options_of
 from headrace.plan.calling import wants_process
 from headrace.plan.node import Node, function_label, nodes_of
 from headrace.processes.connection import Connection
+from headrace.processes.elements_alone import Alone, sent_alone
 from headrace.processes.elements_sent import refused, sent_elements
 from headrace.processes.errors_sent import sent_error
 from headrace.processes.orders import AHEAD, Given, Kind, Known, RunOrder, Taken
@@ -235,6 +236,12 @@ class ServedRun:
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
+
+    def again(self, number: int) -> list[Alone]:
+        """Returns the elements of an item that was sent, each by itself."""
+        item = self._items[number]
+        assert isinstance(item, Block)  # failures are told in words
+        return sent_alone(item)
 
     # ----------------------------------------------------------- positions
 

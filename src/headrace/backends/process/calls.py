@@ -16,11 +16,12 @@ from typing import Any, Final
 
 from headrace.backends.process.datasets import Opener, RemoteDataset, setting_of
 from headrace.backends.process.doing import Functions
+from headrace.backends.process.pieces import failed_alone
 from headrace.backends.process.worker import Preparing, Unsendable, WorkerProcess
-from headrace.blocks.block import Block, BlockOrFailure, Failure
+from headrace.blocks.block import Block, BlockOrFailure
 from headrace.blocks.cursor import State
 from headrace.elements.structure import Element
-from headrace.errors import CancelledError, DeadlineExceededError, HeadraceError, InvalidArgumentError, WorkerError
+from headrace.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, WorkerError
 from headrace.log import LOG
 from headrace.observe.failures import Failures
 from headrace.observe.meter import Meter
@@ -28,7 +29,6 @@ from headrace.observe.stalls import Stall
 from headrace.physical.budget import Budget
 from headrace.physical.context import OpenedThere, OpenThere, StageContext
 from headrace.physical.loop_policy import LoopPolicy
-from headrace.physical.loops.failing import instead_of
 from headrace.physical.loops.timed import failed_in_time, pieces_of
 from headrace.plan.buffering import WithOptions
 from headrace.plan.calling import wants_process
@@ -194,22 +194,13 @@ class ProcessCalls:
             except Unsendable as unsendable:
                 error = InvalidArgumentError(unsendable.reason, stage=unsendable.stage, origin=unsendable.origin)
                 error.__cause__ = unsendable.__cause__
-                return self._failed(functions.maps[0], error, one)
+                return [failed_alone(functions.maps[0], error, one)]
         died = WorkerError(
             f"two processes that called it died: the last one {how}",
             stage=functions.stage,
             origin=one.origin.describe(0),
         )
-        return self._failed(functions.maps[0], died, one)
-
-    @staticmethod
-    def _failed(node: Map, error: HeadraceError, one: Block) -> list[BlockOrFailure]:
-        """Returns what takes the place of an element that was not made."""
-        failure = Failure(error, one.cursor, one.after, node)
-        if not callable(node.on_error):
-            return [failure]
-        instead = instead_of(node, failure, one, 0)
-        return [instead if isinstance(instead, Failure) else Block(instead, one.cursor, one.origin)]
+        return [failed_alone(functions.maps[0], died, one)]
 
     def _called(self, functions: Functions, block: Block) -> list[BlockOrFailure]:
         """Has a process make the pieces of a block.

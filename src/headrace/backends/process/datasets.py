@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import weakref
+from collections import deque
+from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
 from headrace.backends.process.worker import Unsendable, Visit, WorkerProcess
@@ -25,7 +27,7 @@ from headrace.processes.errors_sent import received_error
 from headrace.processes.host import Gone
 from headrace.processes.orders import BudgetPart, Came, Kind, Known, Opening, Setting
 from headrace.processes.parcels import to_bytes
-from headrace.processes.positions import Mark, RemoteCursor
+from headrace.processes.positions import Mark, RemoteCursor, received_apart
 
 __all__ = ["Lends", "Opener", "RemoteDataset", "setting_of"]
 
@@ -102,8 +104,7 @@ class RemoteDataset:
         self._places = 0  # elements and failures that have come
         self._visit: Visit | None = None
         self._deaths, self._died_at = 0, 0  # of processes at the latest place where one died
-        self._first: Item = None  # which came when it was opened
-        self._has_first = False
+        self._ready: deque[Item] = deque()  # what came when it was opened, or in parts
         self.cursors: Final[weakref.WeakSet[RemoteCursor]] = weakref.WeakSet()
 
     def opened(self, limit: int) -> RemoteDataset | Exception | None:
@@ -111,22 +112,23 @@ class RemoteDataset:
         try:
             visit, came = self._came(limit)
         except Unsendable as unsendable:
-            return InvalidArgumentError(unsendable.reason)
+            refused = InvalidArgumentError(unsendable.reason)
+            refused.__cause__ = unsendable.__cause__
+            return refused
         if came.kind is Kind.ELSEWHERE:
             return None
         if came.kind is Kind.REFUSED:
             error = received_error(came.value, f"process {visit.worker.pid}")
             assert isinstance(error, Exception)  # as others end the process's answer
             return error
-        self._first, self._has_first = self._item(visit, came), True
+        self._ready += self._items(visit, came)
         return self
 
     def pull(self, limit: int) -> Item:
         """Returns what comes next; None at the end."""
-        if self._has_first:
-            item, self._first, self._has_first = self._first, None, False
-            return item
-        return self._item(*self._came(limit))
+        if not self._ready:
+            self._ready += self._items(*self._came(limit))
+        return self._ready.popleft()
 
     def _came(self, limit: int) -> tuple[Visit, Came]:
         """Has a process read: the one that has it open, or another one that opens it."""
@@ -155,9 +157,9 @@ class RemoteDataset:
     def _opening(self, known: Known, places: int) -> Opening:
         return self._opener.opening._replace(position=known.position, skipped=places - known.places)
 
-    def _item(self, visit: Visit, came: Came) -> Item:
+    def _items(self, visit: Visit, came: Came) -> Sequence[Item]:
         if came.kind is Kind.END:
-            return None
+            return [None]
         mark = Mark(self, visit, came.number, self._known, self._places)
         self._places += came.length
         if came.known is not None:
@@ -165,8 +167,10 @@ class RemoteDataset:
         if came.kind is Kind.FAILURE:
             error = received_error(came.value, f"process {visit.worker.pid}")
             assert isinstance(error, HeadraceError)  # of an element
-            return Failure(error, RemoteCursor(mark, 0), RemoteCursor(mark, 1))
-        return Block(received_elements(came.value), RemoteCursor(mark, 0), came.origin)
+            return [Failure(error, RemoteCursor(mark, 0), RemoteCursor(mark, 1))]
+        if came.kind is Kind.ALONE:
+            return received_apart(came.value, mark, self._opener.label)
+        return [Block(received_elements(came.value), RemoteCursor(mark, 0), came.origin)]
 
     def _see_it_die(self, worker: WorkerProcess | None, gone: Gone) -> None:
         """Has another process go on.

@@ -14,8 +14,9 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from headrace.backends.process.deadlines import Deadlines, Late
-from headrace.backends.process.doing import Calling, Functions, Reading, told_here
-from headrace.blocks.block import Block, BlockOrFailure, Failure
+from headrace.backends.process.doing import Calling, Functions, Reading
+from headrace.backends.process.pieces import pieces_received
+from headrace.blocks.block import Block, BlockOrFailure
 from headrace.blocks.cursor import State
 from headrace.blocks.deep_states import whole
 from headrace.blocks.origin import words_of
@@ -25,12 +26,13 @@ from headrace.observe.meter import Meter
 from headrace.observe.stalls import Stall
 from headrace.processes.arena import Arena
 from headrace.processes.connection import connected
-from headrace.processes.elements_sent import received_elements, refused, sent_elements
+from headrace.processes.elements_alone import UnmadeError, unmade
+from headrace.processes.elements_sent import refused, sent_elements
 from headrace.processes.errors_sent import received_error
 from headrace.processes.host import Gone, Host
 from headrace.processes.leases import Leases
-from headrace.processes.orders import Answer, Call, Came, Opening, Read
-from headrace.processes.parcels import packed, unpacked
+from headrace.processes.orders import Again, Answer, Call, Came, Opening, Read
+from headrace.processes.parcels import Parcel, packed, unpacked
 from headrace.processes.progress import SIGNAL, Phase, Progress, Stacks
 from headrace.processes.spare import give_host
 from headrace.processes.unprepared import not_prepared
@@ -171,8 +173,7 @@ class WorkerProcess:
         except HeadraceError:
             raise
         except Exception as error:
-            message = refused(block.payload.rows()[0], error, "a process")
-            raise Unsendable(message, stage=functions.maps[0].label, origin=block.origin.describe(0)) from error
+            raise _unsendable(functions, block, refused(block.payload.rows()[0], error, "a process")) from error
         body = None if functions.key in self._told else functions.body
         is_told_origins = any(callable(one.on_error) for one in functions.maps)
         words = words_of(block.origin, len(block)) if is_told_origins else None
@@ -184,11 +185,13 @@ class WorkerProcess:
         self._told.add(functions.key)
         functions.failures.add(answer.failures)
         functions.meter.count_cpu(answer.cpu_s, 0.0)  # how long it took is counted by the thread that waited
-        for place in answer.places:
-            self._arena.give(place)
         if answer.parcel is None:
-            raise received_error(answer.error, f"process {self.pid}")
-        return self._pieces(functions, block, unpacked(answer.parcel, self._leases))
+            refusal = received_error(answer.error, f"process {self.pid}")
+            if isinstance(refusal, UnmadeError):
+                message = unmade(block.payload.rows()[0], refusal, "a process")
+                raise _unsendable(functions, block, message) from refusal.__cause__
+            raise refusal
+        return pieces_received(functions, block, self._unpacked(answer.parcel), f"process {self.pid}")
 
     def read(
         self, visit: Visit, opening: Opening | None, limit: int, meter: Meter, failures: Failures, origin: str
@@ -209,7 +212,6 @@ class WorkerProcess:
                 raise
             except Exception as error:
                 raise Unsendable(refused(opening.element, error, "a process")) from error
-            self.open_datasets += 1
         gone = [self._gone.popleft() for _ in range(len(self._gone))]
         closed = [self._closed.popleft() for _ in range(len(self._closed))]
         self._doing = Reading(meter.name, origin, time.perf_counter())
@@ -219,14 +221,28 @@ class WorkerProcess:
             self._doing = None
         meter.count_cpu(answer.cpu_s, 0.0)
         failures.add(answer.failures)
+        if answer.parcel is None:
+            refusal = received_error(answer.error, f"process {self.pid}")
+            if isinstance(refusal, UnmadeError) and opening is not None:
+                raise Unsendable(unmade(opening.element, refusal, "a process")) from refusal.__cause__
+            raise refusal
         if opening is not None:
             self._told.add(opening.key)
-        for place in answer.places:
-            self._arena.give(place)
+            self.open_datasets += 1
+        came: Came = self._unpacked(answer.parcel)
+        return came
+
+    def _unpacked(self, parcel: Parcel) -> Any:
+        """Returns what it sent, or where that cannot be made again has it sent each element by itself."""
+        try:
+            return unpacked(parcel, self._leases)
+        except HeadraceError:
+            raise
+        except Exception:  # noqa: BLE001 - a class may say anything that cannot be made again
+            answer = self._answered(Again(self._leases.gone()), None)
         if answer.parcel is None:
             raise received_error(answer.error, f"process {self.pid}")
-        came: Came = unpacked(answer.parcel, self._leases)
-        return came
+        return unpacked(answer.parcel, self._leases)
 
     def position(self, visit: Visit, number: int, count: int, patience_s: float) -> State:
         """Returns a position in an item, or with the number 0 the one after what a dataset was opened to skip.
@@ -253,7 +269,7 @@ class WorkerProcess:
         self.open_datasets -= 1
         self._closed.append(visit.number)
 
-    def _answered(self, call: Call | Read, functions: Functions | None) -> Answer:
+    def _answered(self, call: Call | Read | Again, functions: Functions | None) -> Answer:
         descriptors = self._arena.fresh()
         try:
             self._connection.send(pickle.dumps(call, pickle.HIGHEST_PROTOCOL), descriptors)
@@ -272,6 +288,8 @@ class WorkerProcess:
             raise Gone(self._host.how_it_ended())
         self._leases.add(received[1])
         answer: Answer = pickle.loads(received[0])
+        for place in answer.places:
+            self._arena.give(place)
         self._holds(answer.held_bytes)
         return answer
 
@@ -309,27 +327,6 @@ class WorkerProcess:
         assert doing is not None  # it is waited for
         stage = self._preparing.stage if late.phase is Phase.PREPARING else doing.stage
         return not_prepared(late.phase, late.limit_s, stage, stack)
-
-    def _pieces(self, functions: Functions, block: Block, sent: list[tuple[int, Any, Any]]) -> list[BlockOrFailure]:
-        """Returns pieces as of this block: for each how many elements it has, and them, or its map and the error."""
-        pieces: list[BlockOrFailure] = []
-        start = 0
-        for length, elements, failed in sent:
-            stop = start + length
-            if failed is None:
-                payload = received_elements(elements)
-                part = block.origin.subset(range(start, stop))
-                pieces.append(Block(payload, block.cursor.advance(start), part))
-            else:
-                link, told = failed
-                error = received_error(told, f"process {self.pid}")
-                assert isinstance(error, HeadraceError)  # of an element
-                if error.origin is not None:
-                    error = error.with_place(stage=error.stage, origin=told_here(error.origin, block))
-                before, after = block.cursor.advance(start), block.cursor.advance(stop)
-                pieces.append(Failure(error, before, after, functions.maps[link]))
-            start = stop
-        return pieces
 
     def looked_at(self) -> Callable[[float], tuple[Stall, ...]]:
         """Asks what it holds; returns what waits so many seconds for the answer."""
@@ -373,3 +370,7 @@ class WorkerProcess:
     def kill(self) -> None:
         """Kills it."""
         self._host.kill()
+
+
+def _unsendable(functions: Functions, block: Block, reason: str) -> Unsendable:
+    return Unsendable(reason, stage=functions.maps[0].label, origin=block.origin.describe(0))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import pickle
 import threading
 import weakref
+from collections import deque
 from typing import Final
 
 from headrace import exiting
@@ -32,9 +32,9 @@ from headrace.plan.options import STALL_WARNING_S, Options
 from headrace.processes.elements_sent import received_elements
 from headrace.processes.errors_sent import received_error
 from headrace.processes.host import FORKED, Gone
-from headrace.processes.orders import Given, Kind, Known, Taken
+from headrace.processes.orders import Given, Kind, Known
 from headrace.processes.parcels import unpacked
-from headrace.processes.positions import Mark, RemoteCursor
+from headrace.processes.positions import Mark, RemoteCursor, received_apart
 from headrace.processes.snapshot import all_of
 from headrace.semantics.run_context import OwnEnd, Seeds
 
@@ -45,8 +45,6 @@ _MOST_RESTARTS: Final = 10
 # How long a process may take to end a run before it is killed with it, and to tell what holds it up.
 _CLOSING_S: Final = 2.0
 _TELLING_S: Final = 1.0
-# How many places and numbers are given back in one message.
-_AT_ONCE: Final = 500
 _NO_ORIGIN: Final = WordedOrigin(())
 
 
@@ -109,7 +107,8 @@ class RemoteRun:
         self.cursors: Final[weakref.WeakSet[RemoteCursor]] = weakref.WeakSet()
         self.first_elements: Final = 1
         self.own_end: Final = OwnEnd()
-        self.is_spent = False
+        self.is_spent = self._is_last = False
+        self._ready: deque[Item] = deque()  # what came and could not be made again together
         self._deaths = 0
         self._restarts_there = 0  # of processes that its own process has
         self.workers = self.ram_budget_bytes = 0
@@ -146,46 +145,23 @@ class RemoteRun:
         """Returns what comes next; None at the end, and when the run was closed meanwhile."""
         self._vigil.waiting_since_s = self._vigil.now_s()
         try:
+            if self._ready:
+                return self._next_ready()
             while not (self.is_closed or self.is_spent):
                 session = self._session
                 assert session is not None  # it was opened
                 if not session.is_ours:
                     raise FailedPreconditionError(FORKED)
-                given = self._received(session)
-                if given is not None:
-                    return self._item(session, given)
+                given = session.received()
+                with contextlib.suppress(Gone):  # and so it ended before it had told all
+                    if given is not None:
+                        return self._item(session, given)
                 exiting.hold()
                 if not self.is_closed:
                     self._begin_again(session)
             return None
         finally:
             self._vigil.waiting_since_s = None
-
-    def _received(self, session: Session) -> Given | None:
-        """Returns what comes next from a process; None when it has ended."""
-        self._tell_taken(session, 0)
-        received = session.connection.receive()
-        if received is None:
-            return None
-        message, descriptors = received
-        session.memory.leases.add(descriptors)
-        given: Given = pickle.loads(message)
-        self._tell_taken(session, 1)
-        return given
-
-    @staticmethod
-    def _tell_taken(session: Session, items: int) -> None:
-        """Tells the process what it may make, and what memory it has back."""
-        # Not more than a socket holds: the process may be sending at this moment, and hears it only afterwards.
-        places = session.memory.leases.gone(_AT_ONCE)
-        numbers: list[int] = []
-        while session.gone and len(numbers) < _AT_ONCE:
-            numbers.append(session.gone.popleft())
-        if items or places or numbers:
-            try:
-                session.connection.send(pickle.dumps(Taken(items, places, numbers)))
-            except OSError:  # it has ended, which is heard next
-                return
 
     def _item(self, session: Session, given: Given) -> Item:
         before, places = self._known, self._places
@@ -195,18 +171,32 @@ class RemoteRun:
             self.is_spent = session.is_read = True
             return None
         assert given.parcel is not None  # of all but the end
-        value = unpacked(given.parcel, session.memory.leases)
+        try:
+            value = unpacked(given.parcel, session.memory.leases)
+        except HeadraceError:
+            raise
+        except Exception:  # noqa: BLE001 - a class may say anything that cannot be made again
+            value = session.host.ask("again", session.number, given.number)
+            self._ready += received_apart(value, mark, self._label)
         if given.kind is Kind.ERROR:
             self.is_spent = True
             raise received_error(value, f"process {session.host.pid}")
         self._places += given.length
         self._known = given.known or self._known
-        self.is_spent = session.is_read = given.is_last
+        self._is_last = session.is_read = given.is_last
+        if self._ready:
+            return self._next_ready()
+        self.is_spent = given.is_last
         if given.kind is Kind.FAILURE:
             error = received_error(value, f"process {session.host.pid}")
             assert isinstance(error, HeadraceError)  # of an element
             return Failure(error, RemoteCursor(mark, 0), RemoteCursor(mark, 1))
         return Block(received_elements(value), RemoteCursor(mark, 0), _NO_ORIGIN)
+
+    def _next_ready(self) -> Item:
+        item = self._ready.popleft()
+        self.is_spent = self._is_last and not self._ready
+        return item
 
     def _begin_again(self, session: Session) -> None:
         """Goes on in another process, as the one that ran the plan has died.

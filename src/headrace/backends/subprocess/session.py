@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
+import pickle
 from collections import deque
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from headrace.frozen import mutable
 from headrace.processes.connection import Connection
 from headrace.processes.host import Host
 from headrace.processes.leases import Leases
+from headrace.processes.orders import Given, Taken
 
 __all__ = ["Session", "SharedWith"]
+
+# How many places and numbers are given back in one message.
+_AT_ONCE: Final = 500
 
 
 class SharedWith(NamedTuple):
@@ -57,3 +63,26 @@ class Session:
     def forget(self, number: int) -> None:
         """Notes that nobody asks for a position in an item any more; a garbage collection may say so."""
         self.gone.append(number)
+
+    def received(self) -> Given | None:
+        """Returns what comes next; None when the process has ended."""
+        self._tell_taken(0)
+        received = self.connection.receive()
+        if received is None:
+            return None
+        message, descriptors = received
+        self.memory.leases.add(descriptors)
+        given: Given = pickle.loads(message)
+        self._tell_taken(1)
+        return given
+
+    def _tell_taken(self, items: int) -> None:
+        """Tells the process what it may make, and what memory it has back."""
+        # Not more than a socket holds: the process may be sending at this moment, and hears it only afterwards.
+        places = self.memory.leases.gone(_AT_ONCE)
+        numbers: list[int] = []
+        while self.gone and len(numbers) < _AT_ONCE:
+            numbers.append(self.gone.popleft())
+        if items or places or numbers:
+            with contextlib.suppress(OSError):  # it has ended, which is heard next
+                self.connection.send(pickle.dumps(Taken(items, places, numbers)))
