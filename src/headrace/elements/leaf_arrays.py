@@ -27,6 +27,7 @@ __all__ = [
     "native",
     "object_array",
     "stack",
+    "stack_scalars",
     "tensor_as_array",
     "without_fixed_texts",
 ]
@@ -60,30 +61,33 @@ def stack(leaves: Sequence[Any], kinds: AbstractSet[type] | None = None) -> np.n
         InvalidArgumentError: they differ in shape or in dtype.
     """
     kinds = kinds or set(map(type, leaves))
-    if len(kinds) == 1:
-        kind = next(iter(kinds))
-        if kind in PYTHON_NUMBERS:
-            return _stack_numbers(leaves, PYTHON_NUMBERS[kind])
-        if kind is complex:
-            return _stack_numbers(leaves, _COMPLEX)
-        if kind in _NUMPY_SCALARS and not issubclass(kind, OF_MANY_DTYPES):
-            return np.array(leaves)
-        if kind is np.ndarray and (stacked := _stack_like_arrays(leaves)) is not None:
-            return stacked
-    if kinds <= _TEXTS:
-        return object_array(leaves)
+    if (stacked := stack_scalars(leaves, kinds)) is not None:
+        return stacked
+    if kinds == {np.ndarray} and (stacked := _stack_like_arrays(leaves)) is not None:
+        return stacked
     return _stack_arrays([_as_array(leaf) for leaf in leaves])
 
 
-def as_arrays(leaves: Sequence[Any]) -> list[np.ndarray]:
-    """Returns each leaf as an array; a scalar has no axes, and a text or an object is an object array's."""
-    if set(map(type, leaves)) == {np.ndarray} and all(dtype.isnative for dtype in set(map(_dtype, leaves))):
+def stack_scalars(leaves: Sequence[Any], kinds: AbstractSet[type]) -> np.ndarray | None:
+    """Returns scalars of these types along a new axis; None where the types do not say that they are scalars of one dtype.
+
+    Raises:
+        InvalidArgumentError: a Python int has too many digits.
+    """
+    kind = next(iter(kinds)) if len(kinds) == 1 else object
+    if kind in PYTHON_NUMBERS:
+        return _stack_numbers(leaves, PYTHON_NUMBERS[kind])
+    if kind is complex:
+        return _stack_numbers(leaves, _COMPLEX)
+    if kind in _NUMPY_SCALARS and not issubclass(kind, OF_MANY_DTYPES):
+        return np.array(leaves)
+    return object_array(leaves) if kinds <= _TEXTS else None
+
+
+def as_arrays(leaves: Sequence[Any], kinds: AbstractSet[type]) -> list[np.ndarray]:
+    """Returns each leaf, of these types, as an array; a scalar has no axes, and a text or an object is an object array's."""
+    if kinds == {np.ndarray} and all(dtype.isnative for dtype in set(map(_dtype, leaves))):
         return list(leaves)
-    kinds = set(map(type, leaves))
-    numbers = PYTHON_NUMBERS.get(next(iter(kinds))) if len(kinds) == 1 else None
-    if numbers is not None or (kinds <= _TEXTS and leaves):
-        column = object_array(leaves) if numbers is None else _stack_numbers(leaves, numbers)
-        return [column[index, ...] for index in range(len(column))]
     return [_as_array(leaf) for leaf in leaves]
 
 

@@ -88,7 +88,6 @@ def default_padding(array: np.ndarray) -> Any:
 
 
 _dtype: Final = operator.attrgetter("dtype")
-_ndim: Final = operator.attrgetter("ndim")
 # Rows up to this length are written all at once: to write one by itself costs as much as to look which of so many numbers it fills.
 _SHORT: Final = 64
 
@@ -97,11 +96,12 @@ def padded(arrays: list[np.ndarray], shape: tuple[int | None, ...], value: Any =
     """Returns the arrays along a new first axis, each padded at its end to the shape; None is the longest of them.
 
     Raises:
-        InvalidArgumentError: they differ in dtype or in their number of axes.
+        InvalidArgumentError: they differ in dtype.
     """
     first = arrays[0]
-    if len(set(map(_dtype, arrays))) > 1 or len(set(map(_ndim, arrays))) > 1:
-        _check_alike(arrays)
+    if len(set(map(_dtype, arrays))) > 1:
+        other = next(array for array in arrays if array.dtype != first.dtype)
+        raise InvalidArgumentError(f"dtypes differ: {first.dtype.name} and {other.dtype.name}; make them equal")
     lengths = np.fromiter(map(len, arrays), np.intp, len(arrays)) if first.ndim == 1 else None
     sizes = [_longest(arrays, axis, lengths) if size is None else size for axis, size in enumerate(shape)]
     if not sizes:
@@ -120,15 +120,6 @@ def padded(arrays: list[np.ndarray], shape: tuple[int | None, ...], value: Any =
 def _longest(arrays: list[np.ndarray], axis: int, lengths: np.ndarray | None) -> int:
     """Returns the longest size along an axis; with ``lengths``, it is the only one."""
     return max(array.shape[axis] for array in arrays) if lengths is None else int(lengths.max())
-
-
-def _check_alike(arrays: list[np.ndarray]) -> None:
-    first = arrays[0]
-    for other in arrays:
-        if other.dtype != first.dtype:
-            raise InvalidArgumentError(f"dtypes differ: {first.dtype.name} and {other.dtype.name}; make them equal")
-        if other.ndim != first.ndim:
-            raise InvalidArgumentError(f"shapes differ: {list(first.shape)} and {list(other.shape)}")
 
 
 def _of_the_kind(value: Any, array: np.ndarray) -> Any:

@@ -18,7 +18,6 @@ from headrace import exiting
 from headrace.elements.leaf_arrays import (
     NORMAL_LEAVES,
     NUMPYS_TEXTS,
-    as_arrays,
     check_unmasked,
     object_array,
     stack,
@@ -39,7 +38,6 @@ __all__ = [
     "NAMESPACE",
     "Element",
     "TreeDef",
-    "as_arrays",
     "as_numpy",
     "flatten",
     "flatten_as_written",
@@ -233,6 +231,11 @@ def _leaf_as_numpy(leaf: Any) -> Any:
 
 def nbytes_of(element: Element) -> int:
     """Returns about how many bytes the leaves of one element hold."""
+    kind = type(element)  # of each block a few elements are asked for: what is plain needs no optree
+    if kind in NORMAL_LEAVES:
+        return _leaf_nbytes(element)
+    if kind is tuple or kind is dict:
+        return sum(map(nbytes_of, element if kind is tuple else element.values()))
     return nbytes_of_leaves(flatten(element)[0])
 
 

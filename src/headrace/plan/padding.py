@@ -66,8 +66,9 @@ class Padding:
             TypeError: a size is no int.
         """
         if self.shapes is None:
-            for path, shape in zip(paths_of(treedef), known, strict=True):
+            for index, shape in enumerate(known):
                 if shape is None:
+                    path = paths_of(treedef)[index]
                     component = f"component {path}" if path else "the element"
                     raise InvalidArgumentError(f"the rank of {component} is not known: give padded_shapes")
             # A size that is known to be the same for all is the longest as well.
@@ -81,13 +82,13 @@ class Padding:
         return _values(treedef, self.values)
 
     def stacked(
-        self, treedef: TreeDef, columns: Sequence[Sequence[np.ndarray]], known: Callable[[], Spec]
+        self, treedef: TreeDef, columns: Sequence[np.ndarray | list[np.ndarray]], known: Callable[[], Spec]
     ) -> list[np.ndarray]:
         """Returns the padded batch, an array for each component.
 
         Args:
             treedef: the structure of the elements.
-            columns: the arrays of each component.
+            columns: of each component its arrays, or one array of all, where they are scalars.
             known: returns the specification of the elements, or None: it tells bytes from texts where none is there.
 
         Raises:
@@ -95,21 +96,24 @@ class Padding:
             DataLossError: one is longer than its shape.
             TypeError: a value is of another kind than its component.
         """
-        shapes = self.shapes_of(treedef, [(None,) * column[0].ndim for column in columns])
+        ranks = [0 if isinstance(column, np.ndarray) else column[0].ndim for column in columns]
+        shapes = self.shapes_of(treedef, [(None,) * rank for rank in ranks])
         made = []
-        for index, (path, column, shape, value) in enumerate(
-            zip(paths_of(treedef), columns, shapes, self._values_of(treedef), strict=True)
-        ):
+        for index, (column, shape, value) in enumerate(zip(columns, shapes, self._values_of(treedef), strict=True)):
             try:
-                made.append(_padded(column, shape, _empty_bytes(column, known, index) if value is None else value))
+                if isinstance(column, np.ndarray):
+                    made.append(_scalars(column, shape, value))
+                else:
+                    made.append(_padded(column, shape, _empty_bytes(column, known, index) if value is None else value))
             except (InvalidArgumentError, DataLossError) as error:
-                raise error.with_reason(_of_component(path, error.reason)) from None
+                raise error.with_reason(_of_component(treedef, index, error.reason)) from None
             except TypeError as error:
-                raise TypeError(_of_component(path, str(error))) from None
+                raise TypeError(_of_component(treedef, index, str(error))) from None
         return made
 
 
-def _of_component(path: str, reason: str) -> str:
+def _of_component(treedef: TreeDef, index: int, reason: str) -> str:
+    path = paths_of(treedef)[index]
     return f"component {path}: {reason}" if path else reason
 
 
@@ -125,15 +129,27 @@ def _empty_bytes(column: Sequence[np.ndarray], known: Callable[[], Spec], index:
 _ndim: Final = operator.attrgetter("ndim")
 
 
-def _padded(column: Sequence[np.ndarray], shape: Shape, value: Any) -> np.ndarray:
+def _scalars(column: np.ndarray, shape: Shape, value: Any) -> np.ndarray:
+    """Returns scalars, in which there is nothing to pad."""
+    if shape:
+        raise _does_not_fit(shape, ())
+    _check_kind(value, column.dtype if column.dtype != object else str)
+    return column
+
+
+def _does_not_fit(shape: Shape, own: Shape) -> InvalidArgumentError:
+    return InvalidArgumentError(f"the padded shape {list(shape)} does not fit the shape {list(own)}")
+
+
+def _padded(column: list[np.ndarray], shape: Shape, value: Any) -> np.ndarray:
     is_open = all(size is None for size in shape)
     for array in column if not is_open or set(map(_ndim, column)) != {len(shape)} else ():
         if array.ndim != len(shape):
-            raise InvalidArgumentError(f"the padded shape {list(shape)} does not fit the shape {list(array.shape)}")
+            raise _does_not_fit(shape, array.shape)
         if any(size is not None and size < own for size, own in zip(shape, array.shape, strict=True)):
             raise DataLossError(f"an element of shape {list(array.shape)} does not fit into {list(shape)}")
     _check_kind(value, column[0].dtype if column[0].dtype != object else str)
-    return padded(list(column), shape, value)
+    return padded(column, shape, value)
 
 
 def _like(treedef: TreeDef, given: Any, name: str) -> list[Any]:

@@ -11,13 +11,12 @@ import numpy as np
 from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import State
 from headrace.blocks.payload import Payload, Rows
-from headrace.elements.leaf_arrays import tensor_as_array
+from headrace.elements.leaf_arrays import as_arrays, stack_scalars, tensor_as_array
 from headrace.elements.ragged import RaggedTensor
 from headrace.elements.rows_and_columns import needs_rows, transpose
 from headrace.elements.structure import (
     Element,
     TreeDef,
-    as_arrays,
     flatten,
     may_refuse,
     normalize,
@@ -58,7 +57,14 @@ def padded_batch(node: PaddedBatch, rows: Sequence[Element]) -> Element:
     treedef, columns = transpose(rows)
     if any(hasattr(type(column[0]), "__headrace_plan__") for column in columns):
         raise TypeError(PADS_NO_DATASETS)
-    return unflatten(treedef, node.padding.stacked(treedef, [as_arrays(column) for column in columns], node.input.spec))
+    return unflatten(treedef, node.padding.stacked(treedef, list(map(_scalars_or_arrays, columns)), node.input.spec))
+
+
+def _scalars_or_arrays(column: Sequence[Any]) -> np.ndarray | list[np.ndarray]:
+    """Returns the leaves as one array, where they plainly are scalars; else each as an array."""
+    kinds = set(map(type, column))
+    scalars = stack_scalars(column, kinds)
+    return as_arrays(column, kinds) if scalars is None else scalars
 
 
 def ragged_batch(node: RaggedBatch, rows: Sequence[Element]) -> Element:
@@ -73,7 +79,9 @@ def ragged_batch(node: RaggedBatch, rows: Sequence[Element]) -> Element:
 
 
 def _ragged(treedef: TreeDef, index: int, column: Sequence[Any], dtype: np.dtype[Any]) -> Any:
-    arrays = as_arrays(column)
+    arrays = _scalars_or_arrays(column)
+    if isinstance(arrays, np.ndarray):
+        return arrays
     first = arrays[0]
     path = paths_of(treedef)[index]
     prefix = f"component {path}: " if path else ""

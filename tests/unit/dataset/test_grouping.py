@@ -115,6 +115,20 @@ def test_values_of_another_structure_are_refused_where_it_differs() -> None:
         data.from_tensors(([1], {"s": [1]})).padded_batch(2, None, (None, {"t": 0}))
 
 
+@BOTH
+@pytest.mark.parametrize("scalar", [1, 1.5, "text", b"bytes", np.float32(1), np.array(1)], ids=repr)
+def test_scalars_have_no_axis_to_be_padded(executor: str, scalar: Any) -> None:
+    options = hr.Options(executor=executor)
+    rows = data.range(2).map(lambda x: (np.arange(x), scalar)).with_options(options)
+    (batch,) = rows.padded_batch(2, ([None], []))
+    assert batch[1].shape == (2,)
+    assert batch[1].tolist() == [scalar, scalar]
+    with pytest.raises(DataError, match=r"component \[1\]: the padding value"):
+        list(rows.padded_batch(2, ([None], []), (0, 1 if isinstance(scalar, (str, bytes)) else "text")))
+    with pytest.raises(InvalidArgumentError, match=r"component \[1\]: the padded shape \[3\] does not fit"):
+        list(rows.padded_batch(2, ([None], [3])))
+
+
 def test_an_int_is_the_padded_shape_of_a_vector() -> None:
     (batch,) = data.range(1, 3).map(np.arange).padded_batch(2, 3)
     assert batch.tolist() == [[0, 0, 0], [0, 1, 0]]
