@@ -9,6 +9,7 @@ What always holds:
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
@@ -164,8 +165,17 @@ def _transposed(rows: Sequence[Element], kinds: AbstractSet[type]) -> tuple[Tree
         return treedef, [column for part in parts.values() for column in part[1]]
     if any(type(key) is not str for key in parts):  # in which order optree puts others is its own
         return _transpose_any(rows)
-    treedef = optree.treespec_dict({key: part[0] for key, part in parts.items()}, namespace=NAMESPACE)
+    if all(part[0] is LEAF for part in parts.values()):
+        treedef = _flat_dict(tuple(parts))
+    else:
+        treedef = optree.treespec_dict({key: part[0] for key, part in parts.items()}, namespace=NAMESPACE)
     return treedef, [column for key in sorted(parts) for column in parts[key][1]]
+
+
+@functools.lru_cache(maxsize=256)
+def _flat_dict(keys: tuple[str, ...]) -> TreeDef:
+    """Returns the structure of dicts of leaves; the very same one for every batch, by which ``row_building`` knows it."""
+    return optree.treespec_dict(dict.fromkeys(keys, LEAF), namespace=NAMESPACE)
 
 
 def _transposed_named_tuples(rows: Sequence[Element], kinds: AbstractSet[type]) -> tuple[TreeDef, list[_Column]] | None:

@@ -143,6 +143,11 @@ def test_rows_are_built_anew_with_the_very_keys_in_their_order(row: Any) -> None
         assert rows_of_leaves(treedef, [], 3) == rows
 
 
+def test_dicts_of_another_run_have_the_order_in_which_theirs_were_written() -> None:
+    for row in ({"a": 1, "b": 2}, {"b": 1, "a": 2}, {"x": {"a": 1, "b": 2}}, {"x": {"b": 1, "a": 2}}):
+        assert list(map(repr, rows_of(*columns_of([row, row])))) == [repr(row), repr(row)]
+
+
 @pytest.mark.parametrize("case", sorted(MISMATCHED))
 def test_rows_that_do_not_fit_together_say_where_and_how(case: str) -> None:
     rows, message = MISMATCHED[case]
