@@ -76,9 +76,12 @@ def _flat(datasets: Any) -> tuple[tuple[Node, ...], TreeDef] | None:
         parts = tuple([datasets[key] for key in sorted(names)])
     else:
         return None
-    if not parts or not all(isinstance(part, DatasetMixin) for part in parts):
-        return None
-    return tuple([part.__headrace_plan__() for part in parts]), _structure(len(parts), names)
+    plans = []
+    for part in parts:
+        if not isinstance(part, DatasetMixin):
+            return None
+        plans.append(part.__headrace_plan__())
+    return (tuple(plans), _structure(len(plans), names)) if plans else None
 
 
 @functools.lru_cache(maxsize=256)

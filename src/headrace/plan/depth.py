@@ -40,6 +40,15 @@ class _Limit:
 
 def make_room(plan: Node) -> None:
     """Raises Python's recursion limit by what a deep plan needs, beside what was allowed without it."""
+    # Most plans that functions make have an operation or two over their sources: to see that must cost next to nothing.
+    for node in plan.inputs:
+        for source in node.inputs:
+            if source.inputs:
+                _make_room_counted(plan)
+                return
+
+
+def _make_room_counted(plan: Node) -> None:
     waiting = [*plan.inputs]
     looked_at = 0
     while waiting and looked_at < _COUNTED_ANEW:
