@@ -37,8 +37,9 @@ def call_whole(function: Vectorized, payload: Payload) -> Columns | Rows:
     result = function(*whole) if type(whole) is tuple else function(whole)
     result = owned(result, whole, slots=2)
     leaves, treedef = flatten(normalize(tuple(result) if type(result) is list else result))
-    for path, leaf in zip(paths_of(treedef), leaves, strict=True):
+    for number, leaf in enumerate(leaves):
         if not isinstance(leaf, np.ndarray) or leaf.shape[:1] != (len(payload),):
+            path = paths_of(treedef)[number]
             raise InvalidArgumentError(
                 f"a vectorized function returns an array of as many elements as it gets: {len(payload)} came, and "
                 f"{f'component {path}' if path else 'the result'} is {_shown(leaf)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -94,34 +95,51 @@ class NumpyRows:
         return unflatten(self._structure, self._leaves(np.asarray(indices)))
 
     def _leaves(self, indices: Array) -> list[Array]:
-        if len(indices) and (indices.min() < 0 or indices.max() >= len(self)):
-            raise InvalidArgumentError(f"rows are numbered from 0 to {len(self) - 1}")
+        if len(indices):
+            rows = _in_a_slice(indices)
+            first, last = (indices.min(), indices.max()) if rows is None else (rows.start, rows.stop - 1)
+            if first < 0 or last >= len(self):
+                raise InvalidArgumentError(f"rows are numbered from 0 to {len(self) - 1}")
+            file = bisect.bisect_right(self._starts, first) - 1
+            if last < self._starts[file + 1]:  # as mostly, and then nothing else is to be looked at
+                return self._picked(file, indices, rows)
+        return self._of_several_files(indices)
+
+    def _of_several_files(self, indices: Array) -> list[Array]:
         which = np.searchsorted(self._starts, indices, side="right") - 1
-        files = np.unique(which).tolist()
-        if len(files) == 1:
-            return self._picked(files[0], indices - self._starts[files[0]])
         like = self._files[0]
         whole = [np.empty((len(indices), *leaf.shape[1:]), _delivered(leaf.dtype)) for leaf in like]
-        for file in files:
+        for file in np.unique(which).tolist():
             places = np.flatnonzero(which == file)
-            picked = self._picked(file, indices[places] - self._starts[file])
+            here = indices[places]
+            picked = self._picked(file, here, _in_a_slice(here))
             for target, part in zip(whole, picked, strict=True):
                 target[places] = part
         return whole
 
-    def _picked(self, file: int, indices: Array) -> list[Array]:
-        path = self._paths[file]
+    def _picked(self, file: int, indices: Array, rows: slice | None) -> list[Array]:
+        """Returns the rows of these numbers, all in one file; ``rows`` is the slice that they are."""
+        path, start = self._paths[file], int(self._starts[file])
         # Where a mapped file was made shorter, there is no memory behind it any more.
         if self._versions[file] is not None and _version(path) != self._versions[file]:
             raise DataLossError(f"{path} was changed since the dataset was made; make it anew")
-        first, last = int(indices[0]), int(indices[-1])
-        is_run = last - first + 1 == len(indices) and bool((np.diff(indices) == 1).all())
-        picked = [leaf[first : last + 1] if is_run else leaf.take(indices, axis=0) for leaf in self._files[file]]
+        if rows is None:
+            picked = [leaf.take(indices - start, axis=0) for leaf in self._files[file]]
+        else:
+            picked = [leaf[rows.start - start : rows.stop - start] for leaf in self._files[file]]
         for leaf in picked:
             if leaf.dtype.kind == "U" and len(wrong := _rows_without_characters(leaf)):
-                row = int(indices[wrong[0]])
+                row = int(indices[wrong[0]]) - start
                 raise DataLossError("it has a text of numbers that are no characters", origin=f"{path}:{row}")
         return [leaf.astype(_delivered(leaf.dtype), copy=False) for leaf in picked]
+
+
+def _in_a_slice(numbers: Array) -> slice | None:
+    """Returns the slice that these numbers are; None where they are none."""
+    first, last = int(numbers[0]), int(numbers[-1])
+    # Numbers of which each is more than the one before, and the last is that much more than the first.
+    is_run = last - first + 1 == len(numbers) and bool((numbers[1:] > numbers[:-1]).all())
+    return slice(first, last + 1) if is_run else None
 
 
 def _by_field(arrays: Any) -> Any:
