@@ -115,8 +115,8 @@ def _sentences_in_tf(tf: Any, counts: Any) -> Any:
 
 
 def _sentences_by_hand(counts: Any) -> Iterator[Any]:
-    kept = ((np.arange(count), count) for count in counts if count < 16)
-    for chunk in chunks(kept, 64):
+    sentences = ((np.arange(count), count) for count in counts)
+    for chunk in chunks(((ids, label) for ids, label in sentences if len(ids) < 16), 64):
         ids, labels = zip(*chunk, strict=True)
         yield padded(list(ids)), np.array(labels)
 

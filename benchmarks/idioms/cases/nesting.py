@@ -247,7 +247,7 @@ CASES: Final = (
         name="window_pairs",
         written="zip((range, range)).window(10).flat_map(zip((x.batch(10), y.batch(10))))",
         ours=_window_pairs,
-        plain=lambda n: ((window, window) for window in _windows(range(10 * n), n, 10, 10)),
+        plain=lambda n: zip(*(_windows(range(10 * n), n, 10, 10) for _ in range(2)), strict=True),
         tfdata=SAME,
         unit=Unit.WINDOW,
         small=200,
