@@ -69,15 +69,15 @@ class BatchStage(Stage):
             self._ready = self._batches(limit)[::-1]
         item = self._ready.pop() if self._ready else None
         if self._holding is not None and (self._ready or self._begun or self._holding.nbytes):
-            self._holds([*self._begun, *(one for one in self._ready if isinstance(one, Block))])
+            blocks = [*self._begun, *(one for one in self._ready if isinstance(one, Block))]
+            self._holds(blocks, _nbytes_of(blocks), sum(map(len, blocks)))
         return item
 
-    def _holds(self, blocks: list[Block]) -> None:
+    def _holds(self, blocks: list[Block], nbytes: int, count: int) -> None:
         """Says what it has: of batches that are not whole yet, and of those that are ready."""
         if self._holding is not None:
-            nbytes = sum(block.payload.nbytes for block in blocks)
             rows = (row for block in blocks for row in block.payload.rows())
-            self._holding.hold(nbytes, lambda: rows, count=sum(map(len, blocks)))
+            self._holding.hold(nbytes, lambda: rows, count=count)
 
     def _is_spent(self) -> bool:
         return not self._ready and not self._begun and self.inputs[0].is_spent
@@ -95,6 +95,7 @@ class BatchStage(Stage):
         wanted = limit * self._size
         blocks, self._begun = self._begun, []
         have = sum(map(len, blocks))
+        nbytes = counted = 0
         while have < wanted:
             asked = wanted - have
             item = self._read(self.inputs[0], asked)
@@ -109,8 +110,10 @@ class BatchStage(Stage):
             have += count
             if have >= self._size and count < asked:
                 return self._whole_ones(blocks, have)
-            if have < wanted:  # else it is handed on at once
-                self._holds(blocks)
+            if have < wanted and self._holding is not None:  # else it is handed on at once
+                # Those that came since: to add up all of them at each takes the longer, the more a batch has.
+                nbytes, counted = nbytes + _nbytes_of(blocks[counted:]), len(blocks)
+                self._holds(blocks, nbytes, have)
         made = self._whole(blocks, have)
         rest = have % self._size
         if rest and not self._drop_remainder:
@@ -192,6 +195,10 @@ class BatchStage(Stage):
         if self._holding is not None:
             self._holding.release()
         super().close()
+
+
+def _nbytes_of(blocks: list[Block]) -> int:
+    return sum(block.payload.nbytes for block in blocks)
 
 
 def stacked_batches(block: Block, size: int, *, of: Batch) -> list[Block | Failure]:
