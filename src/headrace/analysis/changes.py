@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from headrace.analysis.calls import MOST_CALLS
@@ -18,7 +18,7 @@ from headrace.analysis.finding import UNEVEN, Cause
 from headrace.analysis.model import beside, buffered, cached_before, called, rate, roomier
 from headrace.frozen import frozen
 
-__all__ = ["Change", "Way", "changes", "held_ready"]
+__all__ = ["Change", "Way", "best_first", "changes", "held_ready", "in_processes"]
 
 # What brings less is not worth a word.
 _WORTH: Final = 1.05
@@ -36,6 +36,8 @@ _ENOUGH: Final = 0.7
 _ROOM: Final = 1.5
 # A function that holds the lock for less than this part of its work has left it in threads already.
 _HOLDING: Final = 0.3
+# What has a processor for more of its time than this computes.
+_COMPUTES: Final = 0.5
 
 
 class Way(enum.StrEnum):
@@ -51,16 +53,16 @@ class Way(enum.StrEnum):
     SUBPROCESS = "subprocess"  # the pipeline leaves the trainer's process
 
 
-# What mends a cause, where there is one thing.
-_MENDS: Final[dict[Cause | None, Way]] = {
-    Cause.GIL: Way.PROCESSES,
-    Cause.PARALLELISM: Way.CALLS,
-    Cause.BUFFER: Way.PREFETCH,
-    Cause.BURST: Way.HOLD,
-    Cause.STRAGGLER: Way.HOLD,
-    Cause.MEMORY_BUDGET: Way.BUDGET,
-    Cause.CACHE: Way.CACHE,
-    Cause.TRAINER_SLOWED: Way.SUBPROCESS,
+# What mends a cause.
+_MENDS: Final[dict[Cause | None, tuple[Way, ...]]] = {
+    Cause.GIL: (Way.PROCESSES,),
+    Cause.PARALLELISM: (Way.CALLS, Way.PROCESSES),
+    Cause.BUFFER: (Way.PREFETCH,),
+    Cause.BURST: (Way.HOLD,),
+    Cause.STRAGGLER: (Way.HOLD,),
+    Cause.MEMORY_BUDGET: (Way.BUDGET,),
+    Cause.CACHE: (Way.CACHE,),
+    Cause.TRAINER_SLOWED: (Way.SUBPROCESS,),
 }
 
 
@@ -113,14 +115,41 @@ def changes(
         found.append(Change(Way.THREADS, None, None, rate(threaded, step) / before, threaded))
     if step is not None:
         found += _held(upon, step, alone_rate)
+    return best_first(found, cause, noise)
+
+
+def best_first(found: Iterable[Change], cause: Cause | None = None, noise: float = 0.0) -> tuple[Change, ...]:
+    """Returns the changes that are worth a word, as ``changes`` has them."""
     worth = [change for change in found if change.expected_speedup >= max(_WORTH, 1 + noise)]
     best = max((change.expected_speedup for change in worth), default=0.0)
 
     def rank(change: Change) -> tuple[bool, bool, float]:
         is_near = change.expected_speedup >= _NEAR * best
-        return not is_near, change.way is not _MENDS.get(cause), -change.expected_speedup
+        return not is_near, change.way not in _MENDS.get(cause, ()), -change.expected_speedup
 
     return tuple(sorted(worth, key=rank))
+
+
+def in_processes(
+    change: Change, figures: PipelineFigures, step: StepFigures | None, upon: PipelineFigures
+) -> Change | None:
+    """Returns what more calls at once would bring in processes, whether they hold the lock or not; None where they would wait there as well.
+
+    Args:
+        change: more calls at once in threads.
+        figures: what the stages do.
+        step: what the consumer does; None where the pipeline alone is to be faster.
+        upon: what the stages would do with threads.
+    """
+    assert change.key is not None  # it is of one stage
+    stage = upon.stage(change.key)
+    computes = stage.cpu_s > _COMPUTES * stage.service_s and stage.service_s >= _WORTH_SENDING_S
+    if stage.kind is not Kind.MAP or stage.process == OWN or not computes:
+        return None
+    found = next(_calls(upon, stage, Way.PROCESSES, step), None)
+    if found is None:
+        return None
+    return dataclasses.replace(found, expected_speedup=rate(found.figures, step) / rate(figures, step))
 
 
 def held_ready(step: StepFigures) -> int:

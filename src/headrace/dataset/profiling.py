@@ -33,13 +33,14 @@ class Profiling(DatasetMixin):
         """Runs the pipeline for some seconds, and says why its steps wait and what to change.
 
         With a step it runs three times: the step on what the pipeline gives, the pipeline alone, and the step alone on elements that are
-        there already. Epochs that end are begun again; none of them counts as one. What functions do to files and the like, they do.
+        there already. More calls at once, in threads or in processes, are tried before they are advised. Epochs that end are begun again; none of
+        them counts as one. What functions do to files and the like, they do.
 
         Args:
             step: what is done with an element, such as a training step: called with it, or with the components of a tuple where it takes
                 as many; None looks at the pipeline alone. It counts for as long as the call takes, so work that it begins on a device must be over then,
                 unless it is so much that the next step waits for it.
-            seconds: how long all of it takes, about.
+            seconds: how long all of it takes, about; what is tried takes up to half as long again.
             apply: whether to try what is advised, for as long again and more: what is measured to be faster is kept in the profile's
                 ``dataset``.
             feed: brings the elements to the step's device, given a dataset: ``lambda ds: ds.to_torch("cuda")``. Its copies are measured,

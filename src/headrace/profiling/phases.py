@@ -26,10 +26,12 @@ from headrace.errors import InvalidArgumentError
 from headrace.frozen import frozen
 from headrace.page.stairs import Window, windowed
 
-__all__ = ["ALONE", "BESIDE", "STEP", "Epochs", "Phase", "consume", "keep"]
+__all__ = ["ALONE", "BESIDE", "CALLS", "STEP", "Epochs", "Phase", "consume", "keep"]
 
 # Of the time of a profile: the step beside the pipeline, the pipeline alone, and the step alone.
 BESIDE, ALONE, STEP = 0.5, 0.3, 0.2
+# Beyond it, as a part of it: the step beside the pipeline with more calls at once, where these are advised.
+CALLS: Final = 0.15
 # The part of a phase's time whose steps are not counted.
 _WARM_UP: Final = 0.2
 # Into how many pieces steps are divided, to see how much they differ.

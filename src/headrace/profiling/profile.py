@@ -22,7 +22,8 @@ from headrace.plan.buffering import options_of
 from headrace.plan.node import Node
 from headrace.plan.options import Options
 from headrace.profiling.applying import applied, words_for
-from headrace.profiling.phases import BESIDE
+from headrace.profiling.phases import BESIDE, CALLS, Phase
+from headrace.profiling.proving import Prover, proven
 from headrace.profiling.telling import figures_of, told_nodes
 from headrace.profiling.together import Found
 from headrace.profiling.trial import Consumer, Trial, beside, filled, tried
@@ -192,7 +193,7 @@ def profiled(plan: Node, consumer: Consumer, seconds: float, made: Callable[[Nod
     finding = judge(trial.figures, judged, alone.rate)
     return Profile(
         _verdict(finding, trial, consumer),
-        tuple(_advice(plan, trial, finding.cause, made)),
+        tuple(_advice(plan, trial, finding.cause, made, consumer, seconds)),
         trial.stats,
         steps_per_s=(trial.beside or alone).rate,
         pipeline_per_s=alone.rate,
@@ -255,26 +256,36 @@ def _verdict(finding: Finding, trial: Trial, consumer: Consumer) -> Verdict:
     return Verdict(Cause.RANK.value, found.stage, own.waiting_share, sentence_of_ranks(rank, found.text))
 
 
-def _advice(written: Node, trial: Trial, cause: Cause, made: Callable[[Node], Any]) -> Iterator[Advice]:
+def _advice(
+    written: Node, trial: Trial, cause: Cause, made: Callable[[Node], Any], consumer: Consumer, seconds: float
+) -> Iterator[Advice]:
     nodes, step = told_nodes(trial.running), trial.step
-    found = changes(
-        trial.figures,
-        step,
-        trial.alone.rate,
-        threaded=_threaded(written, trial),
-        cause=cause,
-        noise=(trial.beside or trial.alone).noise,
-    )
+
+    def node_of(change: Change) -> Node | None:
+        return None if change.key is None else nodes[change.key]
+
+    def planned(change: Change) -> Node | None:
+        return applied(written, change, node_of(change))
+
+    def run(change: Change) -> Phase | None:
+        plan = planned(change)
+        return None if plan is None else beside(plan, consumer, CALLS * seconds, made)
+
+    before, threaded = trial.beside or trial.alone, _threaded(written, trial)
+    found = changes(trial.figures, step, trial.alone.rate, threaded=threaded, cause=cause, noise=before.noise)
+    if not consumer.ranks.are_several:  # each would try something else
+        upon = threaded or trial.figures
+        prover = Prover(figures=trial.figures, upon=upon, step=step, before=before, run=run)
+        found = proven(found, _MOST_ADVICE, prover, cause, before.noise)
     given = 0
     for change in found:
-        node = None if change.key is None else nodes[change.key]
-        plan = applied(written, change, node) if given < _MOST_ADVICE else None
+        plan = planned(change) if given < _MOST_ADVICE else None
         if plan is None:
             continue
         given += 1
         gain = f"{_times(change.expected_speedup)} as many {'elements' if step is None else 'steps'}"
         apply = functools.partial(made, plan)
-        text = f"{words_for(change, written)}{_place(change, trial.figures, node)}{_GAIN}{gain}"
+        text = f"{words_for(change, written)}{_place(change, trial.figures, node_of(change))}{_GAIN}{gain}"
         yield Advice(text, change.expected_speedup, apply, _fills=change.way is Way.CACHE)
 
 

@@ -28,7 +28,7 @@ from headrace.profiling.phases import ALONE, BESIDE, STEP, Epochs, Phase, Step, 
 from headrace.profiling.telling import figures_of
 from headrace.profiling.together import Alone
 
-__all__ = ["Consumer", "Trial", "beside", "dropped", "step_figures", "tried"]
+__all__ = ["Consumer", "Trial", "beside", "dropped", "filled", "step_figures", "tried"]
 
 # A trial leaves its epochs where its time is up, which is no news of the program.
 _QUIET: Final = dataclasses.replace(USUAL, tells_of_unkept=False)
