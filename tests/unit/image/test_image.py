@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as hnp
 
 import headrace as hr
 from headrace.errors import InvalidArgumentError, MissingExtraError, ResourceExhaustedError
+from headrace.image import flipping
 
 pytest.importorskip("cv2")
 
@@ -153,17 +154,29 @@ def test_crops_are_views_and_what_is_upside_down_too() -> None:
         assert np.shares_memory(view, image)
 
 
-@pytest.mark.parametrize("channels", [0, 1, 3, 4, 20])
-@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float16, np.float32, bool])
-def test_a_mirror_image_lies_in_memory_as_it_is_read(channels: int, dtype: Any) -> None:
+@pytest.mark.parametrize("has_opencv", [True, False])
+@pytest.mark.parametrize("channels", [0, 1, 2, 3, 4, 5, 20])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, ">u2", np.int64, np.float16, np.float32, bool])
+def test_a_mirror_image_lies_in_memory_as_it_is_read(
+    channels: int, dtype: Any, has_opencv: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_opencv:
+        monkeypatch.setattr(flipping, "_library", lambda: None)
     whole = np.random.default_rng(0).integers(0, 2, (2, 7, 9, channels)).astype(dtype)
-    for image in (whole, whole[0], whole[:, 1:-1, 2:-2], whole[..., ::-1], whole[:, :, :0]):
+    locked = whole[1]
+    locked.flags.writeable = False
+    for image in (whole, whole[0], locked, whole[:, 1:-1, 2:-2], whole[..., ::-1], whole[:, :, ::-1], whole[:, :, :0]):
         mirrored = hr.image.flip_left_right(image)
         np.testing.assert_array_equal(mirrored, np.flip(image, -2))
         assert mirrored.dtype == image.dtype
         assert mirrored.flags.c_contiguous
         assert mirrored.flags.writeable
         assert not np.shares_memory(mirrored, image)
+
+
+def test_without_opencv_numpy_mirrors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    assert flipping._library.__wrapped__() is None
 
 
 def test_a_random_crop_lands_everywhere_and_repeats_with_its_generator() -> None:
