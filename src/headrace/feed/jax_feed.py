@@ -85,7 +85,10 @@ class JaxTransfer:
         start = time.perf_counter()
         arrays: list[Any] = []
 
-        def put(array: np.ndarray) -> Any:
+        def put(array: Any) -> Any:
+            if isinstance(array, jax.Array):
+                arrays.append(array if self._is_global else jax.device_put(array, self._place))
+                return arrays[-1]
             if not array.dtype.isnative:
                 array = array.astype(array.dtype.newbyteorder("="))
             kept = jax.dtypes.canonicalize_dtype(array.dtype)
@@ -100,7 +103,7 @@ class JaxTransfer:
                 raise InvalidArgumentError(f"an array of shape {array.shape}: {error}", stage=_STAGE) from error
             return arrays[-1]
 
-        begun = made_of_arrays(element, put, stage=_STAGE)
+        begun = made_of_arrays(element, put, own=jax.Array, stage=_STAGE)
         jax.block_until_ready(arrays)
         self._copies_s.append(time.perf_counter() - start)
         return begun

@@ -88,10 +88,12 @@ class TorchTransfer:
 
     def begin(self, element: Element) -> Any:
         """Returns the element's tensors."""
-        return made_of_arrays(element, self._tensor, stage=_STAGE)
+        import torch
 
-    def _tensor(self, array: np.ndarray) -> Any:
-        tensor = as_tensor(array)
+        return made_of_arrays(element, self._tensor, own=torch.Tensor, stage=_STAGE)
+
+    def _tensor(self, array: Any) -> Any:
+        tensor = as_tensor(array) if isinstance(array, np.ndarray) else array
         wanted = self._dtype if self._dtype is not None and tensor.is_floating_point() else tensor.dtype
         tensor = tensor.to(self._device, wanted)
         return tensor.pin_memory() if self._pin_memory else tensor
@@ -158,15 +160,18 @@ class CudaTransfer:
 
         tensors: list[Any] = []
 
-        def send(array: np.ndarray) -> Any:
-            tensors.append(self._to_device(as_tensor(array), len(tensors), slot))
+        def send(array: Any) -> Any:
+            tensor = as_tensor(array) if isinstance(array, np.ndarray) else array.detach()
+            if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
+                return array  # who put it where it is knows when it is there
+            tensors.append(self._to_device(tensor, len(tensors), slot))
             return tensors[-1]
 
         slot = self._pinned.next_slot() if self._pinned is not None else None
         with torch.cuda.device(self._device), torch.cuda.stream(self._stream):
             began, ended = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             began.record(self._stream)
-            leaves, treedef = flatten(made_of_arrays(element, send, stage=_STAGE))
+            leaves, treedef = flatten(made_of_arrays(element, send, own=torch.Tensor, stage=_STAGE))
             ended.record(self._stream)
         if self._pinned is not None:
             self._pinned.sent(ended)

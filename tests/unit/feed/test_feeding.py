@@ -241,6 +241,29 @@ def test_structure_texts_and_classes_stay_and_floats_take_the_dtype() -> None:
     assert found.label.dtype == torch.int64
 
 
+def test_tensors_that_a_function_made_go_where_arrays_go() -> None:
+    torch = pytest.importorskip("torch")
+    both = hr.Dataset.range(2).batch(2).map(lambda x: (x / 2, torch.from_numpy(x / 2), torch.from_numpy(x)))
+    (found,) = both.to_torch("meta", dtype=torch.float16)
+    assert [(tensor.device.type, tensor.dtype) for tensor in found] == [
+        ("meta", torch.float16),
+        ("meta", torch.float16),
+        ("meta", torch.int64),
+    ]
+    (found,) = both.to_torch(dtype=torch.float32)
+    assert [tensor.tolist() for tensor in found] == [[0, 0.5], [0, 0.5], [0, 1]]
+    assert [tensor.dtype for tensor in found] == [torch.float32, torch.float32, torch.int64]
+
+
+def test_arrays_of_jax_that_a_function_made_go_where_arrays_go() -> None:
+    jax = pytest.importorskip("jax")
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("data",))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
+    (found,) = hr.Dataset.range(4).batch(4).map(jax.numpy.asarray).to_jax(sharding=sharding)
+    assert found.sharding == sharding
+    assert found.tolist() == [0, 1, 2, 3]
+
+
 def test_what_has_no_counterpart_is_an_error_in_its_place() -> None:
     pytest.importorskip("torch")
     dataset = hr.Dataset.range(2).map(lambda x: {"when": np.array(["2020-01-01"], "M8[D]")} if x == 0 else {"when": x})
