@@ -21,6 +21,7 @@ __all__ = [
     "OF_MANY_DTYPES",
     "PLAIN_LEAVES",
     "PYTHON_NUMBERS",
+    "array_of_items",
     "as_arrays",
     "check_unmasked",
     "common_items",
@@ -40,6 +41,7 @@ OF_MANY_DTYPES: Final = (np.str_, np.bytes_, np.void, np.datetime64, np.timedelt
 PYTHON_NUMBERS: Final = {bool: np.dtype(bool), int: np.dtype(np.int64), float: np.dtype(np.float64)}
 _PYTHON_SCALARS: Final = frozenset({*PYTHON_NUMBERS, complex, str, bytes})
 _COMPLEX: Final = np.dtype(np.complex128)
+_BEYOND_INT64: Final = 2.0**63
 PLAIN_LEAVES: Final = frozenset({*_PYTHON_SCALARS, np.ndarray, *_NUMPY_SCALARS})
 _TEXTS: Final = frozenset({str, bytes})
 _dtype: Final = operator.attrgetter("dtype")
@@ -121,6 +123,31 @@ def _as_array(leaf: Any) -> np.ndarray:
         return native(np.asarray(tensor_as_array(leaf)))
     except Exception as error:  # a method of a class that is not ours
         message = f"{kind.__name__}.__array__ failed: {type(error).__name__}: {said(error)}"
+        raise InvalidArgumentError(message) from error
+
+
+def array_of_items(values: list[Any]) -> np.ndarray:
+    """Returns the array of a list, of ints without rounding them: NumPy makes floats of those beyond int64 beside others.
+
+    Raises:
+        InvalidArgumentError: the items differ in shape, or no integer dtype holds all of the ints.
+    """
+    try:
+        array = np.array(values)
+    except ValueError as error:
+        message = f"a list must be an array, but its items differ in shape: {error}"
+        raise InvalidArgumentError(message) from error
+    if array.dtype.kind != "f" or not array.size or not bool((np.abs(array) >= _BEYOND_INT64).any()):
+        return array
+    items = set(map(type, np.array(values, dtype=object).ravel().tolist()))
+    if not all(issubclass(kind, (int, np.integer)) for kind in items):
+        return array
+    try:
+        return np.array(values, dtype=np.uint64)
+    except OverflowError as error:
+        message = (
+            "a list has ints beyond int64 that fit no dtype with the others: give an array of the dtype that is meant"
+        )
         raise InvalidArgumentError(message) from error
 
 

@@ -18,6 +18,7 @@ from headrace import exiting
 from headrace.elements.leaf_arrays import (
     NORMAL_LEAVES,
     NUMPYS_TEXTS,
+    array_of_items,
     check_unmasked,
     object_array,
     stack,
@@ -31,7 +32,6 @@ from headrace.elements.record_classes import (
     register_record,
 )
 from headrace.elements.tensor_spec import NAMESPACE, TensorSpec
-from headrace.errors import InvalidArgumentError
 
 __all__ = [
     "LEAF",
@@ -180,11 +180,7 @@ def flatten_as_written(value: Any) -> tuple[list[Any], TreeDef]:
 def _array_of_list(values: list[Any]) -> np.ndarray:
     if values and set(map(type, values)) <= _TEXTS:
         return object_array(values)
-    try:
-        array = np.array(values)
-    except ValueError as error:
-        message = f"a list must be an array, but its items differ in shape: {error}"
-        raise InvalidArgumentError(message) from error
+    array = array_of_items(values)
     if values and isinstance(values[0], np.ndarray):
         for item in values:
             check_unmasked(item, "a list")

@@ -14,6 +14,7 @@ from headrace.elements.leaf_arrays import (
     NUMPYS_TEXTS,
     PLAIN_LEAVES,
     PYTHON_NUMBERS,
+    array_of_items,
     check_unmasked,
     object_array,
     tensor_as_array,
@@ -169,7 +170,7 @@ def _plain_arrays(element: Element) -> tuple[list[np.ndarray], TreeDef] | None:
     if kind is np.ndarray:
         return ([element], LEAF) if element.dtype.kind in _NUMBERS else None
     if kind is list:
-        return _plain_arrays(np.array(element)) if set(map(type, element)) in _PLAIN_NUMBERS else None
+        return _plain_arrays(array_of_items(element)) if set(map(type, element)) in _PLAIN_NUMBERS else None
     parts = element if kind is tuple else element.values() if kind is dict else ()
     for part in parts:
         if type(part) is not np.ndarray or part.dtype.kind not in _NUMBERS:

@@ -61,3 +61,23 @@ def test_bytes_are_counted_about_right() -> None:
 def test_a_specification_is_a_leaf_whatever_structures_were_normalized() -> None:
     signature = normalize({"a": hr.TensorSpec((), int)})
     assert flatten(signature)[0] == [hr.TensorSpec((), int)]
+
+
+@pytest.mark.parametrize(
+    "ints", [[2**63, 1], [1, 2**64 - 1], [np.uint64(2**63 + 1), 1], [[2**63 + 1], [1]], [2**63 + 1, True]]
+)
+def test_a_list_of_ints_is_none_of_floats(ints: list[Any]) -> None:
+    found = normalize(ints)
+    assert found.dtype == np.uint64
+    assert found.tolist() == np.array(ints, object).tolist()
+    (sliced,) = hr.Dataset.from_tensor_slices(ints).batch(len(ints))
+    assert np.array_equal(sliced, found)
+
+
+def test_ints_that_no_dtype_holds_are_an_error() -> None:
+    for ints in ([2**63, -1], [[2**63], [-1]]):
+        with pytest.raises(InvalidArgumentError, match="fit no dtype"):
+            normalize(ints)
+        with pytest.raises(InvalidArgumentError, match="fit no dtype"):
+            hr.Dataset.from_tensor_slices(ints)
+    assert normalize([2.0**63, 1]).dtype == normalize([1e300, -1]).dtype == np.float64
