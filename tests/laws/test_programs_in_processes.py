@@ -62,6 +62,33 @@ BODIES = {
         for point, color in hr.Dataset.from_generator(points).map(moved, num_parallel_calls=2).with_options(EXECUTOR):
             print(type(point) is Point, point.x, point.a[0], color is Color.BLUE)
         """,
+    "states of classes of the program, stored and read again": """
+        @dataclasses.dataclass
+        class Total:
+            n: int
+        def added(total, x):
+            total = Total(total.n + int(x))
+            return total, total.n
+        dataset = hr.Dataset.range(6).scan(Total(0), added).with_options(EXECUTOR)
+        iterator = iter(dataset)
+        print(next(iterator), next(iterator))
+        state = iterator.state_dict()
+        iterator.close()
+        again = iter(dataset)
+        again.load_state_dict(state)
+        print(list(again))
+        """,
+    "classes of the program in what a function pickles, and in files": """
+        import pickle, tempfile
+        def again(x):
+            return pickle.loads(pickle.dumps(Color(int(x) % 2))), Point(int(x), np.zeros(3))
+        with tempfile.TemporaryDirectory() as folder:
+            dataset = hr.Dataset.range(4).map(again, num_parallel_calls=1).with_options(EXECUTOR)
+            print([(color is Color.BLUE, point.x) for color, point in dataset])
+            dataset = hr.Dataset.from_generator(points).map(lambda point: point, num_parallel_calls=1)
+            dataset = dataset.cache(folder + "/kept").with_options(EXECUTOR)
+            print([point.x for point in dataset], [type(point) is Point for point in dataset])
+        """,
     "functions named as ours": """
         print([int(x) for x in hr.Dataset.range(3).map(main, num_parallel_calls=2).with_options(EXECUTOR)])
         """,

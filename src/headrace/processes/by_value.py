@@ -1,4 +1,7 @@
-"""Pickles that take functions and classes of the program with them, as another process has another program."""
+"""Pickles that take functions and classes of the program with them, as another process has another program.
+
+In a process of headrace's own the classes that came so are found where they say that they are, as states, files and other pickles name them by that.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,13 @@ import functools
 import io
 import pickle
 import sys
+import types
 from collections.abc import Callable
 from typing import Any, Final
 
 from headrace.processes.values_pickled import reduced
 
-__all__ = ["PROGRAMS", "keeping_large", "pickled_by_value"]
+__all__ = ["PROGRAMS", "have_classes_found", "keeping_large", "pickled_by_value"]
 
 # How the module is called that the program is, here and in a process that multiprocessing started.
 PROGRAMS: Final = ("__main__", "__mp_main__")
@@ -42,9 +46,31 @@ def _pickler_class() -> Any:
 
         def reducer_override(self, obj: Any) -> Any:
             found = reduced(obj)
-            return super().reducer_override(obj) if found is NotImplemented else found
+            if found is not NotImplemented:
+                return found
+            found = super().reducer_override(obj)
+            if isinstance(obj, type) and obj.__module__ in PROGRAMS and isinstance(found, tuple):
+                make, arguments, *rest = found
+                return _made_class, (obj.__qualname__, make, arguments), *rest
+            return found
 
     return Pickler
+
+
+_program: types.ModuleType | None = None
+
+
+def have_classes_found(program: types.ModuleType) -> None:
+    """Has classes of another program's be attributes of this one, which has none of its own."""
+    global _program  # noqa: PLW0603 - one of a process
+    _program = program
+
+
+def _made_class(name: str, make: Callable[..., type], arguments: tuple[Any, ...]) -> type:
+    kind = make(*arguments)
+    if _program is not None and "." not in name:
+        setattr(_program, name, kind)
+    return kind
 
 
 def keeping_large(found: list[memoryview], smallest: int) -> Callable[[pickle.PickleBuffer], bool]:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.observe.onlookers import ONLOOKERS
+from headrace.processes.by_value import have_classes_found
 from headrace.processes.connection import Connection
 from headrace.processes.errors_sent import sent_error
 from headrace.processes.lifeline import Lifeline
@@ -96,6 +97,7 @@ def _desk(
 
 def _prepare() -> None:
     """Has signals and output go as in a program that serves another."""
+    have_classes_found(sys.modules["__main__"])
     ONLOOKERS.come_by(None)  # the trainer shows what runs here
     # Ctrl-C is for the trainer, which ends this process. Ignored, it would be ignored by what a function starts, too.
     signal.signal(signal.SIGINT, lambda *_: None)
