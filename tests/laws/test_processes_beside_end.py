@@ -39,7 +39,7 @@ def waits(x):
 
 
 @contextlib.contextmanager
-def program(body: str) -> Iterator[subprocess.Popen[str]]:
+def program(body: str, *, start_new_session: bool = False) -> Iterator[subprocess.Popen[str]]:
     """A program that prints, run in an interpreter of its own."""
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM + textwrap.dedent(body)],
@@ -47,6 +47,7 @@ def program(body: str) -> Iterator[subprocess.Popen[str]]:
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
+        start_new_session=start_new_session,
     )
     try:
         yield process
@@ -139,10 +140,14 @@ def test_a_function_that_never_returns_keeps_neither_of_them() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux, whose kernel tells a process of it")
+@pytest.mark.parametrize("hangups", ["SIG_DFL", "SIG_IGN"])
 @pytest.mark.parametrize("executor", ["process", "subprocess"])
-def test_a_process_whose_function_keeps_the_lock_ends_with_a_trainer_that_was_killed(executor: str) -> None:
+def test_a_process_whose_function_keeps_the_lock_ends_with_a_trainer_that_was_killed(
+    executor: str, hangups: str
+) -> None:
     body = f"""
     import ctypes
+    signal.signal(signal.SIGHUP, signal.{hangups})
 
     def keeps_the_lock(x):
         print(os.getpid(), flush=True)
@@ -160,6 +165,27 @@ def test_a_process_whose_function_keeps_the_lock_ends_with_a_trainer_that_was_ki
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux, whose kernel tells a process of the trainer's end")
+@pytest.mark.parametrize("executor", ["process", "subprocess"])
+def test_with_nohup_a_hangup_of_the_terminal_ends_nothing_and_the_trainers_end_is_heard_as_ever(executor: str) -> None:
+    body = f"""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    def heard(x):
+        caught = next(line for line in open("/proc/self/status") if line.startswith("SigCgt"))
+        return os.getpid(), os.getsid(0) == os.getpid(), int(caught.split()[1], 16) >> signal.SIGHUP - 1 & 1
+
+    ds = hr.Dataset.range(99).map(heard, num_parallel_calls=1).with_options(hr.Options(executor={executor!r}))
+    came = []
+    for row in ds:
+        came.append(row)
+        os.killpg(0, signal.SIGHUP)
+    print(len(set(came)), *came[0][1:])
+    """
+    with program(body, start_new_session=True) as process:
+        assert process.communicate(timeout=LIMIT_S) == ("1 True 1\n", "")
 
 
 def test_ctrl_c_ends_the_run_and_the_state_is_that_of_what_was_delivered() -> None:

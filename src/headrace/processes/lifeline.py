@@ -11,13 +11,8 @@ import contextlib
 import os
 import signal
 import sys
-from typing import Final
 
 __all__ = ["Lifeline"]
-
-# Its number is the seconds that are left. Where hangups are ignored, as with nohup, one of the terminal's is none of the trainer's end.
-_FIRST: Final = "SIGHUP"
-_SECOND: Final = "SIGQUIT"
 
 
 class Lifeline:
@@ -44,7 +39,11 @@ def _have_it_heard(descriptor: int) -> None:
     import ctypes
     import fcntl
 
-    number = int(getattr(signal, _FIRST if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL else _SECOND))
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_DFL:
+        # Hangups are ignored, as with nohup: one of the terminal's is none of the trainer's end, and comes to no process with a session of its own.
+        with contextlib.suppress(PermissionError):  # it has one
+            os.setsid()
+    number = int(signal.SIGHUP)  # the seconds that are left
     library = ctypes.CDLL(None)
     library.signal.argtypes, library.signal.restype = [ctypes.c_int, ctypes.c_void_p], ctypes.c_void_p
     signal.signal(signal.SIGALRM, signal.SIG_DFL)

@@ -20,7 +20,7 @@ import numpy as np
 from headrace.processes.descriptors import refused_by_system
 from headrace.processes.segment import Segment
 
-__all__ = ["SIGNAL", "At", "Phase", "Progress", "Stacks", "leave_stacks"]
+__all__ = ["SIGNAL", "At", "Phase", "Progress", "Stacks", "leave_stacks", "leaving_stacks"]
 
 _NBYTES: Final = 4096
 _MOST_BYTES: Final = 1 << 18
@@ -141,6 +141,8 @@ class Stacks:
 
     def of_function(self) -> str:
         """Returns the stack of the function that was called, as in a traceback, from the user's own function on."""
+        if self._reading < 0:
+            return ""
         written = b""
         with contextlib.suppress(BlockingIOError):
             while len(written) < _MOST_BYTES and (part := os.read(self._reading, _MOST_BYTES)):
@@ -168,3 +170,14 @@ def leave_stacks(descriptor: int) -> None:
     faulthandler.register(
         SIGNAL, file=descriptor, all_threads=True, chain=True
     )  # chain: and then end, as it would have
+
+
+@contextlib.contextmanager
+def leaving_stacks(descriptor: int) -> Iterator[None]:
+    """Has it do so meanwhile, and closes the descriptor then."""
+    leave_stacks(descriptor)
+    try:
+        yield
+    finally:
+        faulthandler.unregister(SIGNAL)
+        os.close(descriptor)

@@ -17,7 +17,7 @@ from headrace.plan.node import Node, nodes_of
 from headrace.processes.connection import Connection
 from headrace.processes.orders import NOT_NEEDED
 from headrace.processes.outbox import LOGGED
-from headrace.processes.progress import Progress
+from headrace.processes.progress import Progress, leaving_stacks
 from headrace.processes.segment import Segment
 from headrace.processes.shipping import unshipped
 from headrace.processes.worker_info import WorkerInfo, become
@@ -90,11 +90,14 @@ class Desk:
         else:
             self._answer(number, value)
 
-    def _plan(self, key: int, body: bytes, parts: tuple[tuple[int, int, bool], ...], *descriptors: int) -> None:
-        memory = None
-        for descriptor in descriptors:
-            memory = Segment.received(descriptor, is_shared=False)
-        self._plans[key] = unshipped(body, parts, memory)
+    def _plan(
+        self, key: int, body: bytes, parts: tuple[tuple[int, int, bool], ...], stacks: int, *descriptors: int
+    ) -> None:
+        with leaving_stacks(stacks):
+            memory = None
+            for descriptor in descriptors:
+                memory = Segment.received(descriptor, is_shared=False)
+            self._plans[key] = unshipped(body, parts, memory)
 
     def _run(self, key: int, run: int, order: bytes, slab: int, descriptor: int) -> tuple[int, int, int]:
         from headrace.processes.slab import Slab

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import threading
 from pathlib import Path
@@ -249,3 +250,22 @@ def test_a_process_that_does_not_start_is_an_error(executor: str, monkeypatch: p
     monkeypatch.setattr("headrace.processes.host._PROGRAM", "import threading; threading.Event().wait()")
     with pytest.raises(hr.errors.DeadlineExceededError, match=r"did not start.* within 0\.3 s"):
         list(hanging(executor))
+
+
+@HANGING
+def test_an_import_that_does_not_return_is_an_error_with_its_stack(
+    executor: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    module = tmp_path / "hanging_there.py"
+    module.write_text(
+        "import sys, threading\n"
+        "if 'headrace.worker.__main__' in sys.modules: threading.Event().wait()\n"
+        "def function(x): return x\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("headrace.plan.timeouts._LEAST_S", 3.0)
+    function = importlib.import_module("hanging_there").function
+    dataset = hr.Dataset.range(3).map(function, num_parallel_calls=1, on_error="skip")
+    with pytest.raises(hr.errors.DeadlineExceededError, match="did not import what") as caught:
+        list(dataset.with_options(hr.Options(executor=executor, timeout_s=0.1)))
+    assert f'"{module}", line 2 in <module>' in caught.value.stack

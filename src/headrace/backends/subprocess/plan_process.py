@@ -18,13 +18,17 @@ from headrace.processes.host import Gone, Host
 from headrace.processes.leases import Leases
 from headrace.processes.orders import RunOrder
 from headrace.processes.parcels import to_bytes
+from headrace.processes.progress import SIGNAL, Stacks
 from headrace.processes.segment import refuse_this_system
 from headrace.processes.shipping import Shipment, shipped
+from headrace.semantics.timed_calls import with_stack
 
 __all__ = ["PlanProcess", "prepare", "process_of", "without_options"]
 
 # How often it may die before it has begun.
 _MOST_DEATHS: Final = 3
+# How long it may take to write its stacks before it is killed.
+_PATIENCE_S: Final = 1.0
 # Of plans and runs: no two have the same.
 _numbers: Final = itertools.count()
 
@@ -47,10 +51,14 @@ class PlanProcess:
         """Returns a process that has the plan."""
         with self._lock:
             if self._host is None or not self._host.is_alive:
+                self._stacks = stacks = Stacks()
                 self._host = host = _new_host()
                 shipment = self._shipment
-                descriptors = () if shipment.descriptor is None else (shipment.descriptor,)
-                self._has_plan = host.tell("plan", self._key, shipment.body, shipment.parts, descriptors=descriptors)
+                memory = () if shipment.descriptor is None else (shipment.descriptor,)
+                self._has_plan = host.tell(
+                    "plan", self._key, shipment.body, shipment.parts, descriptors=(stacks.writing, *memory)
+                )
+                stacks.close_writing()
             return self._host
 
     def _memory(self, host: Host) -> SharedWith:
@@ -84,6 +92,7 @@ class PlanProcess:
             host.watch(connection)
             try:
                 self._has_plan.wait(order.preparing_s)
+                self._stacks.close()
                 told = begun.wait(order.preparing_s)
                 return Session(host, run, connection, memory), told
             except BaseException as error:
@@ -91,11 +100,12 @@ class PlanProcess:
                 if not isinstance(error, Gone):
                     raise
                 if host.is_alive:  # it does not answer in time
-                    host.kill()
-                    raise DeadlineExceededError(
+                    host.end_by(SIGNAL, _PATIENCE_S)
+                    late = DeadlineExceededError(
                         "the process that should run the pipeline did not start, or did not import what that needs, within "
                         f"{order.preparing_s:g} s; a larger timeout_s gives it longer"
-                    ) from None
+                    )
+                    raise with_stack(late, self._stacks.of_function()) from None
                 deaths += 1  # also one that ended just when it was asked, as no process does that twice
                 if deaths == _MOST_DEATHS:
                     raise WorkerError(
