@@ -48,6 +48,8 @@ def _pickler_class() -> Any:
             found = reduced(obj)
             if found is not NotImplemented:
                 return found
+            if isinstance(obj, io.TextIOWrapper) and not obj.closed and obj not in (sys.stdout, sys.stderr):
+                raise pickle.PicklingError("cannot pickle an open file")  # cloudpickle would send all that is in it
             found = super().reducer_override(obj)
             if isinstance(obj, type) and obj.__module__ in PROGRAMS and isinstance(found, tuple):
                 make, arguments, *rest = found

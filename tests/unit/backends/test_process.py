@@ -415,6 +415,28 @@ def test_a_function_that_closes_all_descriptors_ends_its_process_which_says_so(
     assert "closed descriptors that were not its own" in capfd.readouterr().err
 
 
+def test_a_copy_that_a_function_made_and_did_not_end_is_told_as_that(capfd: pytest.CaptureFixture[str]) -> None:
+    def forks(x: int) -> int:
+        copy = os.fork()
+        if copy:
+            os.waitpid(copy, 0)
+        return x
+
+    assert [int(x) for x in in_processes(hr.Dataset.range(1), forks, calls=1)] == [0]
+    told = capfd.readouterr().err
+    assert "which a function made with os.fork, has come back from that function" in told
+    assert "closed descriptors" not in told
+
+
+def test_a_file_in_an_element_is_an_error_and_nothing_is_read_of_it() -> None:
+    def opened(x: int) -> Any:
+        return x, Path(__file__).open() if x == 2 else x
+
+    came = list(delivered(iter(in_processes(hr.Dataset.range(4), opened)), 9))
+    assert [one[0] for one in came if isinstance(one, tuple)] == [0, 1, 3]
+    assert "its component [1], of type TextIOWrapper, cannot be sent to the trainer's process" in str(came[2])
+
+
 def test_a_process_that_a_function_ended_without_an_error_is_counted_as_one_that_died() -> None:
     def leaves(x: int) -> int:
         if x == 1:

@@ -6,6 +6,7 @@ import functools
 import multiprocessing
 import os
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,14 @@ def test_what_cannot_be_sent_is_named_with_its_operation(function: Any, named: s
         shipped(dataset.__headrace_plan__())
     assert named in str(caught.value)
     assert "Make it inside the function" in str(caught.value)
+
+
+def test_of_a_file_that_is_open_nothing_is_read_and_sent() -> None:
+    with Path(__file__).open(encoding="utf-8") as file:
+        dataset = hr.Dataset.range(3).map(lambda x: (file.read(), x))
+        with pytest.raises(hr.errors.InvalidArgumentError, match=r"variable 'file', of type TextIOWrapper.*open file"):
+            shipped(dataset.__headrace_plan__())
+        assert file.tell() == 0
 
 
 def test_what_multiprocessing_shares_is_said_to_be_no_more_than_that() -> None:
