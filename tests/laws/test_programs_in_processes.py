@@ -62,6 +62,27 @@ BODIES = {
         for point, color in hr.Dataset.from_generator(points).map(moved, num_parallel_calls=2).with_options(EXECUTOR):
             print(type(point) is Point, point.x, point.a[0], color is Color.BLUE)
         """,
+    "elements of classes of the program that have slots": """
+        class Slotted:
+            __slots__ = ("a", "unset", "__weakref__")
+            def __init__(self, a):
+                self.a = a
+        class Below(Slotted):
+            __slots__ = "b"
+        @dataclasses.dataclass(slots=True, frozen=True)
+        class Record:
+            x: int
+            a: object
+        def moved(x):
+            below = Below(x)
+            below.b = 2
+            return Record(x, Slotted(x)), below
+        def seen(record, below):
+            return record, below, hasattr(below, "__dict__"), hasattr(record.a, "__dict__")
+        dataset = hr.Dataset.range(3).map(moved, num_parallel_calls=1).map(seen, num_parallel_calls=1)
+        for record, below, *others in dataset.with_options(EXECUTOR):
+            print(type(record) is Record, type(record.a) is Slotted, record.x, record.a.a, below.a, below.b, others)
+        """,
     "states of classes of the program, stored and read again": """
         @dataclasses.dataclass
         class Total:

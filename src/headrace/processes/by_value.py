@@ -53,10 +53,19 @@ def _pickler_class() -> Any:
             found = super().reducer_override(obj)
             if isinstance(obj, type) and obj.__module__ in PROGRAMS and isinstance(found, tuple):
                 make, arguments, *rest = found
-                return _made_class, (obj.__qualname__, make, arguments), *rest
+                return _made_class, (obj.__qualname__, make, _with_slots(obj, make, arguments)), *rest
             return found
 
     return Pickler
+
+
+def _with_slots(kind: type, make: Callable[..., type], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Has a class keep its slots, which cloudpickle forgets: its objects would come back with a ``__dict__``, for which they have no room here."""
+    slots = vars(kind).get("__slots__")
+    if slots is None or make.__name__ != "_make_skeleton_class":
+        return arguments
+    *before, names, tracker, extra = arguments
+    return *before, {**names, "__slots__": slots if isinstance(slots, str) else tuple(slots)}, tracker, extra
 
 
 _program: types.ModuleType | None = None
