@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError, said
+from headrace.errors import HeadraceError, InvalidArgumentError, said
 from headrace.frozen import frozen
 from headrace.plan.buffering import WithOptions
 from headrace.plan.node import Node, function_label, nodes_of
@@ -87,7 +87,7 @@ def made_there(body: bytes, buffers: Iterable[Any] = ()) -> Any:
     """Returns what was sent to this process.
 
     Raises:
-        InvalidArgumentError: it is of a module that this process cannot import.
+        InvalidArgumentError: it is of a module that this process cannot import, or a class cannot make it of its pickle.
     """
     try:
         return pickle.loads(body, buffers=buffers)
@@ -95,6 +95,13 @@ def made_there(body: bytes, buffers: Iterable[Any] = ()) -> Any:
         raise InvalidArgumentError(
             f"what the pipeline uses cannot be imported in another process: {said(error)}. Have it in a file on sys.path, or in "
             "the program itself, which is sent; or leave out executor=, which runs the pipeline in threads"
+        ) from error
+    except HeadraceError:
+        raise
+    except Exception as error:
+        raise InvalidArgumentError(
+            f"what the pipeline uses can be pickled, and cannot be made again in another process: {type(error).__name__}: {said(error)}. "
+            "Mend the __reduce__ or __setstate__ of its class, or leave out executor=, which runs the pipeline in threads"
         ) from error
 
 

@@ -147,6 +147,17 @@ def test_functions_are_called_once_on_each_element_all_the_same(tmp_path: Any) -
     assert {path.read_text() for path in tmp_path.iterdir()} == {"."}
 
 
+@pytest.mark.parametrize("executor", ["process", "subprocess"])
+def test_a_function_that_cannot_be_made_again_is_an_error_that_says_so(executor: str) -> None:
+    unmade = Unmade(0)
+    dataset = of(hr.Dataset.range(3).map(lambda x: unmade.x, 1), executor)
+    with pytest.raises(hr.errors.InvalidArgumentError, match="cannot be made again in another process") as raised:
+        list(dataset)
+    assert isinstance(raised.value.__cause__, RuntimeError)
+    if executor == "process":  # the other has all of the plan at once
+        assert str(raised.value.stage).startswith("map '<lambda>'")
+
+
 def test_a_process_keeps_nothing_of_datasets_that_were_read() -> None:
     def locked(x: int) -> hr.Dataset:
         mapped = hr.Dataset.range(4).map(lambda y: threading.Lock() if y == 2 else len(served_readings._readings))

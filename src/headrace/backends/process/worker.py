@@ -190,6 +190,8 @@ class WorkerProcess:
             if isinstance(refusal, UnmadeError):
                 message = unmade(block.payload.rows()[0], refusal, "a process")
                 raise _unsendable(functions, block, message) from refusal.__cause__
+            if isinstance(refusal, InvalidArgumentError):  # they cannot be made there
+                refusal = refusal.located(stage=functions.stage, origin=None)
             raise refusal
         return pieces_received(functions, block, self._unpacked(answer.parcel), f"process {self.pid}")
 
