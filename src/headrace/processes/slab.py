@@ -99,6 +99,14 @@ class Slab:
         with self._lock:
             self._arena.close()
 
+    def let_go(self) -> None:
+        """Lets all of it go, but what arrays lie on: what knows of it may wait for a garbage collection, and that is not to be waited for."""
+        with self._lock:
+            self._arena.close()
+            self._arena, self._back = Arena(), Returns()
+            self._made.clear()
+            self._holders.clear()
+
 
 def _address(part: np.ndarray) -> int:
     address: int = part.__array_interface__["data"][0]

@@ -49,7 +49,7 @@ class Desk:
         self._runs: dict[int, ServedRun] = {}
         self._slabs: dict[int, Slab] = {}  # of runs that have ended, whose readers have all that was sent
         self._callers: set[int] = set()  # threads that call functions
-        self._left: set[int] = set()  # runs that are ended because nobody reads them
+        self._left: set[int] = set()  # runs that are being ended
         self._counting = threading.Lock()
         self._works = 0  # runs, and threads that call functions
         self._idle: threading.Timer | None = None
@@ -76,7 +76,7 @@ class Desk:
                 poll.register(descriptor, 0)  # its end alone
             found = [descriptor for descriptor, _ in poll.poll()]
             for descriptor in found:
-                if descriptor in runs:
+                if descriptor in runs and runs[descriptor] not in self._left:
                     self._left.add(runs[descriptor])
                     _in_thread(self._close, runs[descriptor])
             if connection.fileno() in found:
@@ -176,10 +176,13 @@ class Desk:
         served = self._runs.get(run)
         if served is None:
             return False
+        self._left.add(run)  # before its connection is shut, which is no reader's end
         served.close()
         if self._runs.pop(run, None) is not None:  # and no other thread has closed it meanwhile
             self._left.discard(run)
-            if slab is not None:
+            if slab is None:
+                served.slab.let_go()
+            else:
                 self._slabs[slab] = served.slab
             self._end_work()
             return slab is not None

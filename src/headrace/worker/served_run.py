@@ -187,11 +187,13 @@ class ServedRun:
                 raise
             if received is None:
                 return False
-            taken: Taken = pickle.loads(received[0])
-            self._ahead.add(-sum(self._on_the_way.popleft() for _ in range(taken.items)))
-            self.slab.give(taken.places)
-            for number in taken.numbers:
-                self._items.pop(number, None)
+            self._hear(pickle.loads(received[0]))
+
+    def _hear(self, taken: Taken) -> None:
+        self._ahead.add(-sum(self._on_the_way.popleft() for _ in range(taken.items)))
+        self.slab.give(taken.places)
+        for number in taken.numbers:
+            self._items.pop(number, None)
 
     def _packed(self, item: BlockOrFailure) -> list[tuple[BlockOrFailure, Parcel | None]]:
         """Returns what is sent of an item, the last first: an element that cannot be sent is a failure in its place."""
@@ -283,13 +285,23 @@ class ServedRun:
     def close(self) -> None:
         """Ends the run; may be called again, and waits then for the end."""
         self.run.stop()
-        self.connection.shut()
+        if self._thread.is_alive():  # it may wait for its reader
+            self.connection.shut()
         with self._closing:
             try:
                 self.run.close()
             finally:
                 self._thread.join()
+                self._hear_the_rest()
                 self.connection.close()
+
+    def _hear_the_rest(self) -> None:
+        """Hears what its reader has let go since nothing more was to be given: another run may have the memory."""
+        while self.connection.fileno() >= 0 and _has_message(self.connection):
+            received = self.connection.receive()
+            if received is None:
+                return
+            self._hear(pickle.loads(received[0]))
 
 
 def _has_message(connection: Connection) -> bool:

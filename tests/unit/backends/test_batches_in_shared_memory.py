@@ -66,6 +66,25 @@ def test_a_run_goes_on_in_the_memory_of_the_one_before_and_not_after_a_break(mon
     assert fourth == fifth != first
 
 
+def _places_taken(number: int) -> np.ndarray:
+    """Gives a large array that begins with how many bytes are taken in the memory that its process shares."""
+    noted = np.zeros(LONG, np.int64)
+    slabs = [one for one in gc.get_objects() if isinstance(one, slab.Slab)] if not number else []
+    noted[0] = sum(one._arena.taken_bytes for one in slabs)
+    return noted
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_what_was_shared_in_an_epoch_is_free_in_the_next_ones(stops: bool) -> None:
+    dataset = beside(hr.Dataset.range(6).map(_places_taken).batch(1))
+    taken: list[int] = []
+    for _ in range(40):
+        with iter(dataset) as iterator:
+            batches = [next(iterator)] if stops else list(iterator)
+        taken.append(int(batches[0][0, 0]))
+    assert max(taken) <= 20 * 8 * LONG  # of an epoch or two, and not of forty
+
+
 def _keeps_and_overwrites() -> Callable[[np.ndarray], np.ndarray]:
     held: list[np.ndarray] = []
 

@@ -208,9 +208,7 @@ class RemoteRun:
         how = session.host.how_it_ended()
         where = f"after element {self._places} of this run"
         if self._died_at == self._places:
-            raise WorkerError(
-                f"the process that runs the pipeline died twice {where}: the last one {how}", stage=self._label
-            )
+            raise WorkerError(f"the process that runs the pipeline {how} twice {where}", stage=self._label)
         self._died_at = self._places
         self._deaths += 1
         if self._deaths > self._most_restarts:
