@@ -36,6 +36,10 @@ __all__ = ["ParallelStage", "TaskPaces"]
 _TASK_S: Final = 8e-3
 # One that another process does costs twice as much beside its work: what it is made of goes there, and what is made comes back.
 _TASK_ELSEWHERE_S: Final = 2 * _TASK_S
+# It takes longer in a run that lasts, which has as much less of that cost. No longer than this part of what a worker has done before:
+# at the end one works at its last task while others have none, which is less than this part of the run (docs/decisions/0143).
+_PART_OF_DONE: Final = 16
+_LONGEST_ELSEWHERE_S: Final = 2 * _TASK_ELSEWHERE_S
 # Elements that take longer to come than a task takes are handed on as they come: one read waits no longer than four tasks.
 _READ_S: Final = 4 * _TASK_S
 # A part of a read that is short beside it: what is made within that is not worth a read more.
@@ -52,11 +56,17 @@ class TaskPaces:
         reading: how much is read at most for one.
     """
 
-    __slots__ = ("making", "reading")
+    __slots__ = ("_done_s", "making", "reading")
 
     def __init__(self, pace: Callable[..., Pace] = Pace) -> None:
         self.making = pace(target_s=_TASK_S)
         self.reading = pace(target_s=_READ_S)
+        self._done_s = 0.0
+
+    def lengthen(self, done_s: float) -> None:
+        """Has tasks that processes do take longer, the more each has done; ``done_s`` is what one has done since it was told last."""
+        self._done_s += done_s
+        self.making.target_s = min(max(_TASK_ELSEWHERE_S, self._done_s / _PART_OF_DONE), _LONGEST_ELSEWHERE_S)
 
 
 class _Reads:
@@ -120,8 +130,9 @@ class ParallelStage(Stage):
         # A block must not take more than its part of the bytes that the window may hold.
         paces = paces or TaskPaces()
         self._pace, self._reads = paces.making, _Reads(paces.reading)
+        self._lengthen = paces.lengthen if is_elsewhere else None
         if is_elsewhere:
-            self._pace.target_s = _TASK_ELSEWHERE_S
+            paces.lengthen(0.0)
         self._pace.bytes_limit = self._most_bytes_a_block()
         self._window = TaskWindow(ahead, copies=2 if is_elsewhere else 1)  # in a process there is one more
         self._ready = Gauge(meter)
@@ -340,6 +351,8 @@ class ParallelStage(Stage):
         self.meter.count(served=task.left, busy_s=task.seconds)
         self.meter.count_cpu(task.cpu_s, task.seconds)
         self._pace.bytes_limit = self._most_bytes_a_block()
+        if self._lengthen is not None:
+            self._lengthen(task.seconds / self._gate.calls)
         self._pace.observe(task.elements, task.seconds, task.nbytes)
         self.meter.element_nbytes = self._pace.element_nbytes
         if self._tuner is not None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.laws.clock_by_hand import by_hand
 
 from headrace.blocks.block import Block
@@ -195,3 +197,25 @@ def test_blocks_that_come_stacked_are_whole_batches_as_soon_as_it_is_known_what_
     begun = next(at for at in range(len(lengths)) if lengths[at:] == [8] * len(lengths[at:]))
     assert (before + sum(lengths[:begun])) % 8 == 0
     assert begun < len(lengths) // 2
+
+
+@given(st.lists(st.floats(0, 1), max_size=60))
+def test_a_task_of_a_process_is_a_small_part_of_what_was_done_before_and_within_its_bounds(done_s: list[float]) -> None:
+    paces, short_s, before_s = TaskPaces(), parallel._TASK_ELSEWHERE_S, 0.0
+    paces.lengthen(0.0)
+    assert paces.making.target_s == short_s
+    for one_s in done_s:
+        longest_s = paces.making.target_s
+        before_s += one_s
+        paces.lengthen(one_s)
+        assert longest_s <= paces.making.target_s <= parallel._LONGEST_ELSEWHERE_S
+        assert paces.making.target_s <= max(short_s, before_s / 16)
+
+
+def test_tasks_of_processes_take_twice_as_long_in_a_run_that_lasts_and_those_of_threads_as_long_as_ever() -> None:
+    paces = TaskPaces()
+    of_threads_s = paces.making.target_s
+    paces.lengthen(0.0)
+    at_first_s = paces.making.target_s
+    paces.lengthen(10.0)
+    assert (at_first_s, paces.making.target_s) == (2 * of_threads_s, 4 * of_threads_s)
