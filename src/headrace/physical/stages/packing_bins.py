@@ -174,20 +174,10 @@ class _Bins:
             return
         most = 2 * (self.nbytes + max(one.nbytes for one in self._runs))
         while self._shared_nbytes > most:
-            oldest = self._runs[0]
-            shared = [row.since for row in self._open.values() if row.since is not None]
-            if self._drop_before(min(shared, default=run.first)):
-                continue
+            oldest = self._runs.popleft()
+            self._shared_nbytes -= oldest.nbytes
             for row in self._open.values():
-                if row.since == oldest.first:
-                    row.settle()
-
-    def _drop_before(self, index: int) -> bool:
-        """Forgets the runs before this sequence, which no row shares any more; returns whether there are any."""
-        count = len(self._runs)
-        while self._runs[0].first < index:
-            self._shared_nbytes -= self._runs.popleft().nbytes
-        return len(self._runs) < count
+                row.settle(oldest)
 
     def _count_in(self, run: SequenceRun, start: int, stop: int) -> None:
         count, nbytes = run.weight(start, stop)
@@ -195,11 +185,13 @@ class _Bins:
         self.nbytes += nbytes
 
     def _shelf_of(self, run: SequenceRun) -> Shelf:
+        """Returns the open rows of the run's kind, counted as it needs."""
         if self._latest is None or self._latest[0] is not run:
             shelf = self._shelves.get(run.kind)
             if shelf is None:
                 shelf = self._shelves[run.kind] = self._shelf(run.kind)
             self._latest = run, shelf
+            shelf.count_as(run)
         return self._latest[1]
 
     def _new_row(self, run: SequenceRun, shelf: Shelf) -> PackedRow:
@@ -216,7 +208,6 @@ class _Bins:
         if shelf is None or row.kind is not shelf.kind:
             shelf = self._shelves[row.kind]
         shelf.close(row)
-        row.goes_out()
         row.closed_at, self._closed = self._closed, self._closed + 1
         row.read = read
         return row

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.physical.stages.packing_rows import CutTokens, Piece, RowTokens
+from headrace.physical.stages.packing_rows import CutTokens, Piece, WholeTokens, apart
 from headrace.physical.stages.packing_runs import RunOrder, SequenceRun, widths_of
 from headrace.semantics.packing import BinContents, SequenceKind
 
@@ -19,7 +19,7 @@ __all__ = ["CutRow", "PackedRow", "Span", "contents_of"]
 Span = tuple[RunOrder, int, int]
 
 
-# What all rows that went out have of what they had.
+# What all rows have of what they had, once their tokens were taken.
 _NOTHING: list[Any] = []
 
 
@@ -33,12 +33,9 @@ class PackedRow:
         kind: what its sequences have in common.
         limits: how long each of its components is.
         width: how many bytes a token of all components has.
-        count: how many sequences it has.
         parts: consecutive sequences of it: their run, and their indices among all that were read, from one to before another; again and
-            again. None any more, once it went out.
-        bounds: these indices alone, once it went out.
-        since: the index of the first sequence in the first of these runs that others have, too; None where it shares none.
-        tokens: what is in it, once it went out; none any more, once they were taken.
+            again. None any more, once its tokens were taken.
+        bounds: these indices alone, once its tokens were taken.
         room: for each component for how many more tokens there is room, where its sequences are not even; else None.
         total: the same, in all components; where they are even, in each.
         opened_at: how many rows were opened before it.
@@ -49,15 +46,12 @@ class PackedRow:
     __slots__ = (
         "bounds",
         "closed_at",
-        "count",
         "kind",
         "limits",
         "opened_at",
         "parts",
         "read",
         "room",
-        "since",
-        "tokens",
         "total",
         "width",
     )
@@ -67,11 +61,8 @@ class PackedRow:
         self.kind = kind
         self.limits = limits
         self.width = like.width
-        self.count = 0
         self.parts: list[Any] = []
         self.bounds: Sequence[int] = ()
-        self.since: int | None = None
-        self.tokens: RowTokens = ()
         self.room: list[int] | None = None if is_even else list(limits)
         self.total = limits[0] if is_even else sum(limits)
         self.opened_at = opened_at
@@ -80,62 +71,47 @@ class PackedRow:
 
     def add(self, run: SequenceRun, start: int, stop: int, room: int) -> None:
         """Adds even sequences of a run, each with tokens, after which there is so much room."""
-        parts, begin = self.parts, run.first + start
         self.total = room
-        self.count += stop - start
-        if not run.ends:
-            run = run.part(start, stop)
-        elif self.since is None:
-            self.since = run.first
-        elif parts[-1] == begin and parts[-3] is run:
-            parts[-1] += stop - start
-            return
-        parts += run, begin, begin + stop - start
+        first = run.first
+        self.parts += run if run.ends else run.part(start, stop), first + start, first + stop
 
-    def settle(self) -> None:
-        """Copies what it has of runs that others have, too, so that it keeps nothing else alive."""
-        if self.since is None:
-            return
-        self.since = None
+    def settle(self, run: SequenceRun) -> None:
+        """Copies what it has of a run that others have, too, so that it does not keep all of that alive."""
         parts = self.parts
-        for at, (run, begin, end) in enumerate(zip(parts[::3], parts[1::3], parts[2::3], strict=True)):
-            parts[3 * at] = run.part(begin - run.first, end - run.first)
+        if not parts or parts[0].first > run.first:
+            return  # it was opened later
+        for at in range(0, len(parts), 3):
+            if parts[at] is run:
+                parts[at] = run.part(parts[at + 1] - run.first, parts[at + 2] - run.first)
 
     def add_uneven(self, run: SequenceRun, at: int) -> None:
         """Adds a sequence of a run, with tokens."""
         assert self.room is not None  # each component is counted
         self.room = [room - lengths[at] for room, lengths in zip(self.room, run.lengths, strict=True)]
-        self.add(run, at, at + 1, sum(self.room))
+        parts, index = self.parts, run.first + at
+        if parts and parts[-1] == index and parts[-3] is run:
+            parts[-1] += 1
+            self.total = sum(self.room)
+        else:
+            self.add(run, at, at + 1, sum(self.room))
 
-    def goes_out(self) -> None:
-        """Looks its tokens up; from then on it grows no more, and positions that are kept refer to its indices alone."""
+    def taken(self) -> WholeTokens:
+        """Returns its tokens, once it went out; it forgets them, and positions that are kept refer to its indices alone."""
         missing = [self.total] * len(self.limits) if self.room is None else self.room
-        self.tokens = tuple([(*self._of(component), room) for component, room in enumerate(missing)])
-        self.bounds, self.parts = tuple(_bounds_of(self.parts)), _NOTHING
-
-    def taken(self) -> RowTokens:
-        """Returns its tokens, and forgets them."""
-        tokens, self.tokens = self.tokens, ()
-        return tokens
-
-    def _of(self, component: int) -> tuple[tuple[np.ndarray, ...], tuple[int, ...]]:
-        """Returns the tokens of a component, in as few arrays as they are in, and the lengths of its sequences."""
-        arrays: list[np.ndarray] = []
-        lengths: list[int] = []
         parts = self.parts
-        for run, begin, end in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
-            start, stop, tokens = begin - run.first, end - run.first, run.columns[component]
-            lengths += run.lengths[component][start:stop]
-            if run.ends:
-                ends = run.ends[component]
-                arrays.append(tokens[ends[start] : ends[stop]])
-            else:
-                arrays += tokens[start:stop]
-        return tuple(arrays), tuple(lengths)
+        self.bounds, self.parts = tuple(_bounds_of(parts)), _NOTHING
+        return parts, missing
 
     def sequences(self) -> Iterator[tuple[np.ndarray, ...]]:
         """Yields the tokens of its sequences, of each component in turn, in as few arrays as they are in."""
-        return ((tokens,) for component in range(len(self.limits)) for tokens in self._of(component)[0])
+        for arrays, _, _ in apart((self.parts, self.limits)):
+            yield from ((tokens,) for tokens in arrays)
+
+    @property
+    def count(self) -> int:
+        """How many sequences are in it, as long as its tokens were not taken."""
+        count: int = sum(self.parts[2::3]) - sum(self.parts[1::3])
+        return count
 
     @property
     def nbytes(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +16,7 @@ from headrace.physical.stages.packing_runs import JoinedRun
 from headrace.plan.packing import Pack
 from headrace.semantics.packing import SequenceKind
 
-__all__ = ["CutTokens", "Piece", "RowMaker", "RowTokens"]
+__all__ = ["CutTokens", "Piece", "RowMaker", "RowTokens", "WholeTokens", "apart"]
 
 # So many numbers are made once, half a megabyte.
 _NUMBERS: Final = 1 << 17
@@ -32,6 +32,10 @@ ComponentTokens = tuple[tuple[np.ndarray, ...], tuple[int, ...], int]
 # The same for each component. Thousands of rows wait in the streams of a dealt plan, and the collector of garbage visits no tuples of
 # numbers and arrays.
 RowTokens = tuple[ComponentTokens, ...]
+
+# What is in a row of whole sequences that went out: consecutive ones, which are their run, and their indices among all that were read, from one
+# to before another; again and again. And for how many more tokens there is room in each component.
+WholeTokens = tuple[Sequence[Any], Sequence[int]]
 
 
 @frozen
@@ -76,15 +80,16 @@ class RowMaker:
 
     def apart(self, rows: Sequence[Any]) -> Sequence[RowTokens]:
         """Returns what is in each of some rows by itself, whole or cut ones, so that they may be made in any order."""
-        return _cut_apart(rows, len(self._paddings)) if _are_cut(rows) else rows
+        return _cut_apart(rows, len(self._paddings)) if _are_cut(rows) else list(map(apart, rows))
 
     def made(self, rows: Sequence[Any]) -> Columns:
         """Makes rows as they come. Tokens that nobody else has are given away."""
-        return self._numbered(_laid_cut(rows, self._paddings), len(rows)) if _are_cut(rows) else self.columns(rows)
+        laid = _laid_cut(rows, self._paddings) if _are_cut(rows) else _laid(rows, self._paddings, _look_up)
+        return self._numbered(laid, len(rows))
 
     def columns(self, parts: Sequence[RowTokens]) -> Columns:
         """Makes rows, each component of all in one array."""
-        return self._numbered(_laid(parts, self._paddings), len(parts))
+        return self._numbered(_laid(parts, self._paddings, _look_up_apart), len(parts))
 
     def _numbered(self, components: Iterable[tuple[np.ndarray, _Segments]], rows: int) -> Columns:
         """Makes rows of their tokens, which are laid behind each other now, and of where their segments are."""
@@ -107,7 +112,45 @@ def _together(arrays: Sequence[np.ndarray], rows: int, padding: np.ndarray) -> n
     return np.concatenate(arrays, out=np.empty((rows * len(padding), *padding.shape[1:]), padding.dtype))
 
 
-def _laid(rows: Sequence[RowTokens], paddings: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, _Segments]]:
+def apart(row: WholeTokens) -> RowTokens:
+    """Returns what is in a row by itself, looked up."""
+    found: list[ComponentTokens] = []
+    for number in range(len(row[1])):
+        arrays: list[np.ndarray] = []
+        lengths: list[int] = []
+        missing = _look_up(row, number, arrays, lengths)
+        found.append((tuple(arrays), tuple(lengths), missing))
+    return tuple(found)
+
+
+def _look_up(row: WholeTokens, number: int, arrays: list[np.ndarray], lengths: list[int]) -> int:
+    """Appends a component's tokens, in as few arrays as they are in, and how long each of its segments is; returns what is missing."""
+    parts = iter(row[0])
+    for run, begin, end in zip(parts, parts, parts, strict=True):
+        first, tokens = run.first, run.columns[number]
+        start, stop = begin - first, end - first
+        lengths += run.lengths[number][start:stop]
+        if run.ends:
+            ends = run.ends[number]
+            arrays.append(tokens[ends[start] : ends[stop]])
+        else:
+            arrays += tokens[start:stop]
+    return row[1][number]
+
+
+def _look_up_apart(row: RowTokens, number: int, arrays: list[np.ndarray], lengths: list[int]) -> int:
+    """Does the same for what is in a row by itself."""
+    its_arrays, its_lengths, missing = row[number]
+    arrays += its_arrays
+    lengths += its_lengths
+    return missing
+
+
+def _laid(
+    rows: Sequence[Any],
+    paddings: Sequence[np.ndarray],
+    look_up: Callable[[Any, int, list[np.ndarray], list[int]], int],
+) -> Iterator[tuple[np.ndarray, _Segments]]:
     """Yields for each component the tokens of rows behind each other, padded, and where their segments are."""
     for number, padding in enumerate(paddings):
         arrays: list[np.ndarray] = []
@@ -115,9 +158,7 @@ def _laid(rows: Sequence[RowTokens], paddings: Sequence[np.ndarray]) -> Iterator
         ends: list[int] = [0]  # how many segments there are up to the end of each row
         padded: list[int] = []
         for row in rows:
-            its_arrays, its_lengths, missing = row[number]
-            arrays += its_arrays
-            lengths += its_lengths
+            missing = look_up(row, number, arrays, lengths)
             if missing:
                 padded.append(len(lengths))
                 arrays.append(padding[:missing])

@@ -29,9 +29,10 @@ __all__ = ["JoinedRun", "Run", "RunOrder", "SequenceRun", "run_of", "run_of_one"
 
 # Longer components are not joined when they come: to copy them once more takes longer than to hold each by itself.
 _SHORT_BYTES: Final = 4 << 10
+_MOST: Final = 1 << 62  # no sequence has as many tokens
 
 
-@frozen
+@frozen(eq=False)
 class SequenceRun:
     """Consecutive sequences of one kind, to be packed whole.
 
@@ -43,6 +44,7 @@ class SequenceRun:
         ends: for each component where each sequence begins in that array, and the last one ends; nothing where they are not joined.
         lengths: for each component those of all sequences.
         needs: how much room each sequence needs: a length for each component, or an int where that is all of them.
+        least: so much room each needs at least that has tokens: of its needs, or of their sums.
         is_even: whether all components of each sequence are equally long, and of a row, so that one stands for all.
         width: how many bytes a token of all components has.
     """
@@ -54,6 +56,7 @@ class SequenceRun:
     ends: Sequence[Sequence[int]]
     lengths: Sequence[list[int]]
     needs: Sequence[Any]
+    least: int
     is_even: bool
     width: int
 
@@ -75,10 +78,9 @@ class SequenceRun:
             parts = [(column, ends[start : stop + 1]) for column, ends in zip(self.columns, self.ends, strict=True)]
             columns = [column[ends[0] : ends[-1]].copy() for column, ends in parts]
             all_ends = [[end - ends[0] for end in ends] for _, ends in parts]
-        lengths, needs = [one[start:stop] for one in self.lengths], self.needs[start:stop]
-        return SequenceRun(
-            self.first + start, self.kind, self.limits, columns, all_ends, lengths, needs, self.is_even, self.width
-        )
+        first, lengths, needs = self.first + start, [one[start:stop] for one in self.lengths], self.needs[start:stop]
+        kind, limits, least = self.kind, self.limits, self.least
+        return SequenceRun(first, kind, limits, columns, all_ends, lengths, needs, least, self.is_even, self.width)
 
     @property
     def rows_worth(self) -> float:
@@ -230,7 +232,8 @@ def _whole_run(
     first: int, kind: SequenceKind, limits: Sequence[int], columns: Sequence[Any], all_ends: Sequence[np.ndarray]
 ) -> SequenceRun:
     is_even = len(set(limits)) == 1 and all(np.array_equal(ends, all_ends[0]) for ends in all_ends[1:])
-    lengths = [(ends[1:] - ends[:-1]).tolist() for ends in (all_ends[:1] if is_even else all_ends)]
+    found = [ends[1:] - ends[:-1] for ends in (all_ends[:1] if is_even else all_ends)]
+    lengths = [one.tolist() for one in found]
     needs = lengths[0] if is_even else list(zip(*lengths, strict=True))
     widths = widths_of(kind)
     nbytes = sum(int(ends[-1]) * width for ends, width in zip(all_ends, widths, strict=True))
@@ -241,7 +244,14 @@ def _whole_run(
     else:
         columns = list(map(_one_by_one, columns))
     lengths *= len(columns) // len(lengths)  # all have those of the first, where they are even
-    return SequenceRun(first, kind, limits, columns, ends, lengths, needs, is_even, sum(widths))
+    least = _least(found[0] if is_even else np.sum(found, axis=0))
+    return SequenceRun(first, kind, limits, columns, ends, lengths, needs, least, is_even, sum(widths))
+
+
+def _least(lengths: np.ndarray) -> int:
+    """Returns the least of these that is not 0."""
+    least = int(lengths.min(initial=_MOST))
+    return least or int(lengths.min(initial=_MOST, where=lengths > 0))
 
 
 def _ends_of(column: Any) -> np.ndarray:

@@ -18,11 +18,6 @@ from headrace.semantics.packing import SequenceKind
 
 __all__ = ["BestFit", "FirstFit", "Shelf"]
 
-# Rows that went out are looked at in vain; to forget them is to forget where searches ended.
-_GONE_AT_MOST: Final = 16
-# So many bits has the length of any sequence.
-_SIZES: Final = 64
-
 
 class Shelf(abc.ABC):
     """The open rows of one kind.
@@ -40,21 +35,19 @@ class Shelf(abc.ABC):
     def take(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
         """Puts sequences into rows, from ``start`` on.
 
-        Returns the index in the run of the next one, which finds no room, and None; or that after one that filled its row, and the row.
+        It was counted as they need before. Returns the index in the run of the next one, which finds no room, and None; or that after one that filled its row, and the row.
         """
-        self._count_as(run)
         return self._take_even(run, start) if self._is_even else self._take_any(run, start)
 
     def open(self, like: SequenceRun, opened_at: int) -> PackedRow:
         """Makes a row for sequences of this kind."""
-        self._count_as(like)
         row = PackedRow(like, self.kind, opened_at, is_even=self._is_even)
         self._add(row)
         return row
 
     def put(self, row: PackedRow, run: SequenceRun) -> None:
         """Puts the only sequence of a run into this row."""
-        self._count_as(run)
+        self.count_as(run)
         before = row.total
         if self._is_even:
             row.add(run, 0, 1, before - run.needs[0])
@@ -62,8 +55,8 @@ class Shelf(abc.ABC):
             row.add_uneven(run, 0)
         self._filled(row, before)
 
-    def _count_as(self, run: SequenceRun) -> None:
-        """Counts each component from now on, where the run needs it."""
+    def count_as(self, run: SequenceRun) -> None:
+        """Takes in that sequences of this run are next: counts each component from now on, where they need it."""
         if self._is_even and not run.is_even:
             self._is_even = False
             self._become_uneven()
@@ -117,103 +110,106 @@ class Shelf(abc.ABC):
 class FirstFit(Shelf):
     """The open rows of one kind; finds the oldest with room.
 
-    A row only loses room until it goes out. So a search begins after the rows that have no room for half as much.
+    Most rows but the newest have less room than any sequence of a run needs. So a search is among the few that have as much.
     """
 
     def __init__(self, kind: SequenceKind) -> None:
         super().__init__(kind)
-        self._rows: list[PackedRow] = []  # the oldest first, and some that went out
-        self._rooms: list[int] = []  # of each its total; 0, where it went out
-        self._gone = 0  # how many of these went out
-        self._begin = [0] * _SIZES  # by the bits of a length: how many rows have no room for any length of so many bits
-        self._below = 0  # so much has the row with the most room but the last one
+        self._rows: dict[int, PackedRow] = {}  # by when they were opened
+        self._newest: PackedRow | None = None
+        self._least = 1  # no sequence that is taken needs less room
+        self._places: list[PackedRow] = []  # the rows that have as much, the oldest first, without the newest
+        self._rooms: list[int] = []  # of each of these its total
+        self._below = 0  # the largest of them
 
-    def _begin_of(self, total: int) -> int:
-        """Returns from where on there may be room for so many tokens."""
-        rooms, bits = self._rooms, total.bit_length()
-        begin, least = self._begin[bits], 1 << (bits - 1)
-        while begin < len(rooms) and rooms[begin] < least:
-            begin += 1
-        self._begin[bits] = begin
-        return begin
+    def count_as(self, run: SequenceRun) -> None:
+        super().count_as(run)
+        if run.least != self._least:
+            self._least = run.least
+            self._choose()
+
+    def _choose(self) -> None:
+        """Finds the rows with room for any sequence at all."""
+        rows = self._rows.values()
+        self._places = [row for row in rows if row.total >= self._least and row is not self._newest]
+        self._rooms = [row.total for row in self._places]
+        self._below = max(self._rooms, default=0)
 
     def _take_even(self, run: SequenceRun, start: int) -> tuple[int, PackedRow | None]:
-        rows, rooms, needs = self._rows, self._rooms, run.needs
+        newest, rooms, needs = self._newest, self._rooms, run.needs
         begin, count = start, len(needs)
-        below, room = self._below, rooms[-1] if rooms else 0
+        below, room = self._below, newest.total if newest is not None else 0
         for at in range(start, count):
             need = needs[at]
-            if below < need < room:  # into the last row, with those before it
+            if below < need < room:  # into the newest row, with those before it
                 room -= need
                 continue
             if at > begin:
-                rows[-1].add(run, begin, at, room)
-                rooms[-1] = room
+                assert newest is not None  # it had room
+                newest.add(run, begin, at, room)
             begin = at + 1
             if not need:
                 continue
-            if need > max(below, room):
+            if need <= below:
+                place = 0
+                while rooms[place] < need:
+                    place += 1
+                row, left = self._places[place], rooms[place] - need
+                self._lose(place, left)
+                below = self._below
+            elif newest is not None and need == room:
+                row, left = newest, 0
+            else:
                 return at, None
-            place = self._place_of(need) if need <= below else -1
-            before = rooms[place]
-            rooms[place] = left = before - need
-            row = rows[place]
             row.add(run, at, begin, left)
-            if before == below and place >= 0:
-                below = self._below = max(rooms[:-1])
             if not left:
                 return begin, row
         if begin < count:
-            rows[-1].add(run, begin, count, room)
-            rooms[-1] = room
+            assert newest is not None  # as above
+            newest.add(run, begin, count, room)
         return count, None
 
-    def _place_of(self, need: int) -> int:
-        """Returns the place of the first row with so much room, which is not the last one."""
+    def _lose(self, place: int, left: int) -> None:
+        """Takes in that the row at this place has so much room left."""
         rooms = self._rooms
-        place = self._begin_of(need)
-        while rooms[place] < need:
-            place += 1
-        return place
+        before = rooms[place]
+        if left >= self._least:
+            rooms[place] = left
+        else:
+            del rooms[place], self._places[place]
+        if before == self._below:
+            self._below = max(rooms, default=0)
 
     def _find(self, need: Sequence[int], total: int) -> PackedRow | None:
-        for place in range(self._begin_of(total), len(self._rows)):
-            if self._rooms[place] >= total and _has_room(self._rows[place], need):
-                return self._rows[place]
-        return None
+        for row in self._places:
+            if row.total >= total and _has_room(row, need):
+                return row
+        newest = self._newest
+        return newest if newest is not None and newest.total >= total and _has_room(newest, need) else None
 
     def _add(self, row: PackedRow) -> None:
-        if self._rooms:
-            self._below = max(self._below, self._rooms[-1])
-        self._rows.append(row)
-        self._rooms.append(row.total)
+        before = self._newest
+        if before is not None and before.total >= self._least:
+            self._places.append(before)
+            self._rooms.append(before.total)
+            self._below = max(self._below, before.total)
+        self._rows[row.opened_at] = self._newest = row
 
     def _filled(self, row: PackedRow, before: int) -> None:
-        self._lose(self._rows.index(row), before, row.total)
-
-    def _lose(self, place: int, before: int, room: int) -> None:
-        """Takes in that the row at this place has less room than before."""
-        rooms = self._rooms
-        rooms[place] = room
-        if before == self._below and place < len(rooms) - 1:
-            self._below = max(rooms[:-1])
+        if row is not self._newest:
+            self._lose(self._places.index(row), row.total)
 
     def _become_uneven(self) -> None:
-        for row in self._rows:
+        for row in self._rows.values():
             row.become_uneven()
-        self._rooms = [row.total if room else 0 for row, room in zip(self._rows, self._rooms, strict=True)]
-        self._begin = [0] * _SIZES
+        self._choose()
 
     def close(self, row: PackedRow) -> None:
-        place = self._rows.index(row)
-        self._lose(place, self._rooms[place], 0)
-        self._gone += 1
-        if self._gone > _GONE_AT_MOST:
-            self._rows = [row for row, room in zip(self._rows, self._rooms, strict=True) if room]
-            self._rooms = [room for room in self._rooms if room]
-            self._below = max(self._rooms[:-1], default=0)
-            self._begin = [0] * _SIZES
-            self._gone = 0
+        del self._rows[row.opened_at]
+        if row is self._newest:
+            self._newest = None
+        elif row.total >= self._least:
+            self._lose(self._places.index(row), 0)
 
     def to_go(self, rows: Collection[PackedRow]) -> PackedRow:
         return next(iter(rows))

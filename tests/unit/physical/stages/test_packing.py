@@ -21,7 +21,7 @@ from headrace.elements.structure import flatten
 from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.physical.stages.packing_bins import open_bins
 from headrace.physical.stages.packing_filling import PackedRow
-from headrace.physical.stages.packing_rows import RowMaker, RowTokens
+from headrace.physical.stages.packing_rows import RowMaker, RowTokens, apart
 from headrace.physical.stages.packing_runs import SequenceRun, run_of
 from headrace.plan.fetching import Fetch
 from headrace.plan.packing import Pack
@@ -417,8 +417,7 @@ def test_a_row_is_as_many_objects_however_many_sequences_it_has() -> None:
     for start in range(3, 20, 3):
         row.add(run, start, start + 2, row.total - 6)
     assert (tracked(row), row.count) == (before, 14)
-    row.goes_out()
-    tokens = row.taken()
+    tokens = apart(row.taken())
     for _ in range(3):  # each finds one more level of tuples
         gc.collect()
     assert [gc.is_tracked(one) for one in (row, row.bounds, tokens)] == [True, False, False]
@@ -446,7 +445,7 @@ def test_rows_that_stay_open_keep_little_alive_that_is_not_theirs(components: in
         if row is None:
             break
         assert isinstance(row, PackedRow)
-        arrays, lengths, _ = row.taken()[components - 1]
+        arrays, lengths, _ = apart(row.taken())[components - 1]
         assert (np.concatenate(arrays) == np.arange(sum(lengths)) % 51).all(), number
 
 
