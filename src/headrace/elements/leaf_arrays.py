@@ -27,6 +27,7 @@ __all__ = [
     "common_items",
     "native",
     "object_array",
+    "plain_array",
     "stack",
     "stack_scalars",
     "tensor_as_array",
@@ -177,6 +178,16 @@ def tensor_as_array(leaf: Any) -> Any:
         raise MissingExtraError(message) from None
     bits = tensor.view(torch.uint8 if tensor.element_size() == 1 else torch.int16)
     return bits.numpy().view(getattr(ml_dtypes, name))
+
+
+def plain_array(leaf: Any, what: str) -> np.ndarray:
+    """Returns a leaf as an array of which ``what`` is made.
+
+    Raises:
+        InvalidArgumentError: something of it is masked.
+    """
+    check_unmasked(leaf, what)
+    return np.asarray(tensor_as_array(leaf))
 
 
 def check_unmasked(leaf: Any, what: str, *, stage: str | None = None) -> None:

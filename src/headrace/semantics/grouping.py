@@ -11,7 +11,7 @@ import numpy as np
 from headrace.blocks.columns import Columns
 from headrace.blocks.cursor import State
 from headrace.blocks.payload import Payload, Rows
-from headrace.elements.leaf_arrays import as_arrays, stack_scalars, tensor_as_array
+from headrace.elements.leaf_arrays import as_arrays, plain_array, stack_scalars
 from headrace.elements.ragged import RaggedTensor
 from headrace.elements.rows_and_columns import needs_rows, transpose
 from headrace.elements.structure import (
@@ -163,7 +163,7 @@ def _array_of_its_own(leaf: Any) -> np.ndarray:
     What is writable is its receiver's alone, and so is an array that has its own memory: what others see comes in views.
     """
     if type(leaf) is not np.ndarray or not (leaf.flags.writeable or leaf.flags.owndata):
-        return np.array(tensor_as_array(leaf))
+        return np.array(plain_array(leaf, "slices"))
     leaf.flags.writeable = True
     return leaf
 

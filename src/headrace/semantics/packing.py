@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.cursor import State
-from headrace.elements.leaf_arrays import tensor_as_array
+from headrace.elements.leaf_arrays import plain_array
 from headrace.elements.structure import Element, TreeDef, flatten, paths_of
 from headrace.errors import DataLossError, InvalidArgumentError
 from headrace.frozen import frozen
@@ -62,7 +62,7 @@ def sequence_of(node: Pack, element: Element, index: int) -> TokenSequence:
         InvalidArgumentError: a component is a scalar, or too long; to be cut at the same positions, components differ in length.
     """
     leaves, treedef = flatten(element)
-    arrays = [np.asarray(tensor_as_array(leaf)) for leaf in leaves]
+    arrays = [plain_array(leaf, "a row") for leaf in leaves]
     limits = node.lengths(treedef)
     if not arrays:
         raise InvalidArgumentError("there is no component to pack")

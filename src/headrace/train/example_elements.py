@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from headrace.elements.leaf_arrays import tensor_as_array
+from headrace.elements.leaf_arrays import plain_array
 from headrace.elements.leaf_specs import leaf_spec
 from headrace.elements.rows_and_columns import normalize_rows
 from headrace.elements.structure import Element, TreeDef, flatten, nbytes_of, normalize, unflatten
@@ -69,7 +69,7 @@ class ExampleElements:
     def pack_many(self, vals: Element) -> list[Row]:
         """Returns the examples that lie along the first axis of every component."""
         leaves, treedef = flatten(normalize(components(vals)))
-        columns = [np.asarray(tensor_as_array(leaf)) for leaf in leaves]
+        columns = [plain_array(leaf, "examples") for leaf in leaves]
         check_lengths(columns, [f"{self._queue}, component {number}" for number in range(len(columns))])
         if not columns or not len(columns[0]):
             return []

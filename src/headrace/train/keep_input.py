@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from headrace.elements.leaf_arrays import tensor_as_array
+from headrace.elements.leaf_arrays import plain_array
 from headrace.elements.ownership import read_only
 from headrace.elements.structure import Element, flatten, normalize, unflatten
 from headrace.errors import InvalidArgumentError
@@ -79,7 +79,7 @@ def _checked(decision: Any, *, enqueue_many: bool, caller: str) -> np.ndarray:
 
 def _selected(examples: Element, flags: np.ndarray, caller: str) -> Element:
     leaves, treedef = flatten(normalize(components(examples)))
-    columns = [np.asarray(tensor_as_array(leaf)) for leaf in leaves]
+    columns = [plain_array(leaf, "examples") for leaf in leaves]
     for column in columns:
         if not column.ndim or len(column) != len(flags):
             raise InvalidArgumentError(f"{caller}: keep_input has {len(flags)} values, not one for each example")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headrace.elements.leaf_arrays import tensor_as_array
+from headrace.elements.leaf_arrays import plain_array
 from headrace.elements.ownership import read_only
 from headrace.elements.rows_and_columns import scalars_as_elements
 from headrace.elements.structure import Element, TreeDef, flatten, normalize, paths_of, unflatten
@@ -80,7 +80,7 @@ def slice_input_producer(
     """
     arrays = read_only(normalize(components(tensor_list)))
     leaves, treedef = flatten(arrays)
-    columns = [np.asarray(tensor_as_array(leaf)) for leaf in leaves]
+    columns = [plain_array(leaf, "slices") for leaf in leaves]
     _check(columns, paths_of(treedef))
     indices = range_input_producer(
         len(columns[0]), num_epochs, shuffle, seed, capacity, shared_name, f"{name or 'input_producer'}/input_producer"
