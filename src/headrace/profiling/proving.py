@@ -20,6 +20,7 @@ from headrace.profiling.phases import Phase
 
 __all__ = ["Prover", "proven"]
 
+_AT_ONCE: Final = (Way.CALLS, Way.PROCESSES)
 # Fewer steps say too little of how many a second there are.
 _LEAST_STEPS: Final = 8
 # Threads that bring less than this part of what was promised come short.
@@ -65,7 +66,9 @@ class Prover:
 
 
 def proven(found: Sequence[Change], most: int, prover: Prover, cause: Cause | None, noise: float) -> tuple[Change, ...]:
-    """Returns changes with those tried that are of calls at once, of the first ones; the best first.
+    """Returns changes with those tried that are of calls at once; the best first.
+
+    Of calls at once that are not among the first ones nothing is said: untried, they would promise more than those that were tried.
 
     Args:
         found: what would make steps faster, as the model says.
@@ -76,14 +79,15 @@ def proven(found: Sequence[Change], most: int, prover: Prover, cause: Cause | No
     """
     kept = list[Change]()
     for place, change in enumerate(found[:most]):
-        came = prover.proven(change) if change.way in (Way.CALLS, Way.PROCESSES) else change
+        came = prover.proven(change) if change.way in _AT_ONCE else change
         if came is None:
             continue
         kept.append(came)
         is_short = change.way is Way.CALLS and came.expected_speedup < _SHORT * change.expected_speedup
         if place == 0 and is_short and not _has_processes(found, change):
             kept += filter(None, [prover.proven_in_processes(came)])
-    return best_first([*kept, *found[most:]], cause, noise)
+    kept += (change for change in found[most:] if change.way not in _AT_ONCE)
+    return best_first(kept, cause, noise)
 
 
 def _has_processes(found: Sequence[Change], change: Change) -> bool:

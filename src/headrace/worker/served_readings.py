@@ -128,10 +128,8 @@ class _Reading:
     def _elements(self, item: Block, memory: Slab) -> Parcel:
         elements, known = sent_elements(item.payload), self._known(item.after)
         parcel = packed(Came(Kind.ELEMENTS, self._number, len(item), elements, item.origin, known), memory)
-        self.items[self._number] = (
-            item.cursor,
-            None,
-        )  # as it is sent, and somebody says when nobody asks for it any more
+        # As it is sent, somebody says when nobody asks for it any more.
+        self.items[self._number] = item.cursor, None
         self.sent = item
         return parcel
 

@@ -42,6 +42,11 @@ def pipelines(draw: st.DrawFn) -> PipelineFigures:
     return PipelineFigures(stages=tuple(stages), machine=MachineFigures(cores=draw(st.integers(1, 16))))
 
 
+def told(found: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Returns those of which nothing is left out: calls at once are told where they were tried."""
+    return tuple(change for place, change in enumerate(found) if place < MOST or change.way not in TRIED)
+
+
 steps = st.none() | st.builds(StepFigures, alone_s=st.floats(1e-5, 0.1), beside_s=st.just(0.1), waited_s=st.just(0.1))
 
 
@@ -53,10 +58,9 @@ def test_no_more_is_promised_than_came_and_no_more_than_the_model_says(
     prover = Prover(figures=figures, upon=figures, step=step, before=phase(10.0), run=lambda _: phase(10.0 * came))
     kept = proven(found, MOST, prover, None, 0.0)
     promised = {(change.way, change.key): change.expected_speedup for change in found}
-    first = {(change.way, change.key) for change in found[:MOST]}
     for change in kept:
         known = (change.way, change.key)
-        if change.way in TRIED and known in first:
+        if change.way in TRIED:
             assert change.expected_speedup <= came * (1 + 1e-9)
         assert change.expected_speedup <= promised.get(known, came) * (1 + 1e-9)
         assert change.expected_speedup >= 1.05
@@ -71,14 +75,14 @@ def test_what_fails_is_not_advised(figures: PipelineFigures, step: StepFigures |
     found = changes(figures, step)
     prover = Prover(figures=figures, upon=figures, step=step, before=phase(10.0), run=fails)
     kept = proven(found, MOST, prover, None, 0.0)
-    assert {*kept} == {change for change in found[:MOST] if change.way not in TRIED} | {*found[MOST:]}
+    assert {*kept} == {change for change in found if change.way not in TRIED}
 
 
 @given(pipelines(), steps, st.integers(1, 7), st.floats(0.1, 10.0))
 def test_few_steps_say_nothing(figures: PipelineFigures, step: StepFigures | None, few: int, came: float) -> None:
     found = changes(figures, step)
     prover = Prover(figures=figures, upon=figures, step=step, before=phase(10.0), run=lambda _: phase(came, few))
-    assert proven(found, MOST, prover, None, 0.0) == found
+    assert proven(found, MOST, prover, None, 0.0) == told(found)
 
 
 @given(st.floats(0.0, 0.25), st.integers(2, 16), st.floats(1.0, 1.2))
@@ -116,5 +120,5 @@ def test_threads_that_keep_what_they_promise_are_all_that_is_tried(
     prover = Prover(figures=figures, upon=figures, step=step, before=phase(10.0), run=run)
     kept = proven(found, MOST, prover, None, 0.0)
     assert tried == [change for change in found[:MOST] if change.way is Way.CALLS]
-    promised = {(change.way, change.key): change.expected_speedup for change in found}
+    promised = {(change.way, change.key): change.expected_speedup for change in told(found)}
     assert {(change.way, change.key): change.expected_speedup for change in kept} == pytest.approx(promised)
