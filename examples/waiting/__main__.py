@@ -2,7 +2,7 @@
 
     make waiting
     make waiting ARGS="--jobs csv --seconds 4"
-    make waiting ARGS="--write"                  what is printed is written into the pages that show it
+    make waiting ARGS="--write"                  what is printed is written into the pages that show it, and drawn
 
 The files that the jobs read are made where they are not there, in data/. No GPU is needed: see gpu.py.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -55,6 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.write:
         for page in PAGES:
             page.write_text(written(page.read_text(encoding="utf-8"), found, table), encoding="utf-8")
+        subprocess.run([sys.executable, "-m", "docs.building.drawings"], check=True)  # one of them shows the table
     return 0
 
 
