@@ -15,7 +15,17 @@ from tests.laws.elements import total
 from headrace.testing import faults
 from headrace.testing.faults.record import ENTRY_BYTES
 
-__all__ = ["EXIT_STATUS", "Fault", "deaths_of", "drawn_faults", "enlarged", "faulty", "hangs_of", "touched"]
+__all__ = [
+    "EXIT_STATUS",
+    "Fault",
+    "deaths_of",
+    "drawn_faults",
+    "enlarged",
+    "faulty",
+    "hangs_of",
+    "may_give_up",
+    "touched",
+]
 
 EXIT_STATUS: Final = 7
 # Beyond any block, and short beside a case.
@@ -65,6 +75,11 @@ def faulty(given: Sequence[Fault], records: Path) -> Callable[..., Any]:
             seconds = math.inf if fault.kind == _HANGING else _DELAY_S
             function = faults.delay(function, seconds, at=at, record=record)
     return function
+
+
+def may_give_up(given: Sequence[Fault], killed: int) -> bool:
+    """Whether the function can fail for an element: it never returns, or kills its process where a process was killed at that element before."""
+    return any(fault.kind == _HANGING for fault in given) or sum(fault.kind in _DEADLY for fault in given) + killed > 1
 
 
 def deaths_of(given: Sequence[Fault], records: Path) -> int:

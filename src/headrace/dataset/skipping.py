@@ -21,6 +21,7 @@ class Skipping(DatasetMixin):
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
         """Skips the elements that failed, and counts them in ``stats()``.
 
+        An element fails as well where its function has not returned after ``timeout_s``, or ends its process again and again.
         ``map(..., on_error="skip")`` skips the failures of one map alone, and names them in the log.
 
         Args:
