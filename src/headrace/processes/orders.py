@@ -94,6 +94,7 @@ class Kind(enum.IntEnum):
     REFUSED = enum.auto()  # a dataset was not to be opened
     ELSEWHERE = enum.auto()  # a dataset has to be read where its cache is
     ALONE = enum.auto()  # elements that could not be made again when they came together
+    OPENED = enum.auto()  # a dataset stands where it was to be, and nothing was read behind that
 
 
 class Given(NamedTuple):
@@ -172,7 +173,7 @@ class Read(NamedTuple):
     Attributes:
         dataset: its number.
         opening: how it is opened, packed; None where the process has it open.
-        limit: how many elements at most.
+        limit: how many elements at most; 0 is only to open it.
         closed: the numbers of datasets of which nothing is read any more.
         gone: items of datasets in which nobody will ask for a position: the number of each, and that of its dataset.
         places: of shared memory that this side has given back.

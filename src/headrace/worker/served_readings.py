@@ -216,7 +216,7 @@ class Readings:
         self._budget: Budget | None = None  # of all of them, once there is one
 
     def next(self, dataset: int, opening: Opening | None, limit: int) -> Parcel:
-        """Opens a dataset if it is told how, and reads what comes next of it."""
+        """Opens a dataset if it is told how, and reads what comes next of it, unless that is to be nothing."""
         if opening is not None:
             try:
                 init = self._learned(opening)
@@ -232,6 +232,8 @@ class Readings:
                 return packed(Came(Kind.ELSEWHERE, 0, 0, None, None, None), self._memory)
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
                 return packed(Came(Kind.REFUSED, 0, 0, sent_error(error), None, None), self._memory)
+        if not limit:
+            return packed(Came(Kind.OPENED, 0, 0, None, None, None), self._memory)
         if self._last is not None:
             self._last.sent = None
         self._last = _readings[dataset]

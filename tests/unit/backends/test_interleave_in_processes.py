@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections import Counter
@@ -146,21 +147,62 @@ def test_an_element_of_which_processes_die_ends_the_run_and_names_the_place() ->
     assert caught.value.origin in ("element 0", "element 1")
 
 
+def kill_processes_of(iterator: Any) -> None:
+    for worker in list(iterator._run._elsewhere._all):
+        worker.kill()
+        worker._host._line.ended.wait(10)
+
+
 def test_a_position_in_what_a_dead_process_gave_is_found_again() -> None:
     dataset = in_processes(numbers, 3)
     iterator = iter(dataset)
     first = [next(iterator) for _ in range(5)]
-    before = iterator.state_dict
-    run: Any = iterator._run
-    for worker in list(run._elsewhere._all):
-        worker.kill()
-        worker._host._line.ended.wait(10)
-    state = before()
+    kill_processes_of(iterator)
+    state = iterator.state_dict()
     rest = list(iterator)
     resumed = iter(in_threads(numbers, 3))
     resumed.load_state_dict(state)
     assert list(resumed) == rest
     assert first + rest == list(in_threads(numbers, 3))
+
+
+def test_a_position_is_found_again_before_an_element_of_which_processes_die() -> None:
+    iterator = iter(in_processes(lambda x: hr.Dataset.range(6).map(dies), 1, cycle_length=2))
+    assert [next(iterator) for _ in range(3)] == [0, 1, 2]
+    kill_processes_of(iterator)
+    state = iterator.state_dict()
+    resumed = iter(in_threads(lambda x: hr.Dataset.range(6), 1, cycle_length=2))
+    resumed.load_state_dict(state)
+    assert list(resumed) == [3, 4, 5]
+
+
+@pytest.mark.parametrize(("allowed", "found"), [(9, True), (2, False)])
+def test_a_position_is_looked_for_as_often_as_processes_may_die(tmp_path: Path, allowed: int, found: bool) -> None:
+    def is_called_again(y: int) -> int:
+        for call in range(5):
+            with contextlib.suppress(FileExistsError):
+                (tmp_path / f"{y} {call}").touch(exist_ok=False)
+                break
+        if y == 1 and 1 <= call < (4 if found else 5):
+            os._exit(5)
+        return y
+
+    iterator = iter(
+        in_processes(lambda x: hr.Dataset.range(6).map(is_called_again), 1, cycle_length=2).with_options(
+            hr.Options(max_restarts=allowed)
+        )
+    )
+    assert [next(iterator) for _ in range(2)] == [0, 1]
+    kill_processes_of(iterator)
+    if found:
+        state = iterator.state_dict()
+        resumed = iter(in_threads(lambda x: hr.Dataset.range(6), 1, cycle_length=2))
+        resumed.load_state_dict(state)
+        assert list(resumed) == [2, 3, 4, 5]
+    else:
+        with pytest.raises(hr.errors.WorkerError, match=r"so has each that was to find where it was.*exit"):
+            iterator.state_dict()
+    iterator.close()
 
 
 def test_a_dataset_with_a_cache_is_read_in_the_process_that_has_the_cache() -> None:

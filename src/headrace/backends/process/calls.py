@@ -100,7 +100,7 @@ class ProcessCalls:
         self._part = BudgetPart(
             *(max(1, nbytes // max(1, count)) for nbytes in (budget.total_bytes, budget.most_bytes))
         )
-        self._most_restarts = _MOST_RESTARTS if options.max_restarts is None else options.max_restarts
+        self.most_restarts: Final = _MOST_RESTARTS if options.max_restarts is None else options.max_restarts
         self._free: deque[WorkerProcess] = deque()
         self._all: list[WorkerProcess] = []
         self._numbers = itertools.count()
@@ -277,9 +277,9 @@ class ProcessCalls:
             self._all.remove(worker)
             self._changed.notify_all()  # who waits for that one may have another, when this one is replaced
             self.restarts += not worker.ended_by_itself
-            if self.restarts > self._most_restarts:
+            if self.restarts > self.most_restarts:
                 raise WorkerError(
-                    f"a process that called functions {how}, and others were replaced {self._most_restarts} times before, "
+                    f"a process that called functions {how}, and others were replaced {self.most_restarts} times before, "
                     "as often as Options(max_restarts=) allows"
                 ) from None
             self._begin()

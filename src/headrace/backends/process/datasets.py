@@ -40,6 +40,11 @@ _TELLING_S: Final = 2.0
 class Lends(Protocol):
     """The processes of a run, as far as datasets need them."""
 
+    @property
+    def most_restarts(self) -> int:
+        """How many of them may die."""
+        ...
+
     def lent(self, meter: Meter, preferred: WorkerProcess | None) -> contextlib.AbstractContextManager[WorkerProcess]:
         """Lends a process: that one if it is there, else any; one that dies is replaced, and counted."""
         ...
@@ -210,15 +215,30 @@ class RemoteDataset:
         return visit.worker.position(visit, mark.number, count, _TELLING_S)
 
     def _made_again(self, mark: Mark, count: int) -> State:
-        """Returns a position by reading up to it once more, in a process of its own."""
+        """Returns a position by reading up to it once more, in a process of its own.
+
+        Raises:
+            WorkerError: each process that was to find it has died, as often as they may.
+        """
         assert isinstance(mark.session, Visit)  # which gave the item
-        with self._processes.another(mark.session.worker) as worker:
-            visit = worker.visit()
-            opening = self._opening(mark.known, mark.places + count)
-            came = worker.read(visit, opening, 1, self._opener.meter, Failures(), opening.origin)
-            if came.kind is Kind.REFUSED:
-                raise received_error(came.value, f"process {worker.pid}")
-            return worker.position(visit, 0, 0, _TELLING_S)
+        opening = self._opening(mark.known, mark.places + count)
+        how = ""
+        for _ in range(1 + self._processes.most_restarts):
+            try:
+                with self._processes.another(mark.session.worker) as worker:
+                    visit = worker.visit()
+                    came = worker.read(visit, opening, 0, self._opener.meter, Failures(), opening.origin)
+                    if came.kind is Kind.REFUSED:
+                        raise received_error(came.value, f"process {worker.pid}")
+                    return worker.position(visit, 0, 0, _TELLING_S)
+            except Gone as gone:
+                how = gone.reason
+        raise WorkerError(
+            f"the process that read its dataset has died, and so has each that was to find where it was: the last one {how}. Use a "
+            "state that was saved earlier",
+            stage=self._opener.label,
+            origin=opening.origin,
+        )
 
     def settle(self) -> None:
         """Asks for the positions that somebody holds, while the processes have them."""
