@@ -11,6 +11,7 @@ from headrace.optimize.add_final_prefetch import has_parallel_work
 from headrace.physical.budget import Budget
 from headrace.physical.run_policy import RunPolicy
 from headrace.plan.buffering import Prefetch, WithOptions
+from headrace.plan.calling import wants_processes
 from headrace.plan.combining import Zip
 from headrace.plan.elementwise import Enumerate
 from headrace.plan.grouping import Batch, Unbatch
@@ -54,10 +55,7 @@ def may_hang(plan: Node) -> bool:
 
 def elsewhere(plan: Node, options: Options, workers: int, failures: Failures, budget: Budget) -> ProcessCalls | None:
     """Returns the processes that call functions of the plan; None where all are called here."""
-    wanted = options.executor == "process" or any(
-        getattr(node, "executor", None) == "process" for node in nodes_of(plan)
-    )
-    if not wanted:
+    if not wants_processes(plan, options):
         return None
     from headrace.backends.process import process_calls_of  # what few programs use
 

@@ -27,14 +27,13 @@ from headrace.iterator.forked import ForkedRun, is_left_to_parent
 from headrace.iterator.joint_end import JointEnd, joint_end_of
 from headrace.iterator.phases import BEGIN, END, ENDED, LOAD, LOSE, LOST, NEW, NEXT, RUNNING
 from headrace.iterator.reader_position import ReaderPosition
-from headrace.iterator.runs import new_run
+from headrace.iterator.runs import new_run, prepare_run
 from headrace.iterator.saved_state import RunStart
 from headrace.observe.iterators import ITERATORS
 from headrace.observe.stalls import Stall
 from headrace.physical.budget import Ahead
 from headrace.physical.run_policy import USUAL, RunPolicy
 from headrace.physical.stage import Item
-from headrace.plan.buffering import options_of
 from headrace.plan.node import Node
 
 if TYPE_CHECKING:
@@ -72,10 +71,7 @@ class DatasetIterator(ReaderPosition, ElementIterator):
             ends_alone: whether its reader is a feed, which tells other ranks where it ends, if ranks end together.
             policy: what the run does where it is free to choose.
         """
-        if options_of(plan).executor == "subprocess":
-            from headrace.backends.subprocess import prepare  # what few programs use
-
-            prepare(plan)
+        prepare_run(plan)
         super().__init__(plan, counts=counts)
         self._feeds = feeds
         self._policy = policy

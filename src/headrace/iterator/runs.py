@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from headrace.engine import Run
 from headrace.iterator.saved_state import RunStart
 from headrace.physical.run_policy import RunPolicy
+from headrace.plan.buffering import options_of
+from headrace.plan.calling import wants_processes
 from headrace.plan.node import Node
 from headrace.plan.options import Options
 
@@ -16,7 +18,25 @@ if TYPE_CHECKING:
 
     AnyRun = Run | RemoteRun | ForkedRun
 
-__all__ = ["new_run"]
+__all__ = ["new_run", "prepare_run"]
+
+
+def prepare_run(plan: Node) -> None:
+    """Sees to it that a plan can run where its options say, before anything is asked of it.
+
+    Raises:
+        InvalidArgumentError: something in it cannot be sent to another process; the variable is named.
+        MissingExtraError: this system has no such processes.
+    """
+    options = options_of(plan)
+    if options.executor == "subprocess":
+        from headrace.backends.subprocess import prepare as prepare_process  # what few programs use
+
+        prepare_process(plan)
+    elif options.executor != "inline" and wants_processes(plan, options):
+        from headrace.backends.process import prepare as prepare_functions  # as above
+
+        prepare_functions(plan)
 
 
 def new_run(

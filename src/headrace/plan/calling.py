@@ -13,7 +13,7 @@ from headrace.plan.node import Node, nodes_of, parallel_calls_of
 from headrace.plan.options import Options
 from headrace.plan.rewriting import rewrite
 
-__all__ = ["prepared_alone", "said_where", "wants_process"]
+__all__ = ["prepared_alone", "said_where", "wants_process", "wants_processes"]
 
 _IN_PROCESSES: Final = "in processes"
 _WHERE_QUICKER: Final = "in processes, once that is measured to be quicker"
@@ -25,6 +25,11 @@ def wants_process(node: Node, options: Options) -> bool:
     if not isinstance(node, (Map, MapChain, RandomMap, Interleave)) or parallel_calls_of(node) is None:
         return False
     return (options.executor if node.executor is None else node.executor) == "process"
+
+
+def wants_processes(plan: Node, options: Options) -> bool:
+    """Returns whether any functions of a plan are to be called in processes."""
+    return any(wants_process(node, options) for node in nodes_of(plan))
 
 
 def prepared_alone(plan: Node, options: Options) -> Node:

@@ -20,7 +20,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from headrace import exiting
 from headrace.coordination.latch import Latch
@@ -30,6 +30,7 @@ from headrace.processes.connection import Connection
 from headrace.processes.errors_sent import received_error, sent_error
 from headrace.processes.orders import NOT_NEEDED
 from headrace.processes.outbox import LOGGED, Outbox
+from headrace.processes.setting import Changes, Setting
 from headrace.processes.snapshot import all_of
 
 __all__ = ["FORKED", "Gone", "Host"]
@@ -44,27 +45,6 @@ _WARNING: Final = 30  # logging's own, which need not be imported to begin
 
 class Gone(HeadraceError, RuntimeError):  # noqa: N818 - it is news, which its hearers act on
     """The process has ended before it answered."""
-
-
-class Setting(NamedTuple):
-    """What a program may have changed since a process was started.
-
-    Attributes:
-        path: where modules are looked for.
-        folder: the current one.
-        variables: of the environment.
-        depth: how deep functions may call one another.
-    """
-
-    path: tuple[str, ...]
-    folder: str
-    variables: frozenset[tuple[str, str]]
-    depth: int
-
-    @classmethod
-    def now(cls) -> Setting:
-        """Returns that of this process."""
-        return cls(tuple(sys.path), os.getcwd(), frozenset(os.environ.items()), sys.getrecursionlimit())  # noqa: PTH109 - a text is sent
 
 
 class _Answer:
@@ -173,6 +153,9 @@ class Host:
 
     Args:
         variables: what its environment has beside that of this process.
+
+    Attributes:
+        setting: that of this program, as the process was told it last.
     """
 
     def __init__(self, variables: Mapping[str, str] | None = None) -> None:
@@ -196,8 +179,8 @@ class Host:
         self._finalizer.atexit = False  # nobody reads a run any more then, or it would go on in another process
         _lines.add(self._line)
         self._line.listener.start()
-        self.setting: Final = Setting.now()
-        self.tell("begin", self.setting.path, self.setting.folder, sys.argv, _level(), self.setting.depth)
+        self.setting = now = Setting.now()
+        self.tell("begin", Changes(now.path, now.folder, {}, now.depth), sys.argv, _level())
 
     @property
     def pid(self) -> int:
@@ -251,6 +234,12 @@ class Host:
     def ask(self, word: str, *values: Any, descriptors: Iterable[int] = (), patience_s: float | None = None) -> Any:
         """Sends a message, and returns its answer when that has come; raises as an answer does."""
         return self.tell(word, *values, descriptors=descriptors).wait(patience_s)
+
+    def catch_up(self) -> None:
+        """Has the process find modules, files and variables as this program does now, from the next message on."""
+        before, self.setting = self.setting, Setting.now()
+        if self.setting != before:
+            self.tell("change", self.setting.changes_since(before))
 
     def watch(self, connection: Connection) -> None:
         """Ends every wait on a connection when the process ends, though a process that it started may still hold its other end."""

@@ -156,7 +156,7 @@ class Answer(NamedTuple):
         places: of shared memory that this side has given back.
         cpu_s: how long the processor took for it.
         failures: the elements that ``on_error`` replaced.
-        held_bytes: how much it holds in the datasets that it reads.
+        held_bytes: how much it holds: in the datasets that it reads, and of what it sent and may have to send again.
     """
 
     parcel: Parcel | None

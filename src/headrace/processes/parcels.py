@@ -11,10 +11,12 @@ import types
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
+import numpy as np
+
 from headrace.processes.arena import Place
 from headrace.processes.by_value import PROGRAMS, keeping_large, pickled_by_value
 from headrace.processes.leases import Leases
-from headrace.processes.values_pickled import SMALL_BYTES, reduced
+from headrace.processes.values_pickled import SMALL_BYTES, is_plain, reduced
 
 __all__ = ["Parcel", "Writer", "packed", "to_bytes", "unpacked"]
 
@@ -29,11 +31,13 @@ class Parcel(NamedTuple):
         body: pickled, or where it lies and how long it is.
         parts: where its arrays lie: the place, how many bytes, and whether nobody may write to them.
         dropped: the numbers of segments that its writer has let go.
+        is_plain: whether it can be made again wherever it comes: no class of anybody else's has a say in that.
     """
 
     body: bytes | tuple[Place, int]
     parts: tuple[tuple[Place, int, bool], ...] = ()
     dropped: tuple[int, ...] = ()
+    is_plain: bool = True
 
 
 class Writer(Protocol):
@@ -51,9 +55,14 @@ class Writer(Protocol):
 class _Pickler(pickle.Pickler):
     """Refuses classes and functions of the program, which another pickler sends by value."""
 
+    is_plain = True
+
     def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, type | types.FunctionType) and obj.__module__ in PROGRAMS:
-            raise pickle.PicklingError("another process has another program: it goes by value")
+        if type(obj) is not np.ndarray:  # of which there may be one in each element
+            if isinstance(obj, type | types.FunctionType) and obj.__module__ in PROGRAMS:
+                raise pickle.PicklingError("another process has another program: it goes by value")
+            if self.is_plain and not is_plain(obj):
+                self.is_plain = False
         return reduced(obj)
 
 
@@ -64,7 +73,7 @@ def to_bytes(value: Any) -> bytes:
         Exception: whatever a class says that cannot be pickled.
     """
     try:
-        return _pickled(value, None)
+        return _pickled(value, None)[0]
     except Exception:  # noqa: BLE001 - as below
         return pickled_by_value(value)
 
@@ -72,10 +81,12 @@ def to_bytes(value: Any) -> bytes:
 _Keep = Callable[[pickle.PickleBuffer], bool] | None
 
 
-def _pickled(value: Any, keep: _Keep) -> bytes:
+def _pickled(value: Any, keep: _Keep) -> tuple[bytes, bool]:
+    """Returns a pickle, and whether all in it is plain."""
     written = io.BytesIO()
-    _Pickler(written, pickle.HIGHEST_PROTOCOL, buffer_callback=keep).dump(value)
-    return written.getvalue()
+    pickler = _Pickler(written, pickle.HIGHEST_PROTOCOL, buffer_callback=keep)
+    pickler.dump(value)
+    return written.getvalue(), pickler.is_plain
 
 
 def packed(value: Any, memory: Writer) -> Parcel:
@@ -87,14 +98,14 @@ def packed(value: Any, memory: Writer) -> Parcel:
     """
     found: list[memoryview] = []
     try:
-        body = _pickled(value, keeping_large(found, SMALL_BYTES))
+        body, is_all_plain = _pickled(value, keeping_large(found, SMALL_BYTES))
     except Exception:  # noqa: BLE001 - cloudpickle, which is slower, can do more, or says why not
         found.clear()
-        body = pickled_by_value(value, keeping_large(found, SMALL_BYTES))
+        body, is_all_plain = pickled_by_value(value, keeping_large(found, SMALL_BYTES)), False
     parts = tuple((memory.placed(raw), raw.nbytes, raw.readonly) for raw in found)
     if len(body) <= _LONG_BYTES:
-        return Parcel(body, parts, memory.dropped())
-    return Parcel((memory.placed(memoryview(body)), len(body)), parts, memory.dropped())
+        return Parcel(body, parts, memory.dropped(), is_all_plain)
+    return Parcel((memory.placed(memoryview(body)), len(body)), parts, memory.dropped(), is_all_plain)
 
 
 def unpacked(parcel: Parcel, leases: Leases) -> Any:

@@ -10,7 +10,8 @@ import threading
 from collections.abc import Mapping
 from typing import Final
 
-from headrace.processes.host import Host, Setting
+from headrace.processes.host import Host
+from headrace.processes.setting import Setting
 
 __all__ = ["give_host", "taken_host"]
 

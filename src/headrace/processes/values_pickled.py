@@ -7,6 +7,7 @@ there, though no class of it was met there yet.
 from __future__ import annotations
 
 import pickle
+import types
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -15,11 +16,13 @@ import numpy as np
 from headrace.elements.record_classes import is_known_structure, know_structure
 from headrace.elements.structure import NAMESPACE, TreeDef, flatten, may_refuse, unflatten
 
-__all__ = ["SMALL_BYTES", "reduced"]
+__all__ = ["SMALL_BYTES", "is_plain", "reduced"]
 
 # Smaller ones travel beside the message: a place and what leads to it would cost more than they do.
 SMALL_BYTES: Final = 4096
 _RECORDS: Final = frozenset({np.void, np.record})
+# Whose classes and functions make what they are asked for.
+_TRUSTED: Final = frozenset({"builtins", "numpy", "headrace"})
 
 
 def reduced(value: Any) -> Any:
@@ -34,6 +37,14 @@ def reduced(value: Any) -> Any:
     if is_known_structure(kind):
         return _reduced_object(value)
     return NotImplemented
+
+
+def is_plain(value: Any) -> bool:
+    """Returns whether something besides arrays and Python's own numbers, texts and containers can be made again anywhere, if all in it can."""
+    if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):  # known by a name, which is looked up
+        return (value.__module__ or "").partition(".")[0] in _TRUSTED
+    kind = type(value)
+    return isinstance(value, np.generic | np.dtype) or kind.__module__.partition(".")[0] in _TRUSTED
 
 
 def _reduced_array(array: np.ndarray) -> Any:

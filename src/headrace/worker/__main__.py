@@ -27,6 +27,7 @@ from headrace.processes.parcels import to_bytes
 from headrace.worker.leaving import leave
 
 if TYPE_CHECKING:
+    from headrace.processes.setting import Changes
     from headrace.worker.desk import Desk
 
 __all__: list[str] = []
@@ -82,14 +83,10 @@ def _answer(outbox: Outbox, number: int, value: Any, error: BaseException | None
     outbox.put(number, body)
 
 
-def _desk(
-    answer: Callable[..., None], path: list[str], folder: str, arguments: list[str], level: int, depth: int
-) -> Desk:
+def _desk(answer: Callable[..., None], setting: Changes, arguments: list[str], level: int) -> Desk:
     """Has this process find modules and files as the trainer does, and returns what hears its questions."""
     sys.argv = arguments
-    sys.setrecursionlimit(depth)
-    sys.path[:] = path
-    os.chdir(folder)
+    setting.make()
     from headrace.worker.desk import Desk  # when the path is as the trainer's
 
     return Desk(answer, level)

@@ -25,6 +25,7 @@ from headrace.worker.leaving import leave, leave_where_lost
 
 if TYPE_CHECKING:  # what runs a pipeline is imported by a process that is to run one
     from headrace.processes.orders import RunOrder
+    from headrace.processes.setting import Changes
     from headrace.processes.slab import Slab
     from headrace.worker.served_run import ServedRun
 
@@ -98,6 +99,9 @@ class Desk:
             for descriptor in descriptors:
                 memory = Segment.received(descriptor, is_shared=False)
             self._plans[key] = unshipped(body, parts, memory)
+
+    def _change(self, changes: Changes) -> None:
+        changes.make()
 
     def _run(self, key: int, run: int, order: bytes, slab: int, descriptor: int) -> tuple[int, int, int]:
         from headrace.processes.slab import Slab

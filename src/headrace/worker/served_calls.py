@@ -66,7 +66,9 @@ class _Served:
         self._failures = Failures()
         self._inits = Inits()
         self._readings: Readings | None = None
-        self._again: Callable[[], Parcel] | None = None  # packs what was sent last, which is kept until the next call
+        # Packs what was sent last and may fail to be made again; it is kept until the next call, as many bytes.
+        self._again: Callable[[], Parcel] | None = None
+        self._kept_bytes = 0
         self._functions: dict[int, tuple[tuple[Any, ...], Callable[[Block], list[BlockOrFailure]], bool]] = {}
 
     def answer(self, call: Call | Read | Again) -> Answer:
@@ -77,7 +79,7 @@ class _Served:
             parcel = self._parcel(call)
         except BaseException as error:  # noqa: BLE001 - who asked is to have it: also a function's sys.exit(), as in threads
             sent = sent_error(error)
-        held_bytes = 0 if self._readings is None else self._readings.held_bytes
+        held_bytes = self._kept_bytes + (0 if self._readings is None else self._readings.held_bytes)
         cpu_s = time.thread_time() - start_s
         return Answer(parcel, sent, self.leases.gone(), cpu_s, self._failures.taken(), held_bytes)
 
@@ -85,7 +87,7 @@ class _Served:
         if isinstance(call, Again):
             assert self._again is not None  # something was sent
             return self._again()
-        self._again = None
+        self._again, self._kept_bytes = None, 0
         return self._made(call) if isinstance(call, Call) else self._read(call)
 
     def _timed(self, node: Map, maps: Sequence[Map]) -> Callable[[Block], list[BlockOrFailure]]:
@@ -149,7 +151,9 @@ class _Served:
         except Exception:  # noqa: BLE001 - a class may say anything that cannot be pickled
             pieces = [one for piece in pieces for one in _sendable(piece, maps[-1])]
             parcel = self._packed(pieces, maps, is_stacked)
-        self._again = lambda: packed([sent for piece in pieces for sent in _sent_alone(piece, maps)], self.memory)
+        if not parcel.is_plain:
+            self._again = lambda: packed([sent for piece in pieces for sent in _sent_alone(piece, maps)], self.memory)
+            self._kept_bytes = sum(piece.payload.nbytes for piece in pieces if isinstance(piece, Block))
         return parcel
 
     def _packed(self, pieces: Sequence[BlockOrFailure], maps: tuple[Any, ...], is_stacked: bool) -> Parcel:

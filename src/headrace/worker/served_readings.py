@@ -130,7 +130,7 @@ class _Reading:
         parcel = packed(Came(Kind.ELEMENTS, self._number, len(item), elements, item.origin, known), memory)
         # As it is sent, somebody says when nobody asks for it any more.
         self.items[self._number] = item.cursor, None
-        self.sent = item
+        self.sent = None if parcel.is_plain else item
         return parcel
 
     def again(self, memory: Slab) -> Parcel:
@@ -261,8 +261,9 @@ class Readings:
 
     @property
     def held_bytes(self) -> int:
-        """How much all of them hold."""
-        return 0 if self._budget is None else self._budget.all_bytes
+        """How much all of them hold, with what was sent last and may be wanted again."""
+        sent = None if self._last is None else self._last.sent
+        return (0 if self._budget is None else self._budget.all_bytes) + (0 if sent is None else sent.payload.nbytes)
 
     def forget(self, closed: list[int], gone: list[tuple[int, int]]) -> None:
         """Closes datasets, and drops items in which nobody asks for a position."""

@@ -19,8 +19,8 @@ from headrace.coordination.latch import Latch
 from headrace.engine import Run
 from headrace.errors import CancelledError, DataLossError, HeadraceError, InvalidArgumentError
 from headrace.plan.buffering import options_of
-from headrace.plan.calling import wants_process
-from headrace.plan.node import Node, function_label, nodes_of
+from headrace.plan.calling import wants_processes
+from headrace.plan.node import Node, function_label
 from headrace.processes.connection import Connection
 from headrace.processes.elements_alone import Alone, sent_alone
 from headrace.processes.elements_sent import refused, sent_elements
@@ -70,7 +70,7 @@ class ServedRun:
         self.connection: Final = connection
         # It came with the functions, whose global variables it may set; processes of this one's own call it instead, or they would have these.
         init = options_of(built).worker_init
-        self._init = None if any(wants_process(node, order.options) for node in nodes_of(built)) else init
+        self._init = None if wants_processes(built, order.options) else init
         self._plan = with_keys_of_run(built, order.seeds, order.options)
         caches = order.start.caches
         self._fillings = Fillings.restored(self._plan, caches) if order.is_resumed else Fillings()
@@ -84,7 +84,10 @@ class ServedRun:
             policy=dataclasses.replace(order.policy, shared=slab.array),
         )
         self.slab: Final = slab
-        self._items: dict[int, BlockOrFailure] = {}  # whose positions may still be asked for
+        # Whose positions may still be asked for: where each begins, and of a failure where it ends.
+        self._items: dict[int, tuple[Cursor, Cursor | None]] = {}
+        self._again: dict[int, Block] = {}  # those of them that may have to be sent again
+        self._kept = self.run.gathering("elements of classes that may fail to be made again")
         self._ahead = self.run.ahead()
         self._unused = self.run.gathering("shared memory")
         slab.use_segments_of(self.run.ram_budget_bytes // _SEGMENTS)
@@ -161,9 +164,25 @@ class ServedRun:
                 part, parcel = parts.pop()
                 number += 1
                 places += len(part) if isinstance(part, Block) else 1
-                self._items[number] = part
+                self._keep(number, part, parcel)
                 self._give(part, parcel, number, places, is_last=not parts and self.run.is_spent)
                 del part
+
+    def _keep(self, number: int, item: BlockOrFailure, parcel: Parcel | None) -> None:
+        """Keeps of an item what may be asked for when it was sent."""
+        if isinstance(item, Failure):
+            self._items[number] = item.cursor, item.after
+            return
+        self._items[number] = item.cursor, None
+        assert parcel is not None  # of all but failures
+        if not parcel.is_plain:
+            self._again[number] = item
+            self._kept.add(item.payload.nbytes)
+
+    def _forget(self, number: int) -> None:
+        self._items.pop(number, None)
+        if (kept := self._again.pop(number, None)) is not None:
+            self._kept.add(-kept.payload.nbytes)
 
     def _skip(self, places: int) -> bool:
         """Makes elements again that the reader has; returns whether there were as many."""
@@ -193,7 +212,7 @@ class ServedRun:
         self._ahead.add(-sum(self._on_the_way.popleft() for _ in range(taken.items)))
         self.slab.give(taken.places)
         for number in taken.numbers:
-            self._items.pop(number, None)
+            self._forget(number)
 
     def _packed(self, item: BlockOrFailure) -> list[tuple[BlockOrFailure, Parcel | None]]:
         """Returns what is sent of an item, the last first: an element that cannot be sent is a failure in its place."""
@@ -241,9 +260,7 @@ class ServedRun:
 
     def again(self, number: int) -> list[Alone]:
         """Returns the elements of an item that was sent, each by itself."""
-        item = self._items[number]
-        assert isinstance(item, Block)  # failures are told in words
-        return sent_alone(item)
+        return sent_alone(self._again[number])
 
     # ----------------------------------------------------------- positions
 
@@ -265,9 +282,10 @@ class ServedRun:
         """Returns the position ``count`` elements after the beginning of an item."""
         if not number:
             return self._first_position()
-        item = self._items[number]
-        cursor = item.cursor if isinstance(item, Block) or not count else item.after
-        return in_pieces((cursor.advance(count) if isinstance(item, Block) else cursor).state())
+        before, after = self._items[number]
+        if after is not None:
+            return in_pieces((after if count else before).state())
+        return in_pieces(before.advance(count).state())
 
     def _first_position(self) -> tuple[Any, list[Any]]:
         """Returns the position before the first item, once the run has come there."""

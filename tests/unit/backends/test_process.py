@@ -213,10 +213,21 @@ def test_an_element_that_cannot_be_sent_to_a_process_is_a_failure_in_its_place()
     assert list(dataset.ignore_errors()) == [0, 1, 2, 4, 5, 6]
 
 
-def test_what_cannot_be_sent_there_is_an_error_that_names_the_variable() -> None:
-    lock = threading.Lock()
+@pytest.mark.parametrize("operation", ["map", "random_map", "interleave", "worker_init", "inside a zip"])
+def test_what_cannot_be_sent_there_is_an_error_at_iter_that_names_the_variable(operation: str) -> None:
+    lock, source = threading.Lock(), hr.Dataset.range(2)
+    processes = hr.Options(executor="process")
+    dataset = {
+        "map": in_processes(source, lambda x: (lock, x)),
+        "random_map": source.random_map(lambda rng, x: (lock, x), num_parallel_calls=2).with_options(processes),
+        "interleave": source.interleave(
+            lambda x: hr.Dataset.from_tensors((lock, x)), 2, num_parallel_calls=2
+        ).with_options(processes),
+        "worker_init": in_processes(source, str).with_options(hr.Options(worker_init=lambda: lock)),
+        "inside a zip": hr.Dataset.zip((source, in_processes(source, lambda x: (lock, x)))),
+    }[operation]
     with pytest.raises(hr.errors.InvalidArgumentError, match="variable 'lock', of type lock"):
-        list(in_processes(hr.Dataset.range(2), lambda x: (lock, x)))
+        iter(dataset)
 
 
 def test_what_is_looked_up_to_go_on_from_a_state_is_called_in_processes_as_well() -> None:

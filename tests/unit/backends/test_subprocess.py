@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import logging
 import os
 import signal
@@ -54,6 +55,31 @@ def test_functions_run_in_another_process_that_is_one_for_all_of_them() -> None:
     pids = {int(pid) for _, pid in beside(hr.Dataset.range(20).map(with_process, num_parallel_calls=2))}
     assert len(pids) == 1
     assert os.getpid() not in pids
+
+
+def test_each_run_has_the_variables_folder_and_modules_that_the_program_has_when_it_begins(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def looked_up(x: int) -> tuple[Any, ...]:
+        return (
+            os.environ.get("HEADRACE_TEST", "none"),
+            str(Path.cwd()),
+            importlib.util.find_spec("found_later") is not None,
+            os.getpid(),
+        )
+
+    here, dataset = Path.cwd(), beside(hr.Dataset.range(1).map(looked_up))
+    (before,) = dataset
+    monkeypatch.setenv("HEADRACE_TEST", "é")
+    (changed,) = dataset
+    monkeypatch.delenv("HEADRACE_TEST")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "found_later.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (moved,) = dataset
+    assert before[:3] == ("none", str(here), False)
+    assert changed == ("é", *before[1:])
+    assert moved == ("none", str(tmp_path), True, before[3])
 
 
 def test_batches_are_views_of_memory_that_may_be_kept_and_written_to() -> None:

@@ -6,9 +6,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import headrace as hr
+from headrace.backends.process.worker import WorkerProcess
 from headrace.testing.restoring import delivered
 from headrace.worker import served_readings
 
@@ -165,3 +167,31 @@ def test_a_process_keeps_nothing_of_datasets_that_were_read() -> None:
 
     dataset = hr.Dataset.range(40).interleave(locked, 1, num_parallel_calls=1, executor="process")
     assert max(dataset.ignore_errors()) < 10
+
+
+class Boxed:
+    def __init__(self, x: int) -> None:
+        self.array = np.full(50_000, x)
+
+
+def arrays(x: int) -> Any:
+    return {"array": np.full(50_000, x), "text": str(x), "number": 1.5 * x, "nested": (x, [b"raw", None])}
+
+
+@pytest.mark.parametrize(
+    ("made", "keeps"), [(arrays, False), (Boxed, True), (lambda x: np.datetime64(int(x), "D"), False)]
+)
+def test_a_process_keeps_what_it_sent_only_where_a_class_may_say_that_it_cannot_be_made_again(
+    monkeypatch: pytest.MonkeyPatch, made: Callable[[int], Any], keeps: bool
+) -> None:
+    told: list[int] = []
+    holds = WorkerProcess._holds
+
+    def noted(worker: WorkerProcess, there_bytes: int) -> None:
+        told.append(there_bytes)
+        holds(worker, there_bytes)
+
+    monkeypatch.setattr(WorkerProcess, "_holds", noted)
+    assert len(list(of(hr.Dataset.range(6).map(made, 2), "process"))) == 6
+    assert len(told) > 0
+    assert (max(told) > 0) is keeps

@@ -5,5 +5,6 @@ positions are as they are, and a process that dies takes no more with it than th
 """
 
 from headrace.backends.process.calls import ProcessCalls, process_calls_of
+from headrace.backends.process.sending import prepare
 
-__all__ = ["ProcessCalls", "process_calls_of"]
+__all__ = ["ProcessCalls", "prepare", "process_calls_of"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import itertools
 import os
@@ -12,11 +11,12 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from headrace.backends.process.datasets import Opener, RemoteDataset, setting_of
 from headrace.backends.process.doing import Functions
 from headrace.backends.process.pieces import failed_alone
+from headrace.backends.process.sending import alone, shipped_functions
 from headrace.backends.process.worker import Preparing, Unsendable, WorkerProcess
 from headrace.blocks.block import Block, BlockOrFailure
 from headrace.blocks.cursor import State
@@ -30,18 +30,15 @@ from headrace.physical.budget import Budget
 from headrace.physical.context import OpenedThere, OpenThere, StageContext
 from headrace.physical.loop_policy import LoopPolicy
 from headrace.physical.loops.timed import failed_in_time, pieces_of
-from headrace.plan.buffering import WithOptions
 from headrace.plan.calling import wants_process
 from headrace.plan.elementwise import Map
 from headrace.plan.nesting import FlatMap
-from headrace.plan.node import Node, function_label, nodes_of
+from headrace.plan.node import Node, function_label
 from headrace.plan.options import Options
-from headrace.plan.sources import Range
 from headrace.plan.timeouts import preparing_s
 from headrace.processes.host import Gone
 from headrace.processes.orders import BudgetPart, Opening
 from headrace.processes.segment import refuse_this_system
-from headrace.processes.shipping import to_ship
 from headrace.processes.snapshot import all_of
 from headrace.processes.spare import taken_host
 from headrace.processes.worker_info import WorkerInfo
@@ -60,17 +57,12 @@ _ONE_THREAD: Final = dict.fromkeys(
 )
 
 
-def process_calls_of(
-    plan: Node, options: Options, workers: int, failures: Failures, budget: Budget
-) -> ProcessCalls | None:
-    """Returns the processes of a run; None where it wants none.
+def process_calls_of(plan: Node, options: Options, workers: int, failures: Failures, budget: Budget) -> ProcessCalls:
+    """Returns the processes of a run.
 
     Raises:
-        InvalidArgumentError: a function cannot be sent to them; the variable is named.
         MissingExtraError: there are none on this system.
     """
-    if not any(wants_process(node, options) for node in nodes_of(plan)):
-        return None
     refuse_this_system()
     return ProcessCalls(options, workers, failures, budget, preparing_s(plan, options.timeout_s))
 
@@ -127,11 +119,9 @@ class ProcessCalls:
         Raises:
             InvalidArgumentError: a function cannot be sent; the variable is named.
         """
-        # What they read is not sent.
-        alone = [dataclasses.replace(one, input=_NO_INPUT) for one in maps]
-        functions = Functions(
-            next(self._numbers), self._shipped(alone, alone, loops, stacked), tuple(maps), meter, self._failures
-        )
+        sent = [alone(one) for one in maps]
+        body = shipped_functions(self._options.worker_init, sent, sent, loops, stacked)
+        functions = Functions(next(self._numbers), body, tuple(maps), meter, self._failures)
         self._begin()
         return functools.partial(self._call, functions)
 
@@ -147,12 +137,6 @@ class ProcessCalls:
     def _new(self, index: int) -> WorkerProcess:
         info = WorkerInfo(index, self._count, "process")
         return WorkerProcess(taken_host(_variables()), self._holding, info, self._segment_bytes, self._preparing)
-
-    def _shipped(self, nodes: Sequence[Node], *values: Any) -> bytes:
-        """Pickles functions together with the one that prepares a process, which may set their global variables."""
-        init = self._options.worker_init
-        prepared = WithOptions(input=_NO_INPUT, options=Options(worker_init=init))
-        return to_ship((init, *values), [*nodes, prepared])
 
     def _call(self, functions: Functions, block: Block) -> list[BlockOrFailure]:
         try:
@@ -340,8 +324,8 @@ class ProcessCalls:
         return opened
 
     def _opener(self, node: FlatMap) -> tuple[FlatMap, int, bytes]:
-        alone = dataclasses.replace(node, input=_NO_INPUT)
-        return node, next(self._numbers), self._shipped([alone], alone)
+        sent = alone(node)
+        return node, next(self._numbers), shipped_functions(self._options.worker_init, [sent], sent)
 
     @contextlib.contextmanager
     def another(self, place: WorkerProcess) -> Iterator[WorkerProcess]:
@@ -357,6 +341,3 @@ class ProcessCalls:
 
 def _variables() -> dict[str, str]:
     return {name: value for name, value in _ONE_THREAD.items() if name not in os.environ}
-
-
-_NO_INPUT: Final = Range(start=0, stop=0, step=1)

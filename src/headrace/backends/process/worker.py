@@ -240,7 +240,9 @@ class WorkerProcess:
             return unpacked(parcel, self._leases)
         except HeadraceError:
             raise
-        except Exception:  # noqa: BLE001 - a class may say anything that cannot be made again
+        except Exception:  # a class may say anything that cannot be made again
+            if parcel.is_plain:  # it is none of theirs, and the process has kept nothing
+                raise
             answer = self._answered(Again(self._leases.gone()), None)
         if answer.parcel is None:
             raise received_error(answer.error, f"process {self.pid}")

@@ -85,6 +85,7 @@ class PlanProcess:
         deaths = 0
         while True:
             host = self.host()
+            host.catch_up()
             memory = self._memory(host)
             connection, its = connected()
             with its:

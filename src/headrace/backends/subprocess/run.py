@@ -175,7 +175,9 @@ class RemoteRun:
             value = unpacked(given.parcel, session.memory.leases)
         except HeadraceError:
             raise
-        except Exception:  # noqa: BLE001 - a class may say anything that cannot be made again
+        except Exception:  # a class may say anything that cannot be made again
+            if given.parcel.is_plain:  # it is none of theirs, and the process has kept nothing
+                raise
             value = session.host.ask("again", session.number, given.number)
             self._ready += received_apart(value, mark, self._label)
         if given.kind is Kind.ERROR:
