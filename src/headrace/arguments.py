@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
-from typing import Final
+import os
+from typing import Any, Final
 
 from headrace.errors import InvalidArgumentError
 
-__all__ = ["AUTOTUNE", "check_executor", "check_function", "check_int", "check_parallel_calls", "check_seconds"]
+__all__ = [
+    "AUTOTUNE",
+    "check_executor",
+    "check_function",
+    "check_int",
+    "check_parallel_calls",
+    "check_runs",
+    "check_seconds",
+]
 
 AUTOTUNE: Final = -1  # of a number of calls, or of a buffer: as many as measurements say
 
@@ -26,13 +37,59 @@ def check_int(value: object, *, field: str, stage: str) -> int:
 
 
 def check_function(function: object, *, stage: str) -> None:
-    """Refuses what cannot be called.
+    """Refuses what cannot be called, and what a call does not run.
 
     Raises:
-        InvalidArgumentError: the function is not callable.
+        InvalidArgumentError: the function is not callable, or it is an async function or a generator function.
     """
     if not callable(function):
         raise InvalidArgumentError(f"the function must be callable, not {type(function).__name__}", stage=stage)
+    check_runs(function, stage=stage)
+
+
+_ASYNC: Final = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def check_runs(function: object, *, stage: str, may_yield: bool = False) -> None:
+    """Refuses a function of which a call runs nothing: an async one, and one that yields.
+
+    Args:
+        function: it.
+        stage: what it is given to.
+        may_yield: whether what it yields is iterated over.
+
+    Raises:
+        InvalidArgumentError: it is one.
+    """
+    code = _code_of(function)
+    flags = getattr(code, "co_flags", 0)
+    if not flags & (_ASYNC | inspect.CO_GENERATOR):
+        return
+    name = getattr(function, "__name__", None) or code.co_name
+    place = f"'{name}' ({os.path.basename(code.co_filename)}:{code.co_firstlineno})"  # noqa: PTH119 - no I/O
+    if flags & inspect.CO_ASYNC_GENERATOR:
+        message = f"{place} is an async generator function, whose elements only an event loop could fetch: yield them from a plain one"
+    elif flags & inspect.CO_COROUTINE:
+        message = (
+            f"{place} is an async function, of which a call runs nothing. Give a function that runs it to its end, as "
+            f"lambda *x: asyncio.run({name}(*x))"
+        )
+    elif not may_yield:
+        message = (
+            f"{place} is a generator function, of which a call runs nothing. Let it return its result; what yields several elements for each "
+            f"that it gets is a dataset: flat_map(lambda *x: hr.Dataset.from_generator({name}, args=x))"
+        )
+    else:
+        return
+    raise InvalidArgumentError(message, stage=stage)
+
+
+def _code_of(function: object) -> Any:
+    """Returns the code that a call runs first; None of what is not written in Python."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    code = getattr(function, "__code__", None)  # of a function, and of a method
+    return code if code is not None else getattr(getattr(type(function), "__call__", None), "__code__", None)  # noqa: B004 - as said
 
 
 def check_parallel_calls(calls: int | None, *, stage: str) -> None:

@@ -32,6 +32,7 @@ from headrace.elements.record_classes import (
     register_record,
 )
 from headrace.elements.tensor_spec import NAMESPACE, TensorSpec
+from headrace.elements.used_up import check_lasts
 
 __all__ = [
     "LEAF",
@@ -144,6 +145,7 @@ def _normalize_leaf(leaf: Any) -> Any:
         return leaf.item()
     if _is_new_structure(leaf):
         return normalize(leaf)
+    check_lasts(leaf)
     return leaf
 
 

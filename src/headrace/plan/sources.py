@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from headrace.arguments import check_int
+from headrace.arguments import check_int, check_runs
 from headrace.elements.leaf_arrays import (
     NUMPYS_TEXTS,
     PLAIN_LEAVES,
@@ -292,6 +292,7 @@ class FromGenerator(Node):
             raise TypeError(
                 f"from_generator: generator must be a function that is called for each epoch, not {type(self.generator).__name__}"
             )
+        check_runs(self.generator, stage=self.op, may_yield=True)
 
     def _spec(self) -> Spec:
         """Returns the signature that the user gave."""

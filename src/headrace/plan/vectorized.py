@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from headrace.arguments import check_runs
 from headrace.known_as import known_as
 
 __all__ = ["Vectorized", "vectorized"]
@@ -38,7 +39,7 @@ def vectorized(function: Callable[..., Any]) -> Vectorized:
 
     Raises:
         TypeError: it cannot be called.
-        InvalidArgumentError: while iterating, for what it returned: another number of elements, or no arrays.
+        InvalidArgumentError: it is an async function or yields; while iterating, for what it returned: another number of elements, or no arrays.
 
     Example:
         >>> import numpy as np
@@ -54,4 +55,5 @@ def vectorized(function: Callable[..., Any]) -> Vectorized:
     """
     if not callable(function):
         raise TypeError(f"vectorized: expected a function, not {type(function).__name__}")
+    check_runs(function, stage="vectorized")
     return Vectorized(function)

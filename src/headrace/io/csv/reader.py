@@ -68,6 +68,12 @@ class CsvReader(BlockReader):
             max_record_bytes=max_record_bytes,
         )
 
+    def _at_line(self, error: HeadraceError, line: int) -> HeadraceError:
+        told = super()._at_line(error, line)
+        if line > 1 or self._parser.has_header or not isinstance(told, InvalidArgumentError):
+            return told
+        return told.with_reason(f"{told.reason}. If this line names the columns, say header=True")
+
 
 class CsvParser:
     """A record is what stands between line breaks that are not inside quotes.

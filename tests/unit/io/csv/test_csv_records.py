@@ -263,6 +263,16 @@ def test_an_empty_file_lacks_the_header_that_it_should_have(tmp_path: Path) -> N
     assert [step[2] for step in told] == [f"{path}:1: the file is empty, and should have a header"]
 
 
+def test_a_first_line_that_is_no_record_may_be_a_header_and_no_other_may(tmp_path: Path) -> None:
+    path = tmp_path / "names.csv"
+    path.write_text("width\n1.5\nheight\n")
+    hint = ". If this line names the columns, say header=True"
+    for header, hinted in [(False, [True, False]), (True, [False])]:
+        told = everything_of(CsvReader(str(path), CsvFormat([0.0]), header=header))
+        refused = [step[2] for step in told if step[1] is InvalidArgumentError]
+        assert [reason.endswith(hint) for reason in refused] == hinted
+
+
 @given(
     fields=st.lists(st.integers(1, 40), min_size=1, max_size=20), buffer_size=st.integers(1, 64), quoted=st.booleans()
 )
