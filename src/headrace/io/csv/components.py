@@ -18,7 +18,7 @@ import numpy as np
 
 from headrace.elements.tensor_spec import TensorSpec
 from headrace.frozen import frozen
-from headrace.io.csv.record_format import CsvFormat
+from headrace.io.csv.record_format import Column, CsvFormat
 from headrace.io.reader import Array
 from headrace.known_as import known_as
 
@@ -55,9 +55,9 @@ class CsvComponents:
 
     def spec(self) -> tuple[TensorSpec, ...]:
         """Returns the shape and type of each component of one record."""
-        dtypes = self.csv.dtypes
+        columns = self.csv.columns  # of which a component of a thousand asks the first alone
         return tuple(
-            TensorSpec(() if span is None else (span,), dtypes[first])
+            TensorSpec(() if span is None else (span,), columns[first].dtype)
             for first, span in zip(self._firsts(), self.spans, strict=True)
         )
 
@@ -116,6 +116,6 @@ def _made(record_defaults: Any, arguments: dict[str, Any]) -> CsvComponents:
     spans: list[int | None] = []
     for default in record_defaults:
         spread = isinstance(default, np.ndarray) and default.ndim == 1 and len(default) > 0
-        columns.extend(default if spread else [default])
+        columns.extend(Column.each_of(default) if spread else [default])
         spans.append(len(default) if spread else None)
     return CsvComponents(CsvFormat(columns, **arguments), tuple(spans))

@@ -63,6 +63,14 @@ class Column:
             return _column_of_array(default)
         return _column_of_value(default)
 
+    @classmethod
+    def each_of(cls, defaults: np.ndarray[Any, Any]) -> Iterable[Any]:
+        """Returns entries of ``record_defaults`` for each value of an array: its columns, where they can be."""
+        dtype = _NUMBERS.get(defaults.dtype.name) if type(defaults) is np.ndarray else None
+        if dtype is None or dtype != defaults.dtype:  # what is wrong with one is found by a look at each
+            return defaults
+        return [cls(dtype, value) for value in defaults.tolist()]
+
 
 @known_as("format of CSV records")
 @frozen

@@ -127,3 +127,19 @@ def test_dtypes_and_groups_are_by_column() -> None:
     assert fmt.uniform is None
     assert CsvFormat([np.int64] * 3).uniform == I64
     assert CsvFormat([""]).uniform is None
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float64", "int32", "int64", ">f4", ">i8", "longlong", "float16", "bool", "U3"]
+)
+def test_columns_of_an_array_are_those_of_each_of_its_values(dtype: str) -> None:
+    defaults = np.array([0, 1, 1, 0], dtype)
+    try:
+        expected = CsvFormat(list(defaults)).columns
+    except InvalidArgumentError as error:
+        with pytest.raises(InvalidArgumentError, match=str(error).replace("[", r"\[")):
+            CsvFormat(list(Column.each_of(defaults)))
+        return
+    made = CsvFormat(list(Column.each_of(defaults))).columns
+    assert made == expected
+    assert [type(column.default) for column in made] == [type(column.default) for column in expected]
