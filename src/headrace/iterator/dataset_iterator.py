@@ -21,6 +21,7 @@ from headrace.blocks.block import Block, Failure
 from headrace.elements.structure import Element
 from headrace.engine import Run
 from headrace.errors import FailedPreconditionError, HeadraceError, InternalError
+from headrace.iterator.chained import Chained
 from headrace.iterator.element_iterator import ElementIterator
 from headrace.iterator.figures import Figures
 from headrace.iterator.forked import ForkedRun, is_left_to_parent
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["DatasetIterator"]
 
 
-class DatasetIterator(ReaderPosition, ElementIterator):
+class DatasetIterator(Chained, ReaderPosition, ElementIterator):
     """Delivers the elements of one epoch; made by ``iter(dataset)``.
 
     One thread at a time may use it.
@@ -87,27 +88,19 @@ class DatasetIterator(ReaderPosition, ElementIterator):
 
     # ------------------------------------------------------------- delivering
 
-    def __next__(self) -> Element:
-        try:
-            for element in self._rows:
-                return element
-            return self._next_block()
-        except (StopIteration, HeadraceError):
-            raise
-        except BaseException:
-            # The engine itself failed, or Ctrl-C came: who handles it may hold this iterator for long.
-            if self._is_inline:  # its one cursor had begun to move
-                with self._turning:
-                    self._phase = NEXT[self._phase, LOSE]
-            self.close()
-            raise
+    def _broke_off(self) -> None:
+        # The engine itself failed, or Ctrl-C came: who handles it may hold this iterator for long.
+        if self._is_inline:  # its one cursor had begun to move
+            with self._turning:
+                self._phase = NEXT[self._phase, LOSE]
+        self.close()
 
     def blocks(self) -> Iterator[list[Element]]:
         """Yields the remaining elements, as many at a time as come at once: for callers that take all of them."""
         for first in self:
             yield [first, *self._rows]
 
-    def _next_block(self) -> Element:
+    def _next_block(self) -> Iterator[Element]:
         if self._phase in (ENDED, LOST):
             self._shut()  # where another thread closed it just when the run began
             raise StopIteration
@@ -125,7 +118,7 @@ class DatasetIterator(ReaderPosition, ElementIterator):
             self._figures.got_end(start)
             self._end()
             raise StopIteration
-        return self._raised(item, start) if isinstance(item, Failure) else self._first_of(item, start)
+        return self._raised(item, start) if isinstance(item, Failure) else self._rows_of(item, start)
 
     def _next_item(self, limit: int | None = None) -> Item:
         self._note_before_it_moves()
@@ -166,18 +159,18 @@ class DatasetIterator(ReaderPosition, ElementIterator):
         finally:
             del error
 
-    def _first_of(self, block: Block, start: float) -> Element:
-        """Returns the first element of a block; the others are at hand."""
+    def _rows_of(self, block: Block, start: float) -> Iterator[Element]:
+        """Returns the elements of a block, of which it is known from then on which were delivered."""
         rows = block.payload.rows()
         length, fresh = len(rows), iter(rows)
+        if not length:
+            raise InternalError("a block has no elements")
         waited_s = self._figures.got(start, length)
         self._pace.observe(length, waited_s, block.payload.nbytes)
         self._note_earlier()
         self._delivered_before += self._block_length  # no call from here on, as above
         self._rows, self._block_length, self._cursor = fresh, length, block.cursor
-        for element in fresh:
-            return element
-        raise InternalError("a block has no elements")
+        return fresh
 
     def _running(self) -> AnyRun:
         if self._run is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -133,16 +134,18 @@ class ReaderPosition:
 
     def _drop_rows(self) -> None:
         """Goes behind what was delivered, without what is at hand."""
-        delivered = self._delivered
-        if self._cursor is not None:
-            self._cursor = self._cursor.advance(delivered)
-        self._delivered_before += delivered
-        self._rows, self._block_length = iter(()), 0
+        rows, delivered, none = self._rows, self._delivered, iter(())
+        cursor = None if self._cursor is None else self._cursor.advance(delivered)
+        before = self._delivered_before + delivered
+        self._rows, self._block_length, self._cursor, self._delivered_before = none, 0, cursor, before
+        deque(rows, maxlen=0)  # the chain has them at hand, too
 
     def _stand_at(self, start: RunStart) -> None:
         """Stands where a run begins."""
+        rows, none = self._rows, iter(())
         self._start = start
-        self._rows, self._block_length, self._cursor, self._delivered_before = iter(()), 0, None, 0
+        self._rows, self._block_length, self._cursor, self._delivered_before = none, 0, None, 0
+        deque(rows, maxlen=0)  # as above
         if self._earlier is not None:
             self._earlier.clear()
         self._has_ended = False
