@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from headrace.elements.structure import Element
@@ -58,24 +58,37 @@ def _loop_for(form: Form) -> ScanLoop:
         return f"k{len(constants) - 1}"
 
     assert isinstance(form, TupleForm)  # of a state and an output
-    conditions = Conditions(constant, counted=False)
-    checks = conditions.of("state", form.parts[0]) + conditions.of("output", form.parts[1])
-    text = f"""
-def loop(rows, call, state, states, outputs, clock, until, chunk, constants):
- {"".join(f"k{number}, " for number in range(len(constants)))}= constants
- row = rows
- while True:
-  for row in islice(rows, chunk):
-   x = call(state, row)
-   if type(x) is not tuple or len(x) != 2:
-    return row, x
-   state, output = x
-   if not ({" and ".join(checks)}):
-    return row, x
-   states.append(state)
-   outputs.append(output)
-  if row is rows or clock() > until:
-   return None
-  row = rows
-"""
-    return ScanLoop(compiled(text), tuple(constants))
+    lines = _parted("x", form, ("state", "output"), Conditions(constant, counted=False))
+    text = [
+        "def loop(rows, call, state, states, outputs, clock, until, chunk, constants):",
+        f" {''.join(f'k{number}, ' for number in range(len(constants)))}= constants",
+        " row = rows",
+        " while True:",
+        "  for row in islice(rows, chunk):",
+        "   x = call(state, row)",
+        *(f"   {line}" for line in lines),
+        "   states.append(state)",
+        "   outputs.append(output)",
+        "  if row is rows or clock() > until:",
+        "   return None",
+        "  row = rows",
+        "",
+    ]
+    return ScanLoop(compiled("\n".join(text)), tuple(constants))
+
+
+def _parted(name: str, form: TupleForm, parts: Sequence[str], conditions: Conditions) -> list[str]:
+    """Returns the lines that take a tuple apart into these variables, and end the loop where it is not of its form.
+
+    Their number is not asked for: to take a tuple apart fails where it is another, and to be ready for that costs nothing.
+    """
+    surprised = " return row, x"
+    lines = [f"if type({name}) is not tuple:", surprised]
+    lines += ["try:", f" {''.join(f'{part}, ' for part in parts)}= {name}", "except ValueError:", surprised]
+    leaves = []
+    for part, below in zip(parts, form.parts, strict=True):
+        if isinstance(below, TupleForm) and below.kind is tuple and below.parts:
+            lines += _parted(part, below, [f"{part}_{number}" for number in range(len(below.parts))], conditions)
+        else:
+            leaves += conditions.of(part, below)
+    return [*lines, f"if not ({' and '.join(leaves)}):", surprised] if leaves else lines
