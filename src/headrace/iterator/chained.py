@@ -24,6 +24,7 @@ __all__ = ["Chained"]
 class Chained(chain[Element]):
     """Delivers the elements of blocks one by one."""
 
+    _source: _Source
     _rows: Iterator[Element]  # of the latest block, what was not delivered yet
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
@@ -32,10 +33,21 @@ class Chained(chain[Element]):
         self = super().from_iterable(source)
         assert isinstance(self, cls)  # what `from_iterable` makes
         source.reader = weakref.ref(self)
+        self._source = source
         return self
 
     # A chain would write down its iterators, up to Python 3.13.
     __reduce__ = object.__reduce__
+
+    def _go_on(self) -> None:
+        """Has elements come again, also where the chain is over and its source does not know: Ctrl-C came before its first line."""
+        if isinstance(self, _ByCalls):
+            return
+        self._source.is_tried = True
+        try:
+            chain.__next__(self)
+        except StopIteration:
+            self.__class__ = self._source.by_calls
 
     @abstractmethod
     def _next_block(self) -> Iterator[Element]:
@@ -56,18 +68,25 @@ class _Source:
 
     Args:
         by_calls: the class that its reader has once the chain is over.
+
+    Attributes:
+        is_tried: whether it is asked next only to see that it is still asked.
     """
 
-    __slots__ = ("by_calls", "reader")
+    __slots__ = ("by_calls", "is_tried", "reader")
     reader: weakref.ref[Chained]
 
     def __init__(self, by_calls: type[Chained]) -> None:
         self.by_calls = by_calls
+        self.is_tried = False
 
     def __iter__(self) -> Iterator[Iterator[Element]]:
         return self
 
     def __next__(self) -> Iterator[Element]:
+        if self.is_tried:
+            self.is_tried = False
+            return iter((None,))
         reader: Any = self.reader()  # who asks it holds it
         try:
             return reader._next_block()  # type: ignore[no-any-return]  # noqa: SLF001 - of its own file

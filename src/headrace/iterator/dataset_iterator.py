@@ -231,6 +231,7 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
         self._shut()
         self._run = None
         self._stand_at(start)
+        self._go_on()
         self._pace = self._policy.pace()
         if self._joint is not None:
             self._joint.begin()

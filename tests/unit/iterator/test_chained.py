@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import pickle
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
+from tests.laws.interrupting import interrupted
 
 import headrace as hr
 from headrace.errors import DataError, HeadraceError
@@ -128,6 +130,43 @@ def test_an_iterator_goes_on_from_a_state_in_the_middle_of_a_block() -> None:
     assert list(iterator) == list(range(20, 100))
     iterator.load_state_dict(state)
     assert list(iterator) == list(range(20, 100))
+
+
+@pytest.mark.parametrize("count", [0, 1, 20])
+def test_an_iterator_goes_on_from_a_state_wherever_ctrl_c_came(count: int) -> None:
+    for point in itertools.count():
+        iterator = iter(hr.Dataset.range(100).map(str))
+        for _ in range(count):
+            next(iterator)
+        state = iterator.state_dict()
+        with interrupted(point) as interruption, contextlib.suppress(KeyboardInterrupt):
+            next(iterator)
+        iterator.load_state_dict(state)
+        assert list(iterator) == list(map(str, range(count, 100))), interruption.where
+        if not interruption.came:
+            break
+
+
+def test_a_state_that_ctrl_c_kept_from_being_loaded_can_be_loaded_again() -> None:
+    for point in itertools.count():
+        iterator = iter(hr.Dataset.range(100))
+        assert next(iterator) == 0
+        state = iterator.state_dict()
+        with interrupted(point) as interruption, contextlib.suppress(KeyboardInterrupt):
+            iterator.load_state_dict(state)
+        iterator.load_state_dict(state)
+        assert list(iterator) == list(range(1, 100)), interruption.where
+        if not interruption.came:
+            break
+
+
+def test_an_iterator_that_goes_on_from_a_state_still_is_a_chain() -> None:
+    iterator = iter(hr.Dataset.range(100))
+    for elements in ([], [0]):
+        state = iterator.state_dict()
+        iterator.load_state_dict(state)
+        assert type(iterator) is hr.DatasetIterator
+        assert [next(iterator) for _ in elements] == elements
 
 
 def test_a_running_iterator_cannot_be_pickled() -> None:
