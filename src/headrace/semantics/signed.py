@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from headrace.blocks.ragged_rows import RaggedRows
-from headrace.elements.leaf_arrays import tensor_as_array
+from headrace.elements.leaf_arrays import native, stack, tensor_as_array
 from headrace.elements.leaf_specs import leaf_spec
 from headrace.elements.rows_and_columns import rows_of, rows_of_leaves
 from headrace.elements.structure import LEAF, Element, TreeDef, flatten, normalize, paths_of, unflatten
@@ -76,13 +76,13 @@ class Signed:
         """Returns whether arrays of this dtype and shape, which has axes, are what a leaf should be."""
         return self._leaves[leaf].fits_arrays({dtype}, {shape})
 
-    def column(self, leaf: int, leaves: list[Any]) -> list[Any]:
-        """Fits a leaf in a run of elements.
+    def array(self, leaf: int, leaves: list[Any]) -> np.ndarray:
+        """Fits a leaf in a run of elements, and stacks it.
 
         Raises:
             ValueError, TypeError, LookupError, ArithmeticError: one does not fit; another may be told than the first.
         """
-        return self._leaves[leaf].column(leaves)
+        return self._leaves[leaf].array(leaves)
 
     def _columns(self, raw: list[Any]) -> list[list[Any]]:
         """Returns, for each leaf of the signature, what stands there in every element."""
@@ -199,15 +199,32 @@ class _Leaf:
                 return leaves
             if self._may_be_scalar and kind is self._plain and kind is not int:
                 return leaves
-        if self._may_be_scalar and isinstance(self._dtype, np.dtype):
-            if kinds == {int} and self._dtype.kind in "iuf":
-                numbers = np.fromiter(leaves, np.int64, len(leaves))  # OverflowError: one by one
-                return leaves if self._plain is int else _elements(_cast(numbers, self._dtype))
-            if kinds == {float} and self._dtype.kind == "f":
-                numbers = np.fromiter(leaves, np.float64, len(leaves))
-                return leaves if self._plain is float else _elements(_cast(numbers, self._dtype))
+        numbers = self._numbers(leaves, kinds)
+        if numbers is not None:
+            return leaves if kinds == {self._plain} else _elements(numbers)
         fitted = self.fitted
         return [fitted(leaf) for leaf in leaves]
+
+    def array(self, leaves: list[Any]) -> np.ndarray:
+        """Fits the leaf in a run of elements, and stacks it.
+
+        Raises:
+            InvalidArgumentError: one does not fit, or they cannot be stacked.
+        """
+        numbers = self._numbers(leaves, set(map(type, leaves)))
+        return stack(self.column(leaves)) if numbers is None else native(numbers)
+
+    def _numbers(self, leaves: list[Any], kinds: AbstractSet[type]) -> np.ndarray | None:
+        """Returns Python's numbers, of these types, as scalars of the signature; None where they are none, or one may not fit."""
+        if not self._may_be_scalar or not isinstance(self._dtype, np.dtype):
+            return None
+        if kinds == {int} and self._dtype.kind in "iuf":
+            numbers: np.ndarray = np.fromiter(leaves, np.int64, len(leaves))  # OverflowError: one by one
+        elif kinds == {float} and self._dtype.kind == "f":
+            numbers = np.fromiter(leaves, np.float64, len(leaves))
+        else:
+            return None
+        return numbers if kinds == {self._plain} else _cast(numbers, self._dtype)
 
     def _are_fit(self, arrays: Sequence[np.ndarray]) -> bool:
         """Returns whether arrays have the dtype of the signature, axes, and a shape that fits; there are few of each, of many arrays."""

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headrace as hr
+from headrace.elements.leaf_arrays import stack
 from headrace.errors import InvalidArgumentError
 from headrace.semantics.signed import Signed
 from headrace.testing.restoring import same
@@ -169,3 +170,17 @@ def test_an_element_is_the_same_whatever_run_it_came_with(
 def test_a_dict_comes_in_the_order_of_its_signature() -> None:
     rows, _ = Signed({"b": Spec((), int), "a": Spec((), int)}).rows([{"a": 1, "b": 2}, {"b": 3, "a": 4}])
     assert [list(row.items()) for row in rows] == [[("b", 2), ("a", 1)], [("b", 3), ("a", 4)]]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float32, np.float64, np.dtype(">f4"), np.bool_, np.complex64])
+@pytest.mark.parametrize("leaves", [[1, 0, 1], [1.0, 0.5], [True, False], [np.float32(1.5), np.float32(2)], [1, 2.5]])
+def test_leaves_are_stacked_as_the_elements_that_they_become(dtype: np.dtype[Any], leaves: list[Any]) -> None:
+    signed = Signed(Spec((), dtype))
+    rows, unfit = signed.rows(list(leaves))
+    if unfit is not None:
+        with pytest.raises(InvalidArgumentError):
+            signed.array(0, leaves)
+        return
+    stacked, expected = signed.array(0, leaves), stack(rows)
+    assert stacked.dtype == expected.dtype
+    assert stacked.tolist() == expected.tolist()

@@ -1,10 +1,16 @@
 """The loop that takes what a generator yields apart, leaf by leaf, where all of it is stacked by who reads it.
 
     for x in islice(elements, chunk):
-        if not (type(x) is tuple and len(x) == 2 and type(y0 := x[0]) is ndarray and y0.dtype is k0 and y0.shape == k1 and …):
+        if type(x) is not tuple:
             return SURPRISED, x
-        a0(y0.tobytes())                             # the generator may fill it again
-        a1(y1)
+        try:
+            y0, y1 = x
+        except ValueError:
+            return SURPRISED, x
+        if not (type(y0) is ndarray and y0.dtype is k0 and y0.shape == k1 and type(y1) is k2):
+            return SURPRISED, x
+        c0.append(y0.tobytes())                      # the generator may fill it again
+        c1.append(y1)
 
 No element is made of what is taken. An array's bytes are copied as they come, which costs a third of an array of one's own; who else
 has it is no question then. So it is for small arrays of one shape, in tuples and dicts that hold nothing deeper.
@@ -87,7 +93,7 @@ class TakenApart:
                 if isinstance(leaf, Arrays):
                     arrays.append(leaf.column(column))
                 else:
-                    arrays.append(stack(column if signed is None else signed.column(number, column)))
+                    arrays.append(stack(column) if signed is None else signed.array(number, column))
         except (HeadraceError, ValueError, TypeError, LookupError, ArithmeticError):
             return None
         return Columns(self._treedef, arrays)
@@ -177,18 +183,18 @@ def _constants_of(leaf: type | Arrays) -> tuple[Any, ...]:
 def _loop_of(
     kind: type | None, keys: tuple[Any, ...] | None, are_arrays: tuple[bool, ...]
 ) -> Callable[..., tuple[int, Any]]:
-    checks, lines, count = _of_each_leaf(kind, keys, are_arrays)
-    names = "".join(f"k{number}, " for number in range(count))
-    appends = "".join(f"a{number}, " for number in range(len(are_arrays)))
+    names = [f"y{number}" for number in range(len(are_arrays))]
+    checks, lines, count = _of_each_leaf(names, are_arrays)
     text = [
         "def loop(elements, columns, chunk, chunks, clock, until, constants):",
-        f" {names}= constants",
-        f" {appends}= [column.append for column in columns]",
+        f" {''.join(f'k{number}, ' for number in range(count))}= constants",
+        f" {''.join(f'c{number}, ' for number in range(len(are_arrays)))}= columns",
         " last = columns[-1]",
         " wanted = len(last)",
         " for _ in repeat(None, chunks):",
         "  wanted += chunk",
         "  for x in islice(elements, chunk):",
+        *(f"   {line}" for line in _parted(kind, keys, names)),
         f"   if not ({' and '.join(checks)}):",
         f"    return {SURPRISED}, x",
         *(f"   {line}" for line in lines),
@@ -202,28 +208,32 @@ def _loop_of(
     return compiled("\n".join(text))
 
 
-def _of_each_leaf(
-    kind: type | None, keys: tuple[Any, ...] | None, are_arrays: tuple[bool, ...]
-) -> tuple[list[str], list[str], int]:
-    """Returns what is asked of an element, the lines that take it apart, and how many constants these have."""
+def _parted(kind: type | None, keys: tuple[Any, ...] | None, names: list[str]) -> list[str]:
+    """Returns the lines that give the leaves of an element these names; to be ready for a tuple of another length costs nothing."""
+    surprised = f" return {SURPRISED}, x"
+    if keys is None:
+        return [f"{names[0]} = x"]
+    if kind is dict:
+        is_like = " and ".join(["type(x) is dict", f"len(x) == {len(keys)}", *(f"{key!r} in x" for key in keys)])
+        return [
+            f"if not ({is_like}):",
+            surprised,
+            *(f"{name} = x[{key!r}]" for name, key in zip(names, keys, strict=True)),
+        ]
+    taken = f" {''.join(f'{name}, ' for name in names)}= x"
+    return ["if type(x) is not tuple:", surprised, "try:", taken, "except ValueError:", surprised]
+
+
+def _of_each_leaf(names: list[str], are_arrays: tuple[bool, ...]) -> tuple[list[str], list[str], int]:
+    """Returns what is asked of the leaves of an element, the lines that put them into their columns, and how many constants these have."""
     checks: list[str] = []
     lines: list[str] = []
-    if keys is not None:
-        checks = [f"type(x) is {'dict' if kind is dict else 'tuple'}", f"len(x) == {len(keys)}"]
-        checks += [f"{key!r} in x" for key in keys if kind is dict]
     count = 0
-    for number, is_array in enumerate(are_arrays):
-        part = "x" if keys is None else f"x[{keys[number]!r}]"
-        name = f"y{number}"
+    for number, (name, is_array) in enumerate(zip(names, are_arrays, strict=True)):
         if is_array:
-            checks += [
-                f"type({name} := {part}) is ndarray",
-                f"{name}.dtype is k{count}",
-                f"{name}.shape == k{count + 1}",
-            ]
-            lines.append(f"a{number}({name}.tobytes())")
+            checks += [f"type({name}) is ndarray", f"{name}.dtype is k{count}", f"{name}.shape == k{count + 1}"]
         else:
-            checks.append(f"type({name} := {part}) is k{count}")
-            lines.append(f"a{number}({name})")
+            checks.append(f"type({name}) is k{count}")
+        lines.append(f"c{number}.append({name}.tobytes())" if is_array else f"c{number}.append({name})")
         count += 1 + is_array
     return checks, lines, count
