@@ -233,13 +233,14 @@ def _words(element: Any) -> str:
 
 def _check_left(before: set[str], opened: dict[int, str], *, with_threads: bool) -> None:
     """Fails if threads, processes, memory, descriptors or temporary files are left; spare processes stay for a second."""
-    gc.collect()
     if with_threads:
         join_threads(_ENDING_S)
+    gc.collect()  # what a failing function had open is its error's, whose frames hold one another; threads hold some of them until they end
     end_s = time.monotonic() + _ENDING_S
     while left := {what for what in _left(before, opened) if with_threads or not what.startswith("thread ")}:
         assert time.monotonic() < end_s, f"left behind: {', '.join(sorted(left))}"
         time.sleep(_LOOK_EVERY_S)
+        gc.collect()
 
 
 def _left(before: set[str], opened: dict[int, str]) -> set[str]:
