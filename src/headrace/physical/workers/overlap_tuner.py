@@ -105,7 +105,6 @@ class OverlapTuner:
         self._found = found = found or _Found()
         self.ahead = found.ahead is True
         self._trial: int | None = None  # blocks until it is over; None: this way is settled
-        self._trial_s = 0.0  # how long it took so far
         self._recent: dict[bool, deque[tuple[float, int]]] = {way: deque(maxlen=_TRIED) for way in (False, True)}
         self._made_s = self._gap_s = self._elements = 0.0  # of a block, lately
         self._is_measured = False  # what making them here takes, since it is known that a thread could be worth it
@@ -168,7 +167,7 @@ class OverlapTuner:
         if self._lost_s > _MOST_LOST_S:
             self.reason = self._hidden_at_most(hideable_s)
             self._settle(ahead=False)
-        elif self._found.left <= 0 and self._affords():
+        elif self._found.left <= 0 and len(self._recent[True]) == _TRIED and self._affords():
             self.reason = "a trial: what the blocks take without the thread"
             self._try(ahead=False)
 
@@ -209,7 +208,7 @@ class OverlapTuner:
             self._found.budget.worked(seconds)
             return False
         self._trial -= 1
-        self._trial_s += seconds
+        self._found.budget.trying(seconds)  # now: the epoch may end before the trial does
         if self._trial == _TRIED:
             self._recent[self.ahead].clear()
         elif self._trial <= _TRIED // 2:
@@ -241,7 +240,8 @@ class OverlapTuner:
         return sum(seconds for seconds, _ in samples) / sum(elements for _, elements in samples)
 
     def _try(self, *, ahead: bool) -> None:
-        self.ahead, self._trial, self._trial_s = ahead, _SKIPPED + _TRIED, 0.0
+        self.ahead, self._trial = ahead, _SKIPPED + _TRIED
+        self._found.budget.tried(0.0)  # what a change costs
 
     def _begin_ahead(self) -> None:
         self.ahead, self._lost_s = True, 0.0
@@ -249,8 +249,6 @@ class OverlapTuner:
     def _settle(self, *, ahead: bool) -> None:
         was_trying, self._trial = self._trial is not None, None
         found = self._found
-        if was_trying:
-            found.budget.tried(self._trial_s)
         if ahead:
             # After a trial of the other way: nothing has changed.
             is_same = was_trying and not self.ahead

@@ -28,8 +28,12 @@ class TrialBudget:
         """Counts work that was no experiment."""
         self.worked_s += seconds
 
+    def trying(self, seconds: float) -> None:
+        """Counts so much of an experiment that may never be over."""
+        self._tried_s += seconds
+
     def tried(self, seconds: float) -> None:
-        """Counts an experiment that took so long."""
+        """Counts an experiment that took so long, and the change to it and back."""
         self._tried_s += seconds + _CHANGE_S
 
     def affords(self, seconds: float) -> bool:

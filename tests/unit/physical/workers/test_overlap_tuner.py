@@ -206,3 +206,23 @@ def test_another_consumer_of_a_later_epoch_has_a_thread_soon() -> None:
     world.run(tuner, 100)
     assert tuner.ahead
     assert world.here < 20
+
+
+@given(st.integers(8, 14))
+def test_trials_that_an_epoch_s_end_cuts_short_cost_no_more_than_others(blocks: int) -> None:
+    operation, ahead = Operation(), 0
+    for _ in range(400):
+        world, tuner = World(made_s=5e-4, gap_s=5e-4, lost_s=1e-3), overlap_of((operation,))
+        tuner.made_here(1, 1e-4, None)
+        world.run(tuner, blocks)
+        ahead += blocks - world.here
+    assert ahead <= 0.06 * 400 * blocks
+
+
+@given(st.integers(300, 1_500))
+def test_a_thread_that_became_useless_ends_wherever_in_an_epoch_the_trial_without_it_falls(blocks: int) -> None:
+    operation = Operation()
+    World(made_s=5e-4, gap_s=5e-4).run(overlap_of((operation,)), blocks)
+    for _ in range(60):
+        World(made_s=5e-4, gap_s=5e-4, lost_s=1e-3).run(overlap_of((operation,)), 20)
+    assert not overlap_of((operation,)).ahead
