@@ -112,6 +112,52 @@ def test_a_function_that_never_returns_does_not_keep_the_interpreter_from_exitin
     assert "while functions still run in headrace-" in errors
 
 
+# A feed to a device: a thread reads ahead for it.
+FEED = """
+    import weakref
+    from headrace.feed.feeding import Feed
+    class Device:
+        takes_time = True
+        def begin(self, element):
+            return element
+        def finish(self, begun):
+            return begun
+        def copies_s(self):
+            return []
+    def feed(dataset):
+        return iter(Feed(dataset._plan, Device, 2))
+"""
+
+
+def test_the_interpreter_exits_while_a_feed_has_elements_ready() -> None:
+    body = f"""{FEED}
+    other = Device()
+    weakref.finalize(other, int)  # so that Python ends what has a finalizer after headrace's own exit, and not before
+    it = feed(numbers)
+    print(next(it) >= 0)
+    """
+    assert run_program(body) == (0, "True\n", "")
+
+
+def test_a_function_that_never_returns_to_a_feed_does_not_keep_the_interpreter_from_exiting() -> None:
+    body = f"""{FEED}
+    import headrace.engine.ending
+    headrace.engine.ending._EXIT_PATIENCE_S = 0.05
+    begun = threading.Event()
+    def block(x):
+        if x == 3:
+            begun.set()
+            threading.Event().wait()
+        return x
+    it = feed(numbers.map(block))
+    print(next(it) >= 0)
+    assert begun.wait(20)
+    """
+    status, output, errors = run_program(body)
+    assert (status, output) == (0, "True\n")
+    assert "while functions still run in headrace-feed" in errors
+
+
 def test_a_thread_of_the_users_own_that_reads_for_ever_does_not_keep_the_interpreter_from_exiting() -> None:
     body = """
     begun = threading.Event()

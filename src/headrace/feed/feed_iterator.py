@@ -116,6 +116,7 @@ class FeedIterator(ElementIterator):
         if self._reader is None:
             self._reader = ReadingAhead(self._iterator, self._transfer, self._buffer_size)
             self._finalizer = weakref.finalize(self, self._reader.stop)
+            self._finalizer.atexit = False  # the engine's exit waits for the thread, but not for ever
             self._reader.begin()
         return self._reader
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
+from headrace import exiting
 from headrace.elements.structure import nbytes_of
 from headrace.errors import CancelledError, HeadraceError
 from headrace.feed.transfer import Transfer
@@ -47,6 +49,7 @@ class ReadingAhead:
     def begin(self) -> None:
         """Starts the thread."""
         is_left_to_parent(self)
+        _begun.add(self)
         self._thread.start()
 
     def take(self) -> Ready:
@@ -90,10 +93,24 @@ class ReadingAhead:
             begun, error, nbytes = None, failed.with_traceback(None), 0
         return Ready(begun, error, self._iterator.bookmark(), nbytes)
 
-    def stop(self) -> None:
-        """Ends the thread, and waits for it; may be called again, where Ctrl-C cut it short."""
+    def stop_nowait(self) -> None:
+        """Has the thread end after the element that it is at."""
         self._stopped = True
         self.ready.close(cancel_pending_enqueues=True)
+
+    def stop(self) -> None:
+        """Ends the thread, and waits for it; may be called again, where Ctrl-C cut it short."""
+        self.stop_nowait()
         self._iterator.close()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join()
+
+
+# For the interpreter's exit: a run that is stopped does not wake a thread that waits for room here.
+_begun: Final[weakref.WeakSet[ReadingAhead]] = weakref.WeakSet()
+
+
+@exiting.stops_at_exit
+def _stop_all() -> None:
+    for reading in list(_begun):
+        reading.stop_nowait()
