@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
-import os
+from collections.abc import Callable
 from typing import Any, Final
 
 from headrace.errors import InvalidArgumentError
+from headrace.function_code import code_of, place_of
 
 __all__ = [
     "AUTOTUNE",
@@ -50,7 +50,7 @@ def check_function(function: object, *, stage: str) -> None:
 _ASYNC: Final = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
-def check_runs(function: object, *, stage: str, may_yield: bool = False) -> None:
+def check_runs(function: Callable[..., Any], *, stage: str, may_yield: bool = False) -> None:
     """Refuses a function of which a call runs nothing: an async one, and one that yields.
 
     Args:
@@ -61,15 +61,14 @@ def check_runs(function: object, *, stage: str, may_yield: bool = False) -> None
     Raises:
         InvalidArgumentError: it is one.
     """
-    code = _code_of(function)
-    flags = getattr(code, "co_flags", 0)
-    if not flags & (_ASYNC | inspect.CO_GENERATOR):
+    code = code_of(function)
+    if code is None or not code.co_flags & (_ASYNC | inspect.CO_GENERATOR):
         return
     name = getattr(function, "__name__", None) or code.co_name
-    place = f"'{name}' ({os.path.basename(code.co_filename)}:{code.co_firstlineno})"  # noqa: PTH119 - no I/O
-    if flags & inspect.CO_ASYNC_GENERATOR:
+    place = f"'{name}' ({place_of(code)})"
+    if code.co_flags & inspect.CO_ASYNC_GENERATOR:
         message = f"{place} is an async generator function, whose elements only an event loop could fetch: yield them from a plain one"
-    elif flags & inspect.CO_COROUTINE:
+    elif code.co_flags & inspect.CO_COROUTINE:
         message = (
             f"{place} is an async function, of which a call runs nothing. Give a function that runs it to its end, as "
             f"lambda *x: asyncio.run({name}(*x))"
@@ -82,14 +81,6 @@ def check_runs(function: object, *, stage: str, may_yield: bool = False) -> None
     else:
         return
     raise InvalidArgumentError(message, stage=stage)
-
-
-def _code_of(function: object) -> Any:
-    """Returns the code that a call runs first; None of what is not written in Python."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    code = getattr(function, "__code__", None)  # of a function, and of a method
-    return code if code is not None else getattr(getattr(type(function), "__call__", None), "__code__", None)  # noqa: B004 - as said
 
 
 def check_parallel_calls(calls: int | None, *, stage: str) -> None:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final, Protocol, Self, runtime_checkable
 
 from headrace.elements.tensor_spec import Spec
 from headrace.frozen import frozen
+from headrace.function_code import code_of, place_of
 from headrace.plan.facts import Remembering
 
 __all__ = [
@@ -220,13 +221,8 @@ def function_label(op: str, function: Callable[..., Any], name: str | None = Non
 
 def function_place(function: Callable[..., Any]) -> str | None:
     """Returns the file and line of the function's definition, or None for a builtin and for a function of headrace's own."""
-    named = getattr(function, "func", function)
-    code = getattr(named, "__code__", None)
-    if code is None:  # an object with a __call__ of its own
-        code = getattr(getattr(type(named), "__call__", None), "__code__", None)  # noqa: B004 - its code is wanted
-    if code is None or code.co_filename.startswith(_OURS):
-        return None
-    return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"  # noqa: PTH119 - no I/O
+    code = code_of(function)
+    return None if code is None or code.co_filename.startswith(_OURS) else place_of(code)
 
 
 def parallel_calls_of(node: Node) -> int | None:

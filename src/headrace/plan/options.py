@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from headrace.arguments import check_seconds
+from headrace.arguments import check_runs, check_seconds
 from headrace.errors import InvalidArgumentError
 
 __all__ = ["EXECUTORS", "STALL_WARNING_S", "Options"]
@@ -101,8 +101,10 @@ class Options:
                 raise InvalidArgumentError(f"Options.{field} must be at least 0, not {value}")
         self._check_seconds()
         check_seconds(self.timeout_s, field="timeout_s", stage="Options")
-        if self.worker_init is not None and not callable(self.worker_init):
-            raise TypeError(f"Options.worker_init must be callable or None, not {type(self.worker_init).__name__}")
+        if self.worker_init is not None:
+            if not callable(self.worker_init):
+                raise TypeError(f"Options.worker_init must be callable or None, not {type(self.worker_init).__name__}")
+            check_runs(self.worker_init, stage="Options.worker_init")
         self._check("executor", str)
         if self.executor is not None and self.executor not in EXECUTORS:
             message = f"Options.executor must be one of {', '.join(map(repr, EXECUTORS))}, not {self.executor!r}"

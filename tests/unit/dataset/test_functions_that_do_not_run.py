@@ -44,6 +44,7 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "interleave": lambda f: DS.range(3).interleave(f),
     "scan": lambda f: DS.range(3).scan(0, f),
     "group_by_window": lambda f: DS.range(3).group_by_window(f, lambda key, group: group.batch(2), 2),
+    "worker_init": lambda f: hr.Options(worker_init=f),
     "reduce_func": lambda f: DS.range(3).group_by_window(lambda x: x, f, 2),
 }
 
