@@ -84,6 +84,19 @@ def test_the_interpreter_exits_while_a_run_is_open(body: str) -> None:
     assert run_program(body) == (0, "True\n", "")
 
 
+# A function that never returns from its fourth element, and an exit that waits for it only so long.
+BLOCKING = """
+    import headrace.engine.ending
+    headrace.engine.ending._EXIT_PATIENCE_S = 0.05
+    begun = threading.Event()
+    def block(x):
+        if x == 3:
+            begun.set()
+            threading.Event().wait()
+        return x
+"""
+
+
 @pytest.mark.parametrize(
     "pipeline",
     [
@@ -93,16 +106,8 @@ def test_the_interpreter_exits_while_a_run_is_open(body: str) -> None:
     ],
 )
 def test_a_function_that_never_returns_does_not_keep_the_interpreter_from_exiting(pipeline: str) -> None:
-    body = f"""
-    import headrace.engine.ending
+    body = f"""{BLOCKING}
     from tests.laws.running import AlwaysAhead, in_blocks_of
-    headrace.engine.ending._EXIT_PATIENCE_S = 0.05
-    begun = threading.Event()
-    def block(x):
-        if x == 3:
-            begun.set()
-            threading.Event().wait()
-        return x
     it = in_blocks_of(None, {pipeline}.prefetch(9), overlap=AlwaysAhead)
     print(next(it) >= 0)
     assert begun.wait(20)
@@ -140,15 +145,7 @@ def test_the_interpreter_exits_while_a_feed_has_elements_ready() -> None:
 
 
 def test_a_function_that_never_returns_to_a_feed_does_not_keep_the_interpreter_from_exiting() -> None:
-    body = f"""{FEED}
-    import headrace.engine.ending
-    headrace.engine.ending._EXIT_PATIENCE_S = 0.05
-    begun = threading.Event()
-    def block(x):
-        if x == 3:
-            begun.set()
-            threading.Event().wait()
-        return x
+    body = f"""{FEED}{BLOCKING}
     it = feed(numbers.map(block))
     print(next(it) >= 0)
     assert begun.wait(20)
