@@ -36,9 +36,6 @@ class Chained(chain[Element]):
         self._source = source
         return self
 
-    # A chain would write down its iterators, up to Python 3.13.
-    __reduce__ = object.__reduce__
-
     def _go_on(self) -> None:
         """Has elements come again, also where the chain is over and its source does not know: Ctrl-C came before its first line."""
         if isinstance(self, _ByCalls):

@@ -86,6 +86,8 @@ class DatasetIterator(Chained, ReaderPosition, ElementIterator):
         self._figures = Figures(self._now_s)
         self._pace = policy.pace()
 
+    __reduce__ = ElementIterator.__reduce__  # a chain would write down its iterators, up to Python 3.13
+
     # ------------------------------------------------------------- delivering
 
     def _broke_off(self) -> None:

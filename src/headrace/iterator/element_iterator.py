@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from headrace.coordination.closing import Closing
 from headrace.errors import OutOfRangeError
@@ -13,6 +13,12 @@ __all__ = ["ElementIterator"]
 
 class ElementIterator(Iterator[Any], Closing):
     """Delivers elements until it ends; a ``with`` block closes it."""
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be copied or pickled: save its state_dict(), and give it to load_state_dict() of another "
+            "iterator of the dataset"
+        )
 
     def get_next(self) -> Any:
         """Returns the next element.

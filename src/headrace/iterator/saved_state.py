@@ -87,6 +87,7 @@ class RunStart:
         Raises:
             InvalidArgumentError: it is damaged, of another plan or of another version; or what differs cannot go on from where it stands.
         """
+        _check_looks_like_one(state)
         try:
             if state["version"] != STATE_VERSION:
                 message = f"the state has version {state['version']}, this headrace reads version {STATE_VERSION}"
@@ -114,7 +115,9 @@ class RunStart:
         except InvalidArgumentError:
             raise
         except (LookupError, TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"this is no state of an iterator: {type(error).__name__}: {error}") from error
+            raise InvalidArgumentError(
+                f"this is no state of an iterator, as state_dict() returns one: {type(error).__name__}: {error}"
+            ) from error
 
     def state(
         self,
@@ -198,6 +201,19 @@ def _position(state: dict[str, Any], ranks: RankStates | None) -> State | None:
     if ranks is not None:
         return ranks.position(state)
     return whole(state["position"], state.get("deeper", []))  # type: ignore[no-any-return]
+
+
+def _check_looks_like_one(state: object) -> None:
+    """Refuses what is something else altogether, as another part of a checkpoint is.
+
+    Raises:
+        InvalidArgumentError: it is.
+    """
+    if isinstance(state, Mapping) and "version" in state:
+        return
+    shown = f"with the keys {', '.join(map(repr, state)) or 'none'}" if isinstance(state, Mapping) else ""
+    message = f"an iterator's state is what its state_dict() returned, not a {type(state).__name__} {shown}".rstrip()
+    raise InvalidArgumentError(message)
 
 
 def check_whole(state: Mapping[str, Any]) -> None:

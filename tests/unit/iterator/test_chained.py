@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import itertools
-import pickle
 import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -167,8 +166,3 @@ def test_an_iterator_that_goes_on_from_a_state_still_is_a_chain() -> None:
         iterator.load_state_dict(state)
         assert type(iterator) is hr.DatasetIterator
         assert [next(iterator) for _ in elements] == elements
-
-
-def test_a_running_iterator_cannot_be_pickled() -> None:
-    with pytest.raises(TypeError):
-        pickle.dumps(iter(hr.Dataset.range(3)))

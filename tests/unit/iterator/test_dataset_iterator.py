@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import gc
 import json
+import pickle
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -280,3 +282,29 @@ def test_a_closed_iterator_holds_nothing_that_nobody_took_and_needs_no_garbage_c
         assert [one for one in made if one() is not None] == []
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_an_iterator_cannot_be_copied_and_says_what_can_be(copied: Callable[[object], object]) -> None:
+    with iter(hr.Dataset.range(3)) as iterator:
+        next(iterator)
+        with pytest.raises(TypeError, match=r"DatasetIterator cannot be copied or pickled: save its state_dict\(\)"):
+            copied(iterator)
+        assert list(iterator) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [
+        (None, "not a NoneType$"),
+        ([1], "not a list$"),
+        ({}, "not a dict with the keys none$"),
+        ({"model": {}, "optimizer": 1}, "not a dict with the keys 'model', 'optimizer'$"),
+    ],
+)
+def test_what_is_no_state_is_refused_and_the_iterator_is_as_it_was(state: Any, shown: str) -> None:
+    with iter(hr.Dataset.range(3)) as iterator:
+        next(iterator)
+        with pytest.raises(InvalidArgumentError, match=rf"is what its state_dict\(\) returned, {shown}"):
+            iterator.load_state_dict(state)
+        assert list(iterator) == [1, 2]
