@@ -253,3 +253,32 @@ def test_arrays_that_fit_their_signature_are_not_looked_at_one_by_one(monkeypatc
     assert not any(np.shares_memory(one, other) for one, other in itertools.pairwise([memory, *given_ones]))
     assert all(array.flags.writeable for array in given_ones)
     assert sum(looked_at) < 500  # of which the form was learned
+
+
+def test_however_many_do_not_fit_the_others_come() -> None:
+    signature = hr.TensorSpec((), np.int64)
+    dataset = hr.Dataset.from_generator(
+        lambda: (n if n % 2 else "odd" for n in range(6_000)), output_signature=signature
+    )
+    assert list(dataset.ignore_errors()) == list(range(1, 6_000, 2))
+
+
+class Uncopied(np.ndarray):
+    """An array that somebody holds, and that cannot be copied."""
+
+    def copy(self, *_: Any) -> Any:
+        raise OSError("no copy")
+
+
+def test_what_comes_after_one_that_does_not_fit_and_one_that_cannot_be_copied_is_given() -> None:
+    held = np.zeros(3, np.float32).view(Uncopied)
+
+    def generate() -> Iterator[Any]:
+        for n in range(60):
+            yield "odd" if n == 40 else held if n == 42 else np.full(3, n, np.float32)
+
+    dataset = hr.Dataset.from_generator(generate, output_signature=F32)
+    way = Way(hr.Options(seed=7), (10,), loops=LoopPolicy(probed=1))
+    expected = elements_of(dataset, REFERENCE)
+    assert len(expected) == 60
+    assert_same(expected, elements_of(dataset, way))

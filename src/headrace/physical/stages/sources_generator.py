@@ -50,8 +50,15 @@ class GeneratorRun:
         self._apart: ColumnTaking | None = None  # takes elements apart, where they are of one form
         self._surprises = 0  # how often they were not
         self._closed = False
-        self.has_ended = False
+        self._is_over = False  # whether the generator has ended
+        self._rest: list[Any] = []  # taken and not given yet: one before them did not fit
+        self._behind: Exception | None = None  # the error behind them
         self.index: int = self._saved["index"]
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing comes any more."""
+        return self._is_over and not self._rest and self._behind is None
 
     def _begun(self) -> Iterator[Any]:
         if self._iterator is None:
@@ -71,14 +78,16 @@ class GeneratorRun:
             may_join: whether they may be taken to be joined.
             is_stacked: whether they are all to be stacked, so that columns are better where they can be had.
         """
+        if self._rest or self._behind is not None:
+            return self._fitting_rest(limit)
         as_columns = is_stacked or (self._is_quicker_apart() and not may_join)
         _since_s = time.perf_counter()  # for the report of what is held up
         made: list[Any] | TakenApart = []
         error: Exception | None = None
         kinds: frozenset[type] | None = None
-        taken = Taken(has_ended=self.has_ended)
+        taken = Taken(has_ended=self._is_over)
         try:
-            if not self.has_ended:
+            if not self._is_over:
                 until_s = self._now_s() + _PATIENCE_S
                 if as_columns and self._apart is not None:
                     made = self._apart.begin()
@@ -86,7 +95,7 @@ class GeneratorRun:
                 if isinstance(made, list) and len(made) < limit and error is None:
                     is_first = not made
                     taken = self._taking.take(self._begun(), made, limit, self._now_s, until_s, may_join=may_join)
-                    self.has_ended, error = taken.has_ended, taken.unfit
+                    self._is_over, error = taken.has_ended, taken.unfit
                     kinds = taken.kinds if is_first else None  # of the one that is of another form nothing is known
         except Exception as raised:  # noqa: BLE001 - a user's generator may raise anything
             error, self._iterator = raised, iter(())
@@ -106,7 +115,7 @@ class GeneratorRun:
     ) -> tuple[list[Any] | TakenApart, Exception | None]:
         """Takes elements apart; returns them as rows where one is of another form, with that one, or why it could not be copied."""
         why, other = apart.take(self._begun(), taken, limit, self._taking.rows_a_look, self._now_s, until_s)
-        self.has_ended = why == ENDED
+        self._is_over = why == ENDED
         if why != SURPRISED:
             return taken, None
         self._apart = None
@@ -134,10 +143,19 @@ class GeneratorRun:
         """Returns elements in the form that they should have, and the error after them, which may be that one has not."""
         rows, unfit = self._joined(made, joined) or self._checked(made, kinds)
         if unfit is not None:
-            self._iterator = _resumed(made[len(rows) + 1 :], error, self._begun())
-            error, self.has_ended = unfit, False
+            self._rest[:0] = made[len(rows) + 1 :]
+            self._behind = error or self._behind
+            error = unfit
         self.index += len(rows) + (error is not None)
         return rows, error
+
+    def _fitting_rest(self, limit: int) -> tuple[Payload, Exception | None]:
+        """Returns elements that were taken with one that did not fit, and the error after them."""
+        made, self._rest = self._rest[:limit], self._rest[limit:]
+        error = None
+        if not self._rest:
+            error, self._behind = self._behind, None
+        return self._fitting(made, None, None, error)
 
     def _joined(self, made: list[Any], form: JoinedForm | None) -> tuple[Payload, None] | None:
         """Returns what was taken to be joined; None where it was not, or each element must be fitted, as which it is given back."""
@@ -170,10 +188,13 @@ class GeneratorRun:
 
     def own_state(self) -> OwnState | None:
         """Returns the state that the generator's iterator has of its own as it is now, or None."""
+        if self._rest or self._behind is not None:
+            return None  # it is further on
         try:
             iterator: Any = self._begun()
         except Exception as error:  # noqa: BLE001 - the user's function may raise anything; it is told at its turn
-            self._iterator = iterator = _resumed([], error, iter(()))
+            self._behind = error
+            return None
         return own_state_of(iterator, self.label)
 
     def state(self) -> State:
@@ -193,14 +214,6 @@ class GeneratorRun:
             closing()
         if self._closed:  # only now: Ctrl-C may have cut it short, and it is closed again
             self._iterator = iter(())
-
-
-def _resumed(rest: list[Any], error: Exception | None, iterator: Iterator[Any]) -> Iterator[Any]:
-    """Yields what was read and not given yet, then what comes after it."""
-    yield from rest
-    if error is not None:
-        raise error
-    yield from iterator
 
 
 class GeneratorStage(Stage):
