@@ -17,7 +17,7 @@ def code_of(function: Callable[..., Any]) -> CodeType | None:
         function = function.func
     code: CodeType | None = getattr(function, "__code__", None)
     if code is None:
-        code = getattr(type(function).__call__, "__code__", None)
+        code = getattr(getattr(type(function), "__call__", None), "__code__", None)  # noqa: B004 - its code is wanted
     return code
 
 

@@ -221,7 +221,7 @@ def function_label(op: str, function: Callable[..., Any], name: str | None = Non
 
 def function_place(function: Callable[..., Any]) -> str | None:
     """Returns the file and line of the function's definition, or None for a builtin and for a function of headrace's own."""
-    code = code_of(function)
+    code = code_of(getattr(function, "func", function))  # which classes of headrace's own call, too
     return None if code is None or code.co_filename.startswith(_OURS) else place_of(code)
 
 
