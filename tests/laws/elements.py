@@ -11,9 +11,10 @@ import dataclasses
 import hashlib
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import attrs
 import numpy as np
@@ -71,7 +72,13 @@ class Unreadable:
 
 
 class Failing(ValueError):  # noqa: N818 - what it is, not what it is about
-    """What the functions here fail with."""
+    """What the functions here fail with; ``alive`` are those that somebody has."""
+
+    alive: ClassVar[weakref.WeakSet[Failing]] = weakref.WeakSet()
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*arguments)
+        self.alive.add(self)
 
 
 def number_of(leaf: Any) -> int:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from headrace.coordination import Coordinator
 from headrace.errors import CancelledError, OutOfRangeError
 from headrace.log import LOG
+from headrace.observe.frames_held import let_go_of_frames_of_failed
 from headrace.queues.channel import Channel
 
 __all__ = ["WorkerPool"]
@@ -98,6 +99,7 @@ class WorkerPool:
             # A stage that was stopped has closed the channel into which its task would put its result.
             with contextlib.suppress(CancelledError):
                 task()
+            let_go_of_frames_of_failed()
             with self._counting:
                 self._unfinished -= 1
             del task  # its block must not live on while the worker waits for the next

@@ -22,6 +22,7 @@ from headrace.machine import current_share
 from headrace.observe.decisions import Decision
 from headrace.observe.failures import Failures, StageFailures
 from headrace.observe.frames import begins
+from headrace.observe.frames_held import let_go_of_frames_of_failed
 from headrace.observe.onlookers import ONLOOKERS
 from headrace.observe.run_watch import RunWatch
 from headrace.observe.stalls import Stall, Vigil
@@ -55,9 +56,11 @@ def _apart(root: Stage, limit: int) -> Iterator[Item]:
     """Yields one pull, in a generator: when it is over, its frame no longer leads back to the caller's.
 
     A failed element keeps the frames in which it failed. If those led to the caller's, an iterator that an error left
-    would live, with its threads and files, until the garbage collector came by.
+    would live, with its threads and files, until the garbage collector came by. So would what the stages have, if this frame had them.
     """
-    yield root.pull(limit)
+    items = [root.pull(limit)]
+    del root
+    yield items.pop()
 
 
 class Run:
@@ -214,6 +217,7 @@ class Run:
             self._puller = threading.get_ident()  # no call from here on, as Ctrl-C would leave it behind
             try:
                 item = next(_apart(self._root, limit))
+                let_go_of_frames_of_failed()
                 if isinstance(item, Failure):
                     self._failures.note(item.error, "raised")
                 return item

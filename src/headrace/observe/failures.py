@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from headrace.errors import HeadraceError, said
 from headrace.frozen import frozen
+from headrace.observe.frames_held import let_go_of_frames
 
 __all__ = ["FailedElement", "Failures", "Outcome", "StageFailures"]
 
@@ -95,6 +96,7 @@ class Failures:
 
     def note(self, error: HeadraceError, outcome: Outcome) -> None:
         """Notes the error of an element."""
+        let_go_of_frames(error)
         stage = error.stage or "the run"
         known = self._stages.get(stage)
         is_kept = known is None or len(known.first) < _MOST_KEPT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.errors import DataError, DataLossError, HeadraceError, InternalError, InvalidArgumentError, said
+from headrace.observe.frames_held import note_failed
 from headrace.plan.node import Node
 
 __all__ = ["as_element_error", "input_changed", "inside_element", "not_run"]
@@ -10,11 +11,15 @@ __all__ = ["as_element_error", "input_changed", "inside_element", "not_run"]
 
 def as_element_error(error: BaseException, *, stage: str, origin: str | None) -> HeadraceError:
     """Makes the error that the user sees: one of ours keeps its kind, any other is a failure of the user's function."""
+    failure: HeadraceError
     if isinstance(error, HeadraceError):
-        return error.located(stage=stage, origin=origin, cause=error)
-    text = said(error)
-    failure = DataError(f"{type(error).__name__}: {text}" if text else type(error).__name__, stage=stage, origin=origin)
-    failure.__cause__ = error
+        failure = error.located(stage=stage, origin=origin, cause=error)
+    else:
+        text = said(error)
+        what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+        failure = DataError(what, stage=stage, origin=origin)
+        failure.__cause__ = error
+    note_failed(failure)
     return failure
 
 

@@ -20,6 +20,7 @@ from headrace.clock import MONOTONIC, Clock
 from headrace.coordination.closing import Closing
 from headrace.errors import CancelledError, DeadlineExceededError, OutOfRangeError, ResourceExhaustedError
 from headrace.observe.frames import hands_over
+from headrace.observe.frames_held import let_go_of_frames_of_failed
 from headrace.observe.stalls import Vigil
 from headrace.queues.channel import Channel
 
@@ -214,6 +215,7 @@ def _serve(works: Channel[tuple[_Work, contextvars.Context]], answers: Channel[_
         except BaseException as error:  # noqa: BLE001 - who waits is to have it, whatever it is
             outcome = (None, error)
         del work, context
+        let_go_of_frames_of_failed()
         try:
             answers.put_nowait(outcome)
         except CancelledError:

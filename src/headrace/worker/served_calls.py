@@ -15,6 +15,7 @@ from headrace.errors import HeadraceError, InvalidArgumentError
 from headrace.freed_memory import keep_freed_memory
 from headrace.frozen import frozen
 from headrace.observe.failures import Failures
+from headrace.observe.frames_held import let_go_of_frames_of_failed
 from headrace.physical.loops.applying import applied_alone
 from headrace.physical.loops.failing import instead_of
 from headrace.physical.loops.timed import Noted, TimedMap
@@ -239,6 +240,7 @@ def _serve(connection: Connection, served: _Served) -> None:
         message, descriptors = received
         served.leases.add(descriptors)
         answer = served.answer(pickle.loads(message))
+        let_go_of_frames_of_failed()
         fresh = served.memory.fresh()
         try:
             connection.send(pickle.dumps(answer, pickle.HIGHEST_PROTOCOL), fresh)

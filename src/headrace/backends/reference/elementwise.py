@@ -43,8 +43,9 @@ def made_by(node: Map, element: Element, origin: str, callers: Callers) -> Eleme
         instead = node.on_error
         if not callable(instead):
             raise
-        error = failure.with_traceback(None)
-    return called(node.label, origin, lambda: packed(copied(instead(error))))
+        failed = [failure.with_traceback(None)]
+    # Taken out, as it has the frames that lead to the function, and this one among them.
+    return called(node.label, origin, lambda: packed(copied(instead(failed.pop()))))
 
 
 def called_in_time(node: Map, element: Element, origin: str, callers: Callers) -> Element:

@@ -23,6 +23,7 @@ from headrace.coordination.closing import close_all
 from headrace.errors import CancelledError, OutOfRangeError
 from headrace.observe.decisions import BLOCKS, THREADS, Decisions
 from headrace.observe.frames import waits
+from headrace.observe.frames_held import let_go_of_frames_of_failed
 from headrace.observe.meter import Gauge, Meter
 from headrace.observe.recorder import Recorder
 from headrace.physical.budget import Ahead
@@ -253,6 +254,7 @@ class _Driver:
                     os.getpid() != self._owner
                 ):  # a copy of it that a function made, and in which it returned: nobody reads here
                     return
+                let_go_of_frames_of_failed()
                 made_s = self._now_s()
                 if Recorder.active is not None:
                     Recorder.active.gives((id(self), self._put_elements), made_s)
